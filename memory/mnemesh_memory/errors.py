@@ -1,0 +1,126 @@
+"""Errors say whose fault it is and carry fields.
+
+One base class, few leaves. A door maps `code` to its own status in exactly one place; nothing else decides one.
+Every error survives pickle, because it may cross from an actor's process to the gateway's.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class MnemeshError(Exception):
+    """Base of all errors that Mnemesh raises on purpose. `code` is a gRPC status name."""
+
+    code: ClassVar[str] = "INTERNAL"
+
+    def __init__(self, message: str, **fields: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fields = fields
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.message, self.fields)
+
+
+def _rebuild(cls: type[MnemeshError], message: str, fields: dict[str, Any]) -> MnemeshError:
+    error = cls.__new__(cls)
+    MnemeshError.__init__(error, message, **fields)
+    return error
+
+
+class InvalidArgument(MnemeshError):
+    """The caller's input is wrong. Names the field, the value (shortened) and the limit that it broke."""
+
+    code = "INVALID_ARGUMENT"
+
+    def __init__(self, field: str, value: object, limit: str) -> None:
+        shown = shorten(value)
+        super().__init__(f"{field}: {shown} is not allowed; {limit}", field=field, value=shown, limit=limit)
+
+
+class SecretRefused(MnemeshError):
+    """The text holds a credential, or was marked sensitive. Carries field and type, never the text itself."""
+
+    code = "INVALID_ARGUMENT"
+
+    def __init__(self, field: str, secret_type: str) -> None:
+        super().__init__(
+            f"{field}: holds a secret ({secret_type}); nothing was stored. Remove it and try again",
+            field=field, value="(not shown)", limit=f"no secrets: {secret_type}", secret_type=secret_type,
+        )
+
+
+class NotFound(MnemeshError):
+    """No such thing, or not for this caller to see."""
+
+    code = "NOT_FOUND"
+
+    def __init__(self, what: str, key: str, hint: str = "") -> None:
+        super().__init__(f"{what} {shorten(key)} not found" + (f"; {hint}" if hint else ""), field=what, value=shorten(key))
+
+
+class FailedPrecondition(MnemeshError):
+    """The request is well formed, but the state of the memory or of the node forbids it."""
+
+    code = "FAILED_PRECONDITION"
+
+
+class AlreadyExists(MnemeshError):
+    """The same idempotency key came with other content."""
+
+    code = "ALREADY_EXISTS"
+
+
+class Aborted(MnemeshError):
+    """The memory changed under the caller (expected heads differ); read it again and decide again."""
+
+    code = "ABORTED"
+
+
+class Unauthenticated(MnemeshError):
+    """No token, or a wrong one."""
+
+    code = "UNAUTHENTICATED"
+
+
+class PermissionDenied(MnemeshError):
+    """A valid token that may not do this."""
+
+    code = "PERMISSION_DENIED"
+
+
+class Overloaded(MnemeshError):
+    """A bounded queue is full. `retry_after_s` says when to come back."""
+
+    code = "RESOURCE_EXHAUSTED"
+
+    def __init__(self, what: str, limit: int, retry_after_s: float = 0.2) -> None:
+        super().__init__(
+            f"{what} is full ({limit}); try again in {retry_after_s:g} s",
+            field=what, limit=limit, retry_after_s=retry_after_s,
+        )
+
+
+class Unavailable(MnemeshError):
+    """A part of the node is down or still starting."""
+
+    code = "UNAVAILABLE"
+
+
+class DeadlineExceeded(MnemeshError):
+    """A bounded wait ran out. What was acknowledged before stays."""
+
+    code = "DEADLINE_EXCEEDED"
+
+
+class DataLoss(MnemeshError):
+    """Stored bytes are damaged. The message says what to do; nothing was changed."""
+
+    code = "DATA_LOSS"
+
+
+def shorten(value: object, limit: int = 80) -> str:
+    """One line of at most `limit` characters that is safe to show: quoted if text, control characters escaped."""
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."

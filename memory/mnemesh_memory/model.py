@@ -1,0 +1,339 @@
+"""The values that travel between the layers: plain, frozen, without behaviour and without a clock.
+
+Times are integer milliseconds since the epoch, UTC. Ids are lower-case UUID text. A missing text is "", a missing
+number or time is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a memory came from: session id, working directory, position in the session."""
+
+    session: str = ""
+    dir: str = ""
+    seq: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A typed edge to another memory; `type` is one of kinds.LINK_TYPES."""
+
+    type: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who speaks, as the door authenticated it. `agent` signs writes (`owner/claude-code`), `principal` owns the
+    private space `@principal`, `default_space` is used when a call names none ("" means the private space)."""
+
+    agent: str
+    principal: str
+    role: str = "owner"
+    default_space: str = ""
+
+    @property
+    def private_space(self) -> str:
+        return "@" + self.principal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What a writer hands to `remember`."""
+
+    content: str
+    kind: str = ""
+    title: str = ""
+    space: str = ""
+    tags: tuple[str, ...] = ()
+    importance: float | None = None
+    paths: tuple[str, ...] = ()
+    source: Source = Source()
+    valid_from: int | None = None
+    valid_to: int | None = None
+    keywords: tuple[str, ...] = ()
+    attrs: Mapping[str, str] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()
+    tier: str = "normal"
+    supersedes: tuple[str, ...] = ()
+    sensitive: bool = False
+    force: bool = False
+    idempotency_key: str = ""
+    wait: str = "indexed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """What `update` changes: None leaves a field as it is. Tags, keywords, paths and attrs replace the whole set.
+    `expected_heads` makes the update refuse (ABORTED) when the memory has other heads by then."""
+
+    content: str | None = None
+    kind: str | None = None
+    title: str | None = None
+    tags: tuple[str, ...] | None = None
+    importance: float | None = None
+    paths: tuple[str, ...] | None = None
+    valid_from: int | None = None
+    valid_to: int | None = None
+    keywords: tuple[str, ...] | None = None
+    attrs: Mapping[str, str] | None = None
+    tier: str | None = None
+    sensitive: bool = False
+    force: bool = False
+    expected_heads: tuple[str, ...] = ()
+    idempotency_key: str = ""
+    wait: str = "indexed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """One complete, immutable statement of a memory. `id` is "n@actor" with actor in hex; `op` is put or forget."""
+
+    id: str
+    op: str
+    kind: str
+    title: str
+    content: str
+    by: str
+    at: int
+    parents: tuple[str, ...]
+    attrs: Mapping[str, str] = field(default_factory=dict)
+    valid_from: int | None = None
+    valid_to: int | None = None
+    importance: float | None = None
+    tier: str = "normal"
+    source: Source = Source()
+    keywords: tuple[str, ...] = ()
+    refs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """A memory as it is read: the winning head's fields, and the other heads when there is a conflict.
+
+    `state` is active, forgotten or superseded. `heads` are the ids of all revisions that no other names as parent,
+    the winner first. `conflicts` holds the other visible heads. `created_at`/`by` are the first revision's,
+    `updated_at` the winner's. `version` counts revisions.
+    """
+
+    id: str
+    space: str
+    kind: str
+    title: str
+    content: str
+    state: str
+    by: str
+    created_at: int
+    updated_at: int
+    heads: tuple[str, ...]
+    version: int = 1
+    tags: tuple[str, ...] = ()
+    importance: float | None = None
+    tier: str = "normal"
+    paths: tuple[str, ...] = ()
+    source: Source = Source()
+    valid_from: int | None = None
+    valid_to: int | None = None
+    keywords: tuple[str, ...] = ()
+    attrs: Mapping[str, str] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()
+    conflicts: tuple[Revision, ...] = ()
+    superseded_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A neighbour that the save guard saw: dense cosine similarity in [-1, 1]."""
+
+    id: str
+    title: str
+    snippet: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a write did. `action` is one of kinds.ACTIONS; `novelty` is 1 - best neighbour similarity, in [0, 1];
+    `indexed` says whether recall can see it already."""
+
+    action: str
+    memory: Memory
+    reason: str
+    novelty: float = 1.0
+    related: tuple[Related, ...] = ()
+    deduplicated: bool = False
+    restorable: bool = False
+    replayed: bool = False
+    indexed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What a reader hands to `recall`. Empty filters let everything through. Times bound `created_at`."""
+
+    text: str
+    spaces: tuple[str, ...] = ()
+    limit: int = 10
+    mode: str = "hybrid"
+    kinds: tuple[str, ...] = ()
+    tags_any: tuple[str, ...] = ()
+    tags_all: tuple[str, ...] = ()
+    tags_none: tuple[str, ...] = ()
+    since: int | None = None
+    before: int | None = None
+    as_of: int | None = None
+    min_score: float = 0.0
+    min_heat: float = 0.0
+    token_budget: int | None = None
+    include_superseded: bool = False
+    include_archive: bool = False
+    sort: str = "relevance"
+    weights: Mapping[str, float] = field(default_factory=dict)
+    paths: tuple[str, ...] = ()
+    agent: str = ""
+    session: str = ""
+    source_dir: str = ""
+    explain: bool = False
+    snippets_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One result of recall: the memory, its relevance in [0, 1], each signal's share when `explain` was asked."""
+
+    memory: Memory
+    score: float
+    signals: Mapping[str, float] = field(default_factory=dict)
+    snippet: str = ""
+    redirected_from: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """The answer of recall. `coverage` in [0, 1] says how well the best results answer; `abstain` only flags.
+    `degraded` names each part that was down or behind, and why."""
+
+    results: tuple[Hit, ...]
+    coverage: float
+    abstain: bool
+    tokens_used: int
+    truncated_by_budget: int = 0
+    degraded: tuple[str, ...] = ()
+    spaces: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListQuery:
+    """A page of memories, newest first by default. `cursor` is the opaque token of the page before."""
+
+    spaces: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    tags_any: tuple[str, ...] = ()
+    tags_all: tuple[str, ...] = ()
+    tags_none: tuple[str, ...] = ()
+    since: int | None = None
+    before: int | None = None
+    agent: str = ""
+    session: str = ""
+    state: str = "active"
+    order: str = "newest"
+    limit: int = 20
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page of a listing; `cursor` is "" on the last."""
+
+    memories: tuple[Memory, ...]
+    cursor: str
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """Counts of what the caller may see: memories by state, and active ones by kind, tag and space."""
+
+    memories: int
+    forgotten: int
+    superseded: int
+    conflicted: int
+    kinds: Mapping[str, int]
+    tags: Mapping[str, int]
+    spaces: Mapping[str, int]
+    agents: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What `remember` would do with a draft, and why; nothing was written."""
+
+    action: str
+    reason: str
+    target_id: str = ""
+    similarity: float = 0.0
+    novelty: float = 1.0
+    related: tuple[Related, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActorStatus:
+    """One actor: where it lives and how it is. `state` is ready, starting or failed."""
+
+    name: str
+    type: str
+    pid: int
+    state: str
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerStatus:
+    """The durable log: identity of its current life, last sequence number, active memories, bytes on disk."""
+
+    incarnation: str
+    seq: int
+    memories: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexStatus:
+    """One shard: `seq` is the last ledger entry that it holds, `lag` how many it misses."""
+
+    name: str
+    backend: str
+    seq: int
+    lag: int
+    points: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelStatus:
+    """The embedding model. `generation` is the fingerprint that the index is bound to; `source` is configured,
+    packaged or downloaded."""
+
+    generation: str
+    name: str
+    dimensions: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeshStatus:
+    """What the operations' side of a node knows of itself; a door adds its addresses."""
+
+    state: str
+    runtime: str
+    node_id: str
+    actors: tuple[ActorStatus, ...]
+    ledger: LedgerStatus | None
+    index: tuple[IndexStatus, ...]
+    model: ModelStatus | None
+    notices: tuple[str, ...] = ()

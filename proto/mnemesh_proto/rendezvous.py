@@ -1,0 +1,77 @@
+"""How a client on this machine finds its node: part of the public contract, shared by client and gateway.
+
+A running node keeps three files in its data directory: `owner.token` (0600), `node.lock` (held with flock for as long
+as the node lives; contains its pid) and `node.json` (its addresses, written when HTTP is open, removed when it stops).
+Knows nothing of gRPC, HTTP or the node's own parts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+TOKEN_FILE = "owner.token"
+NODE_FILE = "node.json"
+LOCK_FILE = "node.lock"
+DEFAULT_GRPC = "127.0.0.1:7433"
+DEFAULT_HTTP = "127.0.0.1:7434"
+# Metadata of gRPC and headers of HTTP: who writes, and the space used when a call names none.
+AUTHORIZATION = "authorization"
+AGENT_HEADER = "x-mnemesh-agent"
+SPACE_HEADER = "x-mnemesh-space"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAddress:
+    """Where a running node listens; `grpc` and `http` are host:port."""
+
+    pid: int
+    grpc: str
+    http: str
+    version: str
+
+
+def default_data_dir(environ: Mapping[str, str]) -> Path:
+    """MNEMESH_DATA_DIR, else the XDG data home's `mnemesh` (XDG Base Directory Specification)."""
+    if given := environ.get("MNEMESH_DATA_DIR"):
+        return Path(given).expanduser()
+    base = environ.get("XDG_DATA_HOME") or str(Path(environ.get("HOME", "~")).expanduser() / ".local" / "share")
+    return Path(base) / "mnemesh"
+
+
+def read_node(data_dir: Path) -> NodeAddress | None:
+    """The address that a node published in `data_dir`, or None when there is none or its process is gone."""
+    try:
+        value = json.loads((data_dir / NODE_FILE).read_text("utf-8"))
+        address = NodeAddress(int(value["pid"]), str(value["grpc"]), str(value["http"]), str(value["version"]))
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+        return None
+    return address if _alive(address.pid) else None
+
+
+def write_node(data_dir: Path, address: NodeAddress) -> None:
+    """Publish `address` in one atomic step."""
+    temporary = data_dir / (NODE_FILE + ".tmp")
+    temporary.write_text(json.dumps(asdict(address)), "utf-8")
+    os.replace(temporary, data_dir / NODE_FILE)
+
+
+def read_token(data_dir: Path) -> str | None:
+    """The owner token, or None when this directory has none yet."""
+    try:
+        return (data_dir / TOKEN_FILE).read_text("utf-8").strip() or None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,115 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class StatusRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ActorStatus(_message.Message):
+    __slots__ = ("name", "type", "pid", "node", "state")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    PID_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    type: str
+    pid: int
+    node: str
+    state: str
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[str] = ..., pid: _Optional[int] = ..., node: _Optional[str] = ..., state: _Optional[str] = ...) -> None: ...
+
+class LedgerStatus(_message.Message):
+    __slots__ = ("incarnation", "seq", "memories", "bytes")
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    MEMORIES_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    incarnation: str
+    seq: int
+    memories: int
+    bytes: int
+    def __init__(self, incarnation: _Optional[str] = ..., seq: _Optional[int] = ..., memories: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
+
+class IndexStatus(_message.Message):
+    __slots__ = ("name", "backend", "seq", "lag", "points", "state")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    BACKEND_FIELD_NUMBER: _ClassVar[int]
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    LAG_FIELD_NUMBER: _ClassVar[int]
+    POINTS_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    backend: str
+    seq: int
+    lag: int
+    points: int
+    state: str
+    def __init__(self, name: _Optional[str] = ..., backend: _Optional[str] = ..., seq: _Optional[int] = ..., lag: _Optional[int] = ..., points: _Optional[int] = ..., state: _Optional[str] = ...) -> None: ...
+
+class ModelStatus(_message.Message):
+    __slots__ = ("generation", "name", "dimensions", "source")
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    generation: str
+    name: str
+    dimensions: int
+    source: str
+    def __init__(self, generation: _Optional[str] = ..., name: _Optional[str] = ..., dimensions: _Optional[int] = ..., source: _Optional[str] = ...) -> None: ...
+
+class StatusResponse(_message.Message):
+    __slots__ = ("version", "state", "runtime", "data_dir", "node_id", "pid", "uptime_s", "grpc", "http", "actors", "ledger", "index", "model", "notices")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    RUNTIME_FIELD_NUMBER: _ClassVar[int]
+    DATA_DIR_FIELD_NUMBER: _ClassVar[int]
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    PID_FIELD_NUMBER: _ClassVar[int]
+    UPTIME_S_FIELD_NUMBER: _ClassVar[int]
+    GRPC_FIELD_NUMBER: _ClassVar[int]
+    HTTP_FIELD_NUMBER: _ClassVar[int]
+    ACTORS_FIELD_NUMBER: _ClassVar[int]
+    LEDGER_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    NOTICES_FIELD_NUMBER: _ClassVar[int]
+    version: str
+    state: str
+    runtime: str
+    data_dir: str
+    node_id: str
+    pid: int
+    uptime_s: float
+    grpc: str
+    http: str
+    actors: _containers.RepeatedCompositeFieldContainer[ActorStatus]
+    ledger: LedgerStatus
+    index: _containers.RepeatedCompositeFieldContainer[IndexStatus]
+    model: ModelStatus
+    notices: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, version: _Optional[str] = ..., state: _Optional[str] = ..., runtime: _Optional[str] = ..., data_dir: _Optional[str] = ..., node_id: _Optional[str] = ..., pid: _Optional[int] = ..., uptime_s: _Optional[float] = ..., grpc: _Optional[str] = ..., http: _Optional[str] = ..., actors: _Optional[_Iterable[_Union[ActorStatus, _Mapping]]] = ..., ledger: _Optional[_Union[LedgerStatus, _Mapping]] = ..., index: _Optional[_Iterable[_Union[IndexStatus, _Mapping]]] = ..., model: _Optional[_Union[ModelStatus, _Mapping]] = ..., notices: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class WhoamiRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class WhoamiResponse(_message.Message):
+    __slots__ = ("agent", "principal", "role", "private_space", "default_space")
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    PRIVATE_SPACE_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_SPACE_FIELD_NUMBER: _ClassVar[int]
+    agent: str
+    principal: str
+    role: str
+    private_space: str
+    default_space: str
+    def __init__(self, agent: _Optional[str] = ..., principal: _Optional[str] = ..., role: _Optional[str] = ..., private_space: _Optional[str] = ..., default_space: _Optional[str] = ...) -> None: ...

@@ -1,0 +1,123 @@
+import datetime
+
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from mnemesh_proto.v1 import memory_pb2 as _memory_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class RecallRequest(_message.Message):
+    __slots__ = ("query", "spaces", "limit", "mode", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "as_of", "min_score", "min_heat", "token_budget", "include_superseded", "include_archive", "sort", "weights", "paths", "agent", "session", "source_dir", "explain", "snippets_only")
+    class WeightsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    SPACES_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    TAGS_ANY_FIELD_NUMBER: _ClassVar[int]
+    TAGS_ALL_FIELD_NUMBER: _ClassVar[int]
+    TAGS_NONE_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AS_OF_FIELD_NUMBER: _ClassVar[int]
+    MIN_SCORE_FIELD_NUMBER: _ClassVar[int]
+    MIN_HEAT_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_BUDGET_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_SUPERSEDED_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_ARCHIVE_FIELD_NUMBER: _ClassVar[int]
+    SORT_FIELD_NUMBER: _ClassVar[int]
+    WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    PATHS_FIELD_NUMBER: _ClassVar[int]
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_DIR_FIELD_NUMBER: _ClassVar[int]
+    EXPLAIN_FIELD_NUMBER: _ClassVar[int]
+    SNIPPETS_ONLY_FIELD_NUMBER: _ClassVar[int]
+    query: str
+    spaces: _containers.RepeatedScalarFieldContainer[str]
+    limit: int
+    mode: str
+    kinds: _containers.RepeatedScalarFieldContainer[str]
+    tags_any: _containers.RepeatedScalarFieldContainer[str]
+    tags_all: _containers.RepeatedScalarFieldContainer[str]
+    tags_none: _containers.RepeatedScalarFieldContainer[str]
+    since: _timestamp_pb2.Timestamp
+    before: _timestamp_pb2.Timestamp
+    as_of: _timestamp_pb2.Timestamp
+    min_score: float
+    min_heat: float
+    token_budget: int
+    include_superseded: bool
+    include_archive: bool
+    sort: str
+    weights: _containers.ScalarMap[str, float]
+    paths: _containers.RepeatedScalarFieldContainer[str]
+    agent: str
+    session: str
+    source_dir: str
+    explain: bool
+    snippets_only: bool
+    def __init__(self, query: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., mode: _Optional[str] = ..., kinds: _Optional[_Iterable[str]] = ..., tags_any: _Optional[_Iterable[str]] = ..., tags_all: _Optional[_Iterable[str]] = ..., tags_none: _Optional[_Iterable[str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., min_heat: _Optional[float] = ..., token_budget: _Optional[int] = ..., include_superseded: _Optional[bool] = ..., include_archive: _Optional[bool] = ..., sort: _Optional[str] = ..., weights: _Optional[_Mapping[str, float]] = ..., paths: _Optional[_Iterable[str]] = ..., agent: _Optional[str] = ..., session: _Optional[str] = ..., source_dir: _Optional[str] = ..., explain: _Optional[bool] = ..., snippets_only: _Optional[bool] = ...) -> None: ...
+
+class RecallResult(_message.Message):
+    __slots__ = ("id", "content", "score", "title", "snippet", "space", "kind", "tags", "memory", "signals", "redirected_from")
+    class SignalsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    ID_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    SNIPPET_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    SIGNALS_FIELD_NUMBER: _ClassVar[int]
+    REDIRECTED_FROM_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    content: str
+    score: float
+    title: str
+    snippet: str
+    space: str
+    kind: str
+    tags: _containers.RepeatedScalarFieldContainer[str]
+    memory: _memory_pb2.Memory
+    signals: _containers.ScalarMap[str, float]
+    redirected_from: str
+    def __init__(self, id: _Optional[str] = ..., content: _Optional[str] = ..., score: _Optional[float] = ..., title: _Optional[str] = ..., snippet: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., memory: _Optional[_Union[_memory_pb2.Memory, _Mapping]] = ..., signals: _Optional[_Mapping[str, float]] = ..., redirected_from: _Optional[str] = ...) -> None: ...
+
+class RecallResponse(_message.Message):
+    __slots__ = ("results", "coverage", "abstain", "tokens_used", "truncated_by_budget", "degraded", "degraded_reasons", "spaces")
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    COVERAGE_FIELD_NUMBER: _ClassVar[int]
+    ABSTAIN_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_USED_FIELD_NUMBER: _ClassVar[int]
+    TRUNCATED_BY_BUDGET_FIELD_NUMBER: _ClassVar[int]
+    DEGRADED_FIELD_NUMBER: _ClassVar[int]
+    DEGRADED_REASONS_FIELD_NUMBER: _ClassVar[int]
+    SPACES_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[RecallResult]
+    coverage: float
+    abstain: bool
+    tokens_used: int
+    truncated_by_budget: int
+    degraded: bool
+    degraded_reasons: _containers.RepeatedScalarFieldContainer[str]
+    spaces: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, results: _Optional[_Iterable[_Union[RecallResult, _Mapping]]] = ..., coverage: _Optional[float] = ..., abstain: _Optional[bool] = ..., tokens_used: _Optional[int] = ..., truncated_by_budget: _Optional[int] = ..., degraded: _Optional[bool] = ..., degraded_reasons: _Optional[_Iterable[str]] = ..., spaces: _Optional[_Iterable[str]] = ...) -> None: ...

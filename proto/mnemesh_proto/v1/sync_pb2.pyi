@@ -1,0 +1,91 @@
+import datetime
+
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class SyncHello(_message.Message):
+    __slots__ = ("protocol", "node_id", "node_key", "spaces", "cursors")
+    class CursorsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    PROTOCOL_FIELD_NUMBER: _ClassVar[int]
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    NODE_KEY_FIELD_NUMBER: _ClassVar[int]
+    SPACES_FIELD_NUMBER: _ClassVar[int]
+    CURSORS_FIELD_NUMBER: _ClassVar[int]
+    protocol: int
+    node_id: str
+    node_key: bytes
+    spaces: _containers.RepeatedScalarFieldContainer[str]
+    cursors: _containers.ScalarMap[str, int]
+    def __init__(self, protocol: _Optional[int] = ..., node_id: _Optional[str] = ..., node_key: _Optional[bytes] = ..., spaces: _Optional[_Iterable[str]] = ..., cursors: _Optional[_Mapping[str, int]] = ...) -> None: ...
+
+class SyncEntry(_message.Message):
+    __slots__ = ("doc", "space", "type", "hash", "raw", "agent", "node_id", "signature", "at")
+    DOC_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    RAW_FIELD_NUMBER: _ClassVar[int]
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
+    doc: str
+    space: str
+    type: str
+    hash: bytes
+    raw: bytes
+    agent: str
+    node_id: str
+    signature: bytes
+    at: _timestamp_pb2.Timestamp
+    def __init__(self, doc: _Optional[str] = ..., space: _Optional[str] = ..., type: _Optional[str] = ..., hash: _Optional[bytes] = ..., raw: _Optional[bytes] = ..., agent: _Optional[str] = ..., node_id: _Optional[str] = ..., signature: _Optional[bytes] = ..., at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class SyncBatch(_message.Message):
+    __slots__ = ("incarnation", "entries", "last_seq")
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    LAST_SEQ_FIELD_NUMBER: _ClassVar[int]
+    incarnation: str
+    entries: _containers.RepeatedCompositeFieldContainer[SyncEntry]
+    last_seq: int
+    def __init__(self, incarnation: _Optional[str] = ..., entries: _Optional[_Iterable[_Union[SyncEntry, _Mapping]]] = ..., last_seq: _Optional[int] = ...) -> None: ...
+
+class SyncAck(_message.Message):
+    __slots__ = ("incarnation", "seq")
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    incarnation: str
+    seq: int
+    def __init__(self, incarnation: _Optional[str] = ..., seq: _Optional[int] = ...) -> None: ...
+
+class SyncRequest(_message.Message):
+    __slots__ = ("hello", "batch", "ack")
+    HELLO_FIELD_NUMBER: _ClassVar[int]
+    BATCH_FIELD_NUMBER: _ClassVar[int]
+    ACK_FIELD_NUMBER: _ClassVar[int]
+    hello: SyncHello
+    batch: SyncBatch
+    ack: SyncAck
+    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ...) -> None: ...
+
+class SyncResponse(_message.Message):
+    __slots__ = ("hello", "batch", "ack")
+    HELLO_FIELD_NUMBER: _ClassVar[int]
+    BATCH_FIELD_NUMBER: _ClassVar[int]
+    ACK_FIELD_NUMBER: _ClassVar[int]
+    hello: SyncHello
+    batch: SyncBatch
+    ack: SyncAck
+    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ...) -> None: ...
