@@ -1,0 +1,266 @@
+"""Text in, text out: normal forms, hashes, titles, snippets, chunks.
+
+Every function takes any `str`, lone surrogates included, and never fails on one. Nothing here is specific to
+one language, and nothing takes longer than linear time. A cut never falls inside a user-perceived character, as
+far as the joining rules of UAX #29 that `_joins` names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from math import ceil
+from typing import Final
+
+from mnemesh_memory.limits import CHUNK_TOKENS_MAX, SNIPPET_CHARS_MAX, TITLE_BYTES_MAX, TITLE_CHARS_MAX
+
+_ELLIPSIS: Final = "…"
+# A block of this many code points costs at most 3 wordpieces each, so it fits a chunk whatever it holds.
+_BLOCK_CHARS: Final = CHUNK_TOKENS_MAX // 4
+_STEM_CHARS: Final = 6
+
+_PARAGRAPH_END: Final = re.compile(r"\n[ \t\r]*\n\s*")
+# The look-behinds let a run of stops start one match only; without them a line of dots costs quadratic time.
+_CLOSERS: Final = "\"')\\]\u2019\u201d\u300d\u300f\uff09"
+_SENTENCE_END: Final = re.compile(
+    rf"\n\s*|(?<![.!?\u2026])[.!?\u2026]+[{_CLOSERS}]*\s+"
+    rf"|(?<![\u3002\uff01\uff1f\uff61])[\u3002\uff01\uff1f\uff61]+[{_CLOSERS}]*\s*"
+)
+_WORD_END: Final = re.compile(r"\s+")
+_BORDERS: Final = (_PARAGRAPH_END, _SENTENCE_END, _WORD_END)
+
+_WORDPIECES: Final = re.compile(r"([a-zA-Z]+)|([0-9]+)|([가-힣])|[^\W_]|[^\w\s]|_")
+_WORD: Final = re.compile(r"\w+")
+# Scripts written without spaces: a term is a pair of neighbouring characters.
+_UNSPACED: Final = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+)
+
+_FENCE_OR_RULE: Final = re.compile(r"\s*(?:```.*|~~~.*|(?:[-*_=]\s*){3,})\s*")
+_LINE_MARKS: Final = re.compile(r"\s*(?:(?:#{1,6}|>|[-*+]|\d{1,9}[.)]|\[[ xX]\])\s+)+")
+_LINK: Final = re.compile(r"!?\[([^\[\]]{0,500})\]\([^()\s]{0,500}\)")
+_EMPHASIS: Final = re.compile(r"`+|\*\*|__|~~|(?<!\w)[*_](?=\w)|(?<=[\w.!?])[*_](?!\w)")
+
+
+def normalise(content: str) -> str:
+    """The form in which two texts count as the same: NFKC case folding (Unicode 3.13), white space folded."""
+    if content.isascii():
+        return " ".join(content.lower().split())
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", content).casefold())
+    return " ".join(unicodedata.normalize("NFKC", folded.casefold()).split())
+
+
+def content_hash(text: str) -> str:
+    """Hex SHA-256 of the exact text in UTF-8: the key of a cached vector."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def duplicate_key(content: str) -> str:
+    """Hex SHA-256 of the normalised text: equal keys in one space are one memory."""
+    return content_hash(normalise(content))
+
+
+def estimate_tokens(text: str) -> int:
+    """What `text` costs a language model, in tokens: one for 4 ASCII characters or 3 bytes of other UTF-8."""
+    ascii_bytes = len(text.encode("ascii", "ignore"))
+    other_bytes = len(text.encode("utf-8", "surrogatepass")) - ascii_bytes
+    return ceil(ascii_bytes / 4 + other_bytes / 3)
+
+
+def estimate_wordpieces(text: str) -> int:
+    """What `text` costs the embedding model, in WordPiece tokens: an estimate that leans upwards.
+
+    A run of letters costs one in 5, digits one in 2, a Hangul syllable 3 (the model sees its letters), any
+    other letter, mark or sign 1. It is subadditive: the parts never cost less than the whole.
+    """
+    total = 0
+    for letters, digits, hangul in _WORDPIECES.findall(text):
+        total += (len(letters) + 4) // 5 or (len(digits) + 1) // 2 or (3 if hangul else 1)
+    return total
+
+
+def chunks(content: str) -> list[str]:
+    """`content` in pieces of at most CHUNK_TOKENS_MAX estimated wordpieces; joined they are `content` again.
+
+    Cuts fall after a paragraph, else a sentence or line, else a word, else between characters. A text that fits
+    is returned whole, the empty text too.
+    """
+    if len(content) <= _BLOCK_CHARS:
+        return [content]
+    packed: list[str] = []
+    room = 0
+    for piece, cost in _pieces(content, 0):
+        if cost > room or not packed:
+            packed.append(piece)
+            room = CHUNK_TOKENS_MAX
+        else:
+            packed[-1] += piece
+        room -= cost
+    return packed
+
+
+def _pieces(text: str, level: int) -> Iterator[tuple[str, int]]:
+    """The coarsest pieces of `text`, each with its cost, that fit a chunk."""
+    cost = estimate_wordpieces(text)
+    if cost <= CHUNK_TOKENS_MAX:
+        yield text, cost
+    elif level < len(_BORDERS):
+        ends = [0, *(match.end() for match in _BORDERS[level].finditer(text)), len(text)]
+        for start, end in pairwise(ends):
+            if start < end:
+                yield from _pieces(text[start:end], level + 1)
+    else:
+        start = 0
+        while start < len(text):
+            end = _cut(text, start, _BLOCK_CHARS)
+            yield text[start:end], estimate_wordpieces(text[start:end])
+            start = end
+
+
+def title_of(content: str) -> str:
+    """The first words for display: one line without Markdown marks, at most TITLE_CHARS_MAX characters.
+
+    "" when the text shows nothing. Always within TITLE_BYTES_MAX bytes of UTF-8.
+    """
+    for line in content.splitlines():
+        if _FENCE_OR_RULE.fullmatch(line):
+            continue
+        marks = _LINE_MARKS.match(line)
+        bare = _LINK.sub(r"\1", line[marks.end() if marks else 0 :])
+        shown = " ".join("".join(map(_printable, _EMPHASIS.sub("", bare))).split())
+        if shown:
+            return _shortened(shown, TITLE_CHARS_MAX, TITLE_BYTES_MAX)
+    return ""
+
+
+def snippet(content: str, query: str, chars: int = SNIPPET_CHARS_MAX) -> str:
+    """The passage of at most `chars` characters that holds the most of `query`'s words, white space folded.
+
+    Long words weigh more than short ones. Without any match it is the beginning. "…" stands for what was cut.
+    """
+    text = " ".join(content.split())
+    if len(text) <= chars:
+        return text
+    width = chars - 2 * len(_ELLIPSIS)
+    if width < 1:
+        return _ELLIPSIS[:chars] if chars > 0 else ""
+    start = _passage_start(text, {term for _, _, term in _terms(query)}, width)
+    before = _ELLIPSIS if start else ""
+    if len(text) - start <= width + 1:
+        return before + text[start:]
+    return before + _whole_words(text, start, width).rstrip() + _ELLIPSIS
+
+
+def _terms(text: str) -> Iterator[tuple[int, int, str]]:
+    """(start, end, term): words folded and cut to a stem; pairs of characters in scripts without spaces."""
+    for match in _WORD.finditer(text):
+        word, start = match.group(), match.start()
+        if len(word) > 1 and _UNSPACED.search(word):
+            for offset in range(len(word) - 1):
+                yield start + offset, start + offset + 2, word[offset : offset + 2]
+        else:
+            yield start, match.end(), word.casefold()[:_STEM_CHARS]
+
+
+def _passage_start(text: str, wanted: set[str], width: int) -> int:
+    """Where the best window of `width` characters starts: moved back to a sentence or word, for context."""
+    hits = [hit for hit in _terms(text) if hit[2] in wanted]
+    inside: Counter[str] = Counter()
+    weight = best_weight = right = 0
+    best = (0, 0)
+    for left, (start, _, first) in enumerate(hits):
+        while right < len(hits) and (right <= left or hits[right][1] <= start + width):
+            term = hits[right][2]
+            weight += 0 if inside[term] else len(term)
+            inside[term] += 1
+            right += 1
+        if weight > best_weight:
+            best_weight, best = weight, (start, hits[right - 1][1])
+        inside[first] -= 1
+        weight -= 0 if inside[first] else len(first)
+    return _context_start(text, best[0], max(0, best[1] - width))
+
+
+def _context_start(text: str, hit: int, earliest: int) -> int:
+    """The last sentence start in [earliest, hit], else the first word or whole character there."""
+    if earliest >= hit:
+        return hit
+    if earliest == 0 and not _SENTENCE_END.search(text, 0, hit):
+        return 0
+    sentences = [match.end() for match in _SENTENCE_END.finditer(text, earliest, hit)]
+    if sentences:
+        return sentences[-1]
+    start = text.find(" ", earliest, hit) + 1 or earliest
+    while start < hit and _joins(text[start - 1], text[start]):
+        start += 1
+    return start
+
+
+def _whole_words(text: str, start: int, chars: int) -> str:
+    """At most `chars` characters from `start`, ending at a word when that keeps at least half of them."""
+    end = _cut(text, start, chars)
+    if end < len(text) and not text[end].isspace():
+        space = text.rfind(" ", start + (end - start) // 2, end)
+        end = space if space >= 0 else end
+    return text[start:end]
+
+
+def _shortened(text: str, chars: int, utf8_bytes: int) -> str:
+    """`text`, or its first whole words and "…", within both bounds."""
+
+    def size(part: str) -> int:
+        return len(part.encode("utf-8", "surrogatepass"))
+
+    if len(text) <= chars and size(text) <= utf8_bytes:
+        return text
+    room = chars - len(_ELLIPSIS)
+    kept = _whole_words(text, 0, room)
+    while size(kept) > utf8_bytes - size(_ELLIPSIS):
+        room = min(room - 1, len(kept) - 1)
+        kept = _whole_words(text, 0, room)
+    return kept.rstrip() + _ELLIPSIS
+
+
+def _printable(char: str) -> str:
+    return char if char.isprintable() or _joins("a", char) or char == "\u200d" else " "
+
+
+def _cut(text: str, start: int, chars: int) -> int:
+    """The end of the most whole user-perceived characters from `start`, at most `chars` code points.
+
+    A single character that is longer than that is cut: only hostile text holds one.
+    """
+    limit = start + chars
+    if limit >= len(text):
+        return len(text)
+    end, flags = start, 0
+    for at in range(start + 1, limit + 1):
+        flags = flags + 1 if _is_flag_letter(text[at - 1]) else 0
+        paired = flags % 2 == 1 and _is_flag_letter(text[at])
+        if not paired and not _joins(text[at - 1], text[at]):
+            end = at
+    return end if end > start else limit
+
+
+def _is_flag_letter(char: str) -> bool:
+    return "\U0001f1e6" <= char <= "\U0001f1ff"
+
+
+def _joins(left: str, right: str) -> bool:
+    """Whether no cut may fall between two code points: combining marks, emoji sequences, Hangul letters, CR LF
+    (UAX #29 GB3, GB6 to GB9a, GB11) and surrogate pairs, which text that was decoded carelessly holds."""
+    if right < "\u0300" and left != "\u200d":
+        return left == "\r" and right == "\n"
+    return (
+        left == "\u200d"
+        or right in "\u200c\u200d"
+        or "\U0001f3fb" <= right <= "\U0001f3ff"
+        or "\U000e0020" <= right <= "\U000e007f"
+        or "\u1160" <= right <= "\u11ff"
+        or ("\ud800" <= left <= "\udbff" and "\udc00" <= right <= "\udfff")
+        or unicodedata.category(right)[0] == "M"
+    )
