@@ -1,8 +1,8 @@
 """Text in, text out: normal forms, hashes, titles, snippets, chunks.
 
-Every function takes any `str`, lone surrogates included, and never fails on one. Nothing here is specific to
-one language, and nothing takes longer than linear time. A cut never falls inside a user-perceived character, as
-far as the joining rules of UAX #29 that `_joins` names.
+Every function takes any `str`, lone surrogates included, and never fails on one. Nothing here is specific
+to one language, and nothing takes longer than linear time. A cut never falls inside a user-perceived
+character, as far as the joining rules of UAX #29 that `_joins` names.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _BLOCK_CHARS: Final = CHUNK_TOKENS_MAX // 4
 _STEM_CHARS: Final = 6
 
 _PARAGRAPH_END: Final = re.compile(r"\n[ \t\r]*\n\s*")
-# The look-behinds let a run of stops start one match only; without them a line of dots costs quadratic time.
 _CLOSERS: Final = "\"')\\]\u2019\u201d\u300d\u300f\uff09"
+# The look-behinds let a run of stops start one match only; without them a line of dots costs quadratic time.
 _SENTENCE_END: Final = re.compile(
     rf"\n\s*|(?<![.!?\u2026])[.!?\u2026]+[{_CLOSERS}]*\s+"
     rf"|(?<![\u3002\uff01\uff1f\uff61])[\u3002\uff01\uff1f\uff61]+[{_CLOSERS}]*\s*"
@@ -43,7 +43,8 @@ _UNSPACED: Final = re.compile(
 _FENCE_OR_RULE: Final = re.compile(r"\s*(?:```.*|~~~.*|(?:[-*_=]\s*){3,})\s*")
 _LINE_MARKS: Final = re.compile(r"\s*(?:(?:#{1,6}|>|[-*+]|\d{1,9}[.)]|\[[ xX]\])\s+)+")
 _LINK: Final = re.compile(r"!?\[([^\[\]]{0,500})\]\([^()\s]{0,500}\)")
-_EMPHASIS: Final = re.compile(r"`+|\*\*|__|~~|(?<!\w)[*_](?=\w)|(?<=[\w.!?])[*_](?!\w)")
+# Stars only: underscores belong to identifiers more often than to emphasis.
+_EMPHASIS: Final = re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*]{1,200})(?<=\S)\1(?![\w*])|`+|~~")
 
 
 def normalise(content: str) -> str:
@@ -86,8 +87,8 @@ def estimate_wordpieces(text: str) -> int:
 def chunks(content: str) -> list[str]:
     """`content` in pieces of at most CHUNK_TOKENS_MAX estimated wordpieces; joined they are `content` again.
 
-    Cuts fall after a paragraph, else a sentence or line, else a word, else between characters. A text that fits
-    is returned whole, the empty text too.
+    Cuts fall after a paragraph, else a sentence or line, else a word, else between characters. A text that
+    fits is returned whole, the empty text too.
     """
     if len(content) <= _BLOCK_CHARS:
         return [content]
@@ -131,7 +132,7 @@ def title_of(content: str) -> str:
             continue
         marks = _LINE_MARKS.match(line)
         bare = _LINK.sub(r"\1", line[marks.end() if marks else 0 :])
-        shown = " ".join("".join(map(_printable, _EMPHASIS.sub("", bare))).split())
+        shown = " ".join("".join(map(_printable, _EMPHASIS.sub(r"\2", bare))).split())
         if shown:
             return _shortened(shown, TITLE_CHARS_MAX, TITLE_BYTES_MAX)
     return ""
@@ -251,8 +252,8 @@ def _is_flag_letter(char: str) -> bool:
 
 
 def _joins(left: str, right: str) -> bool:
-    """Whether no cut may fall between two code points: combining marks, emoji sequences, Hangul letters, CR LF
-    (UAX #29 GB3, GB6 to GB9a, GB11) and surrogate pairs, which text that was decoded carelessly holds."""
+    """Whether no cut may fall between two code points: combining marks, emoji sequences, Hangul letters, CR
+    LF (UAX #29 GB3, GB6 to GB9a, GB11) and surrogate pairs, which text that was decoded carelessly holds."""
     if right < "\u0300" and left != "\u200d":
         return left == "\r" and right == "\n"
     return (
