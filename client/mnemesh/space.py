@@ -1,0 +1,76 @@
+"""Which space a directory belongs to, so that no agent has to be told.
+
+A `.mnemesh.toml` decides, else the name of the git work tree, else nothing (the node then takes the caller's private
+space). Standard library only, no subprocess: hooks and the stdio proxy pay for every millisecond of this.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from mnemesh.errors import InvalidArgument
+
+PROJECT_FILE: Final = ".mnemesh.toml"
+SPACE_BYTES_MAX: Final = 200
+# What the node's rules for a space path forbid inside a segment.
+FORBIDDEN: Final = '\\/*?"<>|@'
+
+
+def detect_space(cwd: Path, home: Path | None = None) -> str:
+    """The space of `cwd`: key `space` of the nearest `.mnemesh.toml` at or above it, else the folder name of the git
+    work tree it lies in, else "".
+
+    The search ends at `home` (default: the user's home directory) or at the root of the file system. A `.mnemesh.toml`
+    in the home directory counts, a git repository there doesn't. Raises InvalidArgument for a `.mnemesh.toml` that
+    can't be read or has no `space`, because writing to another space than the one meant would be worse.
+
+    >>> detect_space(Path("/home/ada/src/payments/api"))  # doctest: +SKIP
+    'payments'
+    """
+    home = (home or _home()).absolute()
+    ancestors = tuple(_upwards(cwd.absolute(), home))
+    for directory in ancestors:
+        if (directory / PROJECT_FILE).is_file():
+            return _space_in(directory / PROJECT_FILE)
+    for directory in ancestors:
+        if directory != home and (directory / ".git").exists():
+            return segment_of(directory.name)
+    return ""
+
+
+def segment_of(name: str) -> str:
+    """`name` as one segment of a space path: what a segment may not hold becomes `-`, blanks at the ends go."""
+    kept = "".join(
+        "-" if ch in FORBIDDEN or not ch.isprintable() else ch for ch in unicodedata.normalize("NFC", name)
+    )
+    cut = kept.strip().encode()[:SPACE_BYTES_MAX].decode("utf-8", "ignore").strip()
+    return "" if cut in (".", "..") else cut
+
+
+def _space_in(path: Path) -> str:
+    import tomllib  # only the few who have such a file pay for it
+
+    try:
+        value = tomllib.loads(path.read_text("utf-8")).get("space")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidArgument(str(path), str(error), "a readable TOML file") from error
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidArgument(f"{path}: space", value, 'a line such as space = "team/payments"')
+    return value.strip()
+
+
+def _upwards(directory: Path, home: Path) -> Iterator[Path]:
+    for place in (directory, *directory.parents):
+        yield place
+        if place == home:
+            return
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # no home directory is known: search up to the root
+        return Path("/")
