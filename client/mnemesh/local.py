@@ -1,0 +1,237 @@
+"""The node of this machine: found by the files in its data directory, or started in the background.
+
+Exactly one node starts however many clients ask at once: a starter holds `start.lock`, and the node itself
+holds `node.lock` for as long as it lives. A published address counts only when something accepts connections
+there, so a directory left behind by a killed node is no obstacle. Standard library only: the MCP proxy has to
+answer at once.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from mnemesh_proto.rendezvous import (
+    DEFAULT_GRPC,
+    DEFAULT_HTTP,
+    LOCK_FILE,
+    NodeAddress,
+    default_data_dir,
+    read_node,
+)
+
+__all__ = [
+    "NodeNotStarted",
+    "default_data_dir",
+    "ensure_node",
+    "find_node",
+    "missing_node_modules",
+    "split_address",
+]
+
+START_LOCK_FILE = "start.lock"
+LOG_FILE = "node.log"
+START_TIMEOUT_S = 30.0
+CONNECT_TIMEOUT_S = 1.0
+POLL_S = 0.02
+STARTS_MAX = 3
+LOG_BYTES_MAX = 10 * 1024 * 1024
+LOG_TAIL_BYTES = 4096
+LOG_TAIL_LINES = 20
+# One module of each distribution without which `python -m mnemesh_gateway` can't run; the package itself is
+# always installed, its libraries come with the extra.
+NODE_MODULES = ("automerge", "fastembed", "mcp", "qdrant_edge", "starlette", "uvicorn")
+
+
+class NodeNotStarted(Exception):
+    """No node runs on the data directory and none could be started; the message says why and what to do."""
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Host and port of "host:port" or "[v6]:port". A wildcard host becomes the loopback of its family.
+
+    Raises ValueError when `address` has no port or one outside 1..65535.
+    """
+    host, colon, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ValueError(f"{address!r} is not HOST:PORT")
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), int(port)
+
+
+def accepts(address: str) -> bool:
+    """Whether something accepts TCP connections at "host:port"."""
+    try:
+        socket.create_connection(split_address(address), CONNECT_TIMEOUT_S).close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def find_node(data_dir: Path) -> NodeAddress | None:
+    """The running node of `data_dir`, or None when there is none that accepts connections."""
+    node = read_node(data_dir)
+    return node if node is not None and accepts(node.http) else None
+
+
+def missing_node_modules() -> tuple[str, ...]:
+    """The modules of the extra `node` that are not installed; empty when a node can run here."""
+    return tuple(name for name in NODE_MODULES if importlib.util.find_spec(name) is None)
+
+
+def ensure_node(
+    data_dir: Path, timeout_s: float = START_TIMEOUT_S, command: Sequence[str] | None = None
+) -> NodeAddress:
+    """The running node of `data_dir`; when there is none, one is started, detached from this process.
+
+    `command` replaces `python -m mnemesh_gateway up`; `--data DIR` and, where a default port is taken,
+    `--grpc`/`--http` with port 0 are appended. Output goes to `node.log` in the directory. A node that is
+    still starting after `timeout_s` is left to go on. Raises NodeNotStarted.
+    """
+    data_dir = data_dir.expanduser().absolute()
+    deadline = time.monotonic() + timeout_s
+    if node := find_node(data_dir):
+        return node
+    if command is None and (missing := missing_node_modules()):
+        raise NodeNotStarted(
+            f"no node runs on {data_dir}, and this installation can't start one: {', '.join(missing)} "
+            "not installed. Install it with: pip install 'mnemesh[node]'"
+        )
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with (data_dir / START_LOCK_FILE).open("ab") as lock:
+            while not _lock(lock, fcntl.LOCK_EX):
+                if node := find_node(data_dir):
+                    return node
+                _pause(deadline, data_dir)
+            starter = _Starter(
+                data_dir, deadline, tuple(command or (sys.executable, "-P", "-m", "mnemesh_gateway", "up"))
+            )
+            return starter.run()
+    except OSError as error:
+        raise NodeNotStarted(f"can't start a node on {data_dir}: {error}") from error
+
+
+class _Starter:
+    """Starts a node while it alone holds start.lock. Each pause is short and ends at `deadline` (monotonic,
+    s)."""
+
+    def __init__(self, data_dir: Path, deadline: float, command: tuple[str, ...]) -> None:
+        self.data_dir = data_dir
+        self.deadline = deadline
+        self.command = command
+
+    def run(self) -> NodeAddress:
+        """The node that is there or comes up. Starts again only when another program took what this start
+        needed."""
+        for _ in range(STARTS_MAX):
+            if node := self._await_present_node():
+                return node
+            ports = _port_arguments()
+            log_start, child = self._spawn(ports)
+            if node := self._await_child(child):
+                return node
+            if not (self._node_lock_is_held() or _port_arguments() != ports):
+                break
+        raise NodeNotStarted(
+            f"the node on {self.data_dir} stopped while starting (exit status {child.returncode}). "
+            f"Its log, {self.data_dir / LOG_FILE}, ends with:\n{self._tail(log_start)}"
+        )
+
+    def _await_present_node(self) -> NodeAddress | None:
+        """Wait for a node that holds node.lock to open or to end: it may be starting, or draining after
+        SIGTERM."""
+        while True:
+            if node := find_node(self.data_dir):
+                return node
+            if not self._node_lock_is_held():
+                return None
+            _pause(self.deadline, self.data_dir)
+
+    def _await_child(self, child: subprocess.Popen[bytes]) -> NodeAddress | None:
+        while True:
+            ended = child.poll() is not None
+            if node := find_node(self.data_dir):
+                # Someone has to reap the node when it ends before this process does, else its pid stays
+                # taken.
+                threading.Thread(target=child.wait, name="reap-node", daemon=True).start()
+                return node
+            if ended:
+                return None
+            _pause(self.deadline, self.data_dir, child)
+
+    def _spawn(self, ports: tuple[str, ...]) -> tuple[int, subprocess.Popen[bytes]]:
+        log_path = self.data_dir / LOG_FILE
+        if log_path.exists() and log_path.stat().st_size > LOG_BYTES_MAX:
+            os.replace(log_path, log_path.with_suffix(".log.1"))
+        with log_path.open("ab") as log:
+            log_start = log.tell()
+            # Its own session, so that a Ctrl-C or hang-up meant for this client doesn't reach the node.
+            child = subprocess.Popen(
+                (*self.command, "--data", str(self.data_dir), *ports),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.data_dir, start_new_session=True,
+            )  # fmt: skip
+        return log_start, child
+
+    def _node_lock_is_held(self) -> bool:
+        try:
+            with (self.data_dir / LOCK_FILE).open("rb") as lock:
+                return not _lock(lock, fcntl.LOCK_SH)
+        except FileNotFoundError:
+            return False
+
+    def _tail(self, start: int) -> str:
+        with (self.data_dir / LOG_FILE).open("rb") as log:
+            end = log.seek(0, os.SEEK_END)
+            log.seek(max(start, end - LOG_TAIL_BYTES))
+            lines = log.read(LOG_TAIL_BYTES).decode("utf-8", "replace").splitlines()
+        return "\n".join(lines[-LOG_TAIL_LINES:]) or "(nothing)"
+
+
+def _lock(file: BinaryIO, mode: int) -> bool:
+    try:
+        fcntl.flock(file, mode | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _pause(deadline: float, data_dir: Path, child: subprocess.Popen[bytes] | None = None) -> None:
+    if time.monotonic() > deadline:
+        if child is not None:
+            threading.Thread(target=child.wait, name="reap-node", daemon=True).start()
+        raise NodeNotStarted(f"the node on {data_dir} is not ready to answer yet; see {data_dir / LOG_FILE}")
+    time.sleep(POLL_S)
+
+
+def _port_arguments() -> tuple[str, ...]:
+    """Port 0 for each default address that another program holds, unless the environment names an address."""
+    taken: tuple[str, ...] = ()
+    for flag, variable, address in (
+        ("--grpc", "MNEMESH_GRPC", DEFAULT_GRPC),
+        ("--http", "MNEMESH_HTTP", DEFAULT_HTTP),
+    ):
+        host, port = split_address(address)
+        if not os.environ.get(variable) and not _is_free(host, port):
+            taken += (flag, f"{host}:0")
+    return taken
+
+
+def _is_free(host: str, port: int) -> bool:
+    with socket.socket() as probe:
+        # As a server sets it: connections of a server that has just stopped don't count.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,228 @@
+"""`mnemesh mcp`: a proxy from MCP over standard input and output to the node's HTTP door.
+
+Standard library only and nothing decided here: the node answers, the proxy carries. It starts the node when
+none runs, finds it again after a restart, and says on standard error what happened; standard output holds
+JSON-RPC and nothing else. It ends when its input ends, after the calls in flight have been answered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+from mnemesh.errors import InvalidArgument
+from mnemesh.local import default_data_dir, split_address
+from mnemesh.space import detect_space
+from mnemesh.stdio_exchange import Exchange, Session
+from mnemesh.stdio_link import Link, NodeUnreachable, Target
+from mnemesh.stdio_rpc import BUSY, LINE_BYTES_MAX, Lines, MalformedLine, Message, error_body, parse
+
+CALLS_IN_FLIGHT_MAX = 128
+DRAIN_TIMEOUT_S = 5.0
+GOODBYE_TIMEOUT_S = 1.0
+
+
+class Proxy:
+    """Carries messages between a host and a node. `serve` returns when the host's input has ended."""
+
+    def __init__(self, link: Link, lines: Lines) -> None:
+        self._link = link
+        self._lines = lines
+        self._session = Session()
+        self._lock = threading.Lock()
+        self._calls: dict[str, tuple[Exchange, threading.Thread]] = {}
+        self._reading_tools: frozenset[str] = frozenset()
+
+    def serve(self, source: BinaryIO) -> None:
+        """Answer every line of `source` until it ends."""
+        try:
+            for line in _lines(source):
+                try:
+                    self._take(parse(line))
+                except MalformedLine as error:
+                    self._lines.write(error_body(None, error.code, str(error)))
+                if self._lines.closed:
+                    return
+            self._drain()
+        finally:
+            self._say_goodbye()
+
+    def _take(self, message: Message) -> None:
+        """Hand a message to the node. Those that must arrive before what follows are carried by this
+        thread."""
+        if message.method == "notifications/cancelled":
+            self._cancel(message)
+        elif message.method == "initialize" or message.method.startswith("notifications/"):
+            self._exchange(message).run()
+        else:
+            self._start(message)
+
+    def _exchange(self, message: Message) -> Exchange:
+        return Exchange(message, self._link, self._session, self._lines, self._may_repeat)
+
+    def _start(self, message: Message) -> None:
+        exchange, slot = self._exchange(message), _slot(message)
+        thread = threading.Thread(target=self._run, args=(exchange, slot), name="call", daemon=True)
+        with self._lock:
+            refusal = ""
+            if slot in self._calls:
+                refusal = f"the id {slot} is in use by a call in flight"
+            elif len(self._calls) >= CALLS_IN_FLIGHT_MAX:
+                refusal = f"{CALLS_IN_FLIGHT_MAX} calls are in flight; wait for an answer first"
+            else:
+                self._calls[slot] = exchange, thread
+                thread.start()
+        if refusal and message.wants_answer:
+            self._lines.write(error_body(message.id, BUSY, refusal))
+        elif refusal:
+            say(f"{message.method or 'reply'} dropped: {refusal}")
+
+    def _run(self, exchange: Exchange, slot: str) -> None:
+        answer: dict[str, Any] | None = None
+        try:
+            answer = exchange.run()
+        finally:
+            with self._lock:
+                del self._calls[slot]
+        if exchange.message.method == "tools/list" and answer is not None:
+            self._learn(answer)
+
+    def _learn(self, answer: dict[str, Any]) -> None:
+        """Note which tools change nothing, so that a lost call of one may be sent again."""
+        result = answer.get("result")
+        tools = result.get("tools", []) if isinstance(result, dict) else []
+        self._reading_tools |= {
+            tool["name"] for tool in tools if (tool.get("annotations") or {}).get("readOnlyHint")
+        }
+
+    def _may_repeat(self, message: Message) -> bool:
+        arguments = message.params.get("arguments")
+        keyed = isinstance(arguments, dict) and bool(arguments.get("idempotency_key"))
+        return message.method == "tools/call" and (keyed or message.params.get("name") in self._reading_tools)
+
+    def _cancel(self, message: Message) -> None:
+        """Drop the call; a node that keeps a session is told, another one sees the connection closed."""
+        call = Message(b"", {"id": message.params.get("requestId"), "method": "cancelled"})
+        with self._lock:
+            exchange, _ = self._calls.get(_slot(call), (None, None))
+        if exchange is None:
+            return
+        exchange.cancel()
+        if self._session.id and not exchange.message.version:
+            self._start(message)
+
+    def _drain(self) -> None:
+        deadline = time.monotonic() + DRAIN_TIMEOUT_S
+        with self._lock:
+            calls = list(self._calls.values())
+        for exchange, thread in calls:
+            thread.join(max(0.0, deadline - time.monotonic()))
+            exchange.cancel()
+
+    def _say_goodbye(self) -> None:
+        """End the session on the node, so that it needn't wait for its time to run out."""
+        if not self._session.id:
+            return
+        try:
+            connection = self._link.connection()
+            connection.sock.settimeout(GOODBYE_TIMEOUT_S)
+            connection.request(
+                "DELETE", self._link.target.path, headers=self._link.headers() | self._session.headers()
+            )
+            connection.getresponse().read()
+            connection.close()
+        except (NodeUnreachable, OSError, HTTPException) as error:
+            say(f"the session could not be ended: {error}")
+
+
+def _slot(message: Message) -> str:
+    """Under which a message in flight is known: its id, with 1 and "1" apart; notifications and replies have
+    none."""
+    return json.dumps(message.id) if message.wants_answer else f"#{id(message)}"
+
+
+def say(text: str) -> None:
+    """One line of diagnostics."""
+    print(f"mnemesh mcp: {text}", file=sys.stderr, flush=True)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the proxy on this process's standard input and output; the exit status."""
+    options = _options()
+    target = _target(options, options.parse_args(argv))
+    lines = Lines(sys.stdout.buffer)
+    sys.stdout = sys.stderr  # whatever else prints must not reach the host
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        Proxy(Link(target, say), lines).serve(sys.stdin.buffer)
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="mnemesh mcp",
+        description="MCP over standard input and output, for agents that start their servers as child "
+        "processes. Starts the local node in the background when none runs.",
+    )
+    parser.add_argument(
+        "--endpoint", default="", metavar="HOST:PORT", help="HTTP address of a node; default: the local one"
+    )
+    parser.add_argument(
+        "--token", default="", help="bearer token; default: MNEMESH_TOKEN, else the local node's owner token"
+    )
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="data directory of the local node; default: MNEMESH_DATA_DIR"
+    )
+    parser.add_argument(
+        "--toolsets", default="", metavar="LIST", help="comma-separated toolsets; default: the node's setting"
+    )
+    parser.add_argument("--space", help="default space; default: .mnemesh.toml, else the git root's name")
+    parser.add_argument("--no-start", action="store_true", help="never start a node")
+    return parser
+
+
+def _target(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Target:
+    try:
+        if options.endpoint:
+            split_address(options.endpoint)
+        space = detect_space(Path.cwd()) if options.space is None else options.space
+    except (ValueError, InvalidArgument) as error:
+        parser.error(str(error))
+    return Target(
+        data_dir=options.data or default_data_dir(os.environ),
+        endpoint=options.endpoint,
+        token=options.token or os.environ.get("MNEMESH_TOKEN", ""),
+        toolsets=options.toolsets,
+        space=space,
+        start=not options.no_start,
+    )
+
+
+def _terminated(number: int, frame: object) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def _lines(source: BinaryIO) -> Iterator[bytes]:
+    """Lines that hold something; of one that is too long, just more than the limit, and its rest is
+    dropped."""
+    while line := source.readline(LINE_BYTES_MAX + 1):
+        end = line
+        while len(end) > LINE_BYTES_MAX and not end.endswith(b"\n"):
+            end = source.readline(LINE_BYTES_MAX + 1)
+        if line.strip():
+            yield line
+
+
+if __name__ == "__main__":
+    sys.exit(main())

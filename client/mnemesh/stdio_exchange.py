@@ -1,0 +1,247 @@
+"""One message of the host and its answer: sent to the node, sent again only where that can't do anything
+twice.
+
+A request that never reached the node is sent again. One that was lost on the way back is sent again when it
+only reads or carries an idempotency key; otherwise the host is told that the outcome is unknown. A session
+that the node no longer knows (404) is opened again with the host's own `initialize`. Every request of the
+host gets exactly one answer.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from enum import Enum, auto
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from typing import Any
+
+from mnemesh.stdio_link import Link, NodeUnreachable
+from mnemesh.stdio_rpc import (
+    NODE_REFUSED,
+    NODE_UNREACHABLE,
+    OUTCOME_UNKNOWN,
+    Lines,
+    Message,
+    error_body,
+)
+
+ATTEMPTS_MAX = 4
+# Requests that change nothing on the node, whatever their parameters.
+READING_METHODS = frozenset(
+    {
+        "initialize", "ping", "server/discover", "tools/list", "resources/list", "resources/read",
+        "resources/templates/list", "prompts/list", "prompts/get", "completion/complete",
+    }
+)  # fmt: skip
+INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
+Answer = dict[str, Any]
+
+
+class _End(Enum):
+    """How one attempt ended: settled, not handled by the node, or lost after it may have been handled."""
+
+    SETTLED = auto()
+    UNSENT = auto()
+    LOST = auto()
+
+
+class Session:
+    """The session of a host that speaks a protocol version before 2026-07-28: its `initialize`, id and
+    version."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._initialize: Message | None = None
+        self.id = ""
+        self.version = ""
+
+    def opened(self, message: Message, session_id: str, answer: Answer) -> None:
+        """Note what the node answered to `initialize`."""
+        result = answer.get("result")
+        if isinstance(result, dict):
+            self._initialize, self.id = message, session_id
+            self.version = str(result.get("protocolVersion", ""))
+
+    def headers(self) -> dict[str, str]:
+        """Headers of a request within the session."""
+        fields = {"mcp-session-id": self.id, "mcp-protocol-version": self.version}
+        return {name: value for name, value in fields.items() if value}
+
+    def renew(self, lost_id: str, link: Link) -> bool:
+        """Open the session again unless another thread has done so; False when the node doesn't let us."""
+        with self._lock:
+            if self.id != lost_id:
+                return True
+            if self._initialize is None:
+                return False
+            connection = link.connection()
+            try:
+                connection.request("POST", link.target.path, self._initialize.raw, link.headers())
+                response = connection.getresponse()
+                answers = [a for a in _answers(response) if "result" in a]
+                if response.status != 200 or not answers:
+                    return False
+                self.opened(self._initialize, response.getheader("mcp-session-id", ""), answers[-1])
+                connection.request("POST", link.target.path, INITIALIZED, link.headers() | self.headers())
+                connection.getresponse().read()
+            except (OSError, HTTPException):
+                return True  # broken again: the next attempt of the call finds out how
+            finally:
+                connection.close()
+            return True
+
+
+class Exchange:
+    """One message on its way. `may_repeat` judges calls of tools."""
+
+    def __init__(
+        self,
+        message: Message,
+        link: Link,
+        session: Session,
+        lines: Lines,
+        may_repeat: Callable[[Message], bool],
+    ) -> None:
+        self.message = message
+        self._link = link
+        self._session = session
+        self._lines = lines
+        self._may_repeat = may_repeat
+        self._cancel = threading.Lock()
+        self._cancelled = False
+        self._socket: socket.socket | None = None
+
+    def run(self) -> Answer | None:
+        """Send the message and write what comes back. The answer, when it is one and not an error of this
+        proxy."""
+        try:
+            for _ in range(ATTEMPTS_MAX):
+                end, answer = self._attempt()
+                if end is _End.SETTLED or self._cancelled:
+                    return answer
+                if end is _End.LOST and self.message.wants_answer and not self._repeatable():
+                    self._refuse(
+                        OUTCOME_UNKNOWN,
+                        "the node went away while this call ran; it may have been done or not. "
+                        "Look with recall or get, then repeat it if it is missing",
+                    )
+                    return None
+            self._refuse(NODE_UNREACHABLE, f"the node at {self._link.address()} keeps breaking connections")
+        except NodeUnreachable as error:
+            self._refuse(NODE_UNREACHABLE, str(error))
+        return None
+
+    def cancel(self) -> None:
+        """Stop waiting for the answer, and give none: the node sees its response stream closed."""
+        with self._cancel:
+            self._cancelled = True
+            if self._socket is not None:
+                try:
+                    self._socket.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    return  # closed by the node in the meantime
+
+    def _repeatable(self) -> bool:
+        return self.message.method in READING_METHODS or self._may_repeat(self.message)
+
+    def _attempt(self) -> tuple[_End, Answer | None]:
+        message, session_id = self.message, self._session.id
+        opens = message.method == "initialize"
+        headers = self._link.headers()
+        if message.version:
+            headers |= message.standard_headers()
+        elif not opens:
+            headers |= self._session.headers()
+        connection = self._link.connection()
+        with self._cancel:
+            if self._cancelled:
+                self._link.keep(connection)
+                return _End.SETTLED, None
+            self._socket = connection.sock
+        try:
+            connection.request("POST", self._link.target.path, message.raw, headers)
+        except (OSError, HTTPException):
+            connection.close()
+            return _End.UNSENT, None
+        try:
+            response = connection.getresponse()
+            lost_session = response.status == 404 and "mcp-session-id" in headers
+            if not lost_session and response.status != 401:
+                return self._relay(connection, response)
+            response.read()
+            connection.close()
+            if lost_session:
+                again = self._session.renew(session_id, self._link)
+            else:
+                again = self._link.token_was_refused()
+            return (_End.UNSENT, None) if again else self._refused(response)
+        except (OSError, HTTPException):
+            connection.close()
+            return _End.LOST, None
+        finally:
+            with self._cancel:
+                self._socket = None
+
+    def _relay(self, connection: HTTPConnection, response: HTTPResponse) -> tuple[_End, Answer | None]:
+        """Write every message of the response; the one with our id settles it."""
+        settled: Answer | None = None
+        for body in _answers(response):
+            if "method" not in body and settled is None and self.message.wants_answer:
+                # The node doesn't repeat the id of a request that it refused before reading it.
+                settled = body | {"id": self.message.id}
+                if self.message.method == "initialize":
+                    self._session.opened(self.message, response.getheader("mcp-session-id", ""), settled)
+                self._write(settled)
+            elif "method" in body:
+                self._write(body)
+        self._link.keep(connection)
+        if settled is not None or not self.message.wants_answer:
+            return _End.SETTLED, settled
+        return self._refused(response) if response.status >= 300 else (_End.LOST, None)
+
+    def _refused(self, response: HTTPResponse) -> tuple[_End, Answer | None]:
+        address = self._link.address()
+        if response.status == 401:
+            text = (
+                f"the node at {address} refused {self._link.whose_token()} (HTTP 401); see --token and --data"
+            )
+        else:
+            text = f"the node at {address} answered HTTP {response.status} {response.reason}"
+        self._refuse(NODE_REFUSED, text)
+        return _End.SETTLED, None
+
+    def _refuse(self, code: int, text: str) -> None:
+        if self.message.wants_answer:
+            self._write(error_body(self.message.id, code, text))
+
+    def _write(self, body: Answer) -> None:
+        if not self._cancelled:
+            self._lines.write(body)
+
+
+def _answers(response: HTTPResponse) -> Iterator[Answer]:
+    """The JSON-RPC messages of a response as they arrive: one body, or the data of server-sent events."""
+    if "text/event-stream" in response.getheader("content-type", ""):
+        data: list[bytes] = []
+        for line in response:
+            text = line.rstrip(b"\r\n")
+            if text.startswith(b"data:"):
+                data.append(text[5:].removeprefix(b" "))
+            elif not text and data:
+                yield from _message(b"\n".join(data))
+                data = []
+    else:
+        yield from _message(response.read())
+
+
+def _message(data: bytes) -> Iterator[Answer]:
+    """The JSON-RPC message in `data`; nothing when it is none (an empty body, an error page of something
+    else)."""
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError):
+        return
+    if isinstance(body, dict) and body.get("jsonrpc") == "2.0":
+        yield body
