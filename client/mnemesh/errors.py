@@ -1,7 +1,7 @@
-"""Errors of the client: one base class, one leaf a gRPC status. Catch the leaf that you can do something about.
+"""Errors of the client: one base class, one leaf a gRPC status. Catch the leaf that you can act on.
 
-`refused` says whether the node answered with it (True) or the client found it before sending (False). Knows nothing
-of gRPC; mnemesh.refusals translates.
+`refused` says whether the node answered with it (True) or the client found it before sending (False). Knows
+nothing of gRPC; mnemesh.refusals translates.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Final
 class MnemeshError(Exception):
     """Base of every error that Mnemesh raises on purpose.
 
-    `code` is the gRPC status name, `message` one sentence that says what is wrong and what to do, `field`, `value` and
-    `limit` name the input at fault where there is one, `details` holds everything else that the node said.
+    `code` is the gRPC status name, `message` one sentence that says what is wrong and what to do, `field`, `value`
+    and `limit` name the input at fault where there is one, `details` holds everything that the node said.
     """
 
     code: str = "INTERNAL"
@@ -116,7 +116,7 @@ class Overloaded(MnemeshError):
 
 
 class NotReachable(MnemeshError):
-    """No node answers: none runs, it is still starting, or the connection broke. A write may have been done."""
+    """No node answers: none runs, it is still starting, or the connection broke. A write may be done."""
 
     code = "UNAVAILABLE"
 
@@ -136,19 +136,19 @@ class DataLoss(MnemeshError):
 LEAVES: Final[Mapping[str, type[MnemeshError]]] = {
     leaf.code: leaf
     for leaf in (
-        InvalidArgument, NotFound, AlreadyExists, Aborted, FailedPrecondition, Unauthenticated, PermissionDenied,
-        Overloaded, NotReachable, DeadlineExceeded, DataLoss,
+        InvalidArgument, NotFound, AlreadyExists, Aborted, FailedPrecondition, Unauthenticated,
+        PermissionDenied, Overloaded, NotReachable, DeadlineExceeded, DataLoss,
     )
 }  # fmt: skip
 
 
 def from_node(code: str, message: str, details: Mapping[str, str]) -> MnemeshError:
-    """The error that a node answered. A status without a leaf of its own (INTERNAL, UNIMPLEMENTED, ...) gives the base
-    class with that code."""
+    """The error that a node answered. A status without a leaf of its own (INTERNAL, UNIMPLEMENTED, ...) gives the
+    base class with that code."""
     return _rebuild(LEAVES.get(code, MnemeshError), code, message, True, dict(details))
 
 
 def shorten(value: object, limit: int = 80) -> str:
-    """One line of at most `limit` characters that is safe to show: quoted if text, control characters escaped."""
+    """One line of at most `limit` characters that is safe to show: text quoted, control characters escaped."""
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -1,7 +1,7 @@
 """Which space a directory belongs to, so that no agent has to be told.
 
-A `.mnemesh.toml` decides, else the name of the git work tree, else nothing (the node then takes the caller's private
-space). Standard library only, no subprocess: hooks and the stdio proxy pay for every millisecond of this.
+A `.mnemesh.toml` decides, else the name of the git work tree, else nothing (the node then takes the caller's
+private space). Standard library only, no subprocess: hooks and the stdio proxy pay for every millisecond of this.
 """
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ SPACE_BYTES_MAX: Final = 200
 FORBIDDEN: Final = '\\/*?"<>|@'
 
 
-def detect_space(cwd: Path, home: Path | None = None) -> str:
-    """The space of `cwd`: key `space` of the nearest `.mnemesh.toml` at or above it, else the folder name of the git
-    work tree it lies in, else "".
+class BadSpaceFile(InvalidArgument):
+    """A `.mnemesh.toml` that can't be read or names no space."""
 
-    The search ends at `home` (default: the user's home directory) or at the root of the file system. A `.mnemesh.toml`
-    in the home directory counts, a git repository there doesn't. Raises InvalidArgument for a `.mnemesh.toml` that
-    can't be read or has no `space`, because writing to another space than the one meant would be worse.
+
+def detect_space(cwd: Path, home: Path | None = None) -> str:
+    """The space of `cwd`: key `space` of the nearest `.mnemesh.toml` at or above it, else the folder name of the
+    git work tree it lies in, else "".
+
+    The search ends at `home` (default: the user's home directory) or at the root of the file system. A
+    `.mnemesh.toml` in the home directory counts, a git repository there doesn't. Raises BadSpaceFile, because
+    writing to another space than the one meant would be worse.
 
     >>> detect_space(Path("/home/ada/src/payments/api"))  # doctest: +SKIP
     'payments'
@@ -42,7 +46,7 @@ def detect_space(cwd: Path, home: Path | None = None) -> str:
 
 
 def segment_of(name: str) -> str:
-    """`name` as one segment of a space path: what a segment may not hold becomes `-`, blanks at the ends go."""
+    """`name` as one segment of a space path: what it may not hold becomes `-`, blanks at the ends go."""
     kept = "".join(
         "-" if ch in FORBIDDEN or not ch.isprintable() else ch for ch in unicodedata.normalize("NFC", name)
     )
@@ -56,9 +60,9 @@ def _space_in(path: Path) -> str:
     try:
         value = tomllib.loads(path.read_text("utf-8")).get("space")
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidArgument(str(path), str(error), "a readable TOML file") from error
+        raise BadSpaceFile(str(path), str(error), "a readable TOML file") from error
     if not isinstance(value, str) or not value.strip():
-        raise InvalidArgument(f"{path}: space", value, 'a line such as space = "team/payments"')
+        raise BadSpaceFile(f"{path}: space", value, 'a line such as space = "team/payments"')
     return value.strip()
 
 
