@@ -1,0 +1,266 @@
+"""JSON objects to protobuf messages and back, strictly: every refusal names the path of the field at fault.
+
+The form is proto3 JSON with the field names of the .proto files, and three differences that suit people and
+agents: StringList and StringMap are a plain list and object, 64-bit numbers are JSON numbers while exact
+(below 2**53), and nothing is coerced: "5" is not 5. Knows messages by their descriptors only; judges no value
+that the type allows.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
+from mnemesh_memory import limits
+from mnemesh_memory.errors import InvalidArgument
+
+AnyMessage = TypeVar("AnyMessage", bound=Message)
+
+TIMESTAMP: Final = "google.protobuf.Timestamp"
+# Messages whose one field `values` stands for the whole message in JSON.
+BARE_MESSAGES: Final = ("mnemesh.v1.StringList", "mnemesh.v1.StringMap")
+EXACT_INTEGERS_BELOW: Final = 2**53
+SCALAR_CHARS_MAX: Final = 40  # of a number or boolean in a query string
+NAME_CHARS_MAX: Final = 80  # of a field name that an error repeats
+UNSIGNED_BITS: Final = {FieldDescriptor.TYPE_UINT32: 32, FieldDescriptor.TYPE_UINT64: 64}
+
+
+def parse_body(body: bytes) -> dict[str, Any]:
+    """The JSON object in `body`; empty is {}. Raises InvalidArgument for other than one object in UTF-8, for
+    a key given twice and for anything too deep to read."""
+    if len(body) > limits.HTTP_BODY_BYTES_MAX:
+        raise InvalidArgument("body", f"{len(body)} bytes", f"at most {limits.HTTP_BODY_BYTES_MAX} bytes")
+    if not body.strip():
+        return {}
+    try:
+        value = json.loads(body.decode("utf-8"), object_pairs_hook=_unique)
+    except UnicodeDecodeError as error:
+        raise InvalidArgument("body", f"byte {error.start}", "JSON in UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise InvalidArgument(
+            "body", f"line {error.lineno} column {error.colno}: {error.msg}", "JSON"
+        ) from None
+    except RecursionError:
+        raise InvalidArgument("body", "deeply nested JSON", "as deep as the request's fields") from None
+    except ValueError as error:
+        # Python refuses integers of more than 4,300 digits (CVE-2020-10735).
+        raise InvalidArgument(
+            "body", str(error).partition(";")[0], "JSON with numbers of usual size"
+        ) from None
+    return _object("body", value)
+
+
+def from_json(cls: type[AnyMessage], value: Mapping[str, Any]) -> AnyMessage:
+    """A message of type `cls` from a JSON object. null means not given. Raises InvalidArgument naming the
+    field."""
+    message = cls()
+    _fill(message, value, "")
+    return message
+
+
+def from_query(cls: type[AnyMessage], pairs: Iterable[tuple[str, str]]) -> AnyMessage:
+    """A message of type `cls` from the name=value pairs of a query string; a list is its name repeated."""
+    return from_json(cls, query_object(cls, pairs))
+
+
+def query_object(cls: type[Message], pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """The JSON object that the name=value pairs of a query string stand for."""
+    value: dict[str, Any] = {}
+    for name, text in pairs:
+        field = _field(cls.DESCRIPTOR, name, "")
+        item = _query_value(field, name, text)
+        if field.is_repeated:
+            value.setdefault(name, []).append(item)
+        elif name in value:
+            raise InvalidArgument(name, text, "given once")
+        else:
+            value[name] = item
+    return value
+
+
+def to_json(message: Message) -> dict[str, Any]:
+    """A JSON object of `message`: lists, numbers and texts always, optional fields and messages when they are
+    set."""
+    result: dict[str, Any] = {}
+    for field in message.DESCRIPTOR.fields:
+        if field.has_presence and not message.HasField(field.name):
+            continue
+        value = getattr(message, field.name)
+        if is_map(field):
+            item = field.message_type.fields_by_name["value"]
+            result[field.name] = {key: _json_value(item, value[key]) for key in sorted(value)}
+        elif field.is_repeated:
+            result[field.name] = [_json_value(field, item) for item in value]
+        else:
+            result[field.name] = _json_value(field, value)
+    return result
+
+
+def is_map(field: FieldDescriptor) -> bool:
+    """Whether `field` is a map<,>."""
+    return field.type == FieldDescriptor.TYPE_MESSAGE and bool(field.message_type.GetOptions().map_entry)
+
+
+def _json_value(field: FieldDescriptor, value: Any) -> Any:
+    if field.type == FieldDescriptor.TYPE_MESSAGE:
+        name = field.message_type.full_name
+        if name == TIMESTAMP:
+            return value.ToJsonString()
+        return to_json(value)["values"] if name in BARE_MESSAGES else to_json(value)
+    if field.type == FieldDescriptor.TYPE_DOUBLE and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    if field.type == FieldDescriptor.TYPE_UINT64 and value >= EXACT_INTEGERS_BELOW:
+        return str(value)
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidArgument(printable(twice), "given twice", "each field once")
+    return value
+
+
+def _object(path: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InvalidArgument(path, shown(value), "a JSON object")
+    return value
+
+
+def _fill(message: Message, value: Mapping[str, Any], path: str) -> None:
+    for name, item in value.items():
+        field = _field(message.DESCRIPTOR, name, path)
+        if item is not None:
+            _set(message, field, item, f"{path}{name}")
+
+
+def _field(descriptor: Descriptor, name: str, path: str) -> FieldDescriptor:
+    field = descriptor.fields_by_name.get(name)
+    if field is None:
+        known = [candidate.name for candidate in descriptor.fields]
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+        help_text = f"did you mean {near[0]}?" if near else f"fields are {', '.join(known) or 'none'}"
+        raise InvalidArgument(path + printable(name), "unknown field", help_text)
+    return field
+
+
+def _set(message: Message, field: FieldDescriptor, value: Any, path: str) -> None:
+    if is_map(field):
+        target, item = getattr(message, field.name), field.message_type.fields_by_name["value"]
+        for key, entry in _object(path, value).items():
+            target[_string(key, path)] = _scalar(item, entry, f"{path}.{printable(key)}")
+    elif field.is_repeated:
+        if not isinstance(value, list):
+            raise InvalidArgument(path, shown(value), "a list")
+        target = getattr(message, field.name)
+        for i, entry in enumerate(value):
+            if field.type == FieldDescriptor.TYPE_MESSAGE:
+                _message(target.add(), entry, f"{path}[{i}]")
+            else:
+                target.append(_scalar(field, entry, f"{path}[{i}]"))
+    elif field.type == FieldDescriptor.TYPE_MESSAGE:
+        target = getattr(message, field.name)
+        target.SetInParent()
+        _message(target, value, path)
+    else:
+        setattr(message, field.name, _scalar(field, value, path))
+
+
+def _message(target: Message, value: Any, path: str) -> None:
+    name = target.DESCRIPTOR.full_name
+    if isinstance(target, Timestamp):
+        _timestamp(target, value, path)
+    elif name in BARE_MESSAGES:
+        _set(target, target.DESCRIPTOR.fields_by_name["values"], value, path)
+    else:
+        _fill(target, _object(path, value), path + ".")
+
+
+def _timestamp(target: Timestamp, value: Any, path: str) -> None:
+    try:
+        if not isinstance(value, str):
+            raise ValueError
+        target.FromJsonString(value)
+    except (ValueError, OverflowError):
+        raise InvalidArgument(
+            path, shown(value), "an RFC 3339 time with zone, such as 2026-05-01T12:00:00Z"
+        ) from None
+
+
+def _scalar(field: FieldDescriptor, value: Any, path: str) -> Any:
+    if field.type == FieldDescriptor.TYPE_STRING:
+        return _string(value, path)
+    if field.type == FieldDescriptor.TYPE_BOOL:
+        if not isinstance(value, bool):
+            raise InvalidArgument(path, shown(value), "true or false")
+        return value
+    if field.type == FieldDescriptor.TYPE_DOUBLE:
+        return _double(value, path)
+    if bits := UNSIGNED_BITS.get(field.type):
+        whole = isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
+        if not whole or not 0 <= value < 2**bits:
+            raise InvalidArgument(path, shown(value), f"a whole number from 0 to {2**bits - 1}")
+        return int(value)
+    raise TypeError(f"{field.full_name} has a type that no request uses")
+
+
+def _string(value: Any, path: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidArgument(path, shown(value), "a string")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgument(path, shown(value), "well-formed Unicode without lone surrogates") from None
+    return value
+
+
+def _double(value: Any, path: str) -> float:
+    # The three words are proto3 JSON for what JSON can't write; whether they are allowed is the Mesh's to
+    # say.
+    if value in ("NaN", "Infinity", "-Infinity"):
+        return float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidArgument(path, shown(value), "a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise InvalidArgument(path, "a very large integer", "a number") from None
+
+
+def _query_value(field: FieldDescriptor, name: str, text: str) -> Any:
+    if is_map(field) or (
+        field.type == FieldDescriptor.TYPE_MESSAGE and field.message_type.full_name != TIMESTAMP
+    ):
+        raise InvalidArgument(name, text, "in the JSON body of a POST; a query string can't carry it")
+    if field.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_MESSAGE):
+        return text
+    if len(text) > SCALAR_CHARS_MAX:
+        return text
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, bool | int | float) else text
+
+
+def shown(value: Any) -> Any:
+    """What an error shows of a JSON value: a scalar as it is, an object or list by its type only."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    return value
+
+
+def printable(name: str) -> str:
+    """A key of the caller's, short and safe to show in an error: what can't be printed is escaped."""
+    short = name[:NAME_CHARS_MAX]
+    return short if short.isprintable() else repr(short)[1:-1]

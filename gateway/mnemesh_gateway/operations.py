@@ -1,0 +1,314 @@
+"""The table of operations. gRPC, HTTP, OpenAPI and MCP are generated from it; no door has an operation of its
+own.
+
+A row says what an operation is called on each door and what it may do; its function turns a request message
+into one call of the Mesh and the result into a response message. It decides nothing: validation, grants and
+meaning are the Mesh's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from google.protobuf.message import Message
+from mnemesh_memory.model import Caller
+from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
+from mnemesh_proto.v1.field_help import FIELD_HELP
+
+from mnemesh_gateway import wire
+from mnemesh_gateway.schema import Schema, request_schema, response_schema
+
+if TYPE_CHECKING:
+    from mnemesh_gateway.gate import MeshGate
+
+MEMORY: Final = "mnemesh.v1.MemoryService"
+RECALL: Final = "mnemesh.v1.RecallService"
+ADMIN: Final = "mnemesh.v1.AdminService"
+
+Invoke = Callable[["MeshGate", Caller, Any], Awaitable[Message]]
+Stream = Callable[["MeshGate", Caller, Any], AsyncIterator[Message]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One HTTP form of an operation. `key` names the request field that the `{id}` of the path fills. GET and
+    DELETE take the other fields from the query string, POST and PATCH from the JSON body."""
+
+    method: str
+    path: str
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One row. Exactly one of `invoke` and `stream` is set; both take (gate, caller, request).
+
+    `toolset` is core, curate or admin; `mcp_name` is "" when it is no MCP tool. `flatten` names a message
+    field of the request whose fields stand at the top level of its JSON form. `aliases` are other names, as
+    POST /v1/<alias>.
+    """
+
+    name: str
+    service: str
+    rpc: str
+    request: type[Message]
+    response: type[Message]
+    routes: tuple[Route, ...]
+    toolset: str
+    invoke: Invoke | None = None
+    stream: Stream | None = None
+    mcp_name: str = ""
+    read_only: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    flatten: str = ""
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def method(self) -> str:
+        """Path of the gRPC method."""
+        return f"/{self.service}/{self.rpc}"
+
+    @property
+    def description(self) -> str:
+        """What it does: the comment of the .proto file."""
+        return FIELD_HELP[f"{self.service}.{self.rpc}"]
+
+    def request_schema(self) -> Schema:
+        """JSON schema of what `read_json` accepts."""
+        return request_schema(self.request.DESCRIPTOR, self.flatten)
+
+    def response_schema(self) -> Schema:
+        """JSON schema of the response, without references."""
+        return response_schema(self.response.DESCRIPTOR)
+
+    def read_json(self, value: Mapping[str, Any]) -> Message:
+        """The request that a JSON object stands for. Raises InvalidArgument naming the field."""
+        if not self.flatten:
+            return wire.from_json(self.request, value)
+        outer = {field.name for field in self.request.DESCRIPTOR.fields} - {self.flatten}
+        request = wire.from_json(self.request, {name: value[name] for name in value if name in outer})
+        inner = getattr(request, self.flatten)
+        inner.CopyFrom(
+            wire.from_json(type(inner), {name: value[name] for name in value if name not in outer})
+        )
+        return request
+
+
+async def _remember(
+    gate: MeshGate, caller: Caller, request: memory_pb2.RememberRequest
+) -> memory_pb2.RememberResponse:
+    draft = wire.draft(request)
+    return wire.remember_response(await (await gate.ready()).remember(caller, draft))
+
+
+async def _remember_batch(
+    gate: MeshGate, caller: Caller, request: memory_pb2.RememberBatchRequest
+) -> memory_pb2.RememberBatchResponse:
+    drafts = [wire.draft(item, f"items[{i}].") for i, item in enumerate(request.items)]
+    return wire.batch_response(await (await gate.ready()).remember_batch(caller, drafts))
+
+
+async def _check(
+    gate: MeshGate, caller: Caller, request: memory_pb2.CheckRequest
+) -> memory_pb2.CheckResponse:
+    draft = wire.draft(request.item)
+    return wire.check_response(await (await gate.ready()).check(caller, draft))
+
+
+async def _recall(
+    gate: MeshGate, caller: Caller, request: recall_pb2.RecallRequest
+) -> recall_pb2.RecallResponse:
+    query = wire.query(request)
+    answer = await (await gate.ready()).recall(caller, query)
+    return wire.recall_response(answer, snippets_only=query.snippets_only)
+
+
+async def _get(gate: MeshGate, caller: Caller, request: memory_pb2.GetRequest) -> memory_pb2.GetResponse:
+    keys = tuple(request.ids)
+    found, missing = await (await gate.ready()).get(
+        caller, keys, include_forgotten=request.include_forgotten, spaces=tuple(request.spaces)
+    )
+    return wire.get_response(keys, found, missing)
+
+
+async def _list(gate: MeshGate, caller: Caller, request: memory_pb2.ListRequest) -> memory_pb2.ListResponse:
+    query = wire.list_query(request)
+    return wire.list_response(await (await gate.ready()).list(caller, query))
+
+
+async def _timeline(
+    gate: MeshGate, caller: Caller, request: memory_pb2.TimelineRequest
+) -> memory_pb2.TimelineResponse:
+    before = request.before if request.HasField("before") else 5
+    after = request.after if request.HasField("after") else 5
+    memories, position = await (await gate.ready()).timeline(caller, request.id, before, after)
+    return memory_pb2.TimelineResponse(memories=[wire.memory(item) for item in memories], position=position)
+
+
+async def _update(
+    gate: MeshGate, caller: Caller, request: memory_pb2.UpdateRequest
+) -> memory_pb2.UpdateResponse:
+    patch = wire.patch(request)
+    return wire.update_response(await (await gate.ready()).update(caller, request.id, patch))
+
+
+async def _supersede(
+    gate: MeshGate, caller: Caller, request: memory_pb2.SupersedeRequest
+) -> memory_pb2.SupersedeResponse:
+    draft = wire.draft(request.item)
+    return wire.supersede_response(*await (await gate.ready()).supersede(caller, request.id, draft))
+
+
+async def _forget(
+    gate: MeshGate, caller: Caller, request: memory_pb2.ForgetRequest
+) -> memory_pb2.ForgetResponse:
+    done = await (await gate.ready()).forget(caller, request.id, request.wait or "indexed")
+    return memory_pb2.ForgetResponse(
+        action=done.action, memory=wire.memory(done.memory), reason=done.reason, indexed=done.indexed
+    )
+
+
+async def _restore(
+    gate: MeshGate, caller: Caller, request: memory_pb2.RestoreRequest
+) -> memory_pb2.RestoreResponse:
+    done = await (await gate.ready()).restore(caller, request.id, request.wait or "indexed")
+    return memory_pb2.RestoreResponse(
+        action=done.action, memory=wire.memory(done.memory), reason=done.reason, indexed=done.indexed
+    )
+
+
+async def _stats(
+    gate: MeshGate, caller: Caller, request: memory_pb2.StatsRequest
+) -> memory_pb2.StatsResponse:
+    return wire.stats_response(await (await gate.ready()).stats(caller, tuple(request.spaces)))
+
+
+async def _export(
+    gate: MeshGate, caller: Caller, request: memory_pb2.ExportRequest
+) -> AsyncIterator[memory_pb2.ExportResponse]:
+    mesh = await gate.ready()
+    async for item in mesh.export(
+        caller,
+        tuple(request.spaces),
+        include_forgotten=request.include_forgotten,
+        include_superseded=request.include_superseded,
+    ):
+        yield memory_pb2.ExportResponse(memory=wire.memory(item))
+
+
+async def _status(
+    gate: MeshGate, caller: Caller, request: admin_pb2.StatusRequest
+) -> admin_pb2.StatusResponse:
+    """Answers while the node starts, too: then with what the gateway knows of itself."""
+    facts = gate.describe()
+    response = admin_pb2.StatusResponse(state=facts.state)
+    if facts.state in READY_STATES:
+        response = wire.status_response(await (await gate.ready()).status())
+    response.version, response.data_dir, response.pid = facts.version, facts.data_dir, facts.pid
+    response.uptime_s, response.grpc, response.http = facts.uptime_s, facts.grpc, facts.http
+    return response
+
+
+async def _whoami(
+    gate: MeshGate, caller: Caller, request: admin_pb2.WhoamiRequest
+) -> admin_pb2.WhoamiResponse:
+    return admin_pb2.WhoamiResponse(
+        agent=caller.agent,
+        principal=caller.principal,
+        role=caller.role,
+        private_space=caller.private_space,
+        default_space=caller.default_space or caller.private_space,
+    )
+
+
+# States of NodeFacts in which the Mesh answers.
+READY_STATES: Final = ("ready", "degraded")
+
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    Operation(
+        name="remember", service=MEMORY, rpc="Remember", toolset="core", mcp_name="remember",
+        invoke=_remember, request=memory_pb2.RememberRequest, response=memory_pb2.RememberResponse,
+        routes=(Route("POST", "/v1/memories"),),
+        aliases=("remember", "save", "store", "write", "retain", "add_memory"),
+    ),
+    Operation(
+        name="remember_batch", service=MEMORY, rpc="RememberBatch", toolset="core", invoke=_remember_batch,
+        request=memory_pb2.RememberBatchRequest, response=memory_pb2.RememberBatchResponse,
+        routes=(Route("POST", "/v1/memories/batch"),),
+    ),
+    Operation(
+        name="check", service=MEMORY, rpc="Check", toolset="curate", mcp_name="check", invoke=_check,
+        request=memory_pb2.CheckRequest, response=memory_pb2.CheckResponse, flatten="item",
+        routes=(Route("POST", "/v1/memories/check"),), read_only=True, idempotent=True,
+    ),
+    Operation(
+        name="recall", service=RECALL, rpc="Recall", toolset="core", mcp_name="recall", invoke=_recall,
+        request=recall_pb2.RecallRequest, response=recall_pb2.RecallResponse,
+        routes=(Route("POST", "/v1/recall"), Route("GET", "/v1/recall")), read_only=True, idempotent=True,
+        aliases=("find", "query", "search", "lookup", "retrieve"),
+    ),
+    Operation(
+        name="get", service=MEMORY, rpc="Get", toolset="core", mcp_name="get", invoke=_get,
+        request=memory_pb2.GetRequest, response=memory_pb2.GetResponse,
+        routes=(Route("GET", "/v1/memories/{id}", "ids"), Route("POST", "/v1/get")),
+        read_only=True, idempotent=True,
+    ),
+    Operation(
+        name="list", service=MEMORY, rpc="List", toolset="curate", mcp_name="list", invoke=_list,
+        request=memory_pb2.ListRequest, response=memory_pb2.ListResponse,
+        routes=(Route("GET", "/v1/memories"),), read_only=True, idempotent=True,
+    ),
+    Operation(
+        name="timeline", service=MEMORY, rpc="Timeline", toolset="core", mcp_name="timeline",
+        invoke=_timeline, request=memory_pb2.TimelineRequest, response=memory_pb2.TimelineResponse,
+        routes=(Route("GET", "/v1/memories/{id}/timeline", "id"),), read_only=True, idempotent=True,
+    ),
+    Operation(
+        name="update", service=MEMORY, rpc="Update", toolset="curate", mcp_name="update", invoke=_update,
+        request=memory_pb2.UpdateRequest, response=memory_pb2.UpdateResponse,
+        routes=(Route("PATCH", "/v1/memories/{id}", "id"),), destructive=True, idempotent=True,
+    ),
+    Operation(
+        name="supersede", service=MEMORY, rpc="Supersede", toolset="curate", mcp_name="supersede",
+        invoke=_supersede, request=memory_pb2.SupersedeRequest, response=memory_pb2.SupersedeResponse,
+        routes=(Route("POST", "/v1/memories/{id}/supersede", "id"),), flatten="item", destructive=True,
+    ),
+    Operation(
+        name="forget", service=MEMORY, rpc="Forget", toolset="core", mcp_name="forget", invoke=_forget,
+        request=memory_pb2.ForgetRequest, response=memory_pb2.ForgetResponse,
+        routes=(Route("DELETE", "/v1/memories/{id}", "id"),), destructive=True, idempotent=True,
+    ),
+    Operation(
+        name="restore", service=MEMORY, rpc="Restore", toolset="curate", mcp_name="restore", invoke=_restore,
+        request=memory_pb2.RestoreRequest, response=memory_pb2.RestoreResponse,
+        routes=(Route("POST", "/v1/memories/{id}/restore", "id"),), idempotent=True,
+    ),
+    Operation(
+        name="stats", service=MEMORY, rpc="Stats", toolset="curate", mcp_name="stats", invoke=_stats,
+        request=memory_pb2.StatsRequest, response=memory_pb2.StatsResponse,
+        routes=(Route("GET", "/v1/stats"),), read_only=True, idempotent=True,
+    ),
+    Operation(
+        name="export", service=MEMORY, rpc="Export", toolset="admin", stream=_export,
+        request=memory_pb2.ExportRequest, response=memory_pb2.ExportResponse,
+        routes=(Route("GET", "/v1/export"),), read_only=True, idempotent=True,
+    ),
+    Operation(
+        name="status", service=ADMIN, rpc="Status", toolset="admin", invoke=_status,
+        request=admin_pb2.StatusRequest, response=admin_pb2.StatusResponse,
+        routes=(Route("GET", "/v1/status"),), read_only=True, idempotent=True,
+    ),
+    Operation(
+        name="whoami", service=ADMIN, rpc="Whoami", toolset="admin", mcp_name="whoami", invoke=_whoami,
+        request=admin_pb2.WhoamiRequest, response=admin_pb2.WhoamiResponse,
+        routes=(Route("GET", "/v1/whoami"),), read_only=True, idempotent=True,
+    ),
+)  # fmt: skip
+
+
+def by_name(name: str) -> Operation:
+    """The row called `name`. Raises KeyError."""
+    return {operation.name: operation for operation in OPERATIONS}[name]

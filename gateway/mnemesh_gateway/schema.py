@@ -1,0 +1,135 @@
+"""JSON schemas (draft 2020-12) of messages, read from their descriptors and the comments of the .proto files.
+
+MCP shows them with every tool, OpenAPI with every path; both describe exactly what message_json accepts and
+writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any, Final
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from mnemesh_memory import limits
+from mnemesh_memory.kinds import LINK_TYPES, MODES, SORTS, STATES, TIERS, WAITS
+from mnemesh_memory.validate import ORDERS
+from mnemesh_proto.v1.field_help import FIELD_HELP
+
+from mnemesh_gateway.message_json import BARE_MESSAGES, TIMESTAMP, is_map
+
+Schema = dict[str, Any]
+Reference = Callable[[Descriptor], Schema]
+
+SCALARS: Final = MappingProxyType(
+    {
+        FieldDescriptor.TYPE_STRING: {"type": "string"},
+        FieldDescriptor.TYPE_BOOL: {"type": "boolean"},
+        FieldDescriptor.TYPE_DOUBLE: {"type": "number"},
+        FieldDescriptor.TYPE_UINT32: {"type": "integer", "minimum": 0, "maximum": 2**32 - 1},
+        FieldDescriptor.TYPE_UINT64: {"type": "integer", "minimum": 0},
+    }
+)
+# Proto3 has no required fields; these are the ones that the Mesh refuses a request without.
+REQUIRED: Final = MappingProxyType(
+    {
+        "RememberRequest": ("content",),
+        "RememberBatchRequest": ("items",),
+        "GetRequest": ("ids",),
+        "TimelineRequest": ("id",),
+        "UpdateRequest": ("id",),
+        "SupersedeRequest": ("id",),
+        "ForgetRequest": ("id",),
+        "RestoreRequest": ("id",),
+        "Link": ("type", "id"),
+    }
+)
+# Closed lists and bounds of request fields. `kind` is open here, because predecessors' words are folded.
+REQUEST_RULES: Final = MappingProxyType(
+    {
+        "Link.type": {"enum": list(LINK_TYPES)},
+        "RememberRequest.content": {"minLength": 1, "maxLength": limits.CONTENT_BYTES_MAX},
+        "RememberRequest.importance": {"minimum": 0, "maximum": 1},
+        "RememberRequest.tier": {"enum": list(TIERS)},
+        "RememberRequest.wait": {"enum": list(WAITS)},
+        "RememberRequest.tags": {"maxItems": limits.TAGS_MAX},
+        "RememberBatchRequest.items": {"minItems": 1, "maxItems": limits.BATCH_ITEMS_MAX},
+        "UpdateRequest.content": {"minLength": 1, "maxLength": limits.CONTENT_BYTES_MAX},
+        "UpdateRequest.importance": {"minimum": 0, "maximum": 1},
+        "UpdateRequest.tier": {"enum": list(TIERS)},
+        "UpdateRequest.wait": {"enum": list(WAITS)},
+        "ForgetRequest.wait": {"enum": list(WAITS)},
+        "RestoreRequest.wait": {"enum": list(WAITS)},
+        "GetRequest.ids": {"minItems": 1, "maxItems": limits.GET_IDS_MAX},
+        "ListRequest.state": {"enum": [*STATES, "all"]},
+        "ListRequest.order": {"enum": list(ORDERS)},
+        "ListRequest.limit": {"minimum": 1, "maximum": limits.LIST_LIMIT_MAX},
+        "TimelineRequest.before": {"maximum": limits.TIMELINE_MAX},
+        "TimelineRequest.after": {"maximum": limits.TIMELINE_MAX},
+        "RecallRequest.query": {"maxLength": limits.QUERY_CHARS_MAX},
+        "RecallRequest.limit": {"minimum": 1, "maximum": limits.RECALL_LIMIT_MAX},
+        "RecallRequest.mode": {"enum": list(MODES)},
+        "RecallRequest.sort": {"enum": list(SORTS)},
+        "RecallRequest.min_score": {"minimum": 0, "maximum": 1},
+        "RecallRequest.min_heat": {"minimum": 0, "maximum": 1},
+        "RecallRequest.token_budget": {"minimum": 1, "maximum": limits.TOKEN_BUDGET_MAX},
+    }
+)
+
+
+def request_schema(message: Descriptor, flatten: str = "") -> Schema:
+    """What a caller may send. `flatten` names a message field whose own fields stand beside the others."""
+    properties: dict[str, Schema] = {}
+    required = list(REQUIRED.get(message.name, ()))
+    for field in message.fields:
+        if field.name == flatten:
+            inner = request_schema(field.message_type)
+            properties |= inner["properties"]
+            required += inner.get("required", ())
+        else:
+            properties[field.name] = field_schema(field, request_schema)
+    schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**schema, "required": required} if required else schema
+
+
+def response_schema(message: Descriptor, reference: Reference | None = None) -> Schema:
+    """What `to_json` writes of a message: fields without presence are always there. `reference` says how a
+    message within it is shown; without, it is written out in place, because some MCP hosts don't follow
+    references."""
+    refer = reference or response_schema
+    schema: Schema = {
+        "type": "object",
+        "properties": {field.name: field_schema(field, refer) for field in message.fields},
+    }
+    if always := [field.name for field in message.fields if not field.has_presence]:
+        schema["required"] = always
+    if help_text := FIELD_HELP.get(message.full_name):
+        schema["description"] = help_text
+    return schema
+
+
+def field_schema(field: FieldDescriptor, reference: Reference) -> Schema:
+    """The schema of one field, with its comment and its rules."""
+    if is_map(field):
+        value = field.message_type.fields_by_name["value"]
+        schema: Schema = {"type": "object", "additionalProperties": dict(SCALARS[value.type])}
+    else:
+        schema = _value_schema(field, reference)
+        if field.is_repeated:
+            schema = {"type": "array", "items": schema}
+    rules = REQUEST_RULES.get(field.full_name.removeprefix("mnemesh.v1."), {})
+    help_text = FIELD_HELP.get(field.full_name)
+    return {**schema, **rules} if help_text is None else {**schema, **rules, "description": help_text}
+
+
+def _value_schema(field: FieldDescriptor, reference: Reference) -> Schema:
+    if field.type != FieldDescriptor.TYPE_MESSAGE:
+        return dict(SCALARS[field.type])
+    message = field.message_type
+    if message.full_name == TIMESTAMP:
+        return {"type": "string", "format": "date-time"}
+    if message.full_name in BARE_MESSAGES:
+        values = field_schema(message.fields_by_name["values"], reference)
+        values.pop("description", None)
+        return values
+    return reference(message)

@@ -1,0 +1,378 @@
+"""The one place that turns protobuf messages into domain values and domain values into messages.
+
+Translates and decides nothing: what a field may hold is judged by the Mesh. The exception is a Timestamp that
+is none by its own definition, because no domain value could carry it. Defaults of fields that a request left
+out are those of mnemesh_memory.model. JSON has its own module; it is offered here too, so that a door needs
+one import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.timestamp_pb2 import Timestamp
+from mnemesh_memory import model
+from mnemesh_memory.errors import InvalidArgument, MnemeshError
+from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
+
+from mnemesh_gateway.message_json import AnyMessage, from_json, from_query, parse_body, to_json
+
+__all__ = [
+    "batch_response", "check_response", "decode", "draft", "from_json", "from_query", "get_response",
+    "item_error", "list_query", "list_response", "memory", "moment", "parse_body", "patch", "query",
+    "recall_response", "remember_response", "stats_response", "status_response", "supersede_response",
+    "timestamp", "to_json", "update_response",
+]  # fmt: skip
+
+NANOS_MAX: Final = 999_999_999
+
+
+def decode(cls: type[AnyMessage], data: bytes) -> AnyMessage:
+    """A message from its bytes. Raises InvalidArgument, also for text that is not UTF-8."""
+    try:
+        return cls.FromString(data)
+    except DecodeError:
+        limit = f"a well-formed {cls.DESCRIPTOR.full_name} with text in UTF-8"
+        raise InvalidArgument("request", f"{len(data)} bytes", limit) from None
+
+
+def moment(message: Message, field: str, path: str = "") -> int | None:
+    """The Timestamp in `field` as milliseconds since the epoch, or None when it is not set."""
+    if not message.HasField(field):
+        return None
+    value: Timestamp = getattr(message, field)
+    if not 0 <= value.nanos <= NANOS_MAX:
+        raise InvalidArgument(
+            path + field, f"{value.nanos} nanos", f"a Timestamp with nanos from 0 to {NANOS_MAX}"
+        )
+    return value.seconds * 1000 + value.nanos // 1_000_000
+
+
+def draft(item: memory_pb2.RememberRequest, path: str = "") -> model.Draft:
+    """`path` is put before a field's name in errors, such as `items[3].`."""
+    source = item.source
+    return model.Draft(
+        content=item.content,
+        kind=item.kind,
+        title=item.title,
+        space=item.space,
+        tags=tuple(item.tags),
+        importance=item.importance if item.HasField("importance") else None,
+        paths=tuple(item.paths),
+        source=model.Source(source.session, source.dir, source.seq if source.HasField("seq") else None),
+        valid_from=moment(item, "valid_from", path),
+        valid_to=moment(item, "valid_to", path),
+        keywords=tuple(item.keywords),
+        attrs=dict(item.attrs),
+        links=tuple(model.Link(link.type, link.id) for link in item.links),
+        tier=item.tier or "normal",
+        supersedes=tuple(item.supersedes),
+        sensitive=item.sensitive,
+        force=item.force,
+        idempotency_key=item.idempotency_key,
+        wait=item.wait or "indexed",
+    )
+
+
+def patch(item: memory_pb2.UpdateRequest) -> model.Patch:
+    """A field that the request does not carry is None, which leaves the memory's as it is."""
+
+    def given(field: str) -> bool:
+        return item.HasField(field)
+
+    return model.Patch(
+        content=item.content if given("content") else None,
+        kind=item.kind if given("kind") else None,
+        title=item.title if given("title") else None,
+        tags=tuple(item.tags.values) if given("tags") else None,
+        importance=item.importance if given("importance") else None,
+        paths=tuple(item.paths.values) if given("paths") else None,
+        valid_from=moment(item, "valid_from"),
+        valid_to=moment(item, "valid_to"),
+        keywords=tuple(item.keywords.values) if given("keywords") else None,
+        attrs=dict(item.attrs.values) if given("attrs") else None,
+        tier=item.tier if given("tier") else None,
+        sensitive=item.sensitive,
+        force=item.force,
+        expected_heads=tuple(item.expected_heads),
+        idempotency_key=item.idempotency_key,
+        wait=item.wait or "indexed",
+    )
+
+
+def query(item: recall_pb2.RecallRequest) -> model.Query:
+    """What recall searches for."""
+    return model.Query(
+        text=item.query,
+        spaces=tuple(item.spaces),
+        limit=item.limit if item.HasField("limit") else 10,
+        mode=item.mode or "hybrid",
+        kinds=tuple(item.kinds),
+        tags_any=tuple(item.tags_any),
+        tags_all=tuple(item.tags_all),
+        tags_none=tuple(item.tags_none),
+        since=moment(item, "since"),
+        before=moment(item, "before"),
+        as_of=moment(item, "as_of"),
+        min_score=item.min_score,
+        min_heat=item.min_heat,
+        token_budget=item.token_budget if item.HasField("token_budget") else None,
+        include_superseded=item.include_superseded,
+        include_archive=item.include_archive,
+        sort=item.sort or "relevance",
+        weights=dict(item.weights),
+        paths=tuple(item.paths),
+        agent=item.agent,
+        session=item.session,
+        source_dir=item.source_dir,
+        explain=item.explain,
+        snippets_only=item.snippets_only,
+    )
+
+
+def list_query(item: memory_pb2.ListRequest) -> model.ListQuery:
+    """What a page is made of."""
+    return model.ListQuery(
+        spaces=tuple(item.spaces),
+        kinds=tuple(item.kinds),
+        tags_any=tuple(item.tags_any),
+        tags_all=tuple(item.tags_all),
+        tags_none=tuple(item.tags_none),
+        since=moment(item, "since"),
+        before=moment(item, "before"),
+        agent=item.agent,
+        session=item.session,
+        state=item.state or "active",
+        order=item.order or "newest",
+        limit=item.limit if item.HasField("limit") else 20,
+        cursor=item.cursor,
+    )
+
+
+def timestamp(ms: int | None) -> Timestamp | None:
+    """Milliseconds since the epoch as a Timestamp."""
+    return None if ms is None else Timestamp(seconds=ms // 1000, nanos=ms % 1000 * 1_000_000)
+
+
+def memory(value: model.Memory, *, with_content: bool = True) -> memory_pb2.Memory:
+    """A memory as it is read."""
+    return memory_pb2.Memory(
+        id=value.id,
+        space=value.space,
+        kind=value.kind,
+        title=value.title,
+        content=value.content if with_content else "",
+        state=value.state,
+        tags=value.tags,
+        importance=value.importance,
+        tier=value.tier,
+        paths=value.paths,
+        source=_source(value.source),
+        valid_from=timestamp(value.valid_from),
+        valid_to=timestamp(value.valid_to),
+        keywords=value.keywords,
+        attrs=value.attrs,
+        links=[memory_pb2.Link(type=link.type, id=link.id) for link in value.links],
+        by=value.by,
+        created_at=timestamp(value.created_at),
+        updated_at=timestamp(value.updated_at),
+        heads=value.heads,
+        version=value.version,
+        conflicts=_heads(value),
+        superseded_by=value.superseded_by,
+    )
+
+
+def remember_response(done: model.Written) -> memory_pb2.RememberResponse:
+    """What remember did."""
+    return memory_pb2.RememberResponse(
+        action=done.action,
+        memory=memory(done.memory),
+        reason=done.reason,
+        novelty=done.novelty,
+        related=_related(done.related),
+        conflicts=_heads(done.memory),
+        deduplicated=done.deduplicated,
+        restorable=done.restorable,
+        replayed=done.replayed,
+        indexed=done.indexed,
+    )
+
+
+def batch_response(outcomes: Sequence[model.Written | MnemeshError]) -> memory_pb2.RememberBatchResponse:
+    """One result an item, in order."""
+    return memory_pb2.RememberBatchResponse(
+        results=[
+            memory_pb2.BatchResult(error=item_error(outcome))
+            if isinstance(outcome, MnemeshError)
+            else memory_pb2.BatchResult(ok=remember_response(outcome))
+            for outcome in outcomes
+        ]
+    )
+
+
+def item_error(error: MnemeshError) -> memory_pb2.ItemError:
+    """Why one item of a batch was refused."""
+    return memory_pb2.ItemError(
+        code=error.code, message=error.message, field=str(error.fields.get("field", ""))
+    )
+
+
+def check_response(found: model.Checked) -> memory_pb2.CheckResponse:
+    """What remember would do."""
+    return memory_pb2.CheckResponse(
+        action=found.action,
+        target_id=found.target_id,
+        similarity=found.similarity,
+        reason=found.reason,
+        novelty=found.novelty,
+        related=_related(found.related),
+    )
+
+
+def get_response(
+    asked: Sequence[str], found: Sequence[model.Memory], missing: Sequence[str]
+) -> memory_pb2.GetResponse:
+    """`memory` is set when exactly one was asked for."""
+    memories = [memory(value) for value in found]
+    single = memories[0] if len(asked) == 1 and memories else None
+    return memory_pb2.GetResponse(memory=single, memories=memories, missing=missing)
+
+
+def list_response(page: model.Page) -> memory_pb2.ListResponse:
+    """One page."""
+    return memory_pb2.ListResponse(
+        memories=[memory(value) for value in page.memories], cursor=page.cursor, total=page.total
+    )
+
+
+def update_response(done: model.Written) -> memory_pb2.UpdateResponse:
+    """What update did."""
+    return memory_pb2.UpdateResponse(
+        action=done.action,
+        memory=memory(done.memory),
+        reason=done.reason,
+        replayed=done.replayed,
+        indexed=done.indexed,
+    )
+
+
+def supersede_response(done: model.Written, old: model.Memory) -> memory_pb2.SupersedeResponse:
+    """The new memory and the old one as it is now."""
+    return memory_pb2.SupersedeResponse(
+        action=done.action,
+        memory=memory(done.memory),
+        reason=done.reason,
+        superseded=memory(old),
+        indexed=done.indexed,
+        replayed=done.replayed,
+    )
+
+
+def stats_response(stats: model.Stats) -> memory_pb2.StatsResponse:
+    """Counts, the largest first, equal ones by name."""
+    return memory_pb2.StatsResponse(
+        memories=stats.memories,
+        forgotten=stats.forgotten,
+        superseded=stats.superseded,
+        conflicted=stats.conflicted,
+        kinds=_counts(stats.kinds),
+        tags=_counts(stats.tags),
+        spaces=_counts(stats.spaces),
+        agents=_counts(stats.agents),
+    )
+
+
+def recall_response(answer: model.Recalled, *, snippets_only: bool) -> recall_pb2.RecallResponse:
+    """Results, best first. A text stands once, at the top level of its result."""
+    return recall_pb2.RecallResponse(
+        results=[_hit(hit, snippets_only=snippets_only) for hit in answer.results],
+        coverage=answer.coverage,
+        abstain=answer.abstain,
+        tokens_used=answer.tokens_used,
+        truncated_by_budget=answer.truncated_by_budget,
+        degraded=bool(answer.degraded),
+        degraded_reasons=answer.degraded,
+        spaces=answer.spaces,
+    )
+
+
+def status_response(status: model.MeshStatus) -> admin_pb2.StatusResponse:
+    """What the Mesh says of itself; the caller adds what the gateway knows."""
+    ledger, embedder = status.ledger, status.model
+    return admin_pb2.StatusResponse(
+        state=status.state,
+        runtime=status.runtime,
+        node_id=status.node_id,
+        actors=[
+            admin_pb2.ActorStatus(
+                name=actor.name, type=actor.type, pid=actor.pid, node=actor.node, state=actor.state
+            )
+            for actor in status.actors
+        ],
+        ledger=ledger
+        and admin_pb2.LedgerStatus(
+            incarnation=ledger.incarnation, seq=ledger.seq, memories=ledger.memories, bytes=ledger.bytes
+        ),
+        index=[
+            admin_pb2.IndexStatus(
+                name=index.name, backend=index.backend, seq=index.seq, lag=index.lag, points=index.points,
+                state=index.state,
+            )
+            for index in status.index
+        ],
+        model=embedder
+        and admin_pb2.ModelStatus(
+            generation=embedder.generation, name=embedder.name, dimensions=embedder.dimensions,
+            source=embedder.source,
+        ),
+        notices=status.notices,
+    )  # fmt: skip
+
+
+def _hit(hit: model.Hit, *, snippets_only: bool) -> recall_pb2.RecallResult:
+    found = hit.memory
+    return recall_pb2.RecallResult(
+        id=found.id,
+        content="" if snippets_only else found.content,
+        score=hit.score,
+        title=found.title,
+        snippet=hit.snippet,
+        space=found.space,
+        kind=found.kind,
+        tags=found.tags,
+        memory=memory(found, with_content=False),
+        signals=hit.signals,
+        redirected_from=hit.redirected_from,
+    )
+
+
+def _source(source: model.Source) -> memory_pb2.Source | None:
+    if source == model.Source():
+        return None
+    return memory_pb2.Source(session=source.session, dir=source.dir, seq=source.seq)
+
+
+def _heads(value: model.Memory) -> list[memory_pb2.Head]:
+    return [
+        memory_pb2.Head(
+            revision=head.id, content=head.content, title=head.title, by=head.by, at=timestamp(head.at)
+        )
+        for head in value.conflicts
+    ]
+
+
+def _related(neighbours: Sequence[model.Related]) -> list[memory_pb2.RelatedMemory]:
+    return [
+        memory_pb2.RelatedMemory(
+            id=near.id, title=near.title, snippet=near.snippet, similarity=near.similarity
+        )
+        for near in neighbours
+    ]
+
+
+def _counts(counts: Mapping[str, int]) -> list[memory_pb2.Count]:
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [memory_pb2.Count(name=name, memories=memories) for name, memories in ordered]
