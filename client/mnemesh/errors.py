@@ -13,8 +13,8 @@ from typing import Any, Final
 class MnemeshError(Exception):
     """Base of every error that Mnemesh raises on purpose.
 
-    `code` is the gRPC status name, `message` one sentence that says what is wrong and what to do, `field`, `value`
-    and `limit` name the input at fault where there is one, `details` holds everything that the node said.
+    `code` is the gRPC status name, `message` one sentence that says what is wrong and what to do. `field`,
+    `value` and `limit` name the input at fault where there is one; `details` holds all that the node said.
     """
 
     code: str = "INTERNAL"
@@ -143,12 +143,12 @@ LEAVES: Final[Mapping[str, type[MnemeshError]]] = {
 
 
 def from_node(code: str, message: str, details: Mapping[str, str]) -> MnemeshError:
-    """The error that a node answered. A status without a leaf of its own (INTERNAL, UNIMPLEMENTED, ...) gives the
-    base class with that code."""
+    """The error that a node answered. A status without a leaf of its own (INTERNAL, UNIMPLEMENTED, ...) gives
+    the base class with that code."""
     return _rebuild(LEAVES.get(code, MnemeshError), code, message, True, dict(details))
 
 
 def shorten(value: object, limit: int = 80) -> str:
-    """One line of at most `limit` characters that is safe to show: text quoted, control characters escaped."""
+    """One line of at most `limit` characters that is safe to show: quoted, control characters escaped."""
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -1,7 +1,7 @@
 """Which space a directory belongs to, so that no agent has to be told.
 
 A `.mnemesh.toml` decides, else the name of the git work tree, else nothing (the node then takes the caller's
-private space). Standard library only, no subprocess: hooks and the stdio proxy pay for every millisecond of this.
+private space). Standard library only, no subprocess: hooks and the stdio proxy pay for every millisecond.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class BadSpaceFile(InvalidArgument):
 
 
 def detect_space(cwd: Path, home: Path | None = None) -> str:
-    """The space of `cwd`: key `space` of the nearest `.mnemesh.toml` at or above it, else the folder name of the
-    git work tree it lies in, else "".
+    """The space of `cwd`: key `space` of the nearest `.mnemesh.toml` at or above it, else the folder name of
+    the git work tree it lies in, else "".
 
     The search ends at `home` (default: the user's home directory) or at the root of the file system. A
     `.mnemesh.toml` in the home directory counts, a git repository there doesn't. Raises BadSpaceFile, because
