@@ -1,0 +1,72 @@
+"""Batch while busy: calls that arrive while an actor works go to it together in the next call. No timer.
+
+An idle actor gets a single item at once, so a lone caller pays nothing (Triton's dynamic batching with zero delay).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+from mnemesh_memory.errors import Overloaded
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Batcher(Generic[Item, Result]):
+    """Gathers items for `call`, which takes a list and returns one result an item, in order.
+
+    `items_max` bounds one call, `waiting_max` the queue (Overloaded beyond). A result that is an exception is raised
+    to its own caller only; an exception of the call itself goes to every caller of that batch.
+    """
+
+    def __init__(
+        self, name: str, call: Callable[[list[Item]], Awaitable[Sequence[Result | Exception]]],
+        items_max: int, waiting_max: int,
+    ) -> None:  # fmt: skip
+        self._name = name
+        self._call = call
+        self._items_max = items_max
+        self._waiting_max = waiting_max
+        self._queue: list[tuple[Item, asyncio.Future[Result]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def submit(self, item: Item) -> Result:
+        """The result for `item`. Cancelling the caller does not undo a call that has started."""
+        return await self._enqueue(item)
+
+    async def submit_many(self, items: Sequence[Item]) -> list[Result | BaseException]:
+        """Results in order; an item that failed gives its exception."""
+        return await asyncio.gather(*(self._enqueue(item) for item in items), return_exceptions=True)
+
+    def _enqueue(self, item: Item) -> asyncio.Future[Result]:
+        if len(self._queue) >= self._waiting_max:
+            raise Overloaded(self._name, self._waiting_max)
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._queue.append((item, future))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run(), name=self._name)
+        return future
+
+    async def _run(self) -> None:
+        while self._queue:
+            taken, self._queue = self._queue[: self._items_max], self._queue[self._items_max :]
+            live = [pair for pair in taken if not pair[1].done()]
+            if not live:
+                continue
+            try:
+                results = await self._call([item for item, _ in live])
+            except Exception as error:  # noqa: BLE001  boundary: every caller of the batch gets the error itself
+                for _, future in live:
+                    if not future.done():
+                        future.set_exception(error)
+                continue
+            for (_, future), result in zip(live, results, strict=True):
+                if future.done():
+                    continue
+                if isinstance(result, Exception):
+                    future.set_exception(result)
+                else:
+                    future.set_result(result)

@@ -1,0 +1,116 @@
+"""A node's data directory: what lies in it, who may open it, and the node's identity.
+
+    manifest.json   format, node id, number of ledger partitions
+    node.key        ed25519 private key that signs this node's entries (0600)
+    ledger/0.sqlite the log and its view; ledger/0.lock its lock and incarnation marks
+    index/0/        the retrieval index, rebuildable
+The files by which clients find the node (owner.token, node.json, node.lock) belong to the gateway.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding, NoEncryption, PrivateFormat, load_pem_private_key,
+)  # fmt: skip
+
+from mnemesh_memory.errors import DataLoss, FailedPrecondition
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+KEY_FILE = "node.key"
+
+
+@dataclass(frozen=True, slots=True)
+class DataDirectory:
+    """An opened data directory of this format."""
+
+    path: Path
+    node_id: str
+
+    @property
+    def key_file(self) -> Path:
+        return self.path / KEY_FILE
+
+    def ledger(self, partition: int) -> Path:
+        """The SQLite file of a partition."""
+        return self.path / "ledger" / f"{partition}.sqlite"
+
+    def index(self, shard: int) -> Path:
+        """The folder of a shard."""
+        return self.path / "index" / str(shard)
+
+
+def open_directory(path: Path) -> DataDirectory:
+    """Open `path`, making it when it is new. A newer format is refused before anything is written."""
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except (OSError, FileExistsError) as error:
+        raise FailedPrecondition(f"data_dir: cannot make {path}: {error}", field="data_dir", value=str(path)) from error
+    manifest = path / MANIFEST
+    if manifest.exists():
+        node_id = _read(manifest)
+    else:
+        node_id = secrets.token_hex(16)
+        _write_private(path / KEY_FILE, _new_key())
+        replace_file(manifest, json.dumps({"format": FORMAT, "node_id": node_id, "partitions": 1}) + "\n")
+    for folder in ("ledger", "index"):
+        (path / folder).mkdir(exist_ok=True)
+    return DataDirectory(path, node_id)
+
+
+def _read(manifest: Path) -> str:
+    try:
+        value = json.loads(manifest.read_text("utf-8"))
+        version, node_id = int(value["format"]), str(value["node_id"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataLoss(
+            f"{manifest} is damaged ({error}); restore it from a backup: it holds the node's id and format",
+            field="data_dir", value=str(manifest),
+        ) from error  # fmt: skip
+    if version > FORMAT:
+        raise FailedPrecondition(
+            f"{manifest.parent} has format {version}, this version reads up to {FORMAT}; nothing was changed. "
+            "Install a newer mnemesh, or start with another data directory",
+            field="data_dir", value=str(version), limit=str(FORMAT),
+        )  # fmt: skip
+    return node_id
+
+
+def load_key(path: Path) -> Ed25519PrivateKey:
+    """The node's signing key. Raises DataLoss when it is missing or not a key."""
+    try:
+        key = load_pem_private_key(path.read_bytes(), password=None)
+    except (OSError, ValueError) as error:
+        raise DataLoss(f"{path} is missing or damaged ({error}); restore it from a backup", field="data_dir") from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise DataLoss(f"{path} is not an ed25519 key; restore it from a backup", field="data_dir")
+    return key
+
+
+def _new_key() -> bytes:
+    return Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def _write_private(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write `text` to `path` in one atomic, durable step."""
+    temporary = path.with_name(path.name + ".tmp")
+    with open(temporary, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)

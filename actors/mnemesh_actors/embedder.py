@@ -1,0 +1,62 @@
+"""Texts to vectors for the rest of the node: a bounded cache in front of the workers, and batch-while-busy."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemesh_actors.batching import Batcher
+from mnemesh_actors.runtime.base import Handle
+from mnemesh_memory import limits
+
+Vector = NDArray[np.float32]
+BATCH_TEXTS_MAX = 64
+CACHE_TEXTS_MAX = 4096
+
+
+class Embedder:
+    """`worker` is an EmbeddingWorker's handle; `generation` the fingerprint of its model; `dimensions` its width."""
+
+    def __init__(self, worker: Handle, generation: str, dimensions: int, cache_texts_max: int = CACHE_TEXTS_MAX) -> None:
+        self._worker = worker
+        self.generation = generation
+        self.dimensions = dimensions
+        self._cache: OrderedDict[str, Vector] = OrderedDict()
+        self._cache_texts_max = cache_texts_max
+        self._batcher: Batcher[str, Vector] = Batcher(
+            "embedder", self._run, BATCH_TEXTS_MAX, limits.INBOX_MESSAGES_MAX * 4
+        )
+
+    async def _run(self, texts: list[str]) -> list[Vector | Exception]:
+        made = await self._worker.embed(texts)
+        return list(made)
+
+    async def embed_one(self, text: str) -> Vector:
+        """The unit vector of `text`, shape (dimensions,)."""
+        if (known := self._cache.get(text)) is not None:
+            self._cache.move_to_end(text)
+            return known
+        vector = await self._batcher.submit(text)
+        self._keep(text, vector)
+        return vector
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """The unit vectors of `texts`, in order. Raises what the worker raised, for all of them."""
+        missing = [text for text in dict.fromkeys(texts) if text not in self._cache]
+        made: dict[str, Vector] = {}
+        for text, result in zip(missing, await self._batcher.submit_many(missing), strict=True):
+            if isinstance(result, BaseException):
+                raise result
+            made[text] = result
+        vectors = [made[text] if text in made else self._cache[text] for text in texts]
+        for text, vector in made.items():
+            self._keep(text, vector)
+        return vectors
+
+    def _keep(self, text: str, vector: Vector) -> None:
+        self._cache[text] = vector
+        while len(self._cache) > self._cache_texts_max:
+            self._cache.popitem(last=False)

@@ -1,0 +1,172 @@
+"""The one path into the index: reads the ledger's feed in order, embeds what is not cached, applies it to the shard.
+
+Nothing else writes the index. Who must see a write waits here for its sequence number. The shard keeps what it has
+applied; after a crash the follower starts again from there, and applying twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import structlog
+
+from mnemesh_actors.embedder import Embedder
+from mnemesh_actors.ledger.commands import FeedPage, Vectors
+from mnemesh_actors.runtime.base import Handle
+from mnemesh_actors.shard import IndexItem, IndexText, ShardStatus
+from mnemesh_memory.errors import DeadlineExceeded, MnemeshError, Unavailable
+from mnemesh_memory.indexing import index_texts
+from mnemesh_memory.model import Memory
+from mnemesh_memory.text import content_hash
+
+PAGE_ENTRIES_MAX = 256
+FLUSH_S = 1.0
+RETRY_S = 0.5
+WAIT_S = 30.0
+log = structlog.get_logger("mnemesh.index")
+
+
+class IndexFollower:
+    """Follows `ledger` into `shard`. `notice` is told what a person should know (a rebuild, a fault)."""
+
+    def __init__(self, ledger: Handle, shard: Handle, embedder: Embedder, notice: Callable[[str], None]) -> None:
+        self._ledger = ledger
+        self._shard = shard
+        self._embedder = embedder
+        self._notice = notice
+        self._news = asyncio.Event()
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._numbers = itertools.count()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._dirty = False
+        self.applied = 0
+        self.head = 0
+        self.fault = ""
+
+    async def start(self, head: int) -> ShardStatus:
+        """Open the shard and begin to follow; the ledger's last sequence number is `head`."""
+        status = await self._open()
+        self.head = head
+        self._news.set()
+        self._tasks = [
+            asyncio.create_task(self._follow(), name="index-follow"),
+            asyncio.create_task(self._flush_often(), name="index-flush"),
+        ]
+        return status
+
+    async def _open(self) -> ShardStatus:
+        status: ShardStatus = await self._shard.open()
+        self.applied = status.seq
+        if status.rebuilt and status.rebuilt != "absent":
+            self._notice(f"index rebuilt from the ledger: {status.rebuilt}")
+        return status
+
+    @property
+    def lag(self) -> int:
+        """How many ledger entries the index misses."""
+        return max(0, self.head - self.applied)
+
+    def publish(self, seq: int) -> None:
+        """The ledger has committed up to `seq`."""
+        if seq > self.head:
+            self.head = seq
+            self._news.set()
+
+    async def wait_for(self, seq: int) -> None:
+        """Return once recall sees everything up to `seq`. Raises DeadlineExceeded after WAIT_S; the write stays."""
+        if seq <= self.applied:
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (seq, next(self._numbers), future))
+        try:
+            await asyncio.wait_for(future, WAIT_S)
+        except TimeoutError:
+            raise DeadlineExceeded(
+                f"stored, but the index has not taken it in within {WAIT_S:g} s ({self.fault or 'it is behind'}); "
+                "use wait=durable to return earlier", part="index",
+            ) from None  # fmt: skip
+
+    async def _follow(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            while self.applied < self.head:
+                try:
+                    await self._step()
+                    self.fault = ""
+                except Unavailable as error:
+                    await self._stumble(error)
+                except MnemeshError as error:
+                    await self._stumble(error)
+
+    async def _stumble(self, error: MnemeshError) -> None:
+        if not self.fault:
+            log.warning("index_stalled", reason=error.message)
+            self._notice(f"index stalled: {error.message}")
+        self.fault = error.message
+        await asyncio.sleep(RETRY_S)
+        try:
+            # A shard whose process died has been started anew and must be opened again.
+            await self._open()
+        except MnemeshError as again:
+            self.fault = again.message
+
+    async def _step(self) -> None:
+        page: FeedPage = await self._ledger.feed(self.applied, PAGE_ENTRIES_MAX, self._embedder.generation)
+        self.head = max(self.head, page.head)
+        items = await self._items(page)
+        await self._shard.apply(items, [], page.seq)
+        self.applied = page.seq
+        self._dirty = True
+        while self._waiting and self._waiting[0][0] <= self.applied:
+            _, _, future = heapq.heappop(self._waiting)
+            if not future.done():
+                future.set_result(None)
+
+    async def _items(self, page: FeedPage) -> list[IndexItem]:
+        texts = {memory.id: index_texts(memory) for _, memory in page.memories}
+        dense = {content_hash(pair[0]): pair[0] for pairs in texts.values() for pair in pairs}
+        vectors = {key: np.frombuffer(data, dtype=np.float32) for key, data in page.vectors.items()}
+        if missing := [key for key in dense if key not in vectors]:
+            made = await self._embedder.embed([dense[key] for key in missing])
+            vectors |= dict(zip(missing, made, strict=True))
+            kept = tuple((key, vector.tobytes()) for key, vector in zip(missing, made, strict=True))
+            await self._ledger.keep_vectors(Vectors(generation=self._embedder.generation, items=kept))
+        return [
+            _item(seq, memory, tuple(IndexText(vectors[content_hash(a)], b) for a, b in texts[memory.id]))
+            for seq, memory in page.memories
+        ]
+
+    async def _flush_often(self) -> None:
+        while True:
+            await asyncio.sleep(FLUSH_S)
+            if self._dirty:
+                self._dirty = False
+                try:
+                    await self._shard.flush()
+                except MnemeshError as error:
+                    self._dirty = True
+                    log.warning("index_flush_failed", reason=error.message)
+
+    async def close(self) -> None:
+        """Stop following; what is not applied yet is applied at the next start."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for _, _, future in self._waiting:
+            if not future.done():
+                future.set_exception(Unavailable("stored; the node is stopping before the index took it in", part="index"))
+        self._waiting.clear()
+
+
+def _item(seq: int, memory: Memory, texts: tuple[IndexText, ...]) -> IndexItem:
+    return IndexItem(
+        id=memory.id, space=memory.space, kind=memory.kind, tags=memory.tags, agent=memory.by,
+        session=memory.source.session, dir=memory.source.dir, paths=memory.paths, seq=seq,
+        created_at=memory.created_at, updated_at=memory.updated_at, valid_from=memory.valid_from,
+        valid_to=memory.valid_to, state=memory.state, tier=memory.tier, importance=memory.importance, texts=texts,
+    )  # fmt: skip

@@ -1,0 +1,103 @@
+"""What a ledger is asked to do, and what it answers: values only.
+
+`actor` is 16 fresh random bytes a command. It is the Automerge actor of the change that the command writes, and so also
+the operation's id: a command that arrives twice (a retried call) finds its change there and is answered from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mnemesh_memory.model import Draft, Memory, Patch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vectors:
+    """Embeddings to keep with the write: (content hash in hex, float32 bytes) of one model generation."""
+
+    generation: str = ""
+    items: tuple[tuple[str, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """Common to all: who, when (ms), and the operation's id."""
+
+    agent: str
+    at: int
+    actor: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Create(Command):
+    """A new memory from a validated draft. `id` may be derived from an idempotency key; `spare_id` is used when that
+    id is taken by a memory whose key has expired. `fingerprint` identifies the whole request."""
+
+    draft: Draft
+    id: str
+    spare_id: str
+    duplicate_key: str
+    fingerprint: bytes
+    vectors: Vectors = Vectors()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revise(Command):
+    """A new revision from a validated patch; `duplicate_key` is that of the new content, "" when it stays."""
+
+    id: str
+    patch: Patch
+    duplicate_key: str
+    fingerprint: bytes
+    vectors: Vectors = Vectors()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forget(Command):
+    """Soft deletion."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restore(Command):
+    """Undo of a soft deletion."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """What was written, durably. `seq` is 0 when nothing had to be."""
+
+    action: str
+    memory: Memory
+    reason: str
+    seq: int = 0
+    deduplicated: bool = False
+    restorable: bool = False
+    replayed: bool = False
+    superseded: tuple[Memory, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """What `prepare` checks for one draft before anything is embedded."""
+
+    agent: str
+    space: str
+    duplicate_key: str
+    idempotency_key: str
+    fingerprint: bytes
+    force: bool
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPage:
+    """Memories changed after a cursor, in ledger order, with the cached vectors of their texts by content hash."""
+
+    memories: tuple[tuple[int, Memory], ...]
+    vectors: dict[str, bytes]
+    seq: int
+    head: int

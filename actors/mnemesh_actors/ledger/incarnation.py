@@ -1,0 +1,85 @@
+"""Whose life a ledger directory is living: a new incarnation after a restore or a copy, the same one after a restart.
+
+Sequence numbers mean something only within an incarnation. Two marks are compared at start: a token written at every
+open, in the database and in a file beside it, and the file's own inode. A restored database has an older token than the
+file; a copied directory has another inode. Either gives a new incarnation, which is always safe: cursors of others
+start again at 0 and duplicates are dropped by hash.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import sqlite3
+import time
+from pathlib import Path
+
+from mnemesh_memory.errors import FailedPrecondition
+
+LOCK_WAIT_S = 10.0
+
+
+class LedgerLock:
+    """An exclusive lock on the ledger's files, held for the life of the actor. A restarted actor may find its
+    predecessor still dying, so taking it waits a bounded time."""
+
+    def __init__(self, path: Path, wait_s: float = LOCK_WAIT_S) -> None:
+        self._file = open(path, "a+", encoding="utf-8")  # noqa: SIM115  held until close()
+        deadline = time.monotonic() + wait_s
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    self._file.close()
+                    raise FailedPrecondition(
+                        f"{path} is locked by another process; only one ledger may write it", field="data_dir",
+                        value=str(path),
+                    ) from None  # fmt: skip
+                time.sleep(0.05)
+
+    def read(self) -> dict[str, object]:
+        """What the last holder wrote, or nothing."""
+        self._file.seek(0)
+        try:
+            value = json.loads(self._file.read() or "{}")
+        except ValueError:
+            return {}
+        return value if isinstance(value, dict) else {}
+
+    def write(self, value: dict[str, object]) -> None:
+        """Replace the content, durably."""
+        self._file.seek(0)
+        self._file.truncate()
+        self._file.write(json.dumps(value))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def inode(self) -> list[int]:
+        """Device and inode of the lock file: a copy has others."""
+        status = os.fstat(self._file.fileno())
+        return [status.st_dev, status.st_ino]
+
+    def close(self) -> None:
+        """Release."""
+        self._file.close()
+
+
+def establish(db: sqlite3.Connection, lock: LedgerLock) -> str:
+    """The incarnation of this life, kept or new, and fresh marks for the next start."""
+    known = dict(db.execute("SELECT key, value FROM meta"))
+    marks = lock.read()
+    same = (
+        "incarnation" in known and marks.get("token") == known.get("token") and marks.get("inode") == lock.inode()
+    )
+    incarnation = known["incarnation"] if same else secrets.token_hex(16)
+    token = secrets.token_hex(16)
+    db.execute("BEGIN IMMEDIATE")
+    for key, value in (("incarnation", incarnation), ("token", token)):
+        db.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (key, value))
+    db.execute("COMMIT")
+    lock.write({"token": token, "inode": lock.inode()})
+    return incarnation

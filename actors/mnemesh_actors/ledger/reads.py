@@ -1,0 +1,181 @@
+"""Questions to the view. Each takes a connection and changes nothing."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mnemesh_actors.ledger.rows import COLUMNS, from_row, from_rows
+from mnemesh_memory import limits
+from mnemesh_memory.errors import InvalidArgument, NotFound
+from mnemesh_memory.model import ListQuery, Memory, Page, Stats
+
+FACETS_MAX = 200
+HEX = set("0123456789abcdef-")
+
+
+def by_ids(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Memory]:
+    """Memories by id; unknown ids are absent."""
+    rows = db.execute(f"SELECT {COLUMNS} FROM memory WHERE id IN ({_marks(ids)})", tuple(ids))
+    return {row[0]: from_row(row) for row in rows}
+
+
+def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str]) -> str:
+    """The id for an id, a unique id prefix, or a title (active memories of `spaces`, the newest wins).
+
+    Raises NotFound, or InvalidArgument when a prefix is ambiguous.
+    """
+    lowered = key.strip().lower()
+    if lowered and len(lowered) >= limits.ID_PREFIX_CHARS_MIN and set(lowered) <= HEX:
+        rows = db.execute(
+            "SELECT id FROM memory WHERE id >= ? AND id < ? ORDER BY id LIMIT 4", (lowered, lowered + "g")
+        ).fetchall()
+        if len(rows) == 1:
+            return str(rows[0][0])
+        if rows:
+            shown = ", ".join(str(row[0]) for row in rows[:3])
+            raise InvalidArgument("id", key, f"a prefix that fits one memory only; this fits {shown}, ...")
+    if spaces and key:
+        found = db.execute(
+            f"SELECT id FROM memory WHERE title = ? AND space IN ({_marks(spaces)}) "
+            "ORDER BY state = 'active' DESC, updated_at DESC, id LIMIT 1", (key, *spaces),
+        ).fetchone()  # fmt: skip
+        if found:
+            return str(found[0])
+    raise NotFound("memory", key, "give a whole id, a unique prefix of 6 characters or more, or a title")
+
+
+def page(db: sqlite3.Connection, query: ListQuery) -> Page:
+    """One page of a listing, by (created_at, id)."""
+    where, values = _filters(query)
+    total = int(db.execute(f"SELECT count(*) FROM memory WHERE {where}", values).fetchone()[0])
+    order, compare = ("DESC", "<") if query.order == "newest" else ("ASC", ">")
+    if query.cursor:
+        at, last = _cursor_in(query.cursor)
+        where += f" AND (created_at, id) {compare} (?, ?)"
+        values = [*values, at, last]
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM memory WHERE {where} ORDER BY created_at {order}, id {order} LIMIT ?",
+        [*values, query.limit + 1],
+    ).fetchall()
+    memories = from_rows(rows[: query.limit])
+    more = len(rows) > query.limit
+    return Page(memories=tuple(memories), cursor=_cursor_out(memories[-1]) if more else "", total=total)
+
+
+def _filters(query: ListQuery) -> tuple[str, list[Any]]:
+    parts = [f"space IN ({_marks(query.spaces)})"]
+    values: list[Any] = [*query.spaces]
+    if query.state != "all":
+        parts.append("state = ?")
+        values.append(query.state)
+    if query.kinds:
+        parts.append(f"kind IN ({_marks(query.kinds)})")
+        values += query.kinds
+    has = "EXISTS (SELECT 1 FROM json_each(memory.tags) WHERE value IN ({}))"
+    if query.tags_any:
+        parts.append(has.format(_marks(query.tags_any)))
+        values += query.tags_any
+    for tag in query.tags_all:
+        parts.append(has.format("?"))
+        values.append(tag)
+    if query.tags_none:
+        parts.append("NOT " + has.format(_marks(query.tags_none)))
+        values += query.tags_none
+    for column, compare, value in (
+        ("created_at", ">=", query.since), ("created_at", "<", query.before),
+        ("by", "=", query.agent or None), ("session", "=", query.session or None),
+    ):  # fmt: skip
+        if value is not None:
+            parts.append(f"{column} {compare} ?")
+            values.append(value)
+    return " AND ".join(parts), values
+
+
+def timeline(db: sqlite3.Connection, middle: Memory, before: int, after: int) -> tuple[list[Memory], int]:
+    """Active neighbours in time of `middle`: of its session when it has one, else of its space; and its position."""
+    if middle.source.session:
+        # A writer's own count orders a session; without one, time does.
+        scope, key, order = "session = ?", middle.source.session, ("coalesce(session_seq, 0)", "created_at", "id")
+        here: tuple[Any, ...] = (middle.source.seq or 0, middle.created_at, middle.id)
+    else:
+        scope, key, order = "space = ?", middle.space, ("created_at", "id")
+        here = (middle.created_at, middle.id)
+    select = f"SELECT {COLUMNS} FROM memory WHERE {scope} AND space = ? AND state = 'active' AND ({', '.join(order)})"
+
+    def side(compare: str, direction: str, limit: int) -> list[Any]:
+        by = ", ".join(f"{column} {direction}" for column in order)
+        sql = f"{select} {compare} ({_marks(here)}) ORDER BY {by} LIMIT ?"
+        return db.execute(sql, (key, middle.space, *here, limit)).fetchall()
+
+    earlier, later = side("<", "DESC", before), side(">", "ASC", after)
+    return [*from_rows(reversed(earlier)), middle, *from_rows(later)], len(earlier)
+
+
+def stats(db: sqlite3.Connection, spaces: Sequence[str]) -> Stats:
+    """Counts over `spaces`, or over all when empty."""
+    where = f"space IN ({_marks(spaces)})" if spaces else "1"
+    states = dict(db.execute(f"SELECT state, count(*) FROM memory WHERE {where} GROUP BY state", tuple(spaces)))
+    conflicted = db.execute(f"SELECT count(*) FROM memory WHERE conflicted AND {where}", tuple(spaces)).fetchone()[0]
+
+    def facet(column: str, table: str = "memory") -> dict[str, int]:
+        return dict(
+            db.execute(
+                f"SELECT {column}, count(*) AS n FROM {table} WHERE state = 'active' AND {where} "
+                f"GROUP BY 1 ORDER BY n DESC, 1 LIMIT {FACETS_MAX}", tuple(spaces),
+            )
+        )  # fmt: skip
+
+    return Stats(
+        memories=states.get("active", 0), forgotten=states.get("forgotten", 0),
+        superseded=states.get("superseded", 0), conflicted=conflicted,
+        kinds=facet("kind"), tags=facet("value", "memory, json_each(memory.tags)"), spaces=facet("space"),
+        agents=facet("by"),
+    )  # fmt: skip
+
+
+def export_page(
+    db: sqlite3.Connection, spaces: Sequence[str], states: Sequence[str], after: tuple[int, str], limit: int
+) -> list[Memory]:
+    """Memories after (created_at, id), oldest first; all spaces when `spaces` is empty."""
+    where = f"space IN ({_marks(spaces)})" if spaces else "1"
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM memory WHERE {where} AND state IN ({_marks(states)}) "
+        "AND (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?", (*spaces, *states, *after, limit),
+    )  # fmt: skip
+    return from_rows(rows)
+
+
+def changed(db: sqlite3.Connection, after: int, limit: int) -> tuple[list[tuple[int, Memory]], int]:
+    """The memories that the entries after `after` touched (at most `limit` entries), each once at its last entry, and
+    the last sequence number covered."""
+    rows = db.execute("SELECT seq, doc FROM entry WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)).fetchall()
+    if not rows:
+        return [], after
+    last = {doc: seq for seq, doc in rows}
+    found: dict[str, Memory] = {}
+    ids = list(last)
+    for start in range(0, len(ids), 500):
+        found |= by_ids(db, ids[start : start + 500])
+    ordered = sorted((seq, doc) for doc, seq in last.items())
+    return [(seq, found[doc]) for seq, doc in ordered if doc in found], int(rows[-1][0])
+
+
+def _cursor_out(memory: Memory) -> str:
+    return base64.urlsafe_b64encode(json.dumps([memory.created_at, memory.id]).encode()).decode()
+
+
+def _cursor_in(token: str) -> tuple[int, str]:
+    try:
+        at, last = json.loads(base64.urlsafe_b64decode(token.encode()))
+        return int(at), str(last)
+    except (ValueError, TypeError, binascii.Error):
+        raise InvalidArgument("cursor", token, "the cursor of the page before, unchanged") from None
+
+
+def _marks(values: Iterable[object]) -> str:
+    return ", ".join("?" for _ in values)

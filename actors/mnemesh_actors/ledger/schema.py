@@ -1,0 +1,106 @@
+"""SQLite files of a ledger: how they are opened, checked and brought to the current schema.
+
+Migrations are a list of functions; `PRAGMA user_version` counts how many have run. A file with a higher count is
+refused unharmed. Nothing here knows what a memory means.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+from mnemesh_memory.errors import DataLoss, FailedPrecondition
+
+BUSY_TIMEOUT_S = 5.0
+
+
+def _first(db: sqlite3.Connection) -> None:
+    db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+    db.execute(
+        """CREATE TABLE entry (
+             seq INTEGER PRIMARY KEY AUTOINCREMENT, space TEXT NOT NULL, doc TEXT NOT NULL, type TEXT NOT NULL,
+             hash BLOB NOT NULL UNIQUE, actor BLOB NOT NULL UNIQUE, raw BLOB NOT NULL, agent TEXT NOT NULL,
+             node TEXT NOT NULL, signature BLOB NOT NULL, at INTEGER NOT NULL)"""
+    )
+    db.execute("CREATE INDEX entry_doc ON entry (doc, seq)")
+    db.execute(
+        """CREATE TABLE memory (
+             id TEXT PRIMARY KEY, space TEXT NOT NULL, kind TEXT NOT NULL, title TEXT NOT NULL, content TEXT NOT NULL,
+             state TEXT NOT NULL, tier TEXT NOT NULL, by TEXT NOT NULL, created_at INTEGER NOT NULL,
+             updated_at INTEGER NOT NULL, seq INTEGER NOT NULL, session TEXT NOT NULL, session_seq INTEGER,
+             conflicted INTEGER NOT NULL, tags TEXT NOT NULL, detail TEXT NOT NULL)"""
+    )
+    db.execute("CREATE INDEX memory_space ON memory (space, state, created_at, id)")
+    db.execute("CREATE INDEX memory_session ON memory (session, session_seq, created_at, id) WHERE session <> ''")
+    db.execute("CREATE INDEX memory_title ON memory (title) WHERE title <> ''")
+    db.execute("CREATE TABLE text_hash (space TEXT, hash BLOB, doc TEXT, PRIMARY KEY (space, hash, doc)) WITHOUT ROWID")
+    db.execute("CREATE INDEX text_hash_doc ON text_hash (doc)")
+    db.execute(
+        """CREATE TABLE idempotency (
+             agent TEXT, key TEXT, fingerprint BLOB NOT NULL, id TEXT NOT NULL, action TEXT NOT NULL,
+             at INTEGER NOT NULL, PRIMARY KEY (agent, key)) WITHOUT ROWID"""
+    )
+    db.execute("CREATE INDEX idempotency_at ON idempotency (at)")
+    db.execute("CREATE TABLE vector (hash BLOB, generation TEXT, data BLOB NOT NULL, PRIMARY KEY (hash, generation))")
+    db.execute(
+        "CREATE TABLE activity (id TEXT PRIMARY KEY, accesses INTEGER NOT NULL, last_used INTEGER NOT NULL) WITHOUT ROWID"
+    )
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first,)
+# The view is rebuilt from the entries when this differs from what the file says.
+VIEW_VERSION = 1
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open, check and migrate. Raises FailedPrecondition for a newer file, DataLoss for a damaged one."""
+    db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
+    try:
+        version = _version(db, path)
+        for pragma in (
+            "journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "foreign_keys=OFF", "cache_size=-32768",
+            "mmap_size=268435456", "wal_autocheckpoint=2000", "temp_store=MEMORY",
+        ):  # fmt: skip
+            db.execute(f"PRAGMA {pragma}")
+        if version:
+            check(db, path)
+        for number, migrate in enumerate(MIGRATIONS[version:], version + 1):
+            db.execute("BEGIN IMMEDIATE")
+            migrate(db)
+            db.execute(f"PRAGMA user_version = {number}")
+            db.execute("COMMIT")
+    except sqlite3.DatabaseError as error:
+        db.close()
+        raise damaged(path, error) from error
+    except (FailedPrecondition, DataLoss):
+        db.close()
+        raise
+    return db
+
+
+def _version(db: sqlite3.Connection, path: Path) -> int:
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if version > len(MIGRATIONS):
+        raise FailedPrecondition(
+            f"{path} has format {version}, this version reads up to {len(MIGRATIONS)}; nothing was changed. "
+            "Install a newer mnemesh, or start with another data directory",
+            field="data_dir", value=str(version), limit=str(len(MIGRATIONS)),
+        )  # fmt: skip
+    return version
+
+
+def check(db: sqlite3.Connection, path: Path) -> None:
+    """Read every page once; raises DataLoss naming the first fault."""
+    result = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
+    if result != "ok":
+        raise damaged(path, result)
+
+
+def damaged(path: Path, why: object) -> DataLoss:
+    """The error for a damaged ledger file, with what to do."""
+    return DataLoss(
+        f"the ledger {path} is damaged ({why}); nothing was changed. Keep a copy of the directory, restore the file "
+        "from a backup, or salvage it with `sqlite3 ledger.sqlite .recover`; `mnemesh doctor` shows more",
+        field="data_dir", value=str(path),
+    )  # fmt: skip

@@ -1,0 +1,135 @@
+"""Mesh: the one object with the operations of a node. Every door calls it; it validates everything itself.
+
+Takes and gives values of mnemesh_memory.model only, raises leaves of mnemesh_memory.errors only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+from mnemesh_actors.parts import Parts
+from mnemesh_actors.places import find_many, find_one
+from mnemesh_actors.recalling import Recalling
+from mnemesh_actors.runtime.base import Runtime
+from mnemesh_actors.writing import Writing
+from mnemesh_memory import limits, validate
+from mnemesh_memory.errors import InvalidArgument, MnemeshError
+from mnemesh_memory.model import (
+    Caller, Checked, Draft, IndexStatus, LedgerStatus, ListQuery, Memory, MeshStatus, ModelStatus, Page, Patch, Query,
+    Recalled, Stats, Written,
+)  # fmt: skip
+
+EXPORT_PAGE = 200
+
+
+class Mesh:
+    """Built by `start.start_mesh`. `notices` is shared with whoever has something to tell a person."""
+
+    def __init__(self, parts: Parts, runtime: Runtime, node_id: str, model: ModelStatus, notices: list[str]) -> None:
+        self._parts = parts
+        self._runtime = runtime
+        self._node_id = node_id
+        self._model = model
+        self._notices = notices
+        self._writing = Writing(parts)
+        self._recalling = Recalling(parts)
+
+    async def remember(self, caller: Caller, draft: Draft) -> Written:
+        """Store one memory; see Writing.remember."""
+        return await self._writing.remember(caller, draft)
+
+    async def remember_batch(self, caller: Caller, drafts: Sequence[Draft]) -> list[Written | MnemeshError]:
+        """Store up to 256 memories; see Writing.remember_batch."""
+        return await self._writing.remember_batch(caller, drafts)
+
+    async def check(self, caller: Caller, draft: Draft) -> Checked:
+        """What `remember` would do; writes nothing."""
+        return await self._writing.check(caller, draft)
+
+    async def update(self, caller: Caller, key: str, patch: Patch) -> Written:
+        """Write a new revision; see Writing.update."""
+        return await self._writing.update(caller, key, patch)
+
+    async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:
+        """Replace a memory by a new one; see Writing.supersede."""
+        return await self._writing.supersede(caller, key, draft)
+
+    async def forget(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
+        """Soft deletion."""
+        return await self._writing.forget(caller, key, wait or "indexed")
+
+    async def restore(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
+        """Undo of a soft deletion."""
+        return await self._writing.restore(caller, key, wait or "indexed")
+
+    async def recall(self, caller: Caller, query: Query) -> Recalled:
+        """Find memories; see Recalling.recall."""
+        return await self._recalling.recall(caller, query)
+
+    async def get(
+        self, caller: Caller, keys: Sequence[str], *, include_forgotten: bool = False, spaces: Sequence[str] = ()
+    ) -> tuple[list[Memory], list[str]]:
+        """The memories found, in the order asked, and the keys that were not. A single missing one raises NotFound."""
+        if not 1 <= len(keys) <= limits.GET_IDS_MAX:
+            raise InvalidArgument("ids", f"{len(keys)} ids", f"1 to {limits.GET_IDS_MAX}")
+        found = await find_many(self._parts, caller, keys, forgotten=include_forgotten, spaces=spaces)
+        if len(found) == 1 and isinstance(found[0], MnemeshError):
+            raise found[0]
+        memories = [item for item in found if isinstance(item, Memory)]
+        missing = [key for key, item in zip(keys, found, strict=True) if isinstance(item, MnemeshError)]
+        if memories:
+            await self._parts.ledger.touch([memory.id for memory in memories], self._parts.clock())
+        return memories, missing
+
+    async def list(self, caller: Caller, query: ListQuery) -> Page:
+        """One page of a listing."""
+        page: Page = await self._parts.ledger.list(validate.list_query(query, caller))
+        return page
+
+    async def timeline(
+        self, caller: Caller, key: str, before: int = 5, after: int = 5
+    ) -> tuple[list[Memory], int]:  # fmt: skip
+        """Neighbours in time, and the position of the asked memory among them."""
+        validate.whole("before", before, 0, limits.TIMELINE_MAX)
+        validate.whole("after", after, 0, limits.TIMELINE_MAX)
+        middle = await find_one(self._parts, caller, key)
+        found: tuple[list[Memory], int] = await self._parts.ledger.timeline(middle.id, before, after)
+        return found
+
+    async def stats(self, caller: Caller, spaces: Sequence[str] = ()) -> Stats:
+        """Counts over `spaces`, or over all that the caller may see."""
+        named = validate.read_spaces(spaces, caller) if spaces else ()
+        found: Stats = await self._parts.ledger.stats(named)
+        return found
+
+    async def export(
+        self, caller: Caller, spaces: Sequence[str] = (), include_forgotten: bool = False, include_superseded: bool = False
+    ) -> AsyncIterator[Memory]:
+        """Every memory with all its fields, oldest first; all spaces that the caller may see when none is named."""
+        named = validate.read_spaces(spaces, caller) if spaces else ()
+        states = ["active", *["forgotten"] * include_forgotten, *["superseded"] * include_superseded]
+        after = (-1, "")
+        while page := await self._parts.ledger.export_page(named, states, after, EXPORT_PAGE):
+            for memory in page:
+                yield memory
+            after = (page[-1].created_at, page[-1].id)
+
+    async def status(self) -> MeshStatus:
+        """Actors, ledger, index and model as they are now."""
+        ledger: LedgerStatus = await self._parts.ledger.status()
+        follower = self._parts.follower
+        shard = await self._parts.shard.status()
+        index = IndexStatus(
+            name="shard-0", backend=shard.backend, seq=follower.applied, lag=follower.lag, points=shard.points,
+            state=follower.fault or ("rebuilding" if follower.rebuilding else "ok"),
+        )  # fmt: skip
+        return MeshStatus(
+            state="degraded" if follower.fault else "ready", runtime=self._runtime.name, node_id=self._node_id,
+            actors=await self._runtime.actors(), ledger=ledger, index=(index,), model=self._model,
+            notices=tuple(self._notices),
+        )  # fmt: skip
+
+    async def close(self) -> None:
+        """Stop following the ledger, then end every actor; what was acknowledged is on disk already."""
+        await self._parts.follower.close()
+        await self._runtime.close()

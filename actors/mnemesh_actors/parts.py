@@ -1,0 +1,41 @@
+"""What the operations of a node share: handles to its actors, its limits, its clock and its chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from mnemesh_actors.batching import Batcher
+from mnemesh_actors.embedder import Embedder
+from mnemesh_actors.follower import IndexFollower
+from mnemesh_actors.ledger.commands import Command, Committed
+from mnemesh_actors.runtime.base import Handle
+from mnemesh_memory import limits
+from mnemesh_memory.ids import uuid7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeshConfig:
+    """What a node's settings say to its operations."""
+
+    recall_timeout_s: float = limits.RECALL_TIMEOUT_S
+    weights: Mapping[str, float] = field(default_factory=dict)
+    abstain_below: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """`clock` gives milliseconds since the epoch; `entropy(n)` gives n random bytes."""
+
+    ledger: Handle
+    shard: Handle
+    embedder: Embedder
+    follower: IndexFollower
+    commits: Batcher[Command, Committed]
+    clock: Callable[[], int]
+    entropy: Callable[[int], bytes]
+    config: MeshConfig
+
+    def new_id(self, at: int) -> str:
+        """A fresh, time-ordered memory id."""
+        return uuid7(at, self.entropy(10))

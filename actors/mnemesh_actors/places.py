@@ -1,0 +1,34 @@
+"""Finding the memory that a caller means, and what a caller may not see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mnemesh_actors.parts import Parts
+from mnemesh_memory import validate
+from mnemesh_memory.errors import MnemeshError, NotFound
+from mnemesh_memory.model import Caller, Memory
+
+
+async def find_many(
+    parts: Parts, caller: Caller, keys: Sequence[str], *, forgotten: bool = False, spaces: Sequence[str] = ()
+) -> list[Memory | MnemeshError]:
+    """A memory for each id, unique prefix or title, or the reason why not. A forgotten one is not found unless asked."""
+    for key in keys:
+        validate.bounded_text("id", key, 200, empty=False)
+    found: list[Memory | MnemeshError] = await parts.ledger.find(list(keys), validate.read_spaces(spaces, caller))
+    return [_shown(item, forgotten) for item in found]
+
+
+async def find_one(parts: Parts, caller: Caller, key: str, *, forgotten: bool = False) -> Memory:
+    """The memory that `key` names. Raises NotFound or InvalidArgument."""
+    (found,) = await find_many(parts, caller, [key], forgotten=forgotten)
+    if isinstance(found, MnemeshError):
+        raise found
+    return found
+
+
+def _shown(item: Memory | MnemeshError, forgotten: bool) -> Memory | MnemeshError:
+    if isinstance(item, Memory) and item.state == "forgotten" and not forgotten:
+        return NotFound("memory", item.id, "it was forgotten; `restore` brings it back, include_forgotten shows it")
+    return item

@@ -1,0 +1,86 @@
+"""Actors in this process: a thread each, a bounded inbox each, no Ray."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from mnemesh_memory import limits
+from mnemesh_memory.errors import Overloaded, Unavailable
+from mnemesh_memory.model import ActorStatus
+
+
+class LocalHandle:
+    """One object, one thread. More than `inbox_messages_max` waiting calls are refused, not queued."""
+
+    def __init__(self, name: str, inbox_messages_max: int = limits.INBOX_MESSAGES_MAX) -> None:
+        self.name = name
+        self.type = ""
+        self._inbox_messages_max = inbox_messages_max
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._actor: Any = None
+        self._waiting = 0
+        self._closed = False
+
+    async def construct(self, cls: type, *args: Any) -> None:
+        """Build the object in its own thread, because SQLite and Edge objects stay where they were made."""
+        self.type = cls.__name__
+        self._actor = await asyncio.get_running_loop().run_in_executor(self._executor, cls, *args)
+
+    def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]:
+        if method.startswith("_"):
+            raise AttributeError(method)
+        bound = partial(self._call, method)
+        # The handle has no state of that name, so the bound call can be kept: the hot path then skips __getattr__.
+        self.__dict__[method] = bound
+        return bound
+
+    async def _call(self, method: str, *args: Any) -> Any:
+        if self._closed:
+            raise Unavailable(f"{self.name} is closed", part=self.name)
+        if self._waiting >= self._inbox_messages_max:
+            raise Overloaded(f"inbox of {self.name}", self._inbox_messages_max)
+        self._waiting += 1
+        try:
+            work = partial(getattr(self._actor, method), *args)
+            return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        finally:
+            self._waiting -= 1
+
+    async def shut(self) -> None:
+        """Let what was accepted finish, close the object, end the thread."""
+        if self._closed:
+            return
+        self._closed = True
+        if close := getattr(self._actor, "close", None):
+            await asyncio.get_running_loop().run_in_executor(self._executor, close)
+        self._executor.shutdown(wait=True)
+
+
+class LocalRuntime:
+    """The embedded default. Actors end in the reverse order of their making."""
+
+    name = "local"
+
+    def __init__(self) -> None:
+        self._handles: list[LocalHandle] = []
+
+    async def spawn(self, name: str, cls: type, *args: Any, pinned: bool = False) -> LocalHandle:
+        handle = LocalHandle(name)
+        await handle.construct(cls, *args)
+        self._handles.append(handle)
+        return handle
+
+    async def actors(self) -> tuple[ActorStatus, ...]:
+        return tuple(
+            ActorStatus(name=handle.name, type=handle.type, pid=os.getpid(), state="ready") for handle in self._handles
+        )
+
+    async def close(self) -> None:
+        for handle in reversed(self._handles):
+            await handle.shut()
+        self._handles.clear()

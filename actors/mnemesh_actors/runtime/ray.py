@@ -1,0 +1,150 @@
+"""Actors as Ray processes: the same classes, one named process each, restarted by Ray when they die.
+
+Starts a Ray head inside this process's session, or joins a running cluster. Only this module imports Ray. Never runs
+`ray stop`, which would end every Ray process of the machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mnemesh_memory.errors import Unavailable
+from mnemesh_memory.model import ActorStatus
+
+NAMESPACE = "mnemesh"
+TASK_RETRIES = 3
+OBJECT_STORE_BYTES = 128 * 2**20
+START_TIMEOUT_S = 60.0
+
+
+def _actor_class(cls: type) -> type:
+    """`cls` with one more method, so that status can say where it lives."""
+
+    class Placed(cls):  # type: ignore[misc, valid-type]
+        def placement(self) -> tuple[int, str]:
+            import ray
+
+            return os.getpid(), ray.get_runtime_context().get_node_id()
+
+    Placed.__name__ = cls.__name__
+    Placed.__qualname__ = cls.__qualname__
+    return Placed
+
+
+class RayHandle:
+    """A Ray actor whose methods are awaitable and raise our own errors."""
+
+    def __init__(self, name: str, type_name: str, actor: Any) -> None:
+        self.name = name
+        self.type = type_name
+        self._actor = actor
+
+    def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]:
+        if method.startswith("_"):
+            raise AttributeError(method)
+        return partial(self._call, method)
+
+    async def _call(self, method: str, *args: Any) -> Any:
+        from ray.exceptions import RayActorError, RayTaskError
+
+        try:
+            return await getattr(self._actor, method).remote(*args)
+        except RayTaskError as error:
+            # Ray wraps what the method raised; callers want the error itself.
+            if isinstance(error.cause, Exception):
+                raise error.cause from None
+            raise
+        except RayActorError as error:
+            raise Unavailable(f"{self.name} is restarting: {error}", part=self.name) from error
+
+
+class RayRuntime:
+    """`address` "" starts a head on this machine; otherwise joins the cluster there. `directory` holds its token."""
+
+    name = "ray"
+
+    def __init__(self, directory: Path, address: str = "") -> None:
+        self._directory = directory
+        self._address = address
+        self._handles: list[RayHandle] = []
+
+    async def start(self) -> None:
+        """Connect. Raises Unavailable with what to do when Ray is not installed or not reachable."""
+        try:
+            import ray
+        except ModuleNotFoundError as error:
+            raise Unavailable("the ray runtime needs Ray: pip install 'mnemesh[cluster]'", part="ray") from error
+        self._directory.mkdir(parents=True, exist_ok=True)
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        if "RAY_AUTH_TOKEN" not in os.environ and "RAY_AUTH_TOKEN_PATH" not in os.environ:
+            os.environ["RAY_AUTH_TOKEN_PATH"] = str(self._token())
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+        common: dict[str, Any] = {"namespace": NAMESPACE, "log_to_driver": False, "logging_level": "ERROR"}
+        if self._address:
+            common["address"] = self._address
+        else:
+            # Ray takes a host's CPUs as a budget; our actors ask for none, so a small head is enough.
+            common |= {"num_cpus": 2, "include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
+        before = Path.cwd()
+        # Ray puts the driver's working directory on every worker's import path; a private one cannot shadow us.
+        os.chdir(self._directory)
+        try:
+            await asyncio.to_thread(partial(ray.init, **common))
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise Unavailable(
+                f"Ray did not start or answer at {self._address or 'this machine'}: {error}; "
+                "check --ray-address and that the cluster uses the same RAY_AUTH_TOKEN_PATH", part="ray",
+            ) from error  # fmt: skip
+        finally:
+            os.chdir(before)
+
+    def _token(self) -> Path:
+        path = self._directory / "ray.token"
+        with contextlib.suppress(FileExistsError):
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(secrets.token_hex(32))
+        return path
+
+    async def spawn(self, name: str, cls: type, *args: Any, pinned: bool = False) -> RayHandle:
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        options: dict[str, Any] = {
+            "name": name, "num_cpus": 0, "max_restarts": -1, "max_task_retries": TASK_RETRIES,
+        }  # fmt: skip
+        if pinned:
+            here = ray.get_runtime_context().get_node_id()
+            options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(here, soft=False)
+        actor = ray.remote(_actor_class(cls)).options(**options).remote(*args)
+        handle = RayHandle(name, cls.__name__, actor)
+        await asyncio.wait_for(handle.placement(), START_TIMEOUT_S)
+        self._handles.append(handle)
+        return handle
+
+    async def actors(self) -> tuple[ActorStatus, ...]:
+        return tuple([await self._status(handle) for handle in self._handles])
+
+    async def _status(self, handle: RayHandle) -> ActorStatus:
+        try:
+            pid, node = await asyncio.wait_for(handle.placement(), 2.0)
+        except (Unavailable, TimeoutError):
+            return ActorStatus(name=handle.name, type=handle.type, pid=0, state="starting")
+        return ActorStatus(name=handle.name, type=handle.type, pid=pid, state="ready", node=node)
+
+    async def close(self) -> None:
+        import ray
+
+        for handle in reversed(self._handles):
+            with contextlib.suppress(Unavailable, TimeoutError):
+                await asyncio.wait_for(handle.close(), 10.0)
+            ray.kill(handle._actor)
+        self._handles.clear()
+        await asyncio.to_thread(ray.shutdown)

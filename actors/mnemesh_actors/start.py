@@ -1,0 +1,86 @@
+"""Building a mesh: directory, ledger, model and index in the order in which they depend on each other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import structlog
+
+from mnemesh_actors.batching import Batcher
+from mnemesh_actors.directory import DataDirectory
+from mnemesh_actors.embedder import Embedder
+from mnemesh_actors.embedding.worker import EmbeddingWorker, ModelConfig, ModelInfo
+from mnemesh_actors.follower import IndexFollower
+from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.commands import Command, Committed
+from mnemesh_actors.mesh import Mesh
+from mnemesh_actors.parts import MeshConfig, Parts
+from mnemesh_actors.runtime.base import Runtime
+from mnemesh_actors.shard import RetrievalShard, ShardConfig
+from mnemesh_memory import limits
+from mnemesh_memory.model import LedgerStatus, ModelStatus
+
+COMMIT_COMMANDS_MAX = 256
+NOTICES_MAX = 50
+log = structlog.get_logger("mnemesh.start")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartConfig:
+    """What `start_mesh` needs beyond the directory and the runtime."""
+
+    clock: Callable[[], int]
+    entropy: Callable[[int], bytes]
+    model: ModelConfig
+    mesh: MeshConfig = field(default_factory=MeshConfig)
+
+
+async def start_mesh(directory: DataDirectory, runtime: Runtime, config: StartConfig) -> Mesh:
+    """A ready mesh. Raises what its parts raise: DataLoss, FailedPrecondition, Unavailable, each with what to do."""
+    notices: list[str] = []
+
+    def notice(text: str) -> None:
+        notices.append(text)
+        del notices[:-NOTICES_MAX]
+
+    # The model takes longest; the ledger checks its pages meanwhile.
+    worker_task = asyncio.create_task(runtime.spawn("embedder-0", EmbeddingWorker, config.model))
+    try:
+        ledger = await runtime.spawn(
+            "ledger-0", Ledger, str(directory.ledger(0)), str(directory.key_file), directory.node_id, pinned=True
+        )
+        worker = await worker_task
+        model: ModelInfo = await worker.load()
+    except BaseException:
+        worker_task.cancel()
+        await asyncio.gather(worker_task, return_exceptions=True)
+        await runtime.close()
+        raise
+    log.info("model_ready", name=model.name, source=model.source, generation=model.generation, dir=model.directory)
+    status: LedgerStatus = await ledger.status()
+    shard = await runtime.spawn(
+        "shard-0", RetrievalShard,
+        ShardConfig(path=_shard_path(directory), generation=model.generation, dimensions=model.dimensions,
+                    incarnation=status.incarnation), pinned=True,
+    )  # fmt: skip
+    embedder = Embedder(worker, model.generation, model.dimensions)
+    follower = IndexFollower(ledger, shard, embedder, notice)
+    opened = await follower.start(status.seq)
+    log.info("index_ready", seq=opened.seq, points=opened.points, behind=status.seq - opened.seq, rebuilt=opened.rebuilt)
+    commits: Batcher[Command, Committed] = Batcher(
+        "ledger", ledger.commit, COMMIT_COMMANDS_MAX, limits.INBOX_MESSAGES_MAX
+    )
+    parts = Parts(
+        ledger=ledger, shard=shard, embedder=embedder, follower=follower, commits=commits, clock=config.clock,
+        entropy=config.entropy, config=config.mesh,
+    )  # fmt: skip
+    told = ModelStatus(generation=model.generation, name=model.name, dimensions=model.dimensions, source=model.source)
+    return Mesh(parts, runtime, directory.node_id, told, notices)
+
+
+def _shard_path(directory: DataDirectory) -> str:
+    path: Path = directory.index(0)
+    return str(path)

@@ -1,0 +1,82 @@
+"""What every door is given: the mesh once it is ready, and the facts of the node that need no mesh.
+
+HTTP opens before the model has loaded; calls wait here, bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+from mnemesh_actors.mesh import Mesh
+from mnemesh_memory.errors import Unavailable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFacts:
+    """Facts of the node. `state` is starting, ready, draining or failed; `grpc` and `http` are host:port."""
+
+    version: str
+    state: str
+    data_dir: str
+    pid: int
+    uptime_s: float
+    grpc: str
+    http: str
+
+
+class MeshGate:
+    """Opened once by the node with `open`, closed with `drain`."""
+
+    def __init__(self, *, version: str, data_dir: str, pid: int, ready_timeout_s: float) -> None:
+        self._version = version
+        self._data_dir = data_dir
+        self._pid = pid
+        self._ready_timeout_s = ready_timeout_s
+        self._started = time.monotonic()
+        self._mesh: Mesh | None = None
+        self._opened = asyncio.Event()
+        self._state = "starting"
+        self._why = ""
+        self.grpc = ""
+        self.http = ""
+
+    def open(self, mesh: Mesh) -> None:
+        """The node is ready."""
+        self._mesh = mesh
+        self._state = "ready"
+        self._opened.set()
+
+    def drain(self, why: str = "the node is stopping") -> None:
+        """New calls are refused from now on; those inside go on."""
+        self._state, self._why = "draining", why
+        self._opened.set()
+
+    def fail(self, why: str) -> None:
+        """The start failed; every call says why."""
+        self._state, self._why = "failed", why
+        self._opened.set()
+
+    async def ready(self) -> Mesh:
+        """The mesh. Waits for a starting node up to `ready_timeout_s`; raises Unavailable."""
+        if self._mesh is not None and self._state == "ready":
+            return self._mesh
+        try:
+            await asyncio.wait_for(self._opened.wait(), self._ready_timeout_s)
+        except TimeoutError:
+            raise Unavailable(f"the node is still starting after {self._ready_timeout_s:g} s", part="node") from None
+        if self._mesh is None or self._state != "ready":
+            raise Unavailable(self._why, part="node")
+        return self._mesh
+
+    def mesh_now(self) -> Mesh | None:
+        """The mesh if the node is ready, without waiting: for health and metrics."""
+        return self._mesh if self._state == "ready" else None
+
+    def describe(self) -> NodeFacts:
+        """Facts that need no mesh."""
+        return NodeFacts(
+            version=self._version, state=self._state, data_dir=self._data_dir, pid=self._pid,
+            uptime_s=round(time.monotonic() - self._started, 3), grpc=self.grpc, http=self.http,
+        )  # fmt: skip

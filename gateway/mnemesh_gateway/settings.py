@@ -1,0 +1,177 @@
+"""One table of settings: name, default, unit, help. Read once in main, then one frozen object is handed down.
+
+A value comes from, strongest first: a command-line flag, an environment variable MNEMESH_NAME, a TOML file, the
+default. An unknown key anywhere is an error. Nothing else reads the environment.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mnemesh_memory import limits
+from mnemesh_memory.errors import InvalidArgument
+from mnemesh_proto.rendezvous import DEFAULT_GRPC, DEFAULT_HTTP, default_data_dir
+
+PREFIX = "MNEMESH_"
+FILE_NAME = "settings.toml"
+# Variables of the same prefix that belong to the client, the tests or this reader, not to the table.
+FOREIGN = frozenset({"ENDPOINT", "TOKEN", "AGENT", "SPACE", "CONFIG"})
+FOREIGN_PREFIXES = ("TEST_", "BENCH_")
+
+
+def _setting(default: Any, help: str, parse: Callable[[str, Any], Any], unit: str = "") -> Any:
+    return field(default=default, metadata={"help": help, "parse": parse, "unit": unit})
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidArgument(name, value, "text")
+    return value
+
+
+def _flag(name: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    known = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    if str(value).lower() not in known:
+        raise InvalidArgument(name, value, "true or false")
+    return known[str(value).lower()]
+
+
+def _choice(*allowed: str) -> Callable[[str, Any], str]:
+    def parse(name: str, value: Any) -> str:
+        if value not in allowed:
+            raise InvalidArgument(name, value, f"one of {', '.join(allowed)}")
+        return str(value)
+
+    return parse
+
+
+def _whole(low: int, high: int) -> Callable[[str, Any], int]:
+    def parse(name: str, value: Any) -> int:
+        try:
+            number = int(str(value))
+        except ValueError:
+            raise InvalidArgument(name, value, f"a whole number from {low} to {high}") from None
+        if isinstance(value, bool) or not low <= number <= high:
+            raise InvalidArgument(name, value, f"a whole number from {low} to {high}")
+        return number
+
+    return parse
+
+
+def _number(low: float, high: float) -> Callable[[str, Any], float]:
+    def parse(name: str, value: Any) -> float:
+        try:
+            number = float(str(value))
+        except ValueError:
+            raise InvalidArgument(name, value, f"a number from {low:g} to {high:g}") from None
+        if not math.isfinite(number) or not low <= number <= high:
+            raise InvalidArgument(name, value, f"a number from {low:g} to {high:g}")
+        return number
+
+    return parse
+
+
+def _address(name: str, value: Any) -> str:
+    host, colon, port = str(value).rpartition(":")
+    if not (colon and host and port.isdigit() and int(port) < 65536):
+        raise InvalidArgument(name, value, "HOST:PORT, such as 127.0.0.1:7433; port 0 takes a free one")
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The table. Every field is a setting: its flag is --name-with-dashes, its variable MNEMESH_NAME."""
+
+    data_dir: str = _setting("", "Data directory; empty means the user's data home.", _text, "path")
+    grpc: str = _setting(DEFAULT_GRPC, "Address of gRPC.", _address, "HOST:PORT")
+    http: str = _setting(DEFAULT_HTTP, "Address of HTTP: MCP, JSON, health and metrics.", _address, "HOST:PORT")
+    expose: bool = _setting(False, "Allow an address beyond loopback without TLS.", _flag)
+    runtime: str = _setting("local", "Where actors live: local (threads) or ray (processes).", _choice("local", "ray"))
+    ray_address: str = _setting("", "Ray cluster to join; empty starts a head on this machine.", _text, "HOST:PORT")
+    model_dir: str = _setting("", "Folder with model.onnx and tokenizer files; empty finds one.", _text, "path")
+    model_precision: str = _setting("fp32", "Precision of the model; int8 is another index.", _choice("fp32", "int8"))
+    model_threads: int = _setting(1, "Threads of the embedding model.", _whole(1, 64), "threads")
+    model_cache_dir: str = _setting("", "Where converted models are kept; empty means the user's cache.", _text, "path")
+    model_download: bool = _setting(True, "Fetch the model from its hub when none is found here.", _flag)
+    recall_timeout_s: float = _setting(limits.RECALL_TIMEOUT_S, "Longest a recall may take.", _number(0.05, 60), "s")
+    recall_weight_dense: float = _setting(0.5, "Weight of meaning in recall.", _number(0, 100))
+    recall_weight_bm25: float = _setting(0.5, "Weight of words in recall.", _number(0, 100))
+    abstain_below: float = _setting(0.25, "Coverage below which recall flags abstain.", _number(0, 1))
+    mcp_toolsets: str = _setting("core", "Toolsets that MCP shows unless the URL names others, comma-separated.", _text)
+    ready_timeout_s: float = _setting(60.0, "Longest a call waits for a starting node.", _number(0.1, 600), "s")
+    drain_s: float = _setting(10.0, "Longest a stopping node lets calls finish.", _number(0, 600), "s")
+    log_level: str = _setting("info", "Least severity logged.", _choice("debug", "info", "warning", "error"))
+    log_format: str = _setting("console", "Form of the log.", _choice("console", "json"))
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The settings, and where each value came from: a flag, a variable, a file or the default."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+    @property
+    def data_dir(self) -> Path:
+        """The data directory, made absolute."""
+        return Path(self.settings.data_dir).expanduser().absolute()
+
+
+def table() -> tuple[dataclasses.Field[Any], ...]:
+    """The fields of Settings; metadata holds help, unit and parser."""
+    return dataclasses.fields(Settings)
+
+
+def load(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | None = None) -> Loaded:
+    """Settings from `flags` (by setting name), the environment and a TOML file: `config`, else settings.toml in the
+    data directory. Raises InvalidArgument naming the key, its value and what it may be."""
+    known = {entry.name: entry for entry in table()}
+    given: dict[str, tuple[Any, str]] = {}
+    variables = _variables(environ, known)
+    directory = flags.get("data_dir") or variables.get("data_dir", ("", ""))[0] or str(default_data_dir(environ))
+    path = config or Path(directory).expanduser() / FILE_NAME
+    given |= _file(path, known, required=config is not None)
+    given |= variables
+    given |= {name: (value, f"flag --{name.replace('_', '-')}") for name, value in flags.items()}
+    # The file is looked for in the data directory, so it cannot move it.
+    given["data_dir"] = (directory, given["data_dir"][1] if "data_dir" in given else "default")
+    values = {name: known[name].metadata["parse"](name, value) for name, (value, _) in given.items()}
+    origins = {name: given[name][1] if name in given else "default" for name in known}
+    return Loaded(Settings(**values), origins)
+
+
+def _variables(environ: Mapping[str, str], known: Mapping[str, object]) -> dict[str, tuple[Any, str]]:
+    found: dict[str, tuple[Any, str]] = {}
+    for variable, value in environ.items():
+        rest = variable.removeprefix(PREFIX)
+        if rest == variable or rest in FOREIGN or rest.startswith(FOREIGN_PREFIXES):
+            continue
+        if rest.lower() not in known:
+            raise InvalidArgument(variable, value, f"a setting; they are {', '.join(sorted(known))}")
+        found[rest.lower()] = (value, f"variable {variable}")
+    return found
+
+
+def _file(path: Path, known: Mapping[str, object], *, required: bool) -> dict[str, tuple[Any, str]]:
+    try:
+        values = tomllib.loads(path.read_text("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        if required:
+            raise InvalidArgument("config", str(path), "a TOML file that exists") from None
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidArgument("config", str(path), f"well-formed TOML: {error}") from None
+    if "data_dir" in values and not required:
+        raise InvalidArgument("data_dir", values["data_dir"], f"not in {path}, which lies in the data directory itself")
+    for name in values:
+        if name not in known:
+            raise InvalidArgument(name, values[name], f"a setting ({path}); they are {', '.join(sorted(known))}")
+    return {name: (value, f"file {path}") for name, value in values.items()}
