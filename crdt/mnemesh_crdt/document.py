@@ -1,13 +1,14 @@
 """One memory as one Automerge document. The only module that knows Automerge.
 
 Rules, each of which a measured trap of the library asks for:
-- Every document starts with the same genesis change, computed from (id, space) with a fixed actor and never stored or
-  sent; without it two creations of one id hide each other's revisions.
-- Every change has a fresh actor, given by the caller as 16 random bytes; a reused one makes a log unloadable for ever.
-- Maps and scalars only; `load`, `transaction`, `get_changes` and reads only. Texts, lists, counters, timestamps,
-  bytes, `diff()` and `save()` are never used.
-- A panic of the library is a BaseException and leaves its object unusable: the object is dropped and made again from
-  the changes, which are the truth.
+- Every document starts with the same genesis change, computed from (id, space) with a fixed actor and never
+  stored or sent; without it two creations of one id hide each other's revisions.
+- Every change has a fresh actor, given by the caller as 16 random bytes; a reused one makes a log unloadable
+  for ever.
+- Maps and scalars only; `load`, `transaction`, `get_changes` and reads only. Texts, lists, counters,
+  timestamps, bytes, `diff()` and `save()` are never used.
+- A panic of the library is a BaseException and leaves its object unusable: the object is dropped and made
+  again from the changes, which are the truth.
 """
 
 from __future__ import annotations
@@ -20,42 +21,55 @@ from mnemesh_memory.errors import DataLoss, InvalidArgument
 from mnemesh_memory.limits import CHANGE_BYTES_MAX
 
 from mnemesh_crdt.shape import (
-    COLLECTIONS, FORMAT_MAJOR, Change, DocumentState, Edit, RevisionFields, Scalar, Tree, link_key, next_revision_id,
-    revision_tree, state_of,
+    COLLECTIONS,
+    FORMAT_MAJOR,
+    Change,
+    DocumentState,
+    Edit,
+    RevisionFields,
+    Tree,
+    Written,
+    link_key,
+    next_revision_id,
+    revision_tree,
+    state_of,
 )  # fmt: skip
 
 AUTOMERGE_VERSION: Final = "1.0.0rc1"
 
 
-def _installed() -> str:
+def _require_automerge() -> None:
     try:
-        return version("automerge")
+        installed = version("automerge")
     except PackageNotFoundError:
-        return "none"
+        installed = "not installed"
+    if installed != AUTOMERGE_VERSION:
+        raise ImportError(
+            f"Mnemesh needs automerge {AUTOMERGE_VERSION}; found: {installed} (0.1.2 is an unrelated stub). "
+            f"Run: pip install 'automerge=={AUTOMERGE_VERSION}'"
+        )
 
 
-# Plain `pip install automerge` brings 0.1.2, an unrelated stub by another author without `automerge.core`.
-if _installed() != AUTOMERGE_VERSION:
-    raise ImportError(
-        f"Mnemesh needs automerge=={AUTOMERGE_VERSION}, installed is {_installed()}; "
-        f"run: pip install 'automerge=={AUTOMERGE_VERSION}'"
-    )
+_require_automerge()  # before the import below, which would fail on the stub without saying what to do
 
-from automerge.core import ROOT, Document, ObjType, ScalarType, Transaction  # noqa: E402  after the check above
+from automerge.core import ROOT, Document, ObjType, ScalarType, Transaction  # noqa: E402
 
 __all__ = ["Change", "DocumentState", "Edit", "MemoryDocument", "RevisionFields", "genesis_hash"]
 
 GENESIS_ACTOR: Final = bytes(16)
 ACTOR_BYTES: Final = 16
-DEFLATE_OVER_BYTES: Final = 4096  # smaller changes compress better together, on the wire; these are halved in the log
-_PANIC: Final = "PanicException"  # of pyo3_runtime, which can not be imported by name
+# Smaller changes are logged as they are: they compress better together, on the wire.
+DEFLATE_OVER_BYTES: Final = 4096
+_NOTHING_YET: Final[Written] = {name: {} for name in COLLECTIONS}
+_PANIC: Final = "PanicException"  # of pyo3_runtime, which can not be imported
 R = TypeVar("R")
 
 
 class MemoryDocument:
     """The document of memory `id` in `space`, made from its logged changes (any order, duplicates allowed).
 
-    Not thread-safe. Raises DataLoss when a change is damaged, misses one that it builds on, or repeats an actor.
+    Not thread-safe. Raises DataLoss when a change is damaged, builds on one that is not there, or repeats an
+    actor.
     """
 
     def __init__(self, id: str, space: str, changes: Iterable[bytes] = ()) -> None:
@@ -65,55 +79,60 @@ class MemoryDocument:
         self._document: Document | None = self._load(self._changes) if self._changes else _genesis(id, space)
 
     def write(self, edit: Edit, actor: bytes) -> Change | None:
-        """Apply `edit` as one change by `actor` (16 random bytes, never used before); None when nothing changes.
+        """Apply `edit` as one change by `actor` (16 random bytes, never used before); None when nothing
+        changes.
 
-        Raises InvalidArgument when a parent is unknown or the change would be over limits.CHANGE_BYTES_MAX; the
-        document is then as it was. Writing a new memory takes about 0.05 ms.
+        Raises InvalidArgument when a parent is unknown or the change would be over limits.CHANGE_BYTES_MAX;
+        the document is then as it was. Creating a memory takes about 0.05 ms.
         """
         if len(actor) != ACTOR_BYTES or actor == GENESIS_ACTOR:
             raise ValueError(f"an actor is {ACTOR_BYTES} random bytes")
         document = self._open()
+        self._document = None  # until the change is found in order; else it is made again from the log
         before = document.get_heads()
         document.set_actor(actor)
-        try:
-            with document.transaction() as transaction:
-                _apply(transaction, edit, actor.hex())
-        except BaseException as error:
-            self._document = None
-            if type(error).__name__ == _PANIC:
-                raise self._damaged("can not be written", error) from error
-            raise
+        self._guarded("can not be written", lambda: _transact(document, edit, actor.hex()))
         written = document.get_changes(before)
         if not written:
+            self._document = document
             return None
-        self._document = None  # until the change is found to be in order
         (change,) = written
         if change.seq != 1:
-            raise ValueError(f"actor {actor.hex()} wrote to memory {self.id} before; every change needs a fresh one")
+            raise ValueError(
+                f"actor {actor.hex()} wrote to memory {self.id} before; each change needs a fresh one"
+            )
         raw = bytes(change.raw_bytes)
         if len(raw) > DEFLATE_OVER_BYTES:
             raw = bytes(change.bytes)
         if len(raw) > CHANGE_BYTES_MAX:
-            raise InvalidArgument("change", f"{len(raw)} bytes", f"at most {CHANGE_BYTES_MAX} bytes when compressed")
+            limit = f"at most {CHANGE_BYTES_MAX} bytes for all fields together, compressed; shorten some"
+            raise InvalidArgument("change", f"{len(raw)} bytes", limit)
         self._changes.append(raw)
         self._document = document
         return Change(hash=bytes(change.hash).hex(), raw=raw, actor=actor.hex())
 
     def merge(self, changes: Iterable[bytes]) -> None:
-        """Take in changes made elsewhere, in any order, duplicates allowed. Raises DataLoss and takes in none of them
-        when one is damaged or builds on a change that is not there."""
+        """Take in changes made elsewhere, in any order, duplicates allowed.
+
+        Raises DataLoss, and takes in none of them, when one is damaged or builds on a change that is not
+        there.
+        """
         merged = list(dict.fromkeys([*self._changes, *changes]))
         self._document = self._load(merged)
         self._changes = merged
 
     def state(self) -> DocumentState:
-        """What the document holds now. Raises DataLoss when it breaks the shape of a memory, FailedPrecondition when a
-        newer major version of Mnemesh wrote it."""
+        """What the document holds now.
+
+        Raises DataLoss when it breaks the shape of a memory, FailedPrecondition when a newer major version of
+        Mnemesh wrote it.
+        """
         document = self._open()
         return state_of(self.id, self.space, self._guarded("can not be read", lambda: _tree(document, ROOT)))
 
     def heads(self) -> tuple[str, ...]:
-        """Hashes (hex, sorted) of the changes that no other builds on; the genesis hash for an empty document."""
+        """Hashes (hex, sorted) of the changes that no other builds on; the genesis hash when there are
+        none."""
         return tuple(sorted(bytes(head).hex() for head in self._open().get_heads()))
 
     def _open(self) -> Document:
@@ -129,27 +148,27 @@ class MemoryDocument:
         try:
             return call()
         except BaseException as error:
-            if isinstance(error, Exception) or type(error).__name__ == _PANIC:
-                raise self._damaged(problem, error) from error
+            # The library raises a bare Exception for bytes that it can not read; all else is a bug of ours.
+            if type(error) is Exception or type(error).__name__ == _PANIC:
+                raise DataLoss(
+                    f"memory {self.id}: its document {problem} ({error}); the log is incomplete or damaged. "
+                    "Nothing was changed; restore it from a backup or a peer",
+                    field="document",
+                    value=self.id,
+                ) from error
             raise
-
-    def _damaged(self, problem: str, error: BaseException) -> DataLoss:
-        return DataLoss(
-            f"the document of memory {self.id} {problem} ({error}); its log is incomplete or damaged. "
-            "Nothing was changed; restore it from a backup or a peer",
-            field="document", value=self.id,
-        )  # fmt: skip
 
 
 def genesis_hash(id: str, space: str) -> str:
-    """Hash (hex) of the change that every replica computes for memory `id` in `space` and that first changes build on."""
+    """Hash (hex) of the change that every replica computes for memory `id` in `space`; first changes build on
+    it."""
     return bytes(_genesis(id, space).get_heads()[0]).hex()
 
 
 def _genesis(id: str, space: str) -> Document:
     document = Document(actor_id=GENESIS_ACTOR)
     with document.transaction() as transaction:
-        _put(transaction, ROOT, {"v": FORMAT_MAJOR, "id": id, "space": space, **{name: {} for name in COLLECTIONS}})
+        _put(transaction, ROOT, {"v": FORMAT_MAJOR, "id": id, "space": space, **_NOTHING_YET})
     return document
 
 
@@ -157,42 +176,44 @@ def _genesis_raw(id: str, space: str) -> bytes:
     return bytes(_genesis(id, space).get_changes([])[0].raw_bytes)
 
 
-def _apply(transaction: Transaction, edit: Edit, actor: str) -> None:
-    if edit.revision is not None:
-        revisions = _child(transaction, "rev")
-        for parent in edit.revision.parents:
-            if transaction.get(revisions, parent) is None:
-                raise InvalidArgument("parents", parent, "revisions of this memory")
-        _put(transaction, revisions, {next_revision_id(edit.revision.parents, actor): revision_tree(edit.revision)})
-    if edit.tags_put or edit.tags_remove:
-        _renew(transaction, "tags", edit.tags_put, edit.tags_remove, edit.at)
-    if edit.links_put or edit.links_remove:
-        put, remove = ([link_key(link) for link in links] for links in (edit.links_put, edit.links_remove))
-        _renew(transaction, "links", put, remove, edit.at)
+def _transact(document: Document, edit: Edit, actor: str) -> None:
+    with document.transaction() as transaction:
+        if edit.revision is not None:
+            revisions = _collection(transaction, "rev")
+            for parent in edit.revision.parents:
+                if transaction.get(revisions, parent) is None:
+                    raise InvalidArgument("parents", parent, "revisions of this memory")
+            name = next_revision_id(edit.revision.parents, actor)
+            _put(transaction, revisions, {name: revision_tree(edit.revision)})
+        if edit.tags_put or edit.tags_remove:
+            _renew(transaction, "tags", edit.tags_put, edit.tags_remove, edit.at)
+        if edit.links_put or edit.links_remove:
+            put, remove = map(link_key, edit.links_put), map(link_key, edit.links_remove)
+            _renew(transaction, "links", put, remove, edit.at)
 
 
 def _renew(transaction: Transaction, name: str, put: Iterable[str], remove: Iterable[str], at: int) -> None:
-    """Delete `remove`, then put `put`, each with a value that it did not have: putting an equal value is no operation
-    in Automerge, and a concurrent removal would win."""
-    times = _child(transaction, name)
-    kept = frozenset(put)
-    for key in remove:
-        if key not in kept and transaction.get(times, key) is not None:
+    """Delete `remove`, then put `put`, each with a value that it did not have: putting an equal value is no
+    operation in Automerge, and a concurrent removal would win."""
+    times = _collection(transaction, name)
+    put_keys = dict.fromkeys(put)
+    for key in dict.fromkeys(remove):
+        if key not in put_keys and transaction.get(times, key) is not None:
             transaction.delete(times, key)
-    for key in kept:
+    for key in put_keys:
         found = transaction.get(times, key)
         old = found[0][1] if found is not None and isinstance(found[0], tuple) else None
         transaction.put(times, key, ScalarType.Int, max(at, old + 1) if isinstance(old, int) else at)
 
 
-def _child(transaction: Transaction, name: str) -> bytes:
+def _collection(transaction: Transaction, name: str) -> bytes:
     found = transaction.get(ROOT, name)
-    if found is None:
-        raise DataLoss(f"the document has no {name}; it is damaged", field=name)
+    if found is None or isinstance(found[0], tuple):
+        raise DataLoss(f"{name!r} is not a map; its document is damaged", field=name)
     return found[1]
 
 
-def _put(transaction: Transaction, parent: bytes, tree: Tree) -> None:
+def _put(transaction: Transaction, parent: bytes, tree: Written) -> None:
     for key, value in tree.items():
         if isinstance(value, Mapping):
             _put(transaction, transaction.put_object(parent, key, ObjType.Map), value)
@@ -205,7 +226,7 @@ def _put(transaction: Transaction, parent: bytes, tree: Tree) -> None:
 
 
 def _tree(document: Document, parent: bytes) -> Tree:
-    tree: dict[str, Scalar | Tree] = {}
+    tree: dict[str, object] = {}
     for key, (value, child) in zip(document.keys(parent), document.values(parent), strict=True):
         tree[key] = value[1] if isinstance(value, tuple) else _tree(document, child)
     return tree

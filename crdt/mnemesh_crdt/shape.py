@@ -1,14 +1,17 @@
 """The shape of a memory document as plain values and plain nested dictionaries.
 
-Pure translation in both directions, without Automerge: what the document holds, how a revision is laid out in it, and
-which layouts are damage. Unknown keys are left alone, so that what a newer minor version writes under `x/` survives.
+Pure translation in both directions, without Automerge: what the document holds, how a revision is laid out in
+it, and which layouts are damage. Unknown keys are left alone, so that what a newer minor version writes under
+`x/` survives; a newer major version announces itself by a larger `v` and is refused.
 
     v: 1, id, space
-    rev{"n@actor": {op, kind, title, content, by, at, parents{id: i}, attrs{key: value}, valid_from, valid_to,
-                    importance, tier, source{session, dir, seq}, keywords{word: i}, refs{path: i}}}
-    tags{tag: put time}, links{"type:id": put time}, pins{"agent@node": time}, feedback{"agent@node": {useful, not}}
+    rev{"n@actor": {op, kind, title, content, by, at, tier, parents{id: i}, attrs{key: value}, valid_from,
+                    valid_to, importance, source{session, dir, seq}, keywords{word: i}, refs{path: i}}}
+    tags{tag: put time}, links{"type:id": put time}, pins{"agent@node": time},
+    feedback{"agent@node": {useful, not}}
 
-Ordered lists are maps from the item to its position, because lists merge badly. An absent key means the default.
+Ordered lists are maps from the item to its position, because lists merge badly. An absent key means the
+default.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 from mnemesh_memory.errors import DataLoss, FailedPrecondition
 from mnemesh_memory.model import Link, Revision, Source
@@ -27,9 +30,8 @@ PUT: Final = "put"
 FORGET: Final = "forget"
 _REVISION_ID: Final = re.compile(r"([1-9][0-9]{0,9})@([0-9a-f]{32})")
 
-Scalar: TypeAlias = str | int | float
-Tree: TypeAlias = Mapping[str, "Scalar | Tree"]
-T = TypeVar("T")
+Written: TypeAlias = Mapping[str, "str | int | float | Written"]  # what we write
+Tree: TypeAlias = Mapping[str, object]  # what may be found
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevisionFields:
-    """A complete revision before it has an id: all fields of model.Revision but the id. `op` is put or forget."""
+    """A complete revision before it has an id: all fields of model.Revision but the id. `op` is put or
+    forget."""
 
     op: str
     kind: str
@@ -58,17 +61,17 @@ class RevisionFields:
     valid_to: int | None = None
     importance: float | None = None
     tier: str = "normal"
-    source: Source = Source()
+    source: Source = field(default_factory=Source)
     keywords: tuple[str, ...] = ()
     refs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """What one change does: at most one revision, and tags and links put or removed, at the time `at`.
+    """What one change does: at most one revision, and tags and links put or removed, at the time `at` (ms).
 
-    Something both removed and put ends up put. A put of what is there already renews it, so that it survives a
-    removal made at the same time elsewhere.
+    Something both removed and put ends up put. A put of what is there already renews it, so that it survives
+    a removal made at the same time elsewhere.
     """
 
     revision: RevisionFields | None = None
@@ -83,8 +86,8 @@ class Edit:
 class DocumentState:
     """What a document holds after all its changes; equal for equal sets of changes, whatever their order.
 
-    `tagged_at` and `linked_at` give the time of the last put of each tag and link; `feedback` sums (useful, not)
-    over all writers; `pins` are the writers ("agent@node") that pin.
+    `tagged_at` and `linked_at` give the time (ms) of the last put of each tag and link. `pins` are the
+    writers ("agent@node") that pin; `feedback` is (useful, not) summed over all writers.
     """
 
     id: str
@@ -99,10 +102,11 @@ class DocumentState:
 
 
 def rank(revision_id: str) -> tuple[int, str]:
-    """(n, actor) of a revision id: the order among heads, the same on every replica whatever its clock says."""
+    """(n, actor) of a revision id: the order among heads, the same on every replica whatever its clock
+    says."""
     match = _REVISION_ID.fullmatch(revision_id)
     if match is None:
-        raise DataLoss(f"{revision_id[:80]!r} is no revision id; its document is damaged", field="rev")
+        raise _misshapen(revision_id, "a revision id")
     return int(match[1]), match[2]
 
 
@@ -116,122 +120,149 @@ def link_key(link: Link) -> str:
     return f"{link.type}:{link.id}"
 
 
-def revision_tree(fields: RevisionFields) -> Tree:
-    """The revision as the document stores it; defaults are left out."""
-    tree: dict[str, Scalar | Tree] = {
-        "op": fields.op, "kind": fields.kind, "title": fields.title, "content": fields.content,
-        "by": fields.by, "at": fields.at, "tier": fields.tier,
-    }  # fmt: skip
-    source: dict[str, Scalar | Tree] = {}
-    if fields.source.session:
-        source["session"] = fields.source.session
-    if fields.source.dir:
-        source["dir"] = fields.source.dir
-    if fields.source.seq is not None:
-        source["seq"] = fields.source.seq
-    maps: tuple[tuple[str, Tree], ...] = (
-        ("parents", _positions(fields.parents)), ("attrs", dict(fields.attrs)), ("source", source),
-        ("keywords", _positions(fields.keywords)), ("refs", _positions(fields.refs)),
-    )  # fmt: skip
-    tree.update({key: value for key, value in maps if value})
-    if fields.valid_from is not None:
-        tree["valid_from"] = fields.valid_from
-    if fields.valid_to is not None:
-        tree["valid_to"] = fields.valid_to
-    if fields.importance is not None:
-        tree["importance"] = float(fields.importance)
-    return tree
+def revision_tree(fields: RevisionFields) -> Written:
+    """The revision as the document stores it; absent values and empty collections are left out."""
+    source = {"session": fields.source.session, "dir": fields.source.dir, "seq": fields.source.seq}
+    optional: dict[str, int | float | Written | None] = {
+        "parents": _positions(fields.parents),
+        "attrs": dict(fields.attrs),
+        "valid_from": fields.valid_from,
+        "valid_to": fields.valid_to,
+        "importance": None if fields.importance is None else float(fields.importance),
+        "source": {key: value for key, value in source.items() if value is not None and value != ""},
+        "keywords": _positions(fields.keywords),
+        "refs": _positions(fields.refs),
+    }
+    return {
+        "op": fields.op,
+        "kind": fields.kind,
+        "title": fields.title,
+        "content": fields.content,
+        "by": fields.by,
+        "at": fields.at,
+        "tier": fields.tier,
+        **{key: value for key, value in optional.items() if value is not None and value != {}},
+    }
 
 
 def state_of(doc: str, space: str, tree: Tree) -> DocumentState:
     """The state that `tree` (the whole document) stands for.
 
-    Raises DataLoss when it is not the document of `doc` in `space` or breaks the shape, FailedPrecondition when a
-    newer major version wrote it.
+    Raises DataLoss when it is not the document of `doc` in `space` or breaks the shape, FailedPrecondition
+    when a newer major version wrote it.
     """
-    major = _get(tree, "v", int, 0)
-    if major > FORMAT_MAJOR:
+    major = _number(tree, "v")
+    if major is not None and major > FORMAT_MAJOR:
         raise FailedPrecondition(
             f"memory {doc} was written in format {major}; this node reads up to format {FORMAT_MAJOR}. "
             "Nothing was changed; upgrade Mnemesh to read it",
-            field="v", value=major, limit=FORMAT_MAJOR,
-        )  # fmt: skip
+            field="v",
+            value=major,
+            limit=FORMAT_MAJOR,
+        )
     if (major, tree.get("id"), tree.get("space")) != (FORMAT_MAJOR, doc, space):
-        raise DataLoss(f"the document of memory {doc} names another memory, space or format; it is damaged", field="id")
-    tagged = _times(tree, "tags")
-    linked = {_link(key): at for key, at in _times(tree, "links").items()}
-    feedback = [_map(_map(tree, "feedback"), who) for who in _map(tree, "feedback")]
+        raise _misshapen("id", f"memory {doc} of space {space} in format {FORMAT_MAJOR}")
+    revisions = _map(tree, "rev")
+    tagged_at = _numbers(tree, "tags")
+    linked_at = {_link(key): at for key, at in _numbers(tree, "links").items()}
+    feedback = _map(tree, "feedback")
+    votes = [_map(feedback, writer) for writer in feedback]
     return DocumentState(
         id=doc,
         space=space,
-        revisions={key: _revision(key, _map(_map(tree, "rev"), key)) for key in _map(tree, "rev")},
-        tags=tuple(sorted(tagged)),
-        links=tuple(sorted(linked, key=lambda link: (link.type, link.id))),
-        pins=tuple(sorted(_times(tree, "pins"))),
-        feedback=(sum(_get(one, "useful", int, 0) for one in feedback), sum(_get(one, "not", int, 0) for one in feedback)),
-        tagged_at=tagged,
-        linked_at=linked,
+        revisions={key: _revision(key, _map(revisions, key)) for key in revisions},
+        tags=tuple(sorted(tagged_at)),
+        links=tuple(sorted(linked_at, key=lambda link: (link.type, link.id))),
+        pins=tuple(sorted(_numbers(tree, "pins"))),
+        feedback=(
+            sum(_number(one, "useful") or 0 for one in votes),
+            sum(_number(one, "not") or 0 for one in votes),
+        ),
+        tagged_at=tagged_at,
+        linked_at=linked_at,
     )
 
 
 def _revision(key: str, tree: Tree) -> Revision:
-    op = _get(tree, "op", str, "")
+    op = _text(tree, "op")
     parents = _listed(tree, "parents")
-    n = rank(key)[0]
+    n, _ = rank(key)
     # A parent is always older, so there is always a head and every walk along parents ends.
     if op not in (PUT, FORGET) or any(rank(parent)[0] >= n for parent in parents):
-        raise DataLoss(f"revision {key} has a bad op or a parent that is not older; its document is damaged", field="rev")
-    source = _map(tree, "source")
+        raise _misshapen(key, "a revision that puts or forgets and whose parents are older")
+    at, importance = _number(tree, "at"), tree.get("importance")
+    if at is None or not (importance is None or isinstance(importance, float)):
+        raise _misshapen(key, "a revision with a time and, if any, a fractional importance")
+    attrs, source = _map(tree, "attrs"), _map(tree, "source")
     return Revision(
         id=key,
         op=op,
-        kind=_get(tree, "kind", str, ""),
-        title=_get(tree, "title", str, ""),
-        content=_get(tree, "content", str, ""),
-        by=_get(tree, "by", str, ""),
-        at=_get(tree, "at", int, 0),
+        kind=_text(tree, "kind"),
+        title=_text(tree, "title"),
+        content=_text(tree, "content"),
+        by=_text(tree, "by"),
+        at=at,
         parents=parents,
-        attrs={name: _get(_map(tree, "attrs"), name, str, "") for name in _map(tree, "attrs")},
-        valid_from=_get(tree, "valid_from", int, None),
-        valid_to=_get(tree, "valid_to", int, None),
-        importance=_get(tree, "importance", float, None),
-        tier=_get(tree, "tier", str, "normal"),
-        source=Source(_get(source, "session", str, ""), _get(source, "dir", str, ""), _get(source, "seq", int, None)),
+        attrs={name: _text(attrs, name) for name in attrs},
+        valid_from=_number(tree, "valid_from"),
+        valid_to=_number(tree, "valid_to"),
+        importance=importance,
+        tier=_text(tree, "tier"),
+        source=Source(_text(source, "session"), _text(source, "dir"), _number(source, "seq"))
+        if source
+        else Source(),
         keywords=_listed(tree, "keywords"),
         refs=_listed(tree, "refs"),
     )
 
 
-def _positions(items: tuple[str, ...]) -> Tree:
+def _positions(items: tuple[str, ...]) -> Written:
     return {item: position for position, item in enumerate(items)}
 
 
 def _listed(tree: Tree, key: str) -> tuple[str, ...]:
-    positions = _times(tree, key)
+    positions = _numbers(tree, key)
     return tuple(sorted(positions, key=lambda item: (positions[item], item)))
 
 
-def _times(tree: Tree, key: str) -> dict[str, int]:
-    found = _map(tree, key)
-    return {name: _get(found, name, int, 0) for name in found}
-
-
 def _link(key: str) -> Link:
-    kind, colon, target = key.partition(":")
-    if not (kind and colon and target):
-        raise DataLoss(f"{key[:80]!r} is no link; its document is damaged", field="links")
+    kind, _, target = key.partition(":")
+    if not (kind and target):
+        raise _misshapen(key, "a link")
     return Link(kind, target)
 
 
+def _numbers(tree: Tree, key: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, value in _map(tree, key).items():
+        if type(value) is not int:
+            raise _misshapen(key, "a map of whole numbers")
+        found[name] = value
+    return found
+
+
 def _map(tree: Tree, key: str) -> Tree:
-    value = tree.get(key, {})
-    if not isinstance(value, Mapping):
-        raise DataLoss(f"{key[:80]!r} is not a map; its document is damaged", field=key)
+    value = tree.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise _misshapen(key, "a map")
     return value
 
 
-def _get(tree: Tree, key: str, wanted: type[T], default: T | None) -> T:
-    value = tree.get(key, default)
-    if value is not default and type(value) is not wanted:
-        raise DataLoss(f"{key[:80]!r} is not of type {wanted.__name__}; its document is damaged", field=key)
-    return value  # type: ignore[return-value]
+def _text(tree: Tree, key: str) -> str:
+    value = tree.get(key, "")
+    if not isinstance(value, str):
+        raise _misshapen(key, "text")
+    return value
+
+
+def _number(tree: Tree, key: str) -> int | None:
+    value = tree.get(key)
+    if value is None or type(value) is int:
+        return value
+    raise _misshapen(key, "a whole number")
+
+
+def _misshapen(key: str, wanted: str) -> DataLoss:
+    return DataLoss(f"{key[:80]!r} is not {wanted}; its document is damaged", field=key[:80])
