@@ -1,0 +1,38 @@
+"""Text to BM25 term weights: Qdrant's own encoder, the same for every backend, so that term ids agree everywhere.
+
+Lower-cases, splits on anything that is not a letter or digit, drops English stop words and stems (Snowball). The
+inverse document frequency is the index's part, counted over the space that a query asks in.
+"""
+
+from __future__ import annotations
+
+from qdrant_edge import Bm25, Bm25Config
+
+from mnemesh_actors.index.port import SparseVector
+
+# Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009. The average length is fixed
+# beforehand, because document weights are computed once: a memory has some thirty terms.
+SATURATION_K = 1.2
+LENGTH_B = 0.75
+AVERAGE_TERMS = 30.0
+
+
+class Bm25Encoder:
+    """Encodes documents and queries. Text without a term (punctuation, emoji, stop words) gives an empty vector."""
+
+    def __init__(self) -> None:
+        config = Bm25Config(language="english", k=SATURATION_K, b=LENGTH_B, avg_len=AVERAGE_TERMS)
+        self._model = Bm25(config)
+
+    def document(self, text: str) -> SparseVector:
+        encoded = self._model.embed_document(_sound(text))
+        return SparseVector(encoded.indices, encoded.values)
+
+    def query(self, text: str) -> SparseVector:
+        encoded = self._model.embed_query(_sound(text))
+        return SparseVector(encoded.indices, encoded.values)
+
+
+def _sound(text: str) -> str:
+    """Without lone surrogates, which have no UTF-8 form; JSON can spell them."""
+    return text.encode("utf-8", "replace").decode("utf-8")

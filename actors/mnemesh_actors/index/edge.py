@@ -1,0 +1,268 @@
+"""The port on Qdrant Edge: an index inside this process, one directory, exact search.
+
+Holds the interpreter lock during every call, so a large index belongs in a process of its own. Never builds HNSW
+below `EXACT_POINTS_MAX` points: there exact search is as fast, deterministic, and has recall 1. The directory is locked
+by Edge itself; an open index must never be carried through a fork.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
+from uuid import UUID
+
+import numpy as np
+import qdrant_edge as edge
+
+from mnemesh_actors.index.checks import check_filter, check_id, check_payload, check_points, check_query
+from mnemesh_actors.index.port import (
+    Condition,
+    DenseVector,
+    Filter,
+    HasId,
+    Match,
+    PayloadValue,
+    Point,
+    QueryRequest,
+    Range,
+    Record,
+    Schema,
+    Scored,
+    SparseVector,
+)
+from mnemesh_memory.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
+
+EXACT_POINTS_MAX = 50_000
+POINTS_PER_UPDATE = 256
+SCROLL_LIMIT_MAX = 10_000
+
+
+class EdgeBackend:
+    """An index in the directory `path`. `search_threads` bounds Edge's own pool."""
+
+    def __init__(self, path: str | Path, search_threads: int = 1) -> None:
+        self._path = Path(path)
+        self._search_threads = search_threads
+        self._shard: edge.EdgeShard | None = None
+        self._schema = Schema(dense={})
+
+    def open(self, schema: Schema) -> bool:
+        if self._shard is not None:
+            raise FailedPrecondition(f"the index in {self._path} is open already")
+        created = not self._path.exists() or not any(self._path.iterdir())
+        self._path.mkdir(parents=True, exist_ok=True)
+        sparse = schema.sparse if created else self._stored_sparse(schema)
+        make = edge.EdgeShard.create if created else edge.EdgeShard.load
+        with self._translated():
+            self._shard = make(str(self._path), self._config(schema.dense, sparse))
+        self._schema = schema
+        try:
+            self._grow(schema, sparse)
+        except MnemeshError:
+            self.close()
+            raise
+        return created
+
+    def _config(self, dense: Mapping[str, int], sparse: Sequence[str]) -> edge.EdgeConfig:
+        kilobytes = EXACT_POINTS_MAX * max(dense.values(), default=1) * 4 // 1024
+        idf = edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)
+        return edge.EdgeConfig(
+            vectors={
+                name: edge.EdgeVectorParams(size=size, distance=edge.Distance.Cosine)
+                for name, size in dense.items()
+            },
+            sparse_vectors=dict.fromkeys(sparse, idf),
+            max_search_threads=self._search_threads,
+            optimizers=edge.EdgeOptimizersConfig(indexing_threshold=kilobytes),
+        )
+
+    def _stored_sparse(self, schema: Schema) -> tuple[str, ...]:
+        """The sparse fields that the directory holds. Raises when its dense ones are not those of the schema."""
+        file = self._path / "edge_config.json"
+        try:
+            stored = json.loads(file.read_bytes())
+            dense = {name: int(params["size"]) for name, params in stored["vectors"].items()}
+            sparse = tuple(stored.get("sparse_vectors", {}))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataLoss(f"the index in {self._path} has no readable configuration: {error}") from error
+        if dense != dict(schema.dense):
+            raise FailedPrecondition(f"the index in {self._path} holds vectors {dense}, not {dict(schema.dense)}")
+        return sparse
+
+    def _grow(self, schema: Schema, sparse: Sequence[str]) -> None:
+        """Add what the schema names and the directory lacks: sparse vectors and payload indexes."""
+        for name in schema.sparse:
+            if name not in sparse:
+                self._update(edge.UpdateOperation.create_sparse_vector(name, modifier=edge.Modifier.Idf))
+        wanted: dict[str, edge.KeywordIndexParams | edge.IntegerIndexParams] = {
+            **{name: edge.KeywordIndexParams() for name in schema.keywords},
+            **{name: edge.IntegerIndexParams(lookup=True, range=False) for name in schema.flags},
+            **{name: edge.IntegerIndexParams(lookup=False, range=True) for name in schema.times},
+        }
+        if schema.tenant:
+            wanted[schema.tenant] = edge.KeywordIndexParams(is_tenant=True)
+        with self._translated():
+            present = self._opened().info().payload_schema
+        for name, params in wanted.items():
+            if name not in present:
+                self._update(edge.UpdateOperation.create_field_index(name, params))
+
+    def upsert(self, points: Sequence[Point]) -> None:
+        self._opened()
+        check_points(self._schema, points)
+        for start in range(0, len(points), POINTS_PER_UPDATE):
+            batch = [_point(point) for point in points[start : start + POINTS_PER_UPDATE]]
+            self._update(edge.UpdateOperation.upsert_points(batch))
+
+    def set_payload(self, payload: Mapping[str, PayloadValue], selector: Filter | Sequence[str]) -> None:
+        self._opened()
+        check_payload(self._schema, payload)
+        if isinstance(selector, Filter):
+            where = self._filter(selector)
+        else:
+            # By ids Edge refuses the first unknown one, after it changed those before it; a filter skips them.
+            where = self._filter(Filter(must=(HasId(tuple(selector)),)))
+        self._update(edge.UpdateOperation.set_payload_by_filter(where, _stored(payload)))
+
+    def delete(self, selector: Filter | Sequence[str]) -> None:
+        self._opened()
+        if isinstance(selector, Filter):
+            self._update(edge.UpdateOperation.delete_points_by_filter(self._filter(selector)))
+        elif selector:
+            self._update(edge.UpdateOperation.delete_points([check_id(text) for text in selector]))
+
+    def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
+        self._opened()
+        asked = [self._request(request) for request in requests]
+        with self._translated():
+            answers = self._opened().query_batch(edge.QueryBatchRequest(asked)) if asked else []
+        return [[Scored(str(hit.id), hit.score) for hit in answer] for answer in answers]
+
+    def scroll(
+        self, where: Filter, limit: int, offset: str | None = None, with_vectors: bool = False
+    ) -> tuple[list[Record], str | None]:
+        self._opened()
+        request = edge.ScrollRequest(
+            offset=None if offset is None else check_id(offset),
+            limit=min(limit, SCROLL_LIMIT_MAX),
+            filter=self._filter(where),
+            with_payload=True,
+            with_vector=with_vectors,
+        )
+        with self._translated():
+            records, following = self._opened().scroll(request)
+        return [_record(record) for record in records], None if following is None else str(following)
+
+    def count(self, where: Filter | None = None) -> int:
+        self._opened()
+        request = edge.CountRequest(exact=True, filter=None if where is None else self._filter(where))
+        with self._translated():
+            return self._opened().count(request)
+
+    def maintain(self, optimise: bool = False) -> None:
+        shard = self._opened()
+        with self._translated():
+            if optimise:
+                shard.optimize()
+            shard.flush()
+
+    def close(self) -> None:
+        if self._shard is None:
+            return
+        shard, self._shard = self._shard, None
+        with self._translated():
+            try:
+                shard.flush()
+            finally:
+                shard.close()
+
+    def _request(self, request: QueryRequest) -> edge.QueryRequest:
+        check_query(self._schema, request)
+        corpus = request.idf_corpus
+        return edge.QueryRequest(
+            query=edge.Query.Nearest(_vector(request.vector), using=request.using),
+            limit=request.limit,
+            filter=self._filter(request.filter),
+            params=None if corpus is None else edge.SearchParams(idf=edge.IdfParams(corpus=self._filter(corpus))),
+        )
+
+    def _filter(self, where: Filter) -> edge.Filter:
+        check_filter(self._schema, where)
+        return edge.Filter(
+            must=[_condition(condition) for condition in where.must],
+            must_not=[_condition(condition) for condition in where.must_not],
+        )
+
+    def _update(self, operation: edge.UpdateOperation) -> None:
+        with self._translated():
+            self._opened().update(operation)
+
+    def _opened(self) -> edge.EdgeShard:
+        if self._shard is None:
+            raise Unavailable(f"the index in {self._path} is not open")
+        return self._shard
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Edge raises plain `Exception` with a text, and a Rust panic as a BaseException; both become ours.
+
+        Input was checked before, so what is left is a lock held elsewhere or damaged files. After a panic the shard
+        object may hold a poisoned lock, so it is dropped.
+        """
+        try:
+            yield
+        except MnemeshError:
+            raise
+        except BaseException as error:
+            if "WouldBlock" in str(error):
+                raise Unavailable(f"the index in {self._path} is open in another process or object") from error
+            if type(error) is Exception:
+                raise DataLoss(f"the index in {self._path} failed: {error}") from error
+            if type(error).__name__ == "PanicException":
+                self._shard = None
+                raise DataLoss(f"the index in {self._path} is damaged: {error}") from error
+            raise
+
+
+def _vector(vector: DenseVector | SparseVector) -> list[float] | edge.SparseVector:
+    if isinstance(vector, SparseVector):
+        return edge.SparseVector(list(vector.indices), list(vector.values))
+    return cast("list[float]", vector)  # Edge reads a float32 array without a copy to a list
+
+
+def _point(point: Point) -> edge.Point:
+    vectors = {name: _vector(vector) for name, vector in point.vectors.items()}
+    return edge.Point(UUID(point.id), cast("edge.Vector", vectors), _stored(point.payload))
+
+
+def _stored(payload: Mapping[str, PayloadValue]) -> dict[str, object]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in payload.items()}
+
+
+def _condition(condition: Condition) -> edge.FieldCondition | edge.HasIdCondition:
+    if isinstance(condition, HasId):
+        return edge.HasIdCondition({UUID(text) for text in condition.ids})
+    if isinstance(condition, Range):
+        bounds = edge.RangeFloat(gte=condition.gte, lt=condition.lt)
+        return edge.FieldCondition(condition.field, range=bounds)
+    if isinstance(condition, Match):
+        return edge.FieldCondition(condition.field, match=edge.MatchValue(condition.value))
+    values = cast("list[str] | list[int]", list(condition.values))
+    return edge.FieldCondition(condition.field, match=edge.MatchAny(values))
+
+
+def _record(record: edge.Record) -> Record:
+    payload = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in (record.payload or {}).items()
+    }
+    stored = record.vector if isinstance(record.vector, dict) else {}
+    vectors: dict[str, DenseVector | SparseVector] = {
+        name: SparseVector(vector.indices, vector.values)
+        if isinstance(vector, edge.SparseVector)
+        else np.asarray(vector, dtype=np.float32)
+        for name, vector in stored.items()
+    }
+    return Record(str(record.id), payload, vectors)

@@ -1,0 +1,107 @@
+"""How a memory becomes points: which ids, which vectors, which fields. Never its content or title.
+
+A memory of one passage is one point with the memory's own id; passage n > 0 of a longer one has the id uuid5(memory, n)
+and carries the memory's id. Edge keeps deleted payloads in its files, so the fields are only those that a filter reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID, uuid5
+
+from mnemesh_actors.index.port import PayloadValue, Point, Schema
+
+if TYPE_CHECKING:
+    from mnemesh_actors.index.bm25 import Bm25Encoder
+    from mnemesh_actors.index.port import DenseVector, SparseVector
+
+DENSE = "dense"
+BM25 = "bm25"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexText:
+    """One passage: its L2-normalised embedding (dimensions,) float32, and the words that BM25 counts."""
+
+    dense: DenseVector
+    lexical: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class IndexItem:
+    """What the index knows of a memory: times in ms since the epoch, `state` and `tier` as in kinds, passages.
+
+    `seq` is the ledger entry. What only the ledger filters by (`dir`, `paths`, `importance`) is not stored.
+    """
+
+    id: str
+    space: str
+    kind: str
+    tags: tuple[str, ...] = ()
+    agent: str = ""
+    session: str = ""
+    dir: str = ""
+    paths: tuple[str, ...] = ()
+    seq: int | None = None
+    created_at: int
+    updated_at: int
+    valid_from: int | None = None
+    valid_to: int | None = None
+    state: str = "active"
+    tier: str = "normal"
+    importance: float | None = None
+    texts: tuple[IndexText, ...]
+
+
+def schema(dimensions: int) -> Schema:
+    """The fields of a retrieval index whose embeddings have that many dimensions."""
+    return Schema(
+        dense={DENSE: dimensions},
+        sparse=(BM25,),
+        tenant="space",
+        keywords=("kind", "tags", "agent", "session"),
+        flags=("visible", "forgotten", "superseded", "archive", "surplus"),
+        times=("created_at",),
+        stored=("memory", "seq", "updated_at", "valid_from", "valid_to"),
+    )
+
+
+def point_id(memory: str, passage: int) -> str:
+    """The id of passage `passage` (from 0) of a memory."""
+    return memory if passage == 0 else str(uuid5(UUID(memory), str(passage)))
+
+
+def points_of(item: IndexItem, encoder: Bm25Encoder) -> list[Point]:
+    """One point for each passage, in their order."""
+    shared = _payload(item)
+    points = []
+    for passage, text in enumerate(item.texts):
+        payload = shared if passage == 0 else {**shared, "surplus": 1, "memory": item.id}
+        vectors: dict[str, DenseVector | SparseVector] = {DENSE: text.dense}
+        terms = encoder.document(text.lexical)
+        if terms.indices:
+            vectors[BM25] = terms
+        points.append(Point(point_id(item.id, passage), vectors, payload))
+    return points
+
+
+def _payload(item: IndexItem) -> dict[str, PayloadValue]:
+    forgotten, superseded = item.state == "forgotten", item.state == "superseded"
+    archive = item.tier == "archive"
+    payload: dict[str, PayloadValue] = {
+        "space": item.space,
+        "kind": item.kind,
+        "created_at": item.created_at,
+        "updated_at": item.updated_at,
+        "visible": int(not (forgotten or archive)),
+        "forgotten": int(forgotten),
+        "superseded": int(superseded),
+        "archive": int(archive),
+        "surplus": 0,
+    }
+    texts = {"agent": item.agent, "session": item.session, "tags": item.tags}
+    times = {"seq": item.seq, "valid_from": item.valid_from, "valid_to": item.valid_to}
+    payload.update({name: text for name, text in texts.items() if text})
+    payload.update({name: time for name, time in times.items() if time is not None})
+    return payload

@@ -1,0 +1,183 @@
+"""What a retrieval shard asks of a vector index: nine methods over small values of our own.
+
+Knows no backend: importing this file costs nothing, and a backend translates these values one way. Scores are compared
+by the caller, in Python; a backend never fuses. Booleans exist nowhere in this vocabulary, because Qdrant Edge 0.9.0
+takes a boolean match for an integer and lets everything through a `must_not`; flags are the integers 0 and 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+DenseVector: TypeAlias = "NDArray[np.float32]"
+PayloadValue: TypeAlias = str | int | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVector:
+    """Term ids (unique, below 2**32) and their weights, same length."""
+
+    indices: Sequence[int]
+    values: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Point:
+    """One entry: a UUID as lower-case text, its named vectors, and the fields that filters look at."""
+
+    id: str
+    vectors: Mapping[str, DenseVector | SparseVector]
+    payload: Mapping[str, PayloadValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The field equals the value, or contains it when the field holds several."""
+
+    field: str
+    value: str | int
+
+
+@dataclass(frozen=True, slots=True)
+class MatchAny:
+    """The field equals, or contains, at least one of the values. No value: matches nothing."""
+
+    field: str
+    values: tuple[str, ...] | tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The integer field lies in [gte, lt); None leaves an end open. A point without the field does not match."""
+
+    field: str
+    gte: int | None = None
+    lt: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HasId:
+    """The point is one of these."""
+
+    ids: tuple[str, ...]
+
+
+Condition = Match | MatchAny | Range | HasId
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """All of `must` and none of `must_not`."""
+
+    must: tuple[Condition, ...] = ()
+    must_not: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueryRequest:
+    """The `limit` nearest points to `vector` in the vector field `using`.
+
+    `idf_corpus` (sparse only): the points whose term statistics count; None means the whole index.
+    """
+
+    vector: DenseVector | SparseVector
+    using: str
+    limit: int
+    filter: Filter
+    idf_corpus: Filter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One hit: cosine in [-1, 1] for a dense field, the BM25 sum for a sparse one. Payloads are not fetched: they
+    double the cost of a query."""
+
+    id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Record:
+    """One stored point. Dense vectors come back L2-normalised; `vectors` is empty unless asked for."""
+
+    id: str
+    payload: Mapping[str, PayloadValue]
+    vectors: Mapping[str, DenseVector | SparseVector] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What an index holds. `dense` maps vector field to dimensions (cosine); `sparse` names BM25 fields with IDF.
+
+    `tenant` is the keyword that every query filters by; `keywords` are matched, `flags` are small integers matched,
+    `times` are integers ranged over, `stored` is kept but not filtered by. An index may grow indexed fields and
+    sparse vectors when it is opened again; it never changes the dimensions of a dense one.
+    """
+
+    dense: Mapping[str, int]
+    sparse: tuple[str, ...] = ()
+    tenant: str = ""
+    keywords: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
+    stored: tuple[str, ...] = ()
+
+    @property
+    def integers(self) -> frozenset[str]:
+        return frozenset(self.flags + self.times)
+
+    @property
+    def texts(self) -> frozenset[str]:
+        return frozenset((*self.keywords, *((self.tenant,) if self.tenant else ())))
+
+
+class IndexBackend(Protocol):
+    """One index. Synchronous and serial; not safe to share between threads.
+
+    Every method raises InvalidArgument before anything was changed when its input breaks the schema, DataLoss when
+    stored bytes are damaged, Unavailable when the index is closed, locked by another process or not reachable.
+    """
+
+    def open(self, schema: Schema) -> bool:
+        """Open or create. True when it was created, and so holds nothing."""
+        ...
+
+    def upsert(self, points: Sequence[Point]) -> None:
+        """Insert, or replace whole points (vectors that the new point lacks are gone). Visible at once."""
+        ...
+
+    def set_payload(self, payload: Mapping[str, PayloadValue], selector: Filter | Sequence[str]) -> None:
+        """Overwrite single fields of the selected points. Ids that do not exist are skipped."""
+        ...
+
+    def delete(self, selector: Filter | Sequence[str]) -> None:
+        """Remove the selected points. Ids that do not exist are skipped."""
+        ...
+
+    def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
+        """One list for each request, best first. The order among equal scores is not defined."""
+        ...
+
+    def scroll(
+        self, where: Filter, limit: int, offset: str | None = None, with_vectors: bool = False
+    ) -> tuple[list[Record], str | None]:
+        """A page of points in the order of their ids, and the offset of the next page or None."""
+        ...
+
+    def count(self, where: Filter | None = None) -> int:
+        """The exact number of points that match."""
+        ...
+
+    def maintain(self, optimise: bool = False) -> None:
+        """Make everything durable; with `optimise` also rebuild segments, which blocks for as long as that takes."""
+        ...
+
+    def close(self) -> None:
+        """Make everything durable and let go. A second call does nothing."""
+        ...

@@ -1,0 +1,344 @@
+"""RetrievalShard: the retrieval index of some spaces, kept beside the ledger and rebuilt from it when in doubt.
+
+Rules. It never holds content or title: text comes from the ledger, by id. Every query goes through one space filter.
+What it has applied is durable only after `flush`, which makes the points durable first and then the sequence number;
+so after a crash it may hold more than it says, and applying again changes nothing. An index that is damaged, or was
+made for another model or another life of the ledger, is removed and made new; `status().rebuilt` says why.
+Synchronous and serial: one caller at a time.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mnemesh_actors.index.points import BM25, DENSE, IndexItem, IndexText, point_id, points_of, schema
+from mnemesh_actors.index.port import Filter, HasId, IndexBackend, Match, Point, QueryRequest, Scored
+from mnemesh_actors.index.scope import Search, filter_of, in_spaces
+from mnemesh_actors.index.state import DirectoryLock, IndexMeta, read_meta, write_meta
+from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, Unavailable
+from mnemesh_memory.fusion import Candidate
+
+if TYPE_CHECKING:
+    from mnemesh_actors.index.bm25 import Bm25Encoder
+    from mnemesh_actors.index.port import DenseVector, SparseVector
+
+__all__ = [
+    "Candidate", "IndexItem", "IndexText", "RetrievalShard", "Search", "ShardConfig", "ShardStatus",
+]  # fmt: skip
+
+BACKENDS = ("edge", "local")
+SCORE_DECIMALS = 5  # engines sum floats in an order that differs by run, about 1e-7 apart
+FETCH_MARGIN_POINTS = 28
+FETCH_GROWTH = (1, 4, 16)
+SCROLL_PAGE_POINTS = 1000
+SEARCH_LIMIT_MAX = 500
+PASSAGES_MAX = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ShardConfig:
+    """`path` is the shard's own directory. `generation` and `dimensions` are the embedding model's, `incarnation` the
+    ledger's. `backend`: edge, or local (qdrant-client in memory, for tests and comparison)."""
+
+    path: str
+    generation: str
+    dimensions: int
+    incarnation: str
+    backend: str = "edge"
+
+
+@dataclass(frozen=True, slots=True)
+class ShardStatus:
+    """`seq` is the last ledger entry applied, `points` how many points there are. `rebuilt` says why the index was
+    made new when it was opened ("absent" when there was none), "" when it was not; `seq` then began at 0."""
+
+    seq: int
+    points: int
+    rebuilt: str = ""
+    backend: str = "edge"
+
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leg:
+    """One list of a search: a vector in a field, what it may see, and whose terms count."""
+
+    using: str
+    vector: DenseVector | SparseVector
+    where: Filter
+    corpus: Filter | None = None
+
+    def request(self, points: int) -> QueryRequest:
+        return QueryRequest(self.vector, self.using, points, self.where, self.corpus)
+
+
+class RetrievalShard:
+    """One index in one directory. Every method but `open` and `close` raises Unavailable while it is not open, and
+    DataLoss when it turns out to be damaged; then `close` and `open` make it new."""
+
+    def __init__(self, config: ShardConfig) -> None:
+        if config.backend not in BACKENDS:
+            raise InvalidArgument("backend", config.backend, "one of " + ", ".join(BACKENDS))
+        self._config = config
+        self._directory = Path(config.path)
+        self._lock = DirectoryLock(self._directory / "lock")
+        self._backend: IndexBackend | None = None
+        self._encoder: Bm25Encoder | None = None
+        self._meta = IndexMeta(config.generation, config.dimensions, config.incarnation)
+        self._seq = 0
+        self._rebuilt = ""
+        self._owner: dict[str, str] = {}  # point of a passage after the first -> its memory
+        self._passages: dict[str, int] = {}  # memory -> how many points, where more than one
+
+    def open(self) -> ShardStatus:
+        """Open the index, or make it new. Raises Unavailable when another process holds it. Safe to call twice; after
+        damage it makes the index new."""
+        if self._meta.damage:
+            self._let_go()
+        if self._backend is None:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire()
+            try:
+                self._open_locked()
+            except BaseException:
+                self._backend = None
+                self._lock.release()
+                raise
+        return self.status()
+
+    def apply(self, items: Sequence[IndexItem], removed: Sequence[str], seq: int) -> None:
+        """Take in the state of memories as of ledger entry `seq`: whole items replace what was there, `removed` ids go.
+
+        An id in both is removed; of two items with one id the later counts. Applying again changes nothing. Raises
+        InvalidArgument before anything changed when an item does not fit the index.
+        """
+        backend, encoder = self._opened()
+        gone = dict.fromkeys(removed)
+        latest = {item.id: item for item in items if item.id not in gone}
+        points: list[Point] = []
+        stale: list[str] = []
+        for item in latest.values():
+            if not 1 <= len(item.texts) <= PASSAGES_MAX:
+                raise InvalidArgument("texts", len(item.texts), f"1 to {PASSAGES_MAX} passages")
+            points += points_of(item, encoder)
+            stale += self._points_from(item.id, len(item.texts))
+        for memory in gone:
+            stale += self._points_from(memory, 0)
+        with self._damage_noted():
+            backend.upsert(points)
+            backend.delete(stale)
+        for memory in (*latest, *gone):
+            self._note_passages(memory, len(latest[memory].texts) if memory in latest else 0)
+        self._seq = max(self._seq, seq)
+
+    def search(self, search: Search) -> list[Candidate]:
+        """The best memories by meaning and by words, at most `limit` of each, in the order of their ids.
+
+        Any text is allowed; one without a term asks by meaning alone. Scores are the best of a memory's passages,
+        rounded. Raises InvalidArgument without a space.
+        """
+        encoder = self._opened()[1]
+        where = filter_of(search)
+        legs: list[Leg] = []
+        if search.dense and search.vector is not None:
+            legs.append(Leg(DENSE, search.vector, where))
+        terms = encoder.query(search.text) if search.bm25 else None
+        if terms is not None and terms.indices:
+            legs.append(Leg(BM25, terms, where, in_spaces(search.spaces)))
+        found = dict(zip((leg.using for leg in legs), self._ranked(legs, search.limit), strict=True))
+        dense, bm25 = found.get(DENSE, {}), found.get(BM25, {})
+        return [Candidate(memory, dense.get(memory), bm25.get(memory)) for memory in sorted({**dense, **bm25})]
+
+    def neighbours(self, vector: DenseVector, space: str, limit: int) -> list[tuple[str, float]]:
+        """The nearest memories of a space that are neither forgotten nor superseded: (id, cosine), nearest first."""
+        return self.neighbours_batch([(vector, space)], limit)[0]
+
+    def neighbours_batch(
+        self, asked: Sequence[tuple[DenseVector, str]], limit: int
+    ) -> list[list[tuple[str, float]]]:
+        """`neighbours` of several (vector, space) at once, in their order."""
+        alive = (Match("forgotten", 0), Match("superseded", 0))
+        legs = [Leg(DENSE, vector, in_spaces((space,), alive)) for vector, space in asked]
+        return [list(found.items()) for found in self._ranked(legs, limit)]
+
+    def flush(self) -> int:
+        """Make everything applied durable; the sequence number up to which that now holds."""
+        backend = self._opened()[0]
+        if self._meta.seq != self._seq:
+            with self._damage_noted():
+                backend.maintain()
+            self._write_meta(replace(self._meta, seq=self._seq))
+        return self._meta.seq
+
+    def status(self) -> ShardStatus:
+        """What the index holds now."""
+        backend = self._opened()[0]
+        with self._damage_noted():
+            return ShardStatus(self._seq, backend.count(), self._rebuilt, self._config.backend)
+
+    def close(self) -> None:
+        """Flush and let go of the directory. A second call does nothing."""
+        if self._backend is None:
+            return
+        try:
+            with self._damage_noted():
+                points = self._backend.count()
+                self._backend.maintain()
+            self._write_meta(replace(self._meta, seq=self._seq, points=points))
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        backend, self._backend = self._backend, None
+        if backend is not None:
+            with suppress(DataLoss):  # noted before, or about to be removed
+                backend.close()
+        self._lock.release()
+
+    def _open_locked(self) -> None:
+        from mnemesh_actors.index.bm25 import Bm25Encoder
+
+        self._encoder = Bm25Encoder()
+        self._owner, self._passages = {}, {}
+        wanted = IndexMeta(self._config.generation, self._config.dimensions, self._config.incarnation)
+        meta, reason = read_meta(self._directory / "meta.json")
+        if meta is not None:
+            reason = meta.difference(wanted) or self._open_existing(meta)
+        if meta is None or reason:
+            if self._points_directory.exists():
+                shutil.rmtree(self._points_directory)
+            self._backend = self._new_backend()
+            self._backend.open(schema(self._config.dimensions))
+            meta = wanted
+        self._rebuilt, self._seq = reason, meta.seq
+        self._write_meta(replace(wanted, seq=meta.seq))
+
+    def _open_existing(self, meta: IndexMeta) -> str:
+        """Open what is there; the reason when it cannot be used."""
+        self._backend = backend = self._new_backend()
+        try:
+            if not backend.open(schema(self._config.dimensions)):
+                self._probe(meta)
+                self._read_passages()
+                return ""
+            reason = "the points were missing"
+        except (DataLoss, FailedPrecondition) as error:
+            reason = error.message
+        with suppress(DataLoss):  # about to be removed
+            backend.close()
+        return reason
+
+    def _probe(self, meta: IndexMeta) -> None:
+        """Edge opens some damaged directories without a word and then finds less; raises DataLoss for those."""
+        backend = self._opened()[0]
+        points = backend.count()
+        if meta.points is not None and points != meta.points:
+            raise DataLoss(f"the index holds {points} points where {meta.points} were stored")
+        records, _ = backend.scroll(Filter(), 1, with_vectors=True)
+        if len(records) != min(points, 1):
+            raise DataLoss(f"the index counts {points} points and shows none")
+        for record in records:
+            where = in_spaces((str(record.payload.get("space", "")),), (HasId((record.id,)),))
+            hits = backend.query([QueryRequest(record.vectors[DENSE], DENSE, 1, where)])[0]
+            if [hit.id for hit in hits] != [record.id]:
+                raise DataLoss("the index does not find a point by its own vector")
+
+    def _read_passages(self) -> None:
+        offset: str | None = None
+        while True:
+            where = Filter(must=(Match("surplus", 1),))
+            records, offset = self._opened()[0].scroll(where, SCROLL_PAGE_POINTS, offset)
+            for record in records:
+                memory = str(record.payload["memory"])
+                self._owner[record.id] = memory
+                self._passages[memory] = self._passages.get(memory, 1) + 1
+            if offset is None:
+                return
+
+    def _points_from(self, memory: str, passage: int) -> list[str]:
+        """The ids of a memory's points from that passage on."""
+        return [point_id(memory, n) for n in range(passage, self._passages.get(memory, 1))]
+
+    def _note_passages(self, memory: str, passages: int) -> None:
+        for stale in self._points_from(memory, max(passages, 1)):
+            self._owner.pop(stale, None)
+        self._passages.pop(memory, None)
+        if passages > 1:
+            self._passages[memory] = passages
+            self._owner.update((point_id(memory, n), memory) for n in range(1, passages))
+
+    def _ranked(self, legs: Sequence[Leg], limit: int) -> list[dict[str, float]]:
+        """For each leg the best memories with their scores, best first; one batched query, more only when passages of
+        the same memories or equal scores at the end crowd a list."""
+        if not 1 <= limit <= SEARCH_LIMIT_MAX:
+            raise InvalidArgument("limit", limit, f"1 to {SEARCH_LIMIT_MAX} memories")
+        backend = self._opened()[0]
+        found: list[dict[str, float]] = [{} for _ in legs]
+        waiting = list(range(len(legs)))
+        for growth in FETCH_GROWTH:
+            fetch = limit * growth + FETCH_MARGIN_POINTS
+            whole = growth == FETCH_GROWTH[-1]
+            with self._damage_noted():
+                answers = backend.query([legs[leg].request(fetch) for leg in waiting])
+            for leg, hits in zip(waiting, answers, strict=True):
+                found[leg] = self._pooled(hits, fetch, limit, whole)
+            waiting = [
+                leg
+                for leg, hits in zip(waiting, answers, strict=True)
+                if len(hits) == fetch and len(found[leg]) < limit
+            ]
+            if not waiting:
+                break
+        return found
+
+    def _pooled(self, hits: Sequence[Scored], fetch: int, limit: int, whole: bool) -> dict[str, float]:
+        """Best passage of each memory, cut to `limit` by score and then id.
+
+        Which of several equal scores a full list ends with depends on the order of insertion, so that last group is
+        left out; unless `whole`, when asking for more has come to its end.
+        """
+        floor = -inf if whole or len(hits) < fetch else round(hits[-1].score, SCORE_DECIMALS)
+        scores: dict[str, float] = {}
+        for hit in hits:
+            score = round(hit.score, SCORE_DECIMALS)
+            memory = self._owner.get(hit.id, hit.id)
+            if score > floor and score > scores.get(memory, -inf):
+                scores[memory] = score
+        return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:limit])
+
+    def _opened(self) -> tuple[IndexBackend, Bm25Encoder]:
+        if self._backend is None or self._encoder is None:
+            raise Unavailable(f"the index in {self._directory} is not open")
+        return self._backend, self._encoder
+
+    @property
+    def _points_directory(self) -> Path:
+        return self._directory / "points"
+
+    def _new_backend(self) -> IndexBackend:
+        if self._config.backend == "local":
+            from mnemesh_actors.index.client import local_backend
+
+            return local_backend()
+        from mnemesh_actors.index.edge import EdgeBackend
+
+        return EdgeBackend(self._points_directory)
+
+    def _write_meta(self, meta: IndexMeta) -> None:
+        write_meta(self._directory / "meta.json", meta)
+        self._meta = meta
+
+    @contextmanager
+    def _damage_noted(self) -> Iterator[None]:
+        """Damage that shows only in use is written down, so that the next `open` makes the index new."""
+        try:
+            yield
+        except DataLoss as error:
+            self._write_meta(replace(self._meta, damage=error.message))
+            raise
