@@ -18,7 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final, TypeVar
 
 from mnemesh_memory.errors import DataLoss, InvalidArgument
-from mnemesh_memory.limits import CHANGE_BYTES_MAX
+from mnemesh_memory.limits import CHANGE_BYTES_MAX, CHANGE_INFLATED_BYTES_MAX
 
 from mnemesh_crdt.shape import (
     COLLECTIONS,
@@ -98,15 +98,15 @@ class MemoryDocument:
             return None
         (change,) = written
         if change.seq != 1:
-            raise ValueError(
-                f"actor {actor.hex()} wrote to memory {self.id} before; each change needs a fresh one"
+            raise ValueError(f"actor {actor.hex()} wrote to memory {self.id} before; each change needs a fresh one")
+        inflated = bytes(change.raw_bytes)
+        raw = bytes(change.bytes) if len(inflated) > DEFLATE_OVER_BYTES else inflated
+        if len(raw) > CHANGE_BYTES_MAX or len(inflated) > CHANGE_INFLATED_BYTES_MAX:
+            raise InvalidArgument(
+                "change",
+                f"{len(inflated)} bytes, {len(raw)} compressed",
+                f"all fields together take at most {CHANGE_INFLATED_BYTES_MAX} bytes, {CHANGE_BYTES_MAX} compressed",
             )
-        raw = bytes(change.raw_bytes)
-        if len(raw) > DEFLATE_OVER_BYTES:
-            raw = bytes(change.bytes)
-        if len(raw) > CHANGE_BYTES_MAX:
-            limit = f"at most {CHANGE_BYTES_MAX} bytes for all fields together, compressed; shorten some"
-            raise InvalidArgument("change", f"{len(raw)} bytes", limit)
         self._changes.append(raw)
         self._document = document
         return Change(hash=bytes(change.hash).hex(), raw=raw, actor=actor.hex())

@@ -91,9 +91,7 @@ def forget(state: DocumentState, by: str, at: int) -> Edit | None:
         return None
     names = tuple(one.id for one in current)
     return Edit(
-        revision=RevisionFields(
-            op=FORGET, kind=current[0].kind, title="", content="", by=by, at=at, parents=names
-        ),
+        revision=RevisionFields(op=FORGET, kind=current[0].kind, title="", content="", by=by, at=at, parents=names),
         at=at,
     )
 

@@ -208,9 +208,7 @@ def _revision(key: str, tree: Tree) -> Revision:
         valid_to=_number(tree, "valid_to"),
         importance=importance,
         tier=_text(tree, "tier"),
-        source=Source(_text(source, "session"), _text(source, "dir"), _number(source, "seq"))
-        if source
-        else Source(),
+        source=Source(_text(source, "session"), _text(source, "dir"), _number(source, "seq")) if source else Source(),
         keywords=_listed(tree, "keywords"),
         refs=_listed(tree, "refs"),
     )

@@ -1,0 +1,108 @@
+"""The head of a change's bytes, read without Automerge: its hash, what it builds on, its actor.
+
+Knows Automerge's binary format (https://automerge.org/automerge-binary-format-spec, "change chunk") only as
+far as the fields before the operations. The checksum is verified, sizes are bounded before anything is
+inflated.
+
+    magic 4, checksum 4 (first bytes of the hash), type 1, length uleb, body; type 2 is type 1 deflated
+    body: number of deps uleb, 32 bytes each, actor length uleb, actor, seq uleb, ...
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from dataclasses import dataclass
+from typing import Final
+
+from mnemesh_memory.errors import DataLoss
+from mnemesh_memory.limits import CHANGE_BYTES_MAX, CHANGE_INFLATED_BYTES_MAX
+
+_MAGIC: Final = b"\x85\x6f\x4a\x83"
+_CHANGE: Final = 1
+_DEFLATED_CHANGE: Final = 2
+_HEAD_BYTES: Final = 9
+_HASH_BYTES: Final = 32
+_RAW_DEFLATE: Final = -15
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeHead:
+    """Hash, hashes of the changes that it builds on, and actor, all in hex; `seq` counts an actor's
+    changes."""
+
+    hash: str
+    deps: tuple[str, ...]
+    actor: str
+    seq: int
+
+
+def read_head(raw: bytes) -> ChangeHead:
+    """The head of exactly one change. Raises DataLoss when the bytes are anything else, damaged or over a
+    limit."""
+    if len(raw) > CHANGE_BYTES_MAX:
+        raise _bad(f"{len(raw)} bytes, at most {CHANGE_BYTES_MAX} are allowed")
+    if len(raw) < _HEAD_BYTES or raw[:4] != _MAGIC or raw[8] not in (_CHANGE, _DEFLATED_CHANGE):
+        raise _bad("it does not start as one")
+    length, start = _uleb(raw, _HEAD_BYTES)
+    if start + length != len(raw):
+        raise _bad(f"{length} bytes are announced, {len(raw) - start} are there")
+    body = _inflate(raw[start:]) if raw[8] == _DEFLATED_CHANGE else raw[start:]
+    digest = hashlib.sha256(bytes([_CHANGE]) + _uleb_bytes(len(body)) + body).digest()
+    if digest[:4] != raw[4:8]:
+        raise _bad("wrong checksum")
+    count, at = _uleb(body, 0)
+    ends = at + count * _HASH_BYTES
+    deps = _slice(body, at, ends)
+    actor_length, at = _uleb(body, ends)
+    actor = _slice(body, at, at + actor_length)
+    seq, _ = _uleb(body, at + actor_length)
+    return ChangeHead(
+        hash=digest.hex(),
+        deps=tuple(deps[i : i + _HASH_BYTES].hex() for i in range(0, len(deps), _HASH_BYTES)),
+        actor=actor.hex(),
+        seq=seq,
+    )
+
+
+def _inflate(data: bytes) -> bytes:
+    inflater = zlib.decompressobj(_RAW_DEFLATE)
+    try:
+        body = inflater.decompress(data, CHANGE_INFLATED_BYTES_MAX + 1)
+    except zlib.error as error:
+        raise _bad(f"it can not be inflated ({error})") from error
+    if len(body) > CHANGE_INFLATED_BYTES_MAX:
+        raise _bad(f"over {CHANGE_INFLATED_BYTES_MAX} bytes when inflated")
+    if not inflater.eof or inflater.unused_data:
+        raise _bad("its deflated part does not end where it should")
+    return body
+
+
+def _uleb(data: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 64, 7):
+        byte = _slice(data, at, at + 1)[0]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+    raise _bad("a number is too long")
+
+
+def _uleb_bytes(value: int) -> bytes:
+    encoded = bytearray()
+    while value >= 0x80:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def _slice(data: bytes, start: int, end: int) -> bytes:
+    if end > len(data):
+        raise _bad("it ends too early")
+    return data[start:end]
+
+
+def _bad(why: str) -> DataLoss:
+    return DataLoss(f"these bytes are not a change: {why}", field="change")
