@@ -16,7 +16,7 @@ UV_VERSION := 0.13.8
 # More arguments for a recipe: `make up ARGS='--data /tmp/m'`, `make test ARGS='-k recall'`.
 ARGS ?=
 
-.PHONY: help setup up test demo bench proof lint format types layers proto proto-check check lock clean
+.PHONY: help setup up test demo bench proof lint format types layers proto proto-check docs check lock clean
 
 help: ## List the recipes
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -30,7 +30,7 @@ test: setup ## Run the tests
 	$(BIN)/python -m pytest -m "not proof" $(ARGS)
 
 demo: setup ## Start a node, feed it a real corpus, let two agents use it
-	$(BIN)/python tools/demo.py $(ARGS)
+	$(BIN)/python -m tools.demo $(ARGS)
 
 bench: setup ## Measure speed and memory; writes bench/results/*.json
 	$(BIN)/python -m bench $(ARGS)
@@ -61,6 +61,9 @@ proto: setup ## Regenerate the Python side of proto/
 proto-check: setup tools/node_modules/installed.stamp ## buf lint, and the generated code is current
 	tools/node_modules/.bin/buf lint
 	$(BIN)/python tools/gen_proto.py --check
+
+docs: setup ## Regenerate docs/settings.md
+	$(BIN)/python tools/gen_settings.py
 
 lock: $(VENV)/lock/bin/uv ## Pin the dependencies of pyproject.toml anew, with hashes
 	$< pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \

@@ -1,0 +1,122 @@
+"""`mnemesh doctor`: what is wrong with a node's directory, settings and installation, and what mends it.
+
+Reads only, and works whether a node runs or not. Prints every finding with its fix, then where each setting's value
+comes from. Exit code 0 healthy, 1 findings, 2 bad usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from mnemesh_gateway import doctor_checks as checks
+from mnemesh_gateway.doctor_checks import Finding, Place
+from mnemesh_gateway.settings import Loaded, Settings, load, table
+from mnemesh_memory.errors import InvalidArgument
+from mnemesh_proto.rendezvous import default_data_dir
+
+CHECKS = (
+    checks.installation,
+    checks.data_directory,
+    checks.disk,
+    checks.manifest,
+    checks.owner_token,
+    checks.node_file,
+    checks.running_node,
+    checks.degraded_node,
+    checks.ports,
+    checks.exposure,
+    checks.model,
+    checks.ledger,
+    checks.index,
+)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run every check and print what it found; the exit code."""
+    given = _arguments(argv)
+    flags = {name: value for name, value in vars(given).items() if value is not None and name not in ("json", "config")}
+    loaded, wrong = settings_or_defaults(flags, os.environ, given.config)
+    findings = [*wrong, *examine(place_of(loaded))]
+    if given.json:
+        print(json.dumps(as_json(loaded, findings), indent=2))
+    else:
+        print(as_text(loaded, findings))
+    return 1 if findings else 0
+
+
+def _arguments(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="mnemesh doctor", description="Say what is wrong with a node, and what mends it. Changes nothing."
+    )
+    parser.add_argument("--data", dest="data_dir", metavar="DIR", help="data directory of the node")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file of settings")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    for entry in table():
+        if entry.name != "data_dir":
+            flag = "--" + entry.name.replace("_", "-")
+            parser.add_argument(flag, dest=entry.name, metavar="VALUE", help=argparse.SUPPRESS)
+    return parser.parse_args(argv)
+
+
+def settings_or_defaults(
+    flags: Mapping[str, str], environ: Mapping[str, str], config: Path | None
+) -> tuple[Loaded, list[Finding]]:
+    """The settings, or the defaults and a finding when they can't be read: the other checks still run then."""
+    try:
+        return load(flags, environ, config), []
+    except InvalidArgument as error:
+        directory = flags.get("data_dir") or str(default_data_dir(environ))
+        defaults = Loaded(Settings(data_dir=directory), {entry.name: "default" for entry in table()})
+        return defaults, [Finding("settings", error.message, f"correct or remove {error.fields['field']}")]
+
+
+def place_of(loaded: Loaded) -> Place:
+    """What the checks look at, as the settings say."""
+    return Place(
+        data_dir=loaded.data_dir, settings=loaded.settings, now_ms=time.time_ns() // 1_000_000
+    )  # fmt: skip
+
+
+def examine(place: Place) -> list[Finding]:
+    """The findings of all checks, in order."""
+    return [finding for check in CHECKS for finding in check(place)]
+
+
+def as_json(loaded: Loaded, findings: Sequence[Finding]) -> dict[str, Any]:
+    """The report as one JSON object."""
+    return {
+        "healthy": not findings,
+        "data_dir": str(loaded.data_dir),
+        "findings": [asdict(finding) for finding in findings],
+        "settings": [
+            {"name": name, "value": value, "unit": unit, "origin": origin}
+            for name, value, unit, origin in _settings_rows(loaded)
+        ],
+    }
+
+
+def as_text(loaded: Loaded, findings: Sequence[Finding]) -> str:
+    """The report for a person."""
+    lines = [f"Data directory {loaded.data_dir}", ""]
+    for number, finding in enumerate(findings, 1):
+        lines += [f"{number}. {finding.check}: {finding.problem}", f"   Fix: {finding.fix}", ""]
+    names = ", ".join(check.__name__.replace("_", " ") for check in CHECKS)
+    lines += [f"{len(findings)} findings." if findings else f"Healthy. Checked: settings, {names}.", "", "Settings"]
+    rows = [(name, f"{value} {unit}".strip(), origin) for name, value, unit, origin in _settings_rows(loaded)]
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    lines += [f"  {name:{widths[0]}}  {value:{widths[1]}}  {origin}" for name, value, origin in rows]
+    return "\n".join(lines)
+
+
+def _settings_rows(loaded: Loaded) -> list[tuple[str, object, str, str]]:
+    return [
+        (entry.name, getattr(loaded.settings, entry.name), entry.metadata["unit"], loaded.origins[entry.name])
+        for entry in table()
+    ]
