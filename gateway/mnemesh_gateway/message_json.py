@@ -20,9 +20,18 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument
 
+from mnemesh_gateway.descriptors import (
+    TIMESTAMP,
+    descriptor_of,
+    fields_of,
+    inner_message,
+    is_map,
+    is_message,
+    map_value,
+)  # fmt: skip
+
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 
-TIMESTAMP: Final = "google.protobuf.Timestamp"
 # Messages whose one field `values` stands for the whole message in JSON.
 BARE_MESSAGES: Final = ("mnemesh.v1.StringList", "mnemesh.v1.StringMap")
 EXACT_INTEGERS_BELOW: Final = 2**53
@@ -43,16 +52,12 @@ def parse_body(body: bytes) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise InvalidArgument("body", f"byte {error.start}", "JSON in UTF-8") from None
     except json.JSONDecodeError as error:
-        raise InvalidArgument(
-            "body", f"line {error.lineno} column {error.colno}: {error.msg}", "JSON"
-        ) from None
+        raise InvalidArgument("body", f"line {error.lineno} column {error.colno}: {error.msg}", "JSON") from None
     except RecursionError:
         raise InvalidArgument("body", "deeply nested JSON", "as deep as the request's fields") from None
     except ValueError as error:
         # Python refuses integers of more than 4,300 digits (CVE-2020-10735).
-        raise InvalidArgument(
-            "body", str(error).partition(";")[0], "JSON with numbers of usual size"
-        ) from None
+        raise InvalidArgument("body", str(error).partition(";")[0], "JSON with numbers of usual size") from None
     return _object("body", value)
 
 
@@ -73,7 +78,7 @@ def query_object(cls: type[Message], pairs: Iterable[tuple[str, str]]) -> dict[s
     """The JSON object that the name=value pairs of a query string stand for."""
     value: dict[str, Any] = {}
     for name, text in pairs:
-        field = _field(cls.DESCRIPTOR, name, "")
+        field = _field(descriptor_of(cls), name, "")
         item = _query_value(field, name, text)
         if field.is_repeated:
             value.setdefault(name, []).append(item)
@@ -88,12 +93,12 @@ def to_json(message: Message) -> dict[str, Any]:
     """A JSON object of `message`: lists, numbers and texts always, optional fields and messages when they are
     set."""
     result: dict[str, Any] = {}
-    for field in message.DESCRIPTOR.fields:
+    for field in fields_of(descriptor_of(message)):
         if field.has_presence and not message.HasField(field.name):
             continue
         value = getattr(message, field.name)
         if is_map(field):
-            item = field.message_type.fields_by_name["value"]
+            item = map_value(field)
             result[field.name] = {key: _json_value(item, value[key]) for key in sorted(value)}
         elif field.is_repeated:
             result[field.name] = [_json_value(field, item) for item in value]
@@ -102,14 +107,9 @@ def to_json(message: Message) -> dict[str, Any]:
     return result
 
 
-def is_map(field: FieldDescriptor) -> bool:
-    """Whether `field` is a map<,>."""
-    return field.type == FieldDescriptor.TYPE_MESSAGE and bool(field.message_type.GetOptions().map_entry)
-
-
 def _json_value(field: FieldDescriptor, value: Any) -> Any:
-    if field.type == FieldDescriptor.TYPE_MESSAGE:
-        name = field.message_type.full_name
+    if is_message(field):
+        name = inner_message(field).full_name
         if name == TIMESTAMP:
             return value.ToJsonString()
         return to_json(value)["values"] if name in BARE_MESSAGES else to_json(value)
@@ -137,24 +137,24 @@ def _object(path: str, value: Any) -> dict[str, Any]:
 
 def _fill(message: Message, value: Mapping[str, Any], path: str) -> None:
     for name, item in value.items():
-        field = _field(message.DESCRIPTOR, name, path)
+        field = _field(descriptor_of(message), name, path)
         if item is not None:
             _set(message, field, item, f"{path}{name}")
 
 
 def _field(descriptor: Descriptor, name: str, path: str) -> FieldDescriptor:
-    field = descriptor.fields_by_name.get(name)
-    if field is None:
-        known = [candidate.name for candidate in descriptor.fields]
+    found = [field for field in fields_of(descriptor) if field.name == name]
+    if not found:
+        known = [candidate.name for candidate in fields_of(descriptor)]
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
         help_text = f"did you mean {near[0]}?" if near else f"fields are {', '.join(known) or 'none'}"
         raise InvalidArgument(path + printable(name), "unknown field", help_text)
-    return field
+    return found[0]
 
 
 def _set(message: Message, field: FieldDescriptor, value: Any, path: str) -> None:
     if is_map(field):
-        target, item = getattr(message, field.name), field.message_type.fields_by_name["value"]
+        target, item = getattr(message, field.name), map_value(field)
         for key, entry in _object(path, value).items():
             target[_string(key, path)] = _scalar(item, entry, f"{path}.{printable(key)}")
     elif field.is_repeated:
@@ -162,11 +162,11 @@ def _set(message: Message, field: FieldDescriptor, value: Any, path: str) -> Non
             raise InvalidArgument(path, shown(value), "a list")
         target = getattr(message, field.name)
         for i, entry in enumerate(value):
-            if field.type == FieldDescriptor.TYPE_MESSAGE:
+            if is_message(field):
                 _message(target.add(), entry, f"{path}[{i}]")
             else:
                 target.append(_scalar(field, entry, f"{path}[{i}]"))
-    elif field.type == FieldDescriptor.TYPE_MESSAGE:
+    elif is_message(field):
         target = getattr(message, field.name)
         target.SetInParent()
         _message(target, value, path)
@@ -175,11 +175,11 @@ def _set(message: Message, field: FieldDescriptor, value: Any, path: str) -> Non
 
 
 def _message(target: Message, value: Any, path: str) -> None:
-    name = target.DESCRIPTOR.full_name
+    name = descriptor_of(target).full_name
     if isinstance(target, Timestamp):
         _timestamp(target, value, path)
     elif name in BARE_MESSAGES:
-        _set(target, target.DESCRIPTOR.fields_by_name["values"], value, path)
+        _set(target, fields_of(descriptor_of(target))[0], value, path)
     else:
         _fill(target, _object(path, value), path + ".")
 
@@ -190,9 +190,7 @@ def _timestamp(target: Timestamp, value: Any, path: str) -> None:
             raise ValueError
         target.FromJsonString(value)
     except (ValueError, OverflowError):
-        raise InvalidArgument(
-            path, shown(value), "an RFC 3339 time with zone, such as 2026-05-01T12:00:00Z"
-        ) from None
+        raise InvalidArgument(path, shown(value), "an RFC 3339 time with zone, such as 2026-05-01T12:00:00Z") from None
 
 
 def _scalar(field: FieldDescriptor, value: Any, path: str) -> Any:
@@ -236,9 +234,7 @@ def _double(value: Any, path: str) -> float:
 
 
 def _query_value(field: FieldDescriptor, name: str, text: str) -> Any:
-    if is_map(field) or (
-        field.type == FieldDescriptor.TYPE_MESSAGE and field.message_type.full_name != TIMESTAMP
-    ):
+    if is_map(field) or (is_message(field) and inner_message(field).full_name != TIMESTAMP):
         raise InvalidArgument(name, text, "in the JSON body of a POST; a query string can't carry it")
     if field.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_MESSAGE):
         return text

@@ -8,7 +8,7 @@ meaning are the Mesh's.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +18,7 @@ from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
 from mnemesh_gateway import wire
+from mnemesh_gateway.descriptors import descriptor_of, fields_of
 from mnemesh_gateway.schema import Schema, request_schema, response_schema
 
 if TYPE_CHECKING:
@@ -27,8 +28,7 @@ MEMORY: Final = "mnemesh.v1.MemoryService"
 RECALL: Final = "mnemesh.v1.RecallService"
 ADMIN: Final = "mnemesh.v1.AdminService"
 
-Invoke = Callable[["MeshGate", Caller, Any], Awaitable[Message]]
-Stream = Callable[["MeshGate", Caller, Any], AsyncIterator[Message]]
+Invoke = Callable[["MeshGate", Caller, Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,8 @@ class Route:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One row. Exactly one of `invoke` and `stream` is set; both take (gate, caller, request).
+    """One row. `invoke(gate, caller, request)` gives an awaitable of the response; when `streaming`, an async
+    generator of many.
 
     `toolset` is core, curate or admin; `mcp_name` is "" when it is no MCP tool. `flatten` names a message
     field of the request whose fields stand at the top level of its JSON form. `aliases` are other names, as
@@ -57,8 +58,8 @@ class Operation:
     response: type[Message]
     routes: tuple[Route, ...]
     toolset: str
-    invoke: Invoke | None = None
-    stream: Stream | None = None
+    invoke: Invoke
+    streaming: bool = False
     mcp_name: str = ""
     read_only: bool = False
     destructive: bool = False
@@ -78,28 +79,24 @@ class Operation:
 
     def request_schema(self) -> Schema:
         """JSON schema of what `read_json` accepts."""
-        return request_schema(self.request.DESCRIPTOR, self.flatten)
+        return request_schema(descriptor_of(self.request), self.flatten)
 
     def response_schema(self) -> Schema:
         """JSON schema of the response, without references."""
-        return response_schema(self.response.DESCRIPTOR)
+        return response_schema(descriptor_of(self.response))
 
     def read_json(self, value: Mapping[str, Any]) -> Message:
         """The request that a JSON object stands for. Raises InvalidArgument naming the field."""
         if not self.flatten:
             return wire.from_json(self.request, value)
-        outer = {field.name for field in self.request.DESCRIPTOR.fields} - {self.flatten}
+        outer = {field.name for field in fields_of(descriptor_of(self.request))} - {self.flatten}
         request = wire.from_json(self.request, {name: value[name] for name in value if name in outer})
         inner = getattr(request, self.flatten)
-        inner.CopyFrom(
-            wire.from_json(type(inner), {name: value[name] for name in value if name not in outer})
-        )
+        inner.CopyFrom(wire.from_json(type(inner), {name: value[name] for name in value if name not in outer}))
         return request
 
 
-async def _remember(
-    gate: MeshGate, caller: Caller, request: memory_pb2.RememberRequest
-) -> memory_pb2.RememberResponse:
+async def _remember(gate: MeshGate, caller: Caller, request: memory_pb2.RememberRequest) -> memory_pb2.RememberResponse:
     draft = wire.draft(request)
     return wire.remember_response(await (await gate.ready()).remember(caller, draft))
 
@@ -111,16 +108,12 @@ async def _remember_batch(
     return wire.batch_response(await (await gate.ready()).remember_batch(caller, drafts))
 
 
-async def _check(
-    gate: MeshGate, caller: Caller, request: memory_pb2.CheckRequest
-) -> memory_pb2.CheckResponse:
+async def _check(gate: MeshGate, caller: Caller, request: memory_pb2.CheckRequest) -> memory_pb2.CheckResponse:
     draft = wire.draft(request.item)
     return wire.check_response(await (await gate.ready()).check(caller, draft))
 
 
-async def _recall(
-    gate: MeshGate, caller: Caller, request: recall_pb2.RecallRequest
-) -> recall_pb2.RecallResponse:
+async def _recall(gate: MeshGate, caller: Caller, request: recall_pb2.RecallRequest) -> recall_pb2.RecallResponse:
     query = wire.query(request)
     answer = await (await gate.ready()).recall(caller, query)
     return wire.recall_response(answer, snippets_only=query.snippets_only)
@@ -139,18 +132,14 @@ async def _list(gate: MeshGate, caller: Caller, request: memory_pb2.ListRequest)
     return wire.list_response(await (await gate.ready()).list(caller, query))
 
 
-async def _timeline(
-    gate: MeshGate, caller: Caller, request: memory_pb2.TimelineRequest
-) -> memory_pb2.TimelineResponse:
+async def _timeline(gate: MeshGate, caller: Caller, request: memory_pb2.TimelineRequest) -> memory_pb2.TimelineResponse:
     before = request.before if request.HasField("before") else 5
     after = request.after if request.HasField("after") else 5
     memories, position = await (await gate.ready()).timeline(caller, request.id, before, after)
     return memory_pb2.TimelineResponse(memories=[wire.memory(item) for item in memories], position=position)
 
 
-async def _update(
-    gate: MeshGate, caller: Caller, request: memory_pb2.UpdateRequest
-) -> memory_pb2.UpdateResponse:
+async def _update(gate: MeshGate, caller: Caller, request: memory_pb2.UpdateRequest) -> memory_pb2.UpdateResponse:
     patch = wire.patch(request)
     return wire.update_response(await (await gate.ready()).update(caller, request.id, patch))
 
@@ -162,33 +151,27 @@ async def _supersede(
     return wire.supersede_response(*await (await gate.ready()).supersede(caller, request.id, draft))
 
 
-async def _forget(
-    gate: MeshGate, caller: Caller, request: memory_pb2.ForgetRequest
-) -> memory_pb2.ForgetResponse:
+async def _forget(gate: MeshGate, caller: Caller, request: memory_pb2.ForgetRequest) -> memory_pb2.ForgetResponse:
     done = await (await gate.ready()).forget(caller, request.id, request.wait or "indexed")
     return memory_pb2.ForgetResponse(
         action=done.action, memory=wire.memory(done.memory), reason=done.reason, indexed=done.indexed
     )
 
 
-async def _restore(
-    gate: MeshGate, caller: Caller, request: memory_pb2.RestoreRequest
-) -> memory_pb2.RestoreResponse:
+async def _restore(gate: MeshGate, caller: Caller, request: memory_pb2.RestoreRequest) -> memory_pb2.RestoreResponse:
     done = await (await gate.ready()).restore(caller, request.id, request.wait or "indexed")
     return memory_pb2.RestoreResponse(
         action=done.action, memory=wire.memory(done.memory), reason=done.reason, indexed=done.indexed
     )
 
 
-async def _stats(
-    gate: MeshGate, caller: Caller, request: memory_pb2.StatsRequest
-) -> memory_pb2.StatsResponse:
+async def _stats(gate: MeshGate, caller: Caller, request: memory_pb2.StatsRequest) -> memory_pb2.StatsResponse:
     return wire.stats_response(await (await gate.ready()).stats(caller, tuple(request.spaces)))
 
 
 async def _export(
     gate: MeshGate, caller: Caller, request: memory_pb2.ExportRequest
-) -> AsyncIterator[memory_pb2.ExportResponse]:
+) -> AsyncGenerator[memory_pb2.ExportResponse, None]:
     mesh = await gate.ready()
     async for item in mesh.export(
         caller,
@@ -199,9 +182,7 @@ async def _export(
         yield memory_pb2.ExportResponse(memory=wire.memory(item))
 
 
-async def _status(
-    gate: MeshGate, caller: Caller, request: admin_pb2.StatusRequest
-) -> admin_pb2.StatusResponse:
+async def _status(gate: MeshGate, caller: Caller, request: admin_pb2.StatusRequest) -> admin_pb2.StatusResponse:
     """Answers while the node starts, too: then with what the gateway knows of itself."""
     facts = gate.describe()
     response = admin_pb2.StatusResponse(state=facts.state)
@@ -212,9 +193,7 @@ async def _status(
     return response
 
 
-async def _whoami(
-    gate: MeshGate, caller: Caller, request: admin_pb2.WhoamiRequest
-) -> admin_pb2.WhoamiResponse:
+async def _whoami(gate: MeshGate, caller: Caller, request: admin_pb2.WhoamiRequest) -> admin_pb2.WhoamiResponse:
     return admin_pb2.WhoamiResponse(
         agent=caller.agent,
         principal=caller.principal,
@@ -292,7 +271,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         routes=(Route("GET", "/v1/stats"),), read_only=True, idempotent=True,
     ),
     Operation(
-        name="export", service=MEMORY, rpc="Export", toolset="admin", stream=_export,
+        name="export", service=MEMORY, rpc="Export", toolset="admin", invoke=_export, streaming=True,
         request=memory_pb2.ExportRequest, response=memory_pb2.ExportResponse,
         routes=(Route("GET", "/v1/export"),), read_only=True, idempotent=True,
     ),

@@ -6,7 +6,7 @@ writes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -16,12 +16,13 @@ from mnemesh_memory.kinds import LINK_TYPES, MODES, SORTS, STATES, TIERS, WAITS
 from mnemesh_memory.validate import ORDERS
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
-from mnemesh_gateway.message_json import BARE_MESSAGES, TIMESTAMP, is_map
+from mnemesh_gateway.descriptors import TIMESTAMP, fields_of, inner_message, is_map, is_message, map_value
+from mnemesh_gateway.message_json import BARE_MESSAGES
 
 Schema = dict[str, Any]
 Reference = Callable[[Descriptor], Schema]
 
-SCALARS: Final = MappingProxyType(
+SCALARS: Final[Mapping[int, Schema]] = MappingProxyType(
     {
         FieldDescriptor.TYPE_STRING: {"type": "string"},
         FieldDescriptor.TYPE_BOOL: {"type": "boolean"},
@@ -45,7 +46,7 @@ REQUIRED: Final = MappingProxyType(
     }
 )
 # Closed lists and bounds of request fields. `kind` is open here, because predecessors' words are folded.
-REQUEST_RULES: Final = MappingProxyType(
+REQUEST_RULES: Final[Mapping[str, Schema]] = MappingProxyType(
     {
         "Link.type": {"enum": list(LINK_TYPES)},
         "RememberRequest.content": {"minLength": 1, "maxLength": limits.CONTENT_BYTES_MAX},
@@ -81,9 +82,9 @@ def request_schema(message: Descriptor, flatten: str = "") -> Schema:
     """What a caller may send. `flatten` names a message field whose own fields stand beside the others."""
     properties: dict[str, Schema] = {}
     required = list(REQUIRED.get(message.name, ()))
-    for field in message.fields:
+    for field in fields_of(message):
         if field.name == flatten:
-            inner = request_schema(field.message_type)
+            inner = request_schema(inner_message(field))
             properties |= inner["properties"]
             required += inner.get("required", ())
         else:
@@ -99,9 +100,9 @@ def response_schema(message: Descriptor, reference: Reference | None = None) -> 
     refer = reference or response_schema
     schema: Schema = {
         "type": "object",
-        "properties": {field.name: field_schema(field, refer) for field in message.fields},
+        "properties": {field.name: field_schema(field, refer) for field in fields_of(message)},
     }
-    if always := [field.name for field in message.fields if not field.has_presence]:
+    if always := [field.name for field in fields_of(message) if not field.has_presence]:
         schema["required"] = always
     if help_text := FIELD_HELP.get(message.full_name):
         schema["description"] = help_text
@@ -111,7 +112,7 @@ def response_schema(message: Descriptor, reference: Reference | None = None) -> 
 def field_schema(field: FieldDescriptor, reference: Reference) -> Schema:
     """The schema of one field, with its comment and its rules."""
     if is_map(field):
-        value = field.message_type.fields_by_name["value"]
+        value = map_value(field)
         schema: Schema = {"type": "object", "additionalProperties": dict(SCALARS[value.type])}
     else:
         schema = _value_schema(field, reference)
@@ -123,13 +124,13 @@ def field_schema(field: FieldDescriptor, reference: Reference) -> Schema:
 
 
 def _value_schema(field: FieldDescriptor, reference: Reference) -> Schema:
-    if field.type != FieldDescriptor.TYPE_MESSAGE:
+    if not is_message(field):
         return dict(SCALARS[field.type])
-    message = field.message_type
+    message = inner_message(field)
     if message.full_name == TIMESTAMP:
         return {"type": "string", "format": "date-time"}
     if message.full_name in BARE_MESSAGES:
-        values = field_schema(message.fields_by_name["values"], reference)
+        values = field_schema(fields_of(message)[0], reference)
         values.pop("description", None)
         return values
     return reference(message)

@@ -17,6 +17,7 @@ from mnemesh_memory import model
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
 
+from mnemesh_gateway.descriptors import descriptor_of
 from mnemesh_gateway.message_json import AnyMessage, from_json, from_query, parse_body, to_json
 
 __all__ = [
@@ -34,7 +35,7 @@ def decode(cls: type[AnyMessage], data: bytes) -> AnyMessage:
     try:
         return cls.FromString(data)
     except DecodeError:
-        limit = f"a well-formed {cls.DESCRIPTOR.full_name} with text in UTF-8"
+        limit = f"a well-formed {descriptor_of(cls).full_name} with text in UTF-8"
         raise InvalidArgument("request", f"{len(data)} bytes", limit) from None
 
 
@@ -44,9 +45,7 @@ def moment(message: Message, field: str, path: str = "") -> int | None:
         return None
     value: Timestamp = getattr(message, field)
     if not 0 <= value.nanos <= NANOS_MAX:
-        raise InvalidArgument(
-            path + field, f"{value.nanos} nanos", f"a Timestamp with nanos from 0 to {NANOS_MAX}"
-        )
+        raise InvalidArgument(path + field, f"{value.nanos} nanos", f"a Timestamp with nanos from 0 to {NANOS_MAX}")
     return value.seconds * 1000 + value.nanos // 1_000_000
 
 
@@ -215,9 +214,7 @@ def batch_response(outcomes: Sequence[model.Written | MnemeshError]) -> memory_p
 
 def item_error(error: MnemeshError) -> memory_pb2.ItemError:
     """Why one item of a batch was refused."""
-    return memory_pb2.ItemError(
-        code=error.code, message=error.message, field=str(error.fields.get("field", ""))
-    )
+    return memory_pb2.ItemError(code=error.code, message=error.message, field=str(error.fields.get("field", "")))
 
 
 def check_response(found: model.Checked) -> memory_pb2.CheckResponse:
@@ -232,9 +229,7 @@ def check_response(found: model.Checked) -> memory_pb2.CheckResponse:
     )
 
 
-def get_response(
-    asked: Sequence[str], found: Sequence[model.Memory], missing: Sequence[str]
-) -> memory_pb2.GetResponse:
+def get_response(asked: Sequence[str], found: Sequence[model.Memory], missing: Sequence[str]) -> memory_pb2.GetResponse:
     """`memory` is set when exactly one was asked for."""
     memories = [memory(value) for value in found]
     single = memories[0] if len(asked) == 1 and memories else None
@@ -301,35 +296,27 @@ def recall_response(answer: model.Recalled, *, snippets_only: bool) -> recall_pb
 
 def status_response(status: model.MeshStatus) -> admin_pb2.StatusResponse:
     """What the Mesh says of itself; the caller adds what the gateway knows."""
-    ledger, embedder = status.ledger, status.model
-    return admin_pb2.StatusResponse(
-        state=status.state,
-        runtime=status.runtime,
-        node_id=status.node_id,
-        actors=[
-            admin_pb2.ActorStatus(
-                name=actor.name, type=actor.type, pid=actor.pid, node=actor.node, state=actor.state
-            )
-            for actor in status.actors
-        ],
-        ledger=ledger
-        and admin_pb2.LedgerStatus(
-            incarnation=ledger.incarnation, seq=ledger.seq, memories=ledger.memories, bytes=ledger.bytes
-        ),
-        index=[
-            admin_pb2.IndexStatus(
-                name=index.name, backend=index.backend, seq=index.seq, lag=index.lag, points=index.points,
-                state=index.state,
-            )
-            for index in status.index
-        ],
-        model=embedder
-        and admin_pb2.ModelStatus(
-            generation=embedder.generation, name=embedder.name, dimensions=embedder.dimensions,
-            source=embedder.source,
-        ),
-        notices=status.notices,
-    )  # fmt: skip
+    response = admin_pb2.StatusResponse(
+        state=status.state, runtime=status.runtime, node_id=status.node_id, notices=status.notices
+    )
+    for actor in status.actors:
+        response.actors.add(name=actor.name, type=actor.type, pid=actor.pid, node=actor.node, state=actor.state)
+    for index in status.index:
+        response.index.add(
+            name=index.name, backend=index.backend, seq=index.seq, lag=index.lag, points=index.points,
+            state=index.state,
+        )  # fmt: skip
+    if log := status.ledger:
+        ledger = admin_pb2.LedgerStatus(
+            incarnation=log.incarnation, seq=log.seq, memories=log.memories, bytes=log.bytes
+        )
+        response.ledger.CopyFrom(ledger)
+    if used := status.model:
+        embedder = admin_pb2.ModelStatus(
+            generation=used.generation, name=used.name, dimensions=used.dimensions, source=used.source
+        )
+        response.model.CopyFrom(embedder)
+    return response
 
 
 def _hit(hit: model.Hit, *, snippets_only: bool) -> recall_pb2.RecallResult:
@@ -357,18 +344,14 @@ def _source(source: model.Source) -> memory_pb2.Source | None:
 
 def _heads(value: model.Memory) -> list[memory_pb2.Head]:
     return [
-        memory_pb2.Head(
-            revision=head.id, content=head.content, title=head.title, by=head.by, at=timestamp(head.at)
-        )
+        memory_pb2.Head(revision=head.id, content=head.content, title=head.title, by=head.by, at=timestamp(head.at))
         for head in value.conflicts
     ]
 
 
 def _related(neighbours: Sequence[model.Related]) -> list[memory_pb2.RelatedMemory]:
     return [
-        memory_pb2.RelatedMemory(
-            id=near.id, title=near.title, snippet=near.snippet, similarity=near.similarity
-        )
+        memory_pb2.RelatedMemory(id=near.id, title=near.title, snippet=near.snippet, similarity=near.similarity)
         for near in neighbours
     ]
 

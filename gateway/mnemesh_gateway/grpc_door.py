@@ -1,0 +1,171 @@
+"""gRPC: the contract itself. Every method is generated from the table of operations.
+
+A call is authenticated before its bytes are parsed; only health is open, because probes carry no token. A
+refusal carries google.rpc details. An error that is no MnemeshError is a bug and crashes its call: grpc
+answers UNKNOWN and logs the traceback. SyncService is in the contract, but this node does not offer it:
+UNIMPLEMENTED.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import grpc
+from google.protobuf.message import Message
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection, reflection_pb2
+from mnemesh_memory import limits
+from mnemesh_memory.errors import MnemeshError
+from mnemesh_memory.model import Caller
+
+from mnemesh_gateway import status, wire
+from mnemesh_gateway.auth import Authenticator
+from mnemesh_gateway.metrics import Metrics
+from mnemesh_gateway.operations import OPERATIONS, Operation
+
+if TYPE_CHECKING:
+    from mnemesh_gateway.gate import MeshGate
+
+Context = grpc.aio.ServicerContext[Any, Any]
+SERVICES: Final = tuple(dict.fromkeys(operation.service for operation in OPERATIONS))
+# Newer tools ask for v1 first; its messages are v1alpha's under another package name.
+REFLECTION_SERVICES: Final = ("grpc.reflection.v1.ServerReflection", reflection.SERVICE_NAME)
+MIN_PING_INTERVAL_MS: Final = 10_000
+OPTIONS: Final = (
+    ("grpc.max_receive_message_length", limits.GRPC_MESSAGE_BYTES_MAX),
+    # A page of 200 memories at every maximum is larger than 4 MiB; the reader's own limit protects the
+    # reader.
+    ("grpc.max_send_message_length", -1),
+    # Without this a second node would share the port of the first, and each would get half of the calls.
+    ("grpc.so_reuseport", 0),
+    ("grpc.http2.min_ping_interval_without_data_ms", MIN_PING_INTERVAL_MS),
+    ("grpc.keepalive_permit_without_calls", 1),
+)
+
+
+class GrpcDoor:
+    """One server. `start` binds and answers at once, with health NOT_SERVING until `set_serving(True)`."""
+
+    def __init__(self, gate: MeshGate, authenticator: Authenticator, metrics: Metrics) -> None:
+        self._gate = gate
+        self._authenticator = authenticator
+        self._metrics = metrics
+        self._health = health.aio.HealthServicer()
+        self._server = grpc.aio.server(options=OPTIONS, maximum_concurrent_rpcs=limits.GRPC_CONCURRENT_RPCS_MAX)
+        for service in SERVICES:
+            handlers = {row.rpc: self._handler(row) for row in OPERATIONS if row.service == service}
+            self._add(service, handlers)
+        self._reflection = reflection.aio.ReflectionServicer((*SERVICES, *REFLECTION_SERVICES, health.SERVICE_NAME))
+        for service in REFLECTION_SERVICES:
+            self._add(service, {"ServerReflectionInfo": self._reflection_handler()})
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+
+    async def start(self, address: str) -> int:
+        """Listen on `address` (host:port, port 0 for any free one) without TLS; returns the port. Raises
+        RuntimeError when it can't be bound."""
+        port = self._server.add_insecure_port(address)
+        await self.set_serving(False)
+        await self._server.start()
+        return port
+
+    async def set_serving(self, serving: bool) -> None:
+        """What health says of the server as a whole and of each service."""
+        answer = health_pb2.HealthCheckResponse
+        for service in ("", *SERVICES):
+            await self._health.set(service, answer.SERVING if serving else answer.NOT_SERVING)
+
+    async def stop(self, grace_s: float) -> None:
+        """Say NOT_SERVING, refuse new calls, let running ones end within `grace_s` seconds, cancel the
+        rest."""
+        await self._health.enter_graceful_shutdown()
+        await self._server.stop(grace_s)
+
+    def _add(self, service: str, handlers: dict[str, grpc.RpcMethodHandler[Any, Any]]) -> None:
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
+
+    def _handler(self, operation: Operation) -> grpc.RpcMethodHandler[Any, Any]:
+        # Without (de)serialisers grpc hands over bytes, so that nothing of a stranger's request is parsed.
+        if operation.streaming:
+            return grpc.unary_stream_rpc_method_handler(self._streaming(operation))
+        return grpc.unary_unary_rpc_method_handler(self._unary(operation))
+
+    def _unary(self, operation: Operation) -> Any:
+        async def call(data: bytes, context: Context) -> bytes:
+            async with _Call(self._metrics, operation, context):
+                caller = self._caller(context)
+                request = wire.decode(operation.request, data)
+                response: Message = await operation.invoke(self._gate, caller, request)
+                return response.SerializeToString()
+
+        return call
+
+    def _streaming(self, operation: Operation) -> Any:
+        async def call(data: bytes, context: Context) -> AsyncIterator[bytes]:
+            async with _Call(self._metrics, operation, context):
+                caller = self._caller(context)
+                request = wire.decode(operation.request, data)
+                async with aclosing(operation.invoke(self._gate, caller, request)) as responses:
+                    async for response in responses:
+                        yield response.SerializeToString()
+
+        return call
+
+    def _reflection_handler(self) -> grpc.RpcMethodHandler[Any, Any]:
+        async def call(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
+            try:
+                self._caller(context)
+            except MnemeshError as error:
+                await refuse(context, error)
+            # An async generator; the stubs take it for a coroutine.
+            answers: Any = self._reflection.ServerReflectionInfo(requests, context)
+            async for answer in answers:
+                yield answer
+
+        return grpc.stream_stream_rpc_method_handler(
+            call,
+            request_deserializer=reflection_pb2.ServerReflectionRequest.FromString,
+            response_serializer=reflection_pb2.ServerReflectionResponse.SerializeToString,
+        )
+
+    def _caller(self, context: Context) -> Caller:
+        pairs = context.invocation_metadata() or ()
+        return self._authenticator.authenticate({key: value for key, value in pairs if isinstance(value, str)})
+
+
+class _Call:
+    """Around one call: counts it, and turns a MnemeshError into the call's status."""
+
+    def __init__(self, metrics: Metrics, operation: Operation, context: Context) -> None:
+        self._metrics = metrics
+        self._operation = operation
+        self._context = context
+        self._started = perf_counter()
+
+    async def __aenter__(self) -> None:
+        return None
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        elapsed_s = perf_counter() - self._started
+        self._metrics.observe("grpc", self._operation.name, self._status(error), elapsed_s)
+        if isinstance(error, MnemeshError):
+            await refuse(self._context, error)
+
+    def _status(self, error: BaseException | None) -> str:
+        if error is None:
+            return "OK"
+        if isinstance(error, MnemeshError):
+            return error.code
+        if isinstance(error, asyncio.CancelledError | GeneratorExit):
+            remaining_s = self._context.time_remaining()
+            return "DEADLINE_EXCEEDED" if remaining_s is not None and remaining_s <= 0 else "CANCELLED"
+        return "UNKNOWN"
+
+
+async def refuse(context: Context, error: MnemeshError) -> NoReturn:
+    """End the call with the status of `error` and its rich details."""
+    details = status.rpc_status(error).SerializeToString()
+    await context.abort(status.grpc_code(error), error.message, ((status.DETAILS_KEY, details),))

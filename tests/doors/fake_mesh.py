@@ -1,0 +1,291 @@
+"""An in-memory stand-in for Mesh and MeshGate, for tests of what the doors translate and nothing else.
+
+Honest about what it is: input is judged by the real mnemesh_memory.validate, so refusals are the real ones; storage is
+a dict, ids are counted, time is a counter, recall counts common words. Nothing here says that the real Mesh works; the
+scenario suite does that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from mnemesh_memory import limits, validate
+from mnemesh_memory.errors import Aborted, InvalidArgument, MnemeshError, NotFound, Unavailable
+from mnemesh_memory.model import (
+    ActorStatus,
+    Caller,
+    Checked,
+    Draft,
+    Hit,
+    IndexStatus,
+    LedgerStatus,
+    Link,
+    ListQuery,
+    Memory,
+    MeshStatus,
+    ModelStatus,
+    Page,
+    Patch,
+    Query,
+    Recalled,
+    Related,
+    Stats,
+    Written,
+)  # fmt: skip
+
+START_MS = 1_700_000_000_000
+
+
+@dataclass
+class FakeFacts:
+    """The fields of NodeFacts."""
+
+    version: str = "0.0.0-fake"
+    state: str = "ready"
+    data_dir: str = "/nowhere"
+    pid: int = 1
+    uptime_s: float = 1.5
+    grpc: str = "127.0.0.1:7433"
+    http: str = "127.0.0.1:7434"
+
+
+@dataclass
+class FakeGate:
+    """A gate that is ready when `facts.state` says so, and refuses at once otherwise."""
+
+    mesh: FakeMesh
+    facts: FakeFacts = field(default_factory=FakeFacts)
+
+    async def ready(self) -> FakeMesh:
+        if self.facts.state not in ("ready", "degraded"):
+            raise Unavailable("the node is starting", retry_after_s=0.5)
+        return self.mesh
+
+    def describe(self) -> FakeFacts:
+        return self.facts
+
+
+class FakeMesh:
+    """The operations over a dict. `fail_with` makes every operation raise it; `hold` makes recall wait for an event."""
+
+    def __init__(self) -> None:
+        self.memories: dict[str, Memory] = {}
+        self.fail_with: BaseException | None = None
+        self.hold: asyncio.Event | None = None
+        self.recalling = asyncio.Event()
+        self.cancelled = asyncio.Event()
+
+    async def remember(self, caller: Caller, draft: Draft) -> Written:
+        self._enter()
+        clean = validate.draft(draft, caller)
+        for memory in self.memories.values():
+            if (memory.space, memory.content, memory.state) == (clean.space, clean.content, "active"):
+                return Written(action="NOOP", memory=memory, reason="identical", deduplicated=True, indexed=True)
+        related = self._related(clean)
+        memory = self._store(clean, caller)
+        return Written(
+            action="ADD", memory=memory, reason="new", novelty=0.5, related=related, indexed=clean.wait == "indexed"
+        )
+
+    async def remember_batch(self, caller: Caller, drafts: Sequence[Draft]) -> list[Written | MnemeshError]:
+        self._enter()
+        validate.batch(drafts)
+        outcomes: list[Written | MnemeshError] = []
+        for draft in drafts:
+            try:
+                outcomes.append(await self.remember(caller, draft))
+            except MnemeshError as error:
+                outcomes.append(error)
+        return outcomes
+
+    async def check(self, caller: Caller, draft: Draft) -> Checked:
+        self._enter()
+        clean = validate.draft(draft, caller)
+        return Checked(action="ADD", reason="new", novelty=0.5, related=self._related(clean))
+
+    async def recall(self, caller: Caller, query: Query) -> Recalled:
+        self._enter()
+        clean = validate.query(query, caller)
+        if self.hold is not None:
+            self.recalling.set()
+            try:
+                await self.hold.wait()
+            except asyncio.CancelledError:
+                self.cancelled.set()
+                raise
+        words = set(clean.text.casefold().split())
+        hits = []
+        for memory in self._active(clean.spaces):
+            common = len(words & set(memory.content.casefold().split()))
+            if common or not words:
+                score = common / len(words) if words else 0.0
+                signals = {"bm25": score} if clean.explain else {}
+                hits.append(Hit(memory=memory, score=score, signals=signals, snippet=memory.content[:40]))
+        hits.sort(key=lambda hit: (-hit.score, hit.memory.id))
+        results = tuple(hits[: clean.limit])
+        return Recalled(
+            results=results,
+            coverage=results[0].score if results else 0.0,
+            abstain=not results,
+            tokens_used=sum(len(hit.memory.content) for hit in results) // 4,
+            spaces=clean.spaces,
+        )
+
+    async def get(
+        self, caller: Caller, keys: Sequence[str], *, include_forgotten: bool = False, spaces: Sequence[str] = ()
+    ) -> tuple[list[Memory], list[str]]:
+        self._enter()
+        if not 1 <= len(keys) <= limits.GET_IDS_MAX:
+            raise InvalidArgument("ids", f"{len(keys)} ids", f"1 to {limits.GET_IDS_MAX}")
+        found = [(key, self._look_up(key)) for key in keys]
+        visible = [
+            (key, memory if memory is not None and (include_forgotten or memory.state != "forgotten") else None)
+            for key, memory in found
+        ]
+        missing = [key for key, memory in visible if memory is None]
+        if missing and len(keys) == 1:
+            raise NotFound("memory", keys[0])
+        return [memory for _, memory in visible if memory is not None], missing
+
+    async def list(self, caller: Caller, query: ListQuery) -> Page:
+        self._enter()
+        clean = validate.list_query(query, caller)
+        start = int(clean.cursor or 0)
+        states = ("active", "forgotten", "superseded") if clean.state == "all" else (clean.state,)
+        found = [m for m in self.memories.values() if m.space in clean.spaces and m.state in states]
+        if clean.order == "newest":
+            found.reverse()
+        end = start + clean.limit
+        return Page(memories=tuple(found[start:end]), cursor=str(end) if end < len(found) else "", total=len(found))
+
+    async def timeline(self, caller: Caller, key: str, before: int = 5, after: int = 5) -> tuple[Sequence[Memory], int]:
+        self._enter()
+        validate.whole("before", before, 0, limits.TIMELINE_MAX)
+        validate.whole("after", after, 0, limits.TIMELINE_MAX)
+        middle = self._one(key)
+        row = [m for m in self.memories.values() if m.space == middle.space]
+        at = row.index(middle)
+        start = max(0, at - before)
+        return row[start : at + after + 1], at - start
+
+    async def update(self, caller: Caller, key: str, patch: Patch) -> Written:
+        self._enter()
+        clean = validate.patch(patch)
+        old = self._one(key)
+        if clean.expected_heads and set(clean.expected_heads) != set(old.heads):
+            raise Aborted("the memory changed", field="expected_heads", heads=old.heads)
+        names = (
+            "content", "kind", "title", "tags", "importance", "paths", "valid_from", "valid_to", "keywords", "attrs",
+            "tier",
+        )  # fmt: skip
+        given = {name: getattr(clean, name) for name in names if getattr(clean, name) is not None}
+        return self._change(old, "UPDATE", "changed", **given)
+
+    async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:
+        self._enter()
+        old = self._one(key)
+        new = self._store(validate.draft(replace(draft, space=old.space), caller), caller)
+        closed = self._change(
+            old, "SUPERSEDE", "", state="superseded", superseded_by=new.id, valid_to=new.created_at,
+            links=(Link("superseded-by", new.id),),
+        ).memory  # fmt: skip
+        return Written(action="SUPERSEDE", memory=new, reason="replaced", indexed=True), closed
+
+    async def forget(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
+        self._enter()
+        validate.one_of("wait", wait, ("indexed", "durable"))
+        return self._change(self._one(key), "FORGET", "asked", state="forgotten")
+
+    async def restore(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
+        self._enter()
+        validate.one_of("wait", wait, ("indexed", "durable"))
+        return self._change(self._one(key), "RESTORE", "asked", state="active")
+
+    async def stats(self, caller: Caller, spaces: Sequence[str] = ()) -> Stats:
+        self._enter()
+        active = [m for m in self.memories.values() if m.state == "active" and (not spaces or m.space in spaces)]
+        states = Counter(m.state for m in self.memories.values())
+        return Stats(
+            memories=states["active"],
+            forgotten=states["forgotten"],
+            superseded=states["superseded"],
+            conflicted=0,
+            kinds=Counter(m.kind for m in active),
+            tags=Counter(tag for m in active for tag in m.tags),
+            spaces=Counter(m.space for m in active),
+            agents=Counter(m.by for m in active),
+        )
+
+    async def export(
+        self,
+        caller: Caller,
+        spaces: Sequence[str] = (),
+        include_forgotten: bool = False,
+        include_superseded: bool = False,
+    ) -> AsyncIterator[Memory]:
+        self._enter()
+        states = ["active", *["forgotten"] * include_forgotten, *["superseded"] * include_superseded]
+        for memory in list(self.memories.values()):
+            if memory.state in states and (not spaces or memory.space in spaces):
+                yield memory
+
+    async def status(self) -> MeshStatus:
+        self._enter()
+        return MeshStatus(
+            state="ready",
+            runtime="local",
+            node_id="fake-node",
+            actors=(ActorStatus(name="ledger-0", type="Ledger", pid=1, state="ready"),),
+            ledger=LedgerStatus(incarnation="fake-1", seq=len(self.memories), memories=len(self.memories), bytes=2**40),
+            index=(IndexStatus(name="shard-0", backend="edge", seq=7, lag=3, points=9, state="ok"),),
+            model=ModelStatus(generation="g", name="fake", dimensions=384, source="configured"),
+            notices=("this is a fake",),
+        )
+
+    def _enter(self) -> None:
+        if self.fail_with is not None:
+            raise self.fail_with
+
+    def _store(self, draft: Draft, caller: Caller) -> Memory:
+        number = len(self.memories) + 1
+        now = START_MS + number
+        memory = Memory(
+            id=f"018f6f0e-0000-7000-8000-{number:012x}", space=draft.space, kind=draft.kind, title=draft.title,
+            content=draft.content, state="active", by=caller.agent, created_at=now, updated_at=now,
+            heads=(f"1@{number:032x}",), tags=draft.tags, importance=draft.importance, tier=draft.tier,
+            paths=draft.paths, source=draft.source, valid_from=draft.valid_from, valid_to=draft.valid_to,
+            keywords=draft.keywords, attrs=draft.attrs, links=draft.links,
+        )  # fmt: skip
+        self.memories[memory.id] = memory
+        return memory
+
+    def _change(self, old: Memory, action: str, reason: str, **fields: object) -> Written:
+        if all(getattr(old, name) == value for name, value in fields.items()):
+            return Written(action="NOOP", memory=old, reason="nothing differs", indexed=True)
+        version = old.version + 1
+        new = replace(old, version=version, heads=(f"{version}@{'0' * 32}",), **fields)
+        self.memories[old.id] = new
+        return Written(action=action, memory=new, reason=reason, indexed=True)
+
+    def _look_up(self, key: str) -> Memory | None:
+        for memory in self.memories.values():
+            if memory.title == key or (len(key) >= limits.ID_PREFIX_CHARS_MIN and memory.id.startswith(key)):
+                return memory
+        return None
+
+    def _one(self, key: str) -> Memory:
+        memory = self._look_up(key)
+        if memory is None:
+            raise NotFound("memory", key)
+        return memory
+
+    def _active(self, spaces: Iterable[str]) -> Sequence[Memory]:
+        named = set(spaces)
+        return [m for m in self.memories.values() if m.state == "active" and m.space in named]
+
+    def _related(self, draft: Draft) -> tuple[Related, ...]:
+        near = [m for m in self._active((draft.space,)) if set(m.content.split()) & set(draft.content.split())]
+        return tuple(Related(m.id, m.title, m.content[:40], 0.5) for m in near[:5])
