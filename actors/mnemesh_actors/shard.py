@@ -34,7 +34,7 @@ __all__ = [
 
 BACKENDS = ("edge", "local")
 SCORE_DECIMALS = 5  # engines sum floats in an order that differs by run, about 1e-7 apart
-FETCH_MARGIN_POINTS = 28
+FETCH_MARGIN_POINTS = 12
 FETCH_GROWTH = (1, 4, 16)
 SCROLL_PAGE_POINTS = 1000
 SEARCH_LIMIT_MAX = 500

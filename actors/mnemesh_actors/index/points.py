@@ -100,7 +100,7 @@ def _payload(item: IndexItem) -> dict[str, PayloadValue]:
         "archive": int(archive),
         "surplus": 0,
     }
-    texts = {"agent": item.agent, "session": item.session, "tags": item.tags}
+    texts: dict[str, str | tuple[str, ...]] = {"agent": item.agent, "session": item.session, "tags": item.tags}
     times = {"seq": item.seq, "valid_from": item.valid_from, "valid_to": item.valid_to}
     payload.update({name: text for name, text in texts.items() if text})
     payload.update({name: time for name, time in times.items() if time is not None})
