@@ -16,7 +16,9 @@ SENTENCE_CHARS_MIN = 40
 SENTENCE_CHARS_MAX = 400
 REPOSITORY = Path(__file__).resolve().parent.parent
 # Not prose that someone would remember: tests, vendored code, tables.
-LEFT_OUT = {"test", "tests", "idle_test", "site-packages", "dist-packages", "ensurepip", "lib2to3", "encodings", "pydoc_data"}
+LEFT_OUT = {
+    "test", "tests", "idle_test", "site-packages", "dist-packages", "ensurepip", "lib2to3", "encodings", "pydoc_data",
+}  # fmt: skip
 SUFFIXES = (".md", ".txt", ".rst")
 
 
@@ -57,9 +59,10 @@ def docstrings(path: Path) -> Iterator[str]:
     except (SyntaxError, UnicodeDecodeError):
         return
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            if text := ast.get_docstring(node):
-                yield text
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if text := ast.get_docstring(node):
+            yield text
 
 
 def _reference(path: Path) -> Iterator[str]:

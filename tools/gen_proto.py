@@ -126,9 +126,7 @@ def _pieces(text: str, width: int) -> Iterator[str]:
 def differences(fresh_root: Path) -> list[str]:
     """A unified diff from the committed files to the freshly generated ones; empty when they agree."""
     found: list[str] = []
-    names = {
-        p.name for root in (SOURCE_ROOT, fresh_root) for g in PATTERNS for p in (root / PACKAGE_DIR).glob(g)
-    }
+    names = {p.name for root in (SOURCE_ROOT, fresh_root) for g in PATTERNS for p in (root / PACKAGE_DIR).glob(g)}
     for name in sorted(names):
         old, new = SOURCE_ROOT / PACKAGE_DIR / name, fresh_root / PACKAGE_DIR / name
         found += difflib.unified_diff(_lines(old), _lines(new), f"committed/{name}", f"generated/{name}", n=1)
@@ -141,9 +139,7 @@ def _lines(path: Path) -> list[str]:
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Generate the Python side of the contract.")
-    parser.add_argument(
-        "--check", action="store_true", help="only say whether the committed files are current"
-    )
+    parser.add_argument("--check", action="store_true", help="only say whether the committed files are current")
     if not parser.parse_args(argv).check:
         generate(SOURCE_ROOT)
         return 0

@@ -32,7 +32,6 @@ CHECKS = (
     checks.degraded_node,
     checks.ports,
     checks.exposure,
-    checks.model,
     checks.ledger,
     checks.index,
 )

@@ -27,7 +27,13 @@ from mnemesh_actors.index.state import read_meta
 from mnemesh_actors.ledger.schema import MIGRATIONS
 from mnemesh_gateway.settings import Settings
 from mnemesh_proto.rendezvous import (
-    AUTHORIZATION, LOCK_FILE, NODE_FILE, TOKEN_FILE, NodeAddress, read_node, read_token,
+    AUTHORIZATION,
+    LOCK_FILE,
+    NODE_FILE,
+    TOKEN_FILE,
+    NodeAddress,
+    read_node,
+    read_token,
 )  # fmt: skip
 
 HEALTH_TIMEOUT_S = 3.0
@@ -72,9 +78,6 @@ class Place:
     def ledger(self) -> Path:
         """The SQLite file of the log."""
         return self.data_dir / "ledger" / "0.sqlite"
-
-
-
 
 
 def data_directory(place: Place) -> Iterator[Finding]:
@@ -319,14 +322,17 @@ def ledger(place: Place) -> Iterator[Finding]:
             f"sqlite3 {place.ledger} .recover | sqlite3 salvaged.sqlite",
         )  # fmt: skip
     elif newest is not None and newest > place.now_ms + CLOCK_SLACK_MS:
+        behind_s = (newest - place.now_ms) // 1000
         yield Finding(
-            "clock", f"this machine's clock is {(newest - place.now_ms) // 1000} s before the newest entry of the ledger",
+            "clock", f"this machine's clock is {behind_s} s before the newest entry of the ledger",
             "set the clock (timedatectl set-ntp true). Order and durability don't depend on it, shown times do",
         )  # fmt: skip
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=SQLITE_WAIT_S)
+    """Without a write-ahead log nobody writes; then `immutable` keeps SQLite from making its side files."""
+    mode = "mode=ro" if path.with_name(path.name + "-wal").exists() else "mode=ro&immutable=1"
+    return sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=SQLITE_WAIT_S)
 
 
 def index(place: Place) -> Iterator[Finding]:
@@ -344,7 +350,7 @@ def index(place: Place) -> Iterator[Finding]:
     if head == 0:
         return
     if meta is None:
-        problem = f"the index in {folder} can't be used: {why}"
+        problem = f"there is no usable index in {folder}: {why}"
     elif life and meta.incarnation != life[0]:
         problem = f"the index in {folder} belongs to another life of the ledger (a restored or copied directory)"
     elif meta.seq < head:
@@ -353,14 +359,21 @@ def index(place: Place) -> Iterator[Finding]:
         problem = f"the index in {folder} is ahead of the ledger ({meta.seq} > {head}): the ledger was replaced"
     else:
         return
-    yield Finding("index", problem, "start the node (`mnemesh up`): it catches up or rebuilds from the ledger, and says so")
+    yield Finding(
+        "index", problem, "start the node (`mnemesh up`): it catches up or rebuilds from the ledger, and says so"
+    )
 
 
 def installation(place: Place) -> Iterator[Finding]:
     """Every library of the node is installed in the version that was tested; `automerge` above all, because the plain
     name on the package index is another package."""
     wanted = {"node", *(("cluster",) if place.settings.runtime == "ray" else ())}
-    for line in importlib.metadata.requires("mnemesh") or ():
+    try:
+        lines = importlib.metadata.requires("mnemesh") or []
+    except importlib.metadata.PackageNotFoundError:
+        yield Finding("installation", "mnemesh runs from its sources without being installed", "make setup")
+        return
+    for line in lines:
         requirement, _, condition = line.partition(";")
         extra = re.search(r"extra == ['\"](\w+)['\"]", condition)
         if not extra or extra.group(1) not in wanted:

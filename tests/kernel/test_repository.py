@@ -108,7 +108,10 @@ def test_the_lock_brings_no_torch() -> None:
 
 def test_every_direct_dependency_is_locked() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    wanted = [*project["dependencies"], *(line for group in project["optional-dependencies"].values() for line in group)]
+    wanted = [
+        *project["dependencies"],
+        *(line for group in project["optional-dependencies"].values() for line in group),
+    ]
     names = {re.split(r"[\[<>=;~! ]", line)[0].lower() for line in wanted} - {"mnemesh"}
     locked = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements/all.txt").read_text("utf-8"), re.M))
     assert names - locked == set()

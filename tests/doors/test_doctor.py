@@ -1,0 +1,362 @@
+"""The doctor recognises each planted fault, names its fix, and changes nothing."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from mnemesh_actors.directory import open_directory
+from mnemesh_actors.index.state import IndexMeta, write_meta
+from mnemesh_actors.ledger import schema
+from mnemesh_gateway import doctor
+from mnemesh_gateway.doctor_checks import Finding, Place
+from mnemesh_gateway.settings import Settings
+from mnemesh_proto.rendezvous import NodeAddress, write_node
+
+NOW_MS = 1_800_000_000_000
+ENTRIES = 3
+DEAD_PID = 2**22 + 1  # above the largest pid that Linux gives out
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """A healthy directory of a node that has stopped."""
+    directory = open_directory(tmp_path / "data")
+    token = directory.path / "owner.token"
+    token.write_text("mn_owner_0123456789\n", "utf-8")
+    token.chmod(0o600)
+    db = schema.connect(directory.ledger(0))
+    db.execute("INSERT INTO meta VALUES ('incarnation', 'life')")
+    for number in range(ENTRIES):
+        row = ("team/a", f"doc{number}", "change", bytes([number]), bytes([number]), b"raw", "owner", "n", b"s", NOW_MS)
+        db.execute(
+            "INSERT INTO entry (space, doc, type, hash, actor, raw, agent, node, signature, at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            row,
+        )
+    db.close()
+    directory.index(0).mkdir()
+    write_meta(directory.index(0) / "meta.json", IndexMeta("g", 384, "life", seq=ENTRIES, points=ENTRIES))
+    settings = Settings(data_dir=str(directory.path), grpc="127.0.0.1:0", http="127.0.0.1:0")
+    return Place(data_dir=directory.path, settings=settings, now_ms=NOW_MS, free_bytes=lambda path: 2**40)
+
+
+def only(place: Place, check: str) -> Finding:
+    """The one finding of a place with one planted fault."""
+    findings = doctor.examine(place)
+    assert [finding.check for finding in findings] == [check], findings
+    assert findings[0].fix
+    return findings[0]
+
+
+def fingerprint(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith("-shm")
+    }
+
+
+def test_a_healthy_directory_has_no_findings_and_is_left_as_it_was(place: Place) -> None:
+    before = fingerprint(place.data_dir)
+    assert doctor.examine(place) == []
+    assert fingerprint(place.data_dir) == before
+
+
+def test_a_directory_that_does_not_exist(place: Place, tmp_path: Path) -> None:
+    missing = tmp_path / "nowhere"
+    found = only(replace(place, data_dir=missing), "data directory")
+    assert str(missing) in found.problem
+    assert "mnemesh up" in found.fix
+    assert not missing.exists()
+
+
+def test_a_file_where_the_directory_should_be(place: Place, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("x", "utf-8")
+    assert "not a directory" in only(replace(place, data_dir=file), "data directory").problem
+
+
+def test_a_directory_that_cannot_be_written(place: Place) -> None:
+    """Root may write everywhere, so the check runs as another user."""
+    program = (
+        "import os, sys, pathlib\n"
+        "from mnemesh_gateway import doctor_checks as checks\n"
+        "from mnemesh_gateway.settings import Settings\n"
+        "place = checks.Place(data_dir=pathlib.Path(sys.argv[1]), settings=Settings(), now_ms=0)\n"
+        "os.getuid() or os.setuid(65534)\n"
+        "print(*(finding.problem for finding in checks.data_directory(place)), sep='\\n')\n"
+    )
+    # pytest keeps its own folders private to root; the fault has to be this directory's mode.
+    for folder in (place.data_dir, *place.data_dir.parents[:3]):
+        folder.chmod(0o555)
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-c", program, str(place.data_dir)], capture_output=True, text=True, timeout=60, check=True
+        )
+    finally:
+        for folder in (place.data_dir, *place.data_dir.parents[:3]):
+            folder.chmod(0o700)
+    assert "can't be written" in ran.stdout
+
+
+def test_a_directory_that_other_users_can_open(place: Place) -> None:
+    place.data_dir.chmod(0o755)
+    assert "chmod 700" in only(place, "data directory").fix
+
+
+def test_a_missing_token(place: Place) -> None:
+    (place.data_dir / "owner.token").unlink()
+    assert "missing" in only(place, "owner token").problem
+
+
+def test_an_empty_token(place: Place) -> None:
+    (place.data_dir / "owner.token").write_text("\n", "utf-8")
+    assert "empty" in only(place, "owner token").problem
+
+
+def test_a_token_that_other_users_can_read(place: Place) -> None:
+    (place.data_dir / "owner.token").chmod(0o644)
+    assert "chmod 600" in only(place, "owner token").fix
+
+
+def test_a_signing_key_that_is_gone_or_open(place: Place) -> None:
+    key = place.data_dir / "node.key"
+    key.chmod(0o640)
+    assert "chmod 600" in only(place, "manifest").fix
+    key.unlink()
+    assert "backup" in only(place, "manifest").fix
+
+
+def test_a_node_that_was_killed(place: Place) -> None:
+    write_node(place.data_dir, NodeAddress(DEAD_PID, "127.0.0.1:1", "127.0.0.1:2", "0.1.0"))
+    found = only(place, "node file")
+    assert str(DEAD_PID) in found.problem
+    assert "mnemesh up" in found.fix
+
+
+def test_a_damaged_node_file(place: Place) -> None:
+    (place.data_dir / "node.json").write_text("{", "utf-8")
+    assert "damaged" in only(place, "node file").problem
+
+
+@pytest.mark.parametrize("door", ["grpc", "http"])
+def test_another_program_on_the_port(place: Place, door: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        found = only(replace(place, settings=replace(place.settings, **{door: address})), "ports")
+    assert address in found.problem
+    assert f"--{door} 127.0.0.1:0" in found.fix
+
+
+def test_an_address_that_this_machine_does_not_have(place: Place) -> None:
+    settings = replace(place.settings, grpc="127.0.0.1:0", http="192.0.2.1:7434")
+    assert {finding.check for finding in doctor.examine(replace(place, settings=settings))} == {"ports", "exposure"}
+
+
+def test_an_address_beyond_loopback(place: Place) -> None:
+    found = only(replace(place, settings=replace(place.settings, http="0.0.0.0:0")), "exposure")
+    assert "without" in found.fix
+    assert "TLS" in found.problem
+
+
+def test_a_directory_of_a_newer_format(place: Place) -> None:
+    path = place.data_dir / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "format": 99}), "utf-8")
+    assert "99" in only(place, "format").problem
+
+
+def test_a_ledger_of_a_newer_format(place: Place) -> None:
+    with closing(sqlite3.connect(place.ledger)) as db:
+        db.execute("PRAGMA user_version = 99")
+    assert "newer mnemesh" in only(place, "format").fix
+
+
+def test_a_damaged_manifest(place: Place) -> None:
+    (place.data_dir / "manifest.json").write_text("?", "utf-8")
+    assert "backup" in only(place, "manifest").fix
+
+
+def test_a_damaged_page_of_the_ledger(place: Place) -> None:
+    with place.ledger.open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(place.ledger.stat().st_size - 4096))
+    found = only(place, "ledger")
+    assert "damaged" in found.problem
+    assert ".recover" in found.fix
+
+
+def test_a_ledger_that_is_no_database(place: Place) -> None:
+    place.ledger.write_bytes(b"not a database" * 1000)
+    assert "damaged" in only(place, "ledger").problem
+
+
+def test_a_clock_before_the_newest_entry(place: Place) -> None:
+    found = only(replace(place, now_ms=NOW_MS - 3_600_000), "clock")
+    assert "3600 s" in found.problem
+
+
+def test_an_index_that_is_gone(place: Place) -> None:
+    (place.data_dir / "index/0/meta.json").unlink()
+    assert "no usable index" in only(place, "index").problem
+
+
+def test_a_damaged_index_file(place: Place) -> None:
+    (place.data_dir / "index/0/meta.json").write_text("[]", "utf-8")
+    assert "damaged" in only(place, "index").problem
+
+
+@pytest.mark.parametrize(
+    ("meta", "problem"),
+    [
+        (IndexMeta("g", 384, "life", seq=1), "2 entries behind"),
+        (IndexMeta("g", 384, "life", seq=9), "ahead"),
+        (IndexMeta("g", 384, "another", seq=ENTRIES), "another life"),
+    ],
+)
+def test_an_index_that_does_not_belong_to_the_ledger(place: Place, meta: IndexMeta, problem: str) -> None:
+    write_meta(place.data_dir / "index/0/meta.json", meta)
+    assert problem in only(place, "index").problem
+
+
+def test_a_disk_that_is_nearly_full(place: Place) -> None:
+    assert "12 MiB" in only(replace(place, free_bytes=lambda path: 12 * 2**20), "disk").problem
+
+
+def test_an_automerge_of_another_author(place: Place, tmp_path: Path) -> None:
+    """The wrong package is found although nothing could be imported from it."""
+    fake = tmp_path / "site"
+    (fake / "automerge").mkdir(parents=True)
+    (fake / "automerge" / "__init__.py").write_text("class Doc: ...\n", "utf-8")
+    (fake / "automerge-0.1.2.dist-info").mkdir()
+    (fake / "automerge-0.1.2.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: automerge\nVersion: 0.1.2\n", "utf-8"
+    )
+    ran = run_doctor(place, path=str(fake))
+    assert ran.returncode == 1
+    assert [finding["check"] for finding in json.loads(ran.stdout)["findings"]] == ["installation"]
+    assert "pip install 'automerge==1.0.0rc1'" in ran.stdout
+
+
+def run_doctor(place: Place, *arguments: str, path: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    """The command as a user gives it, with a clock that the planted entries suit."""
+    with closing(sqlite3.connect(place.ledger)) as db:
+        db.execute("UPDATE entry SET at = 0")
+        db.commit()
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("MNEMESH_")}
+    search = os.pathsep.join(part for part in (path, os.environ.get("PYTHONPATH", "")) if part)
+    command = (sys.executable, "-m", "mnemesh_gateway", "doctor", "--data", str(place.data_dir), "--json")
+    addresses = ("--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0")
+    return subprocess.run(
+        [*command, *addresses, *arguments],
+        capture_output=True, text=True, timeout=60, check=False, env={**clean, "PYTHONPATH": search, **variables},
+    )  # fmt: skip
+
+
+def test_the_command_says_healthy_with_exit_code_0_and_where_each_value_came_from(place: Place) -> None:
+    (place.data_dir / "settings.toml").write_text("drain_s = 3\n", "utf-8")
+    ran = run_doctor(place, MNEMESH_RECALL_TIMEOUT_S="4")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    report = json.loads(ran.stdout)
+    assert report["healthy"] is True
+    origins = {setting["name"]: setting["origin"] for setting in report["settings"]}
+    assert origins["grpc"] == "flag --grpc"
+    assert origins["recall_timeout_s"] == "variable MNEMESH_RECALL_TIMEOUT_S"
+    assert origins["drain_s"].startswith("file ")
+    assert origins["log_level"] == "default"
+
+
+def test_an_unknown_setting_in_the_environment(place: Place) -> None:
+    ran = run_doctor(place, MNEMESH_RECALL_TIMEOUT="4")
+    assert ran.returncode == 1
+    found = json.loads(ran.stdout)["findings"][0]
+    assert found["check"] == "settings"
+    assert "MNEMESH_RECALL_TIMEOUT" in found["problem"]
+    assert "recall_timeout_s" in found["problem"]
+
+
+def test_a_bad_value_in_the_settings_file(place: Place) -> None:
+    (place.data_dir / "settings.toml").write_text('drain_s = "long"\n', "utf-8")
+    found = json.loads(run_doctor(place).stdout)["findings"][0]
+    assert (found["check"], "drain_s" in found["problem"]) == ("settings", True)
+
+
+def test_an_unknown_flag_is_bad_usage(place: Place) -> None:
+    assert run_doctor(place, "--nonsense").returncode == 2
+
+
+def test_the_report_for_a_person_numbers_the_findings_and_names_each_fix(
+    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.startswith("MNEMESH_")]:
+        monkeypatch.delenv(name)
+    (place.data_dir / "owner.token").chmod(0o644)
+    assert doctor.main(["--data", str(place.data_dir), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"]) == 1
+    printed = capsys.readouterr().out
+    assert "owner token: " in printed
+    assert "Fix: chmod 600 " in printed
+    assert "flag --data" in printed
+
+
+@pytest.fixture
+def held(place: Place) -> Iterator[Place]:
+    """A node holds the directory: its lock is taken, by this process."""
+    with (place.data_dir / "node.lock").open("w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
+        yield place
+
+
+def test_a_node_that_holds_the_directory_but_does_not_answer(held: Place) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = f"127.0.0.1:{closed.getsockname()[1]}"
+    write_node(held.data_dir, NodeAddress(os.getpid(), address, address, "0.1.0"))
+    found = only(held, "running node")
+    assert f"kill {os.getpid()}" in found.fix
+
+
+def test_a_node_that_has_not_published_itself_yet_but_holds_the_lock(held: Place) -> None:
+    assert str(os.getpid()) in only(held, "running node").problem
+
+
+class Degraded(BaseHTTPRequestHandler):
+    """A node that lives and says that a part of it is down."""
+
+    def do_GET(self) -> None:
+        body = json.dumps({"state": "degraded", "notices": ["index: no space left"]}).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+def test_a_node_that_runs_but_is_degraded(held: Place) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Degraded)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        address = f"127.0.0.1:{server.server_port}"
+        write_node(held.data_dir, NodeAddress(os.getpid(), address, address, "0.1.0"))
+        assert "no space left" in only(held, "running node").problem
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)
