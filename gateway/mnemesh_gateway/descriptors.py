@@ -20,6 +20,11 @@ def fields_of(message: Descriptor) -> list[FieldDescriptor]:
     return cast("list[FieldDescriptor]", list(message.fields))
 
 
+def field_of(message: Descriptor, name: str) -> FieldDescriptor:
+    """The field called `name`. Raises KeyError."""
+    return message.fields_by_name[name]
+
+
 def inner_message(field: FieldDescriptor) -> Descriptor:
     """The message that `field` holds. Raises TypeError for a scalar field."""
     if field.message_type is None:

@@ -18,14 +18,14 @@ import grpc
 from google.protobuf.message import Message
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2
-from mnemesh_memory import limits
-from mnemesh_memory.errors import MnemeshError
-from mnemesh_memory.model import Caller
 
 from mnemesh_gateway import status, wire
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.metrics import Metrics
 from mnemesh_gateway.operations import OPERATIONS, Operation
+from mnemesh_memory import limits
+from mnemesh_memory.errors import MnemeshError
+from mnemesh_memory.model import Caller
 
 if TYPE_CHECKING:
     from mnemesh_gateway.gate import MeshGate

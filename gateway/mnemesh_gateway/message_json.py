@@ -17,8 +17,6 @@ from typing import Any, Final, TypeVar
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
-from mnemesh_memory import limits
-from mnemesh_memory.errors import InvalidArgument
 
 from mnemesh_gateway.descriptors import (
     TIMESTAMP,
@@ -29,6 +27,8 @@ from mnemesh_gateway.descriptors import (
     is_message,
     map_value,
 )  # fmt: skip
+from mnemesh_memory import limits
+from mnemesh_memory.errors import InvalidArgument
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 

@@ -11,17 +11,15 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
 from mnemesh_memory.errors import MnemeshError
 from mnemesh_memory.model import MeshStatus
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_1_0_0
-
-from mnemesh_gateway.operations import READY_STATES
 
 if TYPE_CHECKING:
     from mnemesh_gateway.gate import MeshGate
 
-CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_1_0_0
+CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 LATENCY_BUCKETS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 SCRAPE_TIMEOUT_S: Final = 2.0
 
@@ -66,16 +64,16 @@ class Metrics:
     async def scrape(self, gate: MeshGate) -> bytes:
         """The text of all metrics. Gauges of a part that does not answer are left out, not shown stale."""
         facts = gate.describe()
-        ready = facts.state in READY_STATES
-        self._ready.set(int(ready))
+        mesh = gate.mesh_now()
+        self._ready.set(int(mesh is not None))
         self._uptime.set(facts.uptime_s)
         self._info.labels(facts.version).set(1)
         for gauge in (*self._ledger.values(), *self._index.values()):
             gauge.clear()
-        if ready:
+        if mesh is not None:
             try:
                 async with asyncio.timeout(SCRAPE_TIMEOUT_S):
-                    self._show(await (await gate.ready()).status())
+                    self._show(await mesh.status())
             except (MnemeshError, TimeoutError):
                 self._ready.set(0)
         return generate_latest(self.registry)

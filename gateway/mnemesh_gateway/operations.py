@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.message import Message
-from mnemesh_memory.model import Caller
-from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
-from mnemesh_proto.v1.field_help import FIELD_HELP
 
 from mnemesh_gateway import wire
 from mnemesh_gateway.descriptors import descriptor_of, fields_of
 from mnemesh_gateway.schema import Schema, request_schema, response_schema
+from mnemesh_memory.model import Caller
+from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
+from mnemesh_proto.v1.field_help import FIELD_HELP
 
 if TYPE_CHECKING:
     from mnemesh_gateway.gate import MeshGate
@@ -76,6 +76,11 @@ class Operation:
     def description(self) -> str:
         """What it does: the comment of the .proto file."""
         return FIELD_HELP[f"{self.service}.{self.rpc}"]
+
+    @property
+    def forms(self) -> tuple[Route, ...]:
+        """Every HTTP form: the routes, then one POST for each alias."""
+        return (*self.routes, *(Route("POST", f"/v1/{alias}") for alias in self.aliases))
 
     def request_schema(self) -> Schema:
         """JSON schema of what `read_json` accepts."""
@@ -185,9 +190,10 @@ async def _export(
 async def _status(gate: MeshGate, caller: Caller, request: admin_pb2.StatusRequest) -> admin_pb2.StatusResponse:
     """Answers while the node starts, too: then with what the gateway knows of itself."""
     facts = gate.describe()
-    response = admin_pb2.StatusResponse(state=facts.state)
-    if facts.state in READY_STATES:
-        response = wire.status_response(await (await gate.ready()).status())
+    mesh = gate.mesh_now()
+    response = (
+        admin_pb2.StatusResponse(state=facts.state) if mesh is None else wire.status_response(await mesh.status())
+    )
     response.version, response.data_dir, response.pid = facts.version, facts.data_dir, facts.pid
     response.uptime_s, response.grpc, response.http = facts.uptime_s, facts.grpc, facts.http
     return response
@@ -202,9 +208,6 @@ async def _whoami(gate: MeshGate, caller: Caller, request: admin_pb2.WhoamiReque
         default_space=caller.default_space or caller.private_space,
     )
 
-
-# States of NodeFacts in which the Mesh answers.
-READY_STATES: Final = ("ready", "degraded")
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation(

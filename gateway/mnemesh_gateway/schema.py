@@ -11,13 +11,13 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+from mnemesh_gateway.descriptors import TIMESTAMP, fields_of, inner_message, is_map, is_message, map_value
+from mnemesh_gateway.message_json import BARE_MESSAGES
 from mnemesh_memory import limits
 from mnemesh_memory.kinds import LINK_TYPES, MODES, SORTS, STATES, TIERS, WAITS
 from mnemesh_memory.validate import ORDERS
 from mnemesh_proto.v1.field_help import FIELD_HELP
-
-from mnemesh_gateway.descriptors import TIMESTAMP, fields_of, inner_message, is_map, is_message, map_value
-from mnemesh_gateway.message_json import BARE_MESSAGES
 
 Schema = dict[str, Any]
 Reference = Callable[[Descriptor], Schema]

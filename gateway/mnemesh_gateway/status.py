@@ -18,6 +18,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
+
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 
 ERROR_DOMAIN: Final = "mnemesh"

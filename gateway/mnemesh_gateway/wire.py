@@ -13,12 +13,12 @@ from typing import Final
 
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.timestamp_pb2 import Timestamp
-from mnemesh_memory import model
-from mnemesh_memory.errors import InvalidArgument, MnemeshError
-from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
 
 from mnemesh_gateway.descriptors import descriptor_of
 from mnemesh_gateway.message_json import AnyMessage, from_json, from_query, parse_body, to_json
+from mnemesh_memory import model
+from mnemesh_memory.errors import InvalidArgument, MnemeshError
+from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
 
 __all__ = [
     "batch_response", "check_response", "decode", "draft", "from_json", "from_query", "get_response",

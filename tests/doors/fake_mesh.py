@@ -60,9 +60,12 @@ class FakeGate:
     facts: FakeFacts = field(default_factory=FakeFacts)
 
     async def ready(self) -> FakeMesh:
-        if self.facts.state not in ("ready", "degraded"):
+        if self.facts.state != "ready":
             raise Unavailable("the node is starting", retry_after_s=0.5)
         return self.mesh
+
+    def mesh_now(self) -> FakeMesh | None:
+        return self.mesh if self.facts.state == "ready" else None
 
     def describe(self) -> FakeFacts:
         return self.facts

@@ -1,0 +1,286 @@
+"""HTTP with JSON: the same operations for everything that has no gRPC, generated from the same table.
+
+`/v1/...` needs the token. `/health/*` is open, because probes carry none. `/metrics` is open on loopback, as
+exporters are, and needs the token elsewhere; it holds no word of a memory. On loopback a foreign Host header
+is refused (421), which stops DNS rebinding; there are no CORS headers at all. Every JSON answer is one
+object, errors too. The MCP door brings its own routes and checks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+from google.protobuf.message import Message
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from mnemesh_gateway import openapi, operations, status
+from mnemesh_gateway.auth import Authenticator
+from mnemesh_gateway.descriptors import descriptor_of, field_of
+from mnemesh_gateway.message_json import parse_body, query_object, to_json
+from mnemesh_gateway.metrics import CONTENT_TYPE, Metrics
+from mnemesh_gateway.operations import OPERATIONS, Operation
+from mnemesh_memory import limits
+from mnemesh_memory.errors import DeadlineExceeded, InvalidArgument, MnemeshError
+from mnemesh_memory.model import Caller
+
+if TYPE_CHECKING:
+    from mnemesh_gateway.gate import MeshGate
+    from mnemesh_gateway.mcp_door import McpDoor
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+QUERY_FIELDS_MAX: Final = 1000
+CLIENT_CLOSED: Final = 499
+HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+
+
+def build_app(gate: MeshGate, authenticator: Authenticator, metrics: Metrics, mcp: McpDoor | None = None) -> ASGIApp:
+    """The whole HTTP side as one ASGI application. Whether it is bound to loopback only is read from the
+    gate's address of HTTP, which is known by then."""
+    loopback = is_loopback(_host_name(gate.describe().http))
+    door = _HttpDoor(gate, authenticator, metrics, loopback=loopback)
+    app = Starlette(
+        routes=[*door.routes(), *(mcp.routes if mcp else ())],
+        lifespan=mcp.lifespan if mcp else None,
+        exception_handlers={HTTPException: _no_such_path, Exception: _bug},
+    )
+    # A trailing slash is another path, not a redirect that drops the body of a POST.
+    app.router.redirect_slashes = False
+    return _Front(app, loopback=loopback)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host` (a name or an address, without port) can be reached from this machine only."""
+    if host.lower().rstrip(".") == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class _Front:
+    """Before the router: the Host check, and paths in their encoded form, so that an id may hold `/`."""
+
+    def __init__(self, app: ASGIApp, *, loopback: bool) -> None:
+        self._app = app
+        self._loopback = loopback
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            if self._loopback and not is_loopback(_host_name(_host(scope))):
+                message = "Host: only localhost and loopback addresses are served here"
+                await _error_answer("INVALID_ARGUMENT", message, 421)(scope, receive, send)
+                return
+            encoded: bytes = scope["raw_path"]
+            if encoded.startswith(b"/v1/"):
+                scope = {**scope, "path": encoded.partition(b"?")[0].decode("ascii", "replace")}
+        await self._app(scope, receive, send)
+
+
+class _HttpDoor:
+    """The endpoints."""
+
+    def __init__(self, gate: MeshGate, authenticator: Authenticator, metrics: Metrics, *, loopback: bool) -> None:
+        self._gate = gate
+        self._authenticator = authenticator
+        self._metrics = metrics
+        self._loopback = loopback
+
+    def routes(self) -> list[Route]:
+        """One route a path, which answers 405 with all methods of that path."""
+        by_path: dict[str, dict[str, Endpoint]] = defaultdict(dict)
+        for operation in OPERATIONS:
+            for form in operation.forms:
+                by_path[form.path][form.method] = self._endpoint(operation, form)
+        fixed = {
+            "/v1/openapi.json": self._openapi,
+            "/health/live": self._live,
+            "/health/ready": self._ready,
+            "/metrics": self._scrape,
+        }
+        for path in openapi.FIXED_PATHS:
+            by_path[path.path]["GET"] = fixed[path.path]
+        return [Route(path, _by_method(methods), methods=list(methods)) for path, methods in by_path.items()]
+
+    def _endpoint(self, operation: Operation, form: operations.Route) -> Endpoint:
+        async def answer(request: Request) -> Response:
+            started = perf_counter()
+            code = "UNKNOWN"
+            try:
+                caller = self._authenticator.authenticate(request.headers)
+                message = operation.read_json(await _fields(request, operation, form))
+                if operation.streaming:
+                    response = await self._stream(operation, caller, message)
+                else:
+                    response = json_answer(to_json(await operation.invoke(self._gate, caller, message)))
+                code = "OK"
+            except MnemeshError as error:
+                code = error.code
+                response = error_answer(error)
+            except ClientDisconnect:
+                code = "CANCELLED"
+                response = Response(status_code=CLIENT_CLOSED)
+            finally:
+                self._metrics.observe("http", operation.name, code, perf_counter() - started)
+            return response
+
+        return answer
+
+    async def _stream(self, operation: Operation, caller: Caller, message: Message) -> Response:
+        """One JSON object a line. What fails before the first one has a status of its own; later, the last
+        line is the error."""
+        items = operation.invoke(self._gate, caller, message)
+        first = await anext(items, None)
+
+        async def lines() -> AsyncIterator[bytes]:
+            async with aclosing(items):
+                try:
+                    item = first
+                    while item is not None:
+                        yield _dump(to_json(item)) + b"\n"
+                        item = await anext(items, None)
+                except MnemeshError as error:
+                    yield _dump(status.error_body(error)) + b"\n"
+
+        return StreamingResponse(lines(), media_type=openapi.NDJSON, headers=HEADERS)
+
+    async def _openapi(self, request: Request) -> Response:
+        try:
+            self._authenticator.authenticate(request.headers)
+        except MnemeshError as error:
+            return error_answer(error)
+        return json_answer(openapi.describe(self._gate.describe().version))
+
+    async def _live(self, request: Request) -> Response:
+        return json_answer({"state": "live"})
+
+    async def _ready(self, request: Request) -> Response:
+        state = self._gate.describe().state
+        if self._gate.mesh_now() is not None:
+            return json_answer({"ready": True, "state": state})
+        reason = f"the node is {state}; requests wait or are refused with UNAVAILABLE"
+        return json_answer({"ready": False, "state": state, "reason": reason}, 503)
+
+    async def _scrape(self, request: Request) -> Response:
+        if not self._loopback:
+            try:
+                self._authenticator.authenticate(request.headers)
+            except MnemeshError as error:
+                return error_answer(error)
+        return Response(await self._metrics.scrape(self._gate), headers=HEADERS | {"content-type": CONTENT_TYPE})
+
+
+def json_answer(value: Mapping[str, Any], status_code: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """One JSON object."""
+    return Response(_dump(value), status_code, {**HEADERS, **(headers or {})}, "application/json")
+
+
+def error_answer(error: MnemeshError) -> Response:
+    """The answer that refuses with `error`."""
+    return json_answer(status.error_body(error), status.http_status(error), status.http_headers(error))
+
+
+async def _fields(request: Request, operation: Operation, form: operations.Route) -> dict[str, Any]:
+    """The request's JSON object: query string or body, and the id of the path."""
+    if form.method in openapi.QUERY_METHODS:
+        value = query_object(operation.request, _query_pairs(request))
+    elif request.url.query:
+        raise InvalidArgument("query string", request.url.query, f"fields of a {form.method} in the JSON body")
+    else:
+        value = parse_body(await _body(request))
+    if form.key:
+        key = _path_id(request.path_params["id"])
+        given = [key] if field_of(descriptor_of(operation.request), form.key).is_repeated else key
+        if value.setdefault(form.key, given) != given:
+            raise InvalidArgument(form.key, value[form.key], "the id in the path, or not given")
+    return value
+
+
+def _query_pairs(request: Request) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(request.url.query, keep_blank_values=True, errors="strict", max_num_fields=QUERY_FIELDS_MAX)
+    except ValueError:
+        limit = f"at most {QUERY_FIELDS_MAX} fields of percent-encoded UTF-8"
+        raise InvalidArgument("query string", request.url.query, limit) from None
+
+
+def _path_id(encoded: str) -> str:
+    try:
+        return unquote_to_bytes(encoded).decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidArgument("id", encoded, "percent-encoded UTF-8") from None
+
+
+async def _body(request: Request) -> bytes:
+    """The body, read within HTTP_BODY_TIMEOUT_S and refused as soon as it is too long."""
+    too_long = InvalidArgument(
+        "body", f"more than {limits.HTTP_BODY_BYTES_MAX} bytes", f"at most {limits.HTTP_BODY_BYTES_MAX} bytes"
+    )
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > limits.HTTP_BODY_BYTES_MAX:
+        raise too_long
+    body = bytearray()
+    try:
+        async with asyncio.timeout(limits.HTTP_BODY_TIMEOUT_S):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > limits.HTTP_BODY_BYTES_MAX:
+                    raise too_long
+    except TimeoutError:
+        raise DeadlineExceeded(f"the body did not arrive within {limits.HTTP_BODY_TIMEOUT_S:g} s") from None
+    return bytes(body)
+
+
+def _by_method(methods: Mapping[str, Endpoint]) -> Endpoint:
+    async def dispatch(request: Request) -> Response:
+        # Starlette lets HEAD through wherever GET is; its body is cut by the server.
+        return await methods["GET" if request.method == "HEAD" else request.method](request)
+
+    return dispatch
+
+
+def _host(scope: Scope) -> str:
+    """The Host header; empty without one."""
+    value: bytes = next((value for name, value in scope["headers"] if name == b"host"), b"")
+    return value.decode("latin-1")
+
+
+def _host_name(address: str) -> str:
+    """`host:port` without its port; IPv6 without its brackets."""
+    if address.startswith("["):
+        return address.partition("]")[0][1:]
+    return address.rpartition(":")[0] or address
+
+
+def _dump(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _error_answer(code: str, message: str, status_code: int, headers: Mapping[str, str] | None = None) -> Response:
+    return json_answer({"error": {"code": code, "message": message}}, status_code, headers)
+
+
+async def _no_such_path(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        message = f"{request.method} is not a method of this path"
+        return _error_answer("UNIMPLEMENTED", message, 405, error.headers)
+    return _error_answer("NOT_FOUND", "no such path; /v1/openapi.json lists them", error.status_code, error.headers)
+
+
+async def _bug(request: Request, error: Exception) -> Response:
+    """What a client sees of a bug. Starlette raises it again after this, so that the server logs it."""
+    return _error_answer("INTERNAL", "a bug in the node; its log has the traceback", 500)
