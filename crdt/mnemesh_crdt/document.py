@@ -17,9 +17,6 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, TypeVar
 
-from mnemesh_memory.errors import DataLoss, InvalidArgument
-from mnemesh_memory.limits import CHANGE_BYTES_MAX, CHANGE_INFLATED_BYTES_MAX
-
 from mnemesh_crdt.shape import (
     COLLECTIONS,
     FORMAT_MAJOR,
@@ -34,6 +31,8 @@ from mnemesh_crdt.shape import (
     revision_tree,
     state_of,
 )  # fmt: skip
+from mnemesh_memory.errors import DataLoss, InvalidArgument
+from mnemesh_memory.limits import CHANGE_BYTES_MAX, CHANGE_INFLATED_BYTES_MAX
 
 AUTOMERGE_VERSION: Final = "1.0.0rc1"
 
@@ -141,6 +140,8 @@ class MemoryDocument:
         return self._document
 
     def _load(self, changes: list[bytes]) -> Document:
+        if b"" in changes:
+            raise DataLoss(f"memory {self.id}: one of its changes is empty; the log is damaged", field="document")
         log = b"".join([_genesis_raw(self.id, self.space), *changes])
         return self._guarded("can not be loaded", lambda: Document.load(log))
 
@@ -215,6 +216,8 @@ def _collection(transaction: Transaction, name: str) -> bytes:
 
 def _put(transaction: Transaction, parent: bytes, tree: Written) -> None:
     for key, value in tree.items():
+        if not key:
+            raise ValueError("Automerge has no empty keys; attributes and list items are not empty")
         if isinstance(value, Mapping):
             _put(transaction, transaction.put_object(parent, key, ObjType.Map), value)
         elif isinstance(value, str):

@@ -12,16 +12,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias, assert_never
-
-from mnemesh_memory.errors import DataLoss, FailedPrecondition
-from mnemesh_memory.limits import PENDING_CHANGES_MAX
+from typing import Final, TypeAlias
 
 from mnemesh_crdt.chunk import ChangeHead, read_head
 from mnemesh_crdt.document import MemoryDocument, genesis_hash
 from mnemesh_crdt.shape import Change, DocumentState
+from mnemesh_memory.errors import DataLoss, FailedPrecondition
+from mnemesh_memory.limits import PENDING_CHANGES_MAX
 
-_BUCKET_BITS = 12
+_BUCKET_BITS: Final = 12
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -114,8 +113,7 @@ Effect: TypeAlias = Accepted | Duplicate | Held | Full | Refused | Dropped | Pur
 
 @dataclass(slots=True)
 class _Log:
-    """A document's changes in an order that respects what they build on, and the ones that wait, by one of
-    the hashes that each waits for."""
+    """A document's changes, each after those that it builds on; the ones that wait, and who waits for a hash."""
 
     genesis: str
     changes: dict[str, bytes] = field(default_factory=dict)
@@ -138,13 +136,7 @@ class Replica:
 
     def handle(self, event: Event) -> list[Effect]:
         """Take in one event; the effects are for the shell to carry out, in order."""
-        match event:
-            case Received(key, raw):
-                return self._receive(key, raw)
-            case Erased(key):
-                return self._erase(key)
-            case _:
-                assert_never(event)
+        return self._receive(event.key, event.raw) if isinstance(event, Received) else self._erase(event.key)
 
     def state(self, key: Key) -> DocumentState | None:
         """What the document holds, or None when this replica has no change of it."""
@@ -238,6 +230,8 @@ def _judge(key: Key, log: _Log, head: ChangeHead, raw: bytes) -> Accepted | Refu
     """A change is good when what it builds on is here and its document can be read with it."""
     if missing := log.missing(head):
         return Refused(key, head.hash, f"it builds on {missing[0]}, which was not accepted")
+    if head.seq != 1:
+        return Refused(key, head.hash, "its actor wrote before; every change has a fresh actor")
     try:
         MemoryDocument(key.id, key.space, [*log.changes.values(), raw]).state()
     except (DataLoss, FailedPrecondition) as error:

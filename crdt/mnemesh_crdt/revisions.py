@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import Final
 
-from mnemesh_memory.model import Link, Memory, Revision
-
 from mnemesh_crdt.shape import FORGET, PUT, DocumentState, Edit, RevisionFields, rank
+from mnemesh_memory.model import Link, Memory, Revision
 
 SUPERSEDED_BY: Final = "superseded-by"
 _FIELD_NAMES: Final = tuple(one.name for one in fields(RevisionFields))

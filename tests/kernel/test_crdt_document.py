@@ -1,0 +1,366 @@
+"""One memory as one document: what is written is read, nothing damaged is read, nothing fails half way."""
+
+from __future__ import annotations
+
+import os
+import random
+import string
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from automerge.core import ROOT, ObjType, ScalarType
+from crdt_scenarios import (
+    ID,
+    OTHER,
+    SPACE,
+    actor,
+    created,
+    document,
+    edited,
+    foreign,
+    genesis,
+    put,
+    with_checksum,
+    written,
+)  # fmt: skip
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mnemesh_crdt import document as document_module
+from mnemesh_crdt.document import Edit, MemoryDocument, genesis_hash
+from mnemesh_crdt.revisions import heads
+from mnemesh_crdt.shape import next_revision_id, rank
+from mnemesh_memory import limits
+from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument
+from mnemesh_memory.model import Link, Source
+
+
+def test_every_field_of_a_revision_is_read_back_as_it_was_written() -> None:
+    fields = put(
+        "content with \0 and \U0001f980",
+        attrs={"type": "ValueError", "x:y": ""},
+        valid_from=0,
+        valid_to=limits.TIME_MS_MAX,
+        importance=0.25,
+        tier="archive",
+        source=Source("session", "/dir", 0),
+        keywords=("zebra", "ant"),
+        refs=("b.py", "a.py"),
+    )
+    doc = document()
+    change = doc.write(
+        Edit(revision=fields, tags_put=("db", "a:b"), links_put=(Link("see-also", OTHER),), at=7), actor(1)
+    )
+    assert change is not None
+    state = document(change.raw).state()
+    (revision,) = state.revisions.values()
+    assert revision.id == f"1@{change.actor}"
+    assert {name: getattr(revision, name) for name in fields.__slots__} == {
+        name: getattr(fields, name) for name in fields.__slots__
+    }
+    assert (state.tags, state.links) == (("a:b", "db"), (Link("see-also", OTHER),))
+    assert (state.tagged_at, state.linked_at) == ({"db": 7, "a:b": 7}, {Link("see-also", OTHER): 7})
+    assert (state.id, state.space, state.pins, state.feedback) == (ID, SPACE, (), (0, 0))
+
+
+def test_genesis_is_what_any_other_implementation_computes() -> None:
+    assert genesis_hash(ID, SPACE) == bytes(genesis().get_heads()[0]).hex()
+    # Pinned: another hash here means that no replica in the world could merge a new memory with ours.
+    assert genesis_hash(ID, SPACE) == "a7e652293b1b2389ea8df97c801cc4978853825ec8eb1dd4f6ae10d3cfef8967"
+    assert document().heads() == (genesis_hash(ID, SPACE),)
+    assert genesis_hash(OTHER, SPACE) != genesis_hash(ID, SPACE) != genesis_hash(ID, "team")
+
+
+def test_genesis_is_not_part_of_what_is_logged() -> None:
+    assert b"space" not in created()
+
+
+def test_the_same_id_created_on_two_nodes_shows_both_revisions() -> None:
+    state = document(created("here", 1), created("there", 2)).state()
+    assert sorted(one.content for one in state.revisions.values()) == ["here", "there"]
+    assert len(heads(state)) == 2
+
+
+def test_an_empty_edit_is_nothing() -> None:
+    doc = document(created(tags_put=("kept",)))
+    assert doc.write(Edit(at=5), actor(2)) is None
+    assert doc.write(Edit(tags_remove=("absent",), links_remove=(Link("see-also", OTHER),), at=5), actor(2)) is None
+    assert doc.state().tags == ("kept",)
+    assert doc.write(Edit(tags_remove=("kept",), at=5), actor(2)) is not None, "an actor is used up by a change only"
+
+
+def test_putting_a_tag_that_is_there_writes_a_new_value_even_when_the_clock_stands_still_or_goes_back() -> None:
+    doc = document(created(tags_put=("db",), at=1000))
+    assert doc.state().tagged_at == {"db": 1000}
+    for number, (at, expected) in enumerate([(1000, 1001), (5, 1002), (3000, 3000)], start=2):
+        assert doc.write(Edit(tags_put=("db",), at=at), actor(number)) is not None
+        assert doc.state().tagged_at == {"db": expected}
+
+
+def test_putting_a_tag_again_wins_over_removing_it_elsewhere_at_the_same_time() -> None:
+    first = created(tags_put=("db",), links_put=(Link("see-also", OTHER),), at=1000)
+    link = (Link("see-also", OTHER),)
+    removed = written(document(first), Edit(tags_remove=("db",), links_remove=link, at=1000), 2)
+    renewed = written(document(first), Edit(tags_put=("db",), links_put=link, at=1000), 3)
+    assert document(first, removed).state().tags == ()
+    for log in ((first, removed, renewed), (first, renewed, removed)):
+        assert (document(*log).state().tags, document(*log).state().links) == (("db",), link)
+
+
+def test_something_both_removed_and_put_is_put() -> None:
+    doc = document(created(tags_put=("db",)))
+    written(doc, Edit(tags_put=("db", "new"), tags_remove=("db", "new"), at=1), 2)
+    assert doc.state().tags == ("db", "new")
+
+
+def test_a_revision_counts_one_more_than_its_largest_parent() -> None:
+    assert next_revision_id((), "ff") == "1@ff"
+    assert next_revision_id((f"9@{'0' * 32}", f"10@{'f' * 32}"), "aa") == "11@aa"
+    assert rank(f"10@{'0' * 32}") > rank(f"9@{'f' * 32}")
+
+
+def test_an_unknown_parent_is_refused_and_changes_nothing() -> None:
+    doc = document(created())
+    before = doc.state()
+    with pytest.raises(InvalidArgument, match="parents"):
+        doc.write(Edit(revision=put("x", (f"1@{'0' * 32}",)), tags_put=("db",), at=1), actor(2))
+    assert doc.state() == before
+    assert doc.write(Edit(revision=put("y", heads(before)), at=1), actor(3)) is not None
+
+
+def test_text_that_is_not_unicode_is_a_bug_of_the_caller_and_changes_nothing() -> None:
+    doc = document(created())
+    before = doc.state()
+    with pytest.raises(UnicodeEncodeError):
+        doc.write(Edit(revision=put("\ud800", heads(before)), tags_put=("db",), at=1), actor(2))
+    assert doc.state() == before
+
+
+def test_an_empty_key_is_a_bug_of_the_caller_and_changes_nothing() -> None:
+    doc = document(created())
+    before = doc.state()
+    for edit in (Edit(revision=put("x", attrs={"": "value"}), at=1), Edit(revision=put("x", refs=("",)), at=1)):
+        with pytest.raises(ValueError, match="empty keys"):
+            doc.write(edit, actor(2))
+    assert doc.state() == before
+
+
+@pytest.mark.parametrize("bad", [b"", b"short", bytes(16), bytes(17)])
+def test_an_actor_is_sixteen_bytes_and_never_the_one_of_genesis(bad: bytes) -> None:
+    with pytest.raises(ValueError, match="actor"):
+        document().write(Edit(tags_put=("a",), at=1), bad)
+
+
+def test_an_actor_that_wrote_before_is_refused_and_changes_nothing() -> None:
+    doc = document(created(number=1))
+    before = doc.state()
+    with pytest.raises(ValueError, match="fresh"):
+        doc.write(Edit(tags_put=("db",), at=1), actor(1))
+    assert doc.state() == before
+
+
+def test_two_changes_of_one_actor_never_make_one_document() -> None:
+    with pytest.raises(DataLoss, match="can not be loaded"):
+        document(created("here", 1), created("there", 1))
+
+
+def test_merging_takes_duplicates_and_any_order() -> None:
+    first = created()
+    second = edited([first], "second", 2)
+    doc = document(first)
+    doc.merge([second, first, second])
+    assert doc.state() == document(second, first, second).state()
+    assert doc.heads() == document(first, second).heads()
+
+
+def test_a_merge_that_misses_a_change_takes_in_nothing() -> None:
+    first = created()
+    second = edited([first], "second", 2)
+    third = edited([first, second], "third", 3)
+    doc = document(first)
+    with pytest.raises(DataLoss, match="backup or a peer"):
+        doc.merge([third])
+    assert doc.state() == document(first).state()
+    doc.merge([third, second])
+    assert doc.state() == document(first, second, third).state()
+
+
+@settings(max_examples=150, derandomize=True, database=None, deadline=None)
+@given(position=st.integers(0, 10_000), flip=st.integers(1, 255), cut=st.booleans())
+def test_damaged_bytes_are_never_read(position: int, flip: int, cut: bool) -> None:
+    raw = created("some content that is long enough", tags_put=("db",))
+    at = position % len(raw)
+    bad = raw[:at] if cut else raw[:at] + bytes([raw[at] ^ flip]) + raw[at + 1 :]
+    with pytest.raises(DataLoss):
+        document(bad)
+    doc = document(raw)
+    with pytest.raises(DataLoss):
+        doc.merge([bad + b"rest"])
+    assert doc.state() == document(raw).state()
+
+
+def test_a_panic_of_the_library_is_data_loss_and_not_the_end_of_the_process() -> None:
+    def count(transaction: Any, _: Any) -> None:
+        transaction.put(ROOT, "x/hits", ScalarType.Int, 1)
+
+    first = created()
+    honest = foreign([first], 2, count)
+    assert honest.count(b"\x7f\x14") == 1, "one value: type 4 (int), 1 byte"
+    counter = with_checksum(honest.replace(b"\x7f\x14", b"\x7f\x18"))  # type 8, which can not be read
+    with pytest.raises(DataLoss, match="can not be read"):
+        document(first, counter).state()
+    assert document(first, honest).state() == document(first).state()
+
+
+def test_what_a_newer_minor_version_adds_under_x_is_kept_and_harmless() -> None:
+    first = created()
+    name = f"1@{actor(2).hex()}"
+
+    def newer(transaction: Any, collection: Any) -> None:
+        tx, of = transaction, collection
+        tx.put(ROOT, "x/mood", ScalarType.Str, "calm")
+        revision = tx.put_object(of("rev"), name, ObjType.Map)
+        for key, value in (("op", "put"), ("content", "newer"), ("by", "owner/new"), ("x/tone", "dry")):
+            tx.put(revision, key, ScalarType.Str, value)
+        tx.put(revision, "at", ScalarType.Int, 5)
+        tx.put_object(revision, "x/map", ObjType.Map)
+
+    second = foreign([first], 2, newer)
+    doc = document(first, second)
+    assert doc.state().revisions[name].content == "newer"
+    third = written(doc, Edit(revision=put("ours again", heads(doc.state())), at=9), 3)
+    kept: list[object] = []
+
+    def look(transaction: Any, collection: Any) -> None:
+        tx, of = transaction, collection
+        kept.append(tx.get(ROOT, "x/mood")[0][1])
+        kept.append(tx.get(tx.get(of("rev"), name)[1], "x/tone")[0][1])
+        tx.put(ROOT, "x/seen", ScalarType.Int, 1)
+
+    foreign([first, second, third], 4, look)
+    assert kept == ["calm", "dry"]
+
+
+def test_a_newer_major_version_is_refused_and_named() -> None:
+    def newer(transaction: Any, _: Any) -> None:
+        transaction.put(ROOT, "v", ScalarType.Int, 2)
+
+    first = created()
+    doc = document(first, foreign([first], 2, newer))
+    with pytest.raises(FailedPrecondition, match=r"format 2.*upgrade"):
+        doc.state()
+
+
+def _fill(letters: str, *, paths: int) -> Edit:
+    """A `remember` at every maximum, of incompressible text."""
+    chance = random.Random(7)
+
+    def text(size: int) -> str:
+        return "".join(chance.choices(letters, k=size))
+
+    def texts(count: int, size: int) -> tuple[str, ...]:
+        return tuple(text(size) for _ in range(count))
+
+    fields = put(
+        text(limits.CONTENT_BYTES_MAX),
+        attrs={text(limits.ATTR_KEY_BYTES_MAX): text(limits.ATTR_VALUE_BYTES_MAX) for _ in range(limits.ATTRS_MAX)},
+        keywords=texts(limits.KEYWORDS_MAX, limits.KEYWORD_BYTES_MAX),
+        refs=texts(paths, limits.PATH_BYTES_MAX),
+        importance=0.123456789,
+        valid_from=1_770_000_000_000,
+        valid_to=1_770_000_000_001,
+        source=Source(text(limits.SESSION_BYTES_MAX), text(limits.PATH_BYTES_MAX), 2**32 - 1),
+    )
+    ids = [
+        "018f6f0e-7c1a-7000-8000-" + "".join(chance.choices("0123456789abcdef", k=12)) for _ in range(limits.LINKS_MAX)
+    ]
+    return Edit(
+        revision=replace(fields, title=text(limits.TITLE_BYTES_MAX), by=text(limits.AGENT_BYTES_MAX)),
+        tags_put=texts(limits.TAGS_MAX, limits.TAG_BYTES_MAX),
+        links_put=tuple(Link("superseded-by", one) for one in ids),
+        at=1_770_000_000_000,
+    )
+
+
+PRINTABLE = string.ascii_letters + string.digits + string.punctuation + " "
+
+
+@pytest.mark.parametrize(
+    ("letters", "paths"),
+    [
+        pytest.param(PRINTABLE, 0, id="printable ASCII without paths"),
+        pytest.param(PRINTABLE, limits.PATHS_MAX, id="printable ASCII"),
+        pytest.param("".join(map(chr, range(1, 128))), limits.PATHS_MAX, id="all ASCII"),
+    ],
+)
+def test_a_memory_at_every_maximum_fits_one_change(letters: str, paths: int) -> None:
+    edit = _fill(letters, paths=paths)
+    doc = document()
+    change = doc.write(edit, actor(1))
+    assert change is not None
+    print(f"every maximum, {len(letters)} letters, {paths} paths: {len(change.raw)} of {limits.CHANGE_BYTES_MAX} bytes")
+    assert len(change.raw) <= limits.CHANGE_BYTES_MAX
+    assert edit.revision is not None
+    assert document(change.raw).state() == doc.state()
+    assert next(iter(doc.state().revisions.values())).content == edit.revision.content
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param("x" * limits.CHANGE_INFLATED_BYTES_MAX, id="compressible"),
+        pytest.param("".join(random.Random(7).choices(PRINTABLE, k=180_000)), id="incompressible"),
+    ],
+)
+def test_a_change_over_its_limit_is_refused_by_name_and_changes_nothing(content: str) -> None:
+    doc = document(created())
+    before = doc.state()
+    with pytest.raises(InvalidArgument) as caught:
+        doc.write(Edit(revision=put(content, heads(before)), at=1), actor(2))
+    assert caught.value.fields["field"] == "change"
+    assert str(limits.CHANGE_BYTES_MAX) in caught.value.fields["limit"]
+    assert doc.state() == before
+
+
+def test_a_large_change_is_logged_deflated_and_keeps_its_hash() -> None:
+    doc = document()
+    change = doc.write(Edit(revision=put("word " * 2000), at=1), actor(1))
+    assert change is not None
+    assert len(change.raw) < document_module.DEFLATE_OVER_BYTES
+    assert document(change.raw).heads() == doc.heads() == (change.hash,)
+
+
+def test_the_stub_that_plain_pip_installs_is_recognised_at_import(tmp_path: Path) -> None:
+    (tmp_path / "automerge").mkdir()
+    (tmp_path / "automerge" / "__init__.py").write_text("class Doc: pass\n")
+    (tmp_path / "automerge-0.1.2.dist-info").mkdir()
+    (tmp_path / "automerge-0.1.2.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: automerge\nVersion: 0.1.2\n"
+    )
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    ran = subprocess.run(
+        [sys.executable, "-c", "import mnemesh_crdt.document"],
+        env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 1
+    assert "ImportError: Mnemesh needs automerge 1.0.0rc1; found: 0.1.2" in ran.stderr
+    assert "pip install 'automerge==1.0.0rc1'" in ran.stderr
+
+
+def test_a_missing_automerge_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(_: str) -> str:
+        raise document_module.PackageNotFoundError
+
+    monkeypatch.setattr(document_module, "version", absent)
+    with pytest.raises(ImportError, match="not installed"):
+        document_module._require_automerge()
+
+
+def test_documents_of_another_memory_or_space_do_not_load() -> None:
+    for id, space in ((OTHER, SPACE), (ID, "team/other")):
+        with pytest.raises(DataLoss):
+            MemoryDocument(id, space, [created()])

@@ -1,0 +1,328 @@
+"""Merging replicas is commutative, associative and idempotent; nothing is lost, nothing damaged gets in.
+
+The property tests replay the same examples on every run (derandomized); a failure prints its example.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+from automerge.core import ROOT, ScalarType
+from crdt_scenarios import (
+    ID,
+    KEY,
+    OTHER,
+    SPACE,
+    VERBS,
+    Mesh,
+    actor,
+    contents,
+    created,
+    edited,
+    foreign,
+    merged,
+)  # fmt: skip
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mnemesh_crdt.chunk import read_head
+from mnemesh_crdt.envelope import signing_bytes
+from mnemesh_crdt.replica import (
+    Accepted,
+    Dropped,
+    Duplicate,
+    Erased,
+    Full,
+    Held,
+    Key,
+    Purged,
+    Received,
+    Refused,
+    Replica,
+    bucket_of,
+)  # fmt: skip
+from mnemesh_crdt.revisions import heads, materialise
+
+REPLICAS = 3
+PROPERTY = settings(max_examples=150, derandomize=True, database=None, deadline=None, print_blob=True)
+WRITE = st.tuples(st.integers(0, REPLICAS - 1), st.sampled_from(VERBS), st.integers(0, 1), st.sampled_from(["a", "bb"]))
+HAND_OVER = st.tuples(st.integers(0, REPLICAS - 1), st.integers(0, REPLICAS - 1))
+STEPS = st.lists(st.one_of(WRITE, WRITE, WRITE, HAND_OVER), min_size=4, max_size=30)
+
+
+def played(steps: list[Any]) -> Mesh:
+    """A mesh in which the replicas wrote and met as `steps` say; they have not settled."""
+    mesh = Mesh(REPLICAS)
+    for step in steps:
+        if len(step) == 2:
+            mesh.hand_over(*step)
+        else:
+            mesh.do(*step)
+    return mesh
+
+
+def copy(replica: Replica) -> Replica:
+    return merged(Replica(), replica)
+
+
+def same(left: Replica, right: Replica) -> bool:
+    return contents(left) == contents(right) and left.digest(SPACE) == right.digest(SPACE)
+
+
+@PROPERTY
+@given(STEPS)
+def test_merging_is_commutative(steps: list[Any]) -> None:
+    a, b, _ = played(steps).replicas
+    assert same(merged(copy(a), b), merged(copy(b), a))
+
+
+@PROPERTY
+@given(STEPS)
+def test_merging_is_associative(steps: list[Any]) -> None:
+    a, b, c = played(steps).replicas
+    assert same(merged(merged(copy(a), b), c), merged(copy(a), merged(copy(b), c)))
+
+
+@PROPERTY
+@given(STEPS)
+def test_merging_is_idempotent(steps: list[Any]) -> None:
+    a, b, _ = played(steps).replicas
+    once = merged(copy(a), b)
+    again = merged(copy(once), b, once)
+    assert same(once, again)
+    assert all(isinstance(effect, Duplicate) for event in once.events() for effect in again.handle(event))
+
+
+@PROPERTY
+@given(STEPS, st.data())
+def test_any_order_of_the_same_changes_gives_the_same_state(steps: list[Any], data: st.DataObject) -> None:
+    mesh = played(steps)
+    mesh.settle()
+    events = [Received(key, raw) for key, raws in mesh.raws.items() for raw in raws]
+    replica = Replica()
+    for event in data.draw(st.permutations(events + events[: len(events) // 2])):
+        assert not any(isinstance(effect, Refused | Full) for effect in replica.handle(event))
+    assert same(replica, mesh.replicas[0])
+
+
+@PROPERTY
+@given(STEPS, st.data())
+def test_an_erased_document_is_gone_whatever_came_before_or_after(steps: list[Any], data: st.DataObject) -> None:
+    mesh = played(steps)
+    mesh.settle()
+    events = [Erased(KEY), *(Received(key, raw) for key, raws in mesh.raws.items() for raw in raws)]
+    replica, other = Replica(), merged(Replica(), mesh.replicas[0])
+    for event in data.draw(st.permutations(events)):
+        replica.handle(event)
+    other.handle(Erased(KEY))
+    assert KEY not in replica.documents()
+    assert same(replica, other)
+
+
+@PROPERTY
+@given(STEPS)
+def test_settled_replicas_hold_every_revision_ever_written_and_agree(steps: list[Any]) -> None:
+    mesh = played(steps)
+    mesh.settle()
+    assert all(same(mesh.replicas[0], other) for other in mesh.replicas[1:])
+    for key, raws in mesh.raws.items():
+        assert len(mesh.replicas[0].changes(key)) == len(raws)
+        state = mesh.replicas[0].state(key)
+        assert state is not None
+        named = {parent for one in state.revisions.values() for parent in one.parents}
+        assert set(heads(state)) == set(state.revisions) - named
+        memory = materialise(state)
+        visible = [head for head in heads(state) if state.revisions[head].op == "put"]
+        if memory is not None and memory.state != "forgotten":
+            assert [memory.heads[0], *(one.id for one in memory.conflicts)] == visible
+
+
+@PROPERTY
+@given(STEPS)
+def test_tags_are_an_observed_remove_set(steps: list[Any]) -> None:
+    """A tag is there when, of the changes that touched it and that no other such change had seen, one put it."""
+    mesh = played(steps)
+    mesh.settle()
+    for key, touches in mesh.tag_touches.items():
+        state = mesh.replicas[0].state(key)
+        assert state is not None
+        expected = set()
+        for tag in {name for name, _, _ in touches}:
+            own = [(hash, is_put) for name, hash, is_put in touches if name == tag]
+            last = [is_put for hash, is_put in own if not any(hash in mesh.history[other] for other, _ in own)]
+            if any(last):
+                expected.add(tag)
+        assert set(state.tags) == expected
+
+
+def chain(length: int) -> list[bytes]:
+    log = [created()]
+    for number in range(2, length + 1):
+        log.append(edited(log, f"text {number}", number))
+    return log
+
+
+def kinds(effects: list[Any]) -> list[str]:
+    return [type(effect).__name__ for effect in effects]
+
+
+def test_a_change_that_comes_early_waits_for_what_it_builds_on() -> None:
+    first, second, third = chain(3)
+    replica = Replica()
+    (held,) = replica.handle(Received(KEY, third))
+    assert held == Held(KEY, read_head(third).hash, (read_head(second).hash,))
+    assert (replica.documents(), replica.state(KEY), replica.changes(KEY)) == ((), None, ())
+    assert kinds(replica.handle(Received(KEY, second))) == ["Held"]
+    assert kinds(replica.handle(Received(KEY, third))) == ["Duplicate"]
+    effects = replica.handle(Received(KEY, first))
+    assert [effect.change.raw for effect in effects if isinstance(effect, Accepted)] == [first, second, third]
+    assert replica.documents() == (KEY,)
+    assert kinds(replica.handle(Received(KEY, first))) == ["Duplicate"]
+
+
+def test_an_accepted_change_names_its_hash_and_actor() -> None:
+    raw = created(number=5)
+    (accepted,) = Replica().handle(Received(KEY, raw))
+    assert isinstance(accepted, Accepted)
+    assert (accepted.change.hash, accepted.change.actor) == (read_head(raw).hash, actor(5).hex())
+
+
+def test_a_merge_revision_waits_for_both_sides_and_is_taken_in_once() -> None:
+    first = created()
+    left, right = edited([first], "left", 2), edited([first], "right", 3)
+    both = edited([first, left, right], "both", 4)
+    for order in permutations([first, left, right, both]):
+        replica = Replica()
+        effects = [effect for raw in order for effect in replica.handle(Received(KEY, raw))]
+        assert kinds(effects).count("Accepted") == 4
+        assert replica.changes(KEY)[0] == first
+        assert replica.changes(KEY)[-1] == both
+
+
+def test_waiting_changes_travel_when_replicas_merge() -> None:
+    first, second = chain(2)
+    early = Replica()
+    early.handle(Received(KEY, second))
+    late = merged(Replica(), early)
+    assert late.digest(SPACE) == {}
+    assert kinds(late.handle(Received(KEY, first))) == ["Accepted", "Accepted"]
+
+
+def test_only_so_many_changes_may_wait() -> None:
+    first, second, third, fourth = chain(4)
+    replica = Replica(pending_max=1)
+    replica.handle(Received(KEY, third))
+    assert replica.handle(Received(KEY, fourth)) == [Full(KEY, read_head(fourth).hash, 1)]
+    elsewhere = Key(SPACE, OTHER)
+    assert kinds(replica.handle(Received(elsewhere, second))) == ["Full"]
+    assert kinds(replica.handle(Received(KEY, third))) == ["Duplicate"]
+    assert kinds(replica.handle(Received(KEY, first))) == ["Accepted"], "what need not wait is always taken in"
+    assert kinds(replica.handle(Received(KEY, second))) == ["Accepted", "Accepted"]
+    assert kinds(replica.handle(Received(KEY, fourth))) == ["Accepted"]
+
+
+def test_erasing_deletes_what_is_kept_and_drops_late_copies() -> None:
+    first, second, third, fourth = chain(4)
+    replica = Replica(pending_max=1)
+    for raw in (first, second, fourth):
+        replica.handle(Received(KEY, raw))
+    assert replica.handle(Erased(KEY)) == [
+        Purged(KEY, (read_head(first).hash, read_head(second).hash, read_head(fourth).hash))
+    ]
+    assert replica.handle(Erased(KEY)) == []
+    assert replica.handle(Received(KEY, third)) == [Dropped(KEY, read_head(third).hash)]
+    assert kinds(replica.handle(Received(Key(SPACE, OTHER), fourth))) == ["Held"], "the place is free again"
+    assert Replica().handle(Erased(KEY)) == []
+    assert next(iter(merged(Replica(), replica).events())) == Erased(KEY)
+
+
+def test_damaged_bytes_are_refused_and_kept_out() -> None:
+    raw = created()
+    replica = Replica()
+    for bad in (b"", raw[:-1], raw[:20] + b"\0" + raw[21:], raw + raw):
+        (refused,) = replica.handle(Received(KEY, bad))
+        assert isinstance(refused, Refused)
+        assert refused.hash == ""
+    assert replica.documents() == ()
+
+
+def test_a_change_that_would_spoil_its_document_is_refused_with_all_that_build_on_it() -> None:
+    def rename(transaction: Any, _: Any) -> None:
+        transaction.put(ROOT, "id", ScalarType.Str, OTHER)
+
+    def tag(transaction: Any, of: Any) -> None:
+        transaction.put(of("tags"), "db", ScalarType.Int, 1)
+
+    def untag(transaction: Any, of: Any) -> None:
+        transaction.delete(of("tags"), "db")
+
+    first = created()
+    good = edited([first], "good", 2)
+    poison = foreign([first], 3, rename)
+    child = foreign([first, good, poison], 4, tag)
+    grandchild = foreign([first, good, poison, child], 5, untag)
+    replica = Replica()
+    replica.handle(Received(KEY, first))
+    for early in (grandchild, child):
+        assert kinds(replica.handle(Received(KEY, early))) == ["Held"]
+    effects = replica.handle(Received(KEY, poison))
+    assert kinds(effects) == ["Refused", "Refused", "Refused"]
+    assert [effect.hash for effect in effects] == [read_head(one).hash for one in (poison, child, grandchild)]
+    assert kinds(replica.handle(Received(KEY, good))) == ["Accepted"]
+    state = replica.state(KEY)
+    assert state is not None
+    assert state.tags == ()
+
+
+def test_a_first_change_that_is_refused_leaves_no_trace() -> None:
+    raw = foreign([], 1, lambda tx, of: tx.put(ROOT, "v", ScalarType.Int, 2))
+    replica = Replica()
+    (refused,) = replica.handle(Received(KEY, raw))
+    assert isinstance(refused, Refused)
+    assert "upgrade" in refused.reason
+    assert (replica.documents(), replica.digest(SPACE), list(replica.events())) == ((), {}, [])
+
+
+def test_a_second_change_of_one_actor_is_refused() -> None:
+    first = created(number=1)
+    again = foreign([first], 1, lambda tx, of: tx.put(of("tags"), "db", ScalarType.Int, 1))
+    replica = Replica()
+    replica.handle(Received(KEY, first))
+    (refused,) = replica.handle(Received(KEY, again))
+    assert isinstance(refused, Refused)
+    assert "fresh actor" in refused.reason
+
+
+def test_digests_differ_exactly_where_documents_do() -> None:
+    first, second = chain(2)
+    left, right = Replica(), Replica()
+    for replica in (left, right):
+        replica.handle(Received(KEY, first))
+    assert left.digest(SPACE) == right.digest(SPACE) != {}
+    assert left.digest("team/other") == {}
+    right.handle(Received(KEY, second))
+    differing = {one for one in range(4096) if left.digest(SPACE).get(one) != right.digest(SPACE).get(one)}
+    assert differing == {bucket_of(ID)}
+    left.handle(Received(KEY, second))
+    assert left.digest(SPACE) == right.digest(SPACE)
+    right.handle(Erased(KEY))
+    assert left.digest(SPACE) != right.digest(SPACE) != {}
+    left.handle(Erased(KEY))
+    assert left.digest(SPACE) == right.digest(SPACE)
+
+
+FIELDS = st.lists(st.text("a\0\u00e9", max_size=3), min_size=6, max_size=6)
+
+
+@settings(max_examples=200, derandomize=True, database=None, deadline=None)
+@given(FIELDS, FIELDS)
+def test_different_entries_never_have_the_same_signing_bytes(left: list[str], right: list[str]) -> None:
+    assert (signing_bytes(*left) == signing_bytes(*right)) == (left == right)
+
+
+def test_signing_bytes_are_pinned() -> None:
+    assert signing_bytes("d", "s", "change", "h", "\u00e9", "") == (
+        b"\0\0\0\x0fmnemesh.entry.1\0\0\0\x01d\0\0\0\x01s\0\0\0\x06change\0\0\0\x01h\0\0\0\x02\xc3\xa9\0\0\0\0"
+    )
+    assert signing_bytes("ab", "c", "", "", "", "") != signing_bytes("a", "bc", "", "", "", "")
