@@ -23,9 +23,12 @@ class Batcher(Generic[Item, Result]):
     """
 
     def __init__(
-        self, name: str, call: Callable[[list[Item]], Awaitable[Sequence[Result | Exception]]],
-        items_max: int, waiting_max: int,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        call: Callable[[list[Item]], Awaitable[Sequence[Result | Exception]]],
+        items_max: int,
+        waiting_max: int,
+    ) -> None:
         self._name = name
         self._call = call
         self._items_max = items_max

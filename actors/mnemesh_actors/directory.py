@@ -17,9 +17,11 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import (
-    Encoding, NoEncryption, PrivateFormat, load_pem_private_key,
-)  # fmt: skip
-
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from mnemesh_memory.errors import DataLoss, FailedPrecondition
 
 FORMAT = 1
@@ -47,6 +49,12 @@ class DataDirectory:
         return self.path / "index" / str(shard)
 
 
+def check_format(path: Path) -> None:
+    """Refuse a directory of a newer format, reading only."""
+    if (path / MANIFEST).is_file():
+        _read(path / MANIFEST)
+
+
 def open_directory(path: Path) -> DataDirectory:
     """Open `path`, making it when it is new. A newer format is refused before anything is written."""
     try:
@@ -72,14 +80,17 @@ def _read(manifest: Path) -> str:
     except (ValueError, KeyError, TypeError) as error:
         raise DataLoss(
             f"{manifest} is damaged ({error}); restore it from a backup: it holds the node's id and format",
-            field="data_dir", value=str(manifest),
-        ) from error  # fmt: skip
+            field="data_dir",
+            value=str(manifest),
+        ) from error
     if version > FORMAT:
         raise FailedPrecondition(
             f"{manifest.parent} has format {version}, this version reads up to {FORMAT}; nothing was changed. "
             "Install a newer mnemesh, or start with another data directory",
-            field="data_dir", value=str(version), limit=str(FORMAT),
-        )  # fmt: skip
+            field="data_dir",
+            value=str(version),
+            limit=str(FORMAT),
+        )
     return node_id
 
 

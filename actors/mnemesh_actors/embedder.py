@@ -6,11 +6,11 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
+from mnemesh_memory import limits
 from numpy.typing import NDArray
 
 from mnemesh_actors.batching import Batcher
 from mnemesh_actors.runtime.base import Handle
-from mnemesh_memory import limits
 
 Vector = NDArray[np.float32]
 BATCH_TEXTS_MAX = 64
@@ -20,7 +20,9 @@ CACHE_TEXTS_MAX = 4096
 class Embedder:
     """`worker` is an EmbeddingWorker's handle; `generation` the fingerprint of its model; `dimensions` its width."""
 
-    def __init__(self, worker: Handle, generation: str, dimensions: int, cache_texts_max: int = CACHE_TEXTS_MAX) -> None:
+    def __init__(
+        self, worker: Handle, generation: str, dimensions: int, cache_texts_max: int = CACHE_TEXTS_MAX
+    ) -> None:
         self._worker = worker
         self.generation = generation
         self.dimensions = dimensions

@@ -13,15 +13,15 @@ from collections.abc import Callable
 
 import numpy as np
 import structlog
+from mnemesh_memory.errors import DeadlineExceeded, MnemeshError, Unavailable
+from mnemesh_memory.indexing import index_texts
+from mnemesh_memory.model import Memory
+from mnemesh_memory.text import content_hash
 
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.ledger.commands import FeedPage, Vectors
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.shard import IndexItem, IndexText, ShardStatus
-from mnemesh_memory.errors import DeadlineExceeded, MnemeshError, Unavailable
-from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.model import Memory
-from mnemesh_memory.text import content_hash
 
 PAGE_ENTRIES_MAX = 256
 FLUSH_S = 1.0
@@ -87,8 +87,9 @@ class IndexFollower:
         except TimeoutError:
             raise DeadlineExceeded(
                 f"stored, but the index has not taken it in within {WAIT_S:g} s ({self.fault or 'it is behind'}); "
-                "use wait=durable to return earlier", part="index",
-            ) from None  # fmt: skip
+                "use wait=durable to return earlier",
+                part="index",
+            ) from None
 
     async def _follow(self) -> None:
         while True:
@@ -159,14 +160,29 @@ class IndexFollower:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for _, _, future in self._waiting:
             if not future.done():
-                future.set_exception(Unavailable("stored; the node is stopping before the index took it in", part="index"))
+                future.set_exception(
+                    Unavailable("stored; the node is stopping before the index took it in", part="index")
+                )
         self._waiting.clear()
 
 
 def _item(seq: int, memory: Memory, texts: tuple[IndexText, ...]) -> IndexItem:
     return IndexItem(
-        id=memory.id, space=memory.space, kind=memory.kind, tags=memory.tags, agent=memory.by,
-        session=memory.source.session, dir=memory.source.dir, paths=memory.paths, seq=seq,
-        created_at=memory.created_at, updated_at=memory.updated_at, valid_from=memory.valid_from,
-        valid_to=memory.valid_to, state=memory.state, tier=memory.tier, importance=memory.importance, texts=texts,
-    )  # fmt: skip
+        id=memory.id,
+        space=memory.space,
+        kind=memory.kind,
+        tags=memory.tags,
+        agent=memory.by,
+        session=memory.source.session,
+        dir=memory.source.dir,
+        paths=memory.paths,
+        seq=seq,
+        created_at=memory.created_at,
+        updated_at=memory.updated_at,
+        valid_from=memory.valid_from,
+        valid_to=memory.valid_to,
+        state=memory.state,
+        tier=memory.tier,
+        importance=memory.importance,
+        texts=texts,
+    )

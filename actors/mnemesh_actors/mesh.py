@@ -7,17 +7,31 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from mnemesh_actors.parts import Parts
-from mnemesh_actors.places import find_many, find_one
-from mnemesh_actors.recalling import Recalling
-from mnemesh_actors.runtime.base import Runtime
-from mnemesh_actors.writing import Writing
 from mnemesh_memory import limits, validate
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.model import (
-    Caller, Checked, Draft, IndexStatus, LedgerStatus, ListQuery, Memory, MeshStatus, ModelStatus, Page, Patch, Query,
-    Recalled, Stats, Written,
-)  # fmt: skip
+    Caller,
+    Checked,
+    Draft,
+    IndexStatus,
+    LedgerStatus,
+    ListQuery,
+    Memory,
+    MeshStatus,
+    ModelStatus,
+    Page,
+    Patch,
+    Query,
+    Recalled,
+    Stats,
+    Written,
+)
+
+from mnemesh_actors.parts import Parts
+from mnemesh_actors.places import find_many, find_one
+from mnemesh_actors.recalling import LAG_TOLERATED_ENTRIES, Recalling
+from mnemesh_actors.runtime.base import Runtime
+from mnemesh_actors.writing import Writing
 
 EXPORT_PAGE = 200
 
@@ -81,14 +95,7 @@ class Mesh:
             await self._parts.ledger.touch([memory.id for memory in memories], self._parts.clock())
         return memories, missing
 
-    async def list(self, caller: Caller, query: ListQuery) -> Page:
-        """One page of a listing."""
-        page: Page = await self._parts.ledger.list(validate.list_query(query, caller))
-        return page
-
-    async def timeline(
-        self, caller: Caller, key: str, before: int = 5, after: int = 5
-    ) -> tuple[list[Memory], int]:  # fmt: skip
+    async def timeline(self, caller: Caller, key: str, before: int = 5, after: int = 5) -> tuple[list[Memory], int]:
         """Neighbours in time, and the position of the asked memory among them."""
         validate.whole("before", before, 0, limits.TIMELINE_MAX)
         validate.whole("after", after, 0, limits.TIMELINE_MAX)
@@ -103,7 +110,11 @@ class Mesh:
         return found
 
     async def export(
-        self, caller: Caller, spaces: Sequence[str] = (), include_forgotten: bool = False, include_superseded: bool = False
+        self,
+        caller: Caller,
+        spaces: Sequence[str] = (),
+        include_forgotten: bool = False,
+        include_superseded: bool = False,
     ) -> AsyncIterator[Memory]:
         """Every memory with all its fields, oldest first; all spaces that the caller may see when none is named."""
         named = validate.read_spaces(spaces, caller) if spaces else ()
@@ -120,16 +131,30 @@ class Mesh:
         follower = self._parts.follower
         shard = await self._parts.shard.status()
         index = IndexStatus(
-            name="shard-0", backend=shard.backend, seq=follower.applied, lag=follower.lag, points=shard.points,
-            state=follower.fault or ("rebuilding" if follower.rebuilding else "ok"),
-        )  # fmt: skip
+            name="shard-0",
+            backend=shard.backend,
+            seq=follower.applied,
+            lag=follower.lag,
+            points=shard.points,
+            state=follower.fault or ("behind" if follower.lag > LAG_TOLERATED_ENTRIES else "ok"),
+        )
         return MeshStatus(
-            state="degraded" if follower.fault else "ready", runtime=self._runtime.name, node_id=self._node_id,
-            actors=await self._runtime.actors(), ledger=ledger, index=(index,), model=self._model,
+            state="degraded" if follower.fault else "ready",
+            runtime=self._runtime.name,
+            node_id=self._node_id,
+            actors=await self._runtime.actors(),
+            ledger=ledger,
+            index=(index,),
+            model=self._model,
             notices=tuple(self._notices),
-        )  # fmt: skip
+        )
 
     async def close(self) -> None:
         """Stop following the ledger, then end every actor; what was acknowledged is on disk already."""
         await self._parts.follower.close()
         await self._runtime.close()
+
+    async def list(self, caller: Caller, query: ListQuery) -> Page:
+        """One page of a listing."""
+        page: Page = await self._parts.ledger.page(validate.list_query(query, caller))
+        return page

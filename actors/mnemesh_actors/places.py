@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mnemesh_actors.parts import Parts
 from mnemesh_memory import validate
 from mnemesh_memory.errors import MnemeshError, NotFound
 from mnemesh_memory.model import Caller, Memory
+
+from mnemesh_actors.parts import Parts
 
 
 async def find_many(
     parts: Parts, caller: Caller, keys: Sequence[str], *, forgotten: bool = False, spaces: Sequence[str] = ()
 ) -> list[Memory | MnemeshError]:
-    """A memory for each id, unique prefix or title, or the reason why not. A forgotten one is not found unless asked."""
+    """A memory for each id, unique prefix or title, or the reason why not; forgotten ones only when asked."""
     for key in keys:
         validate.bounded_text("id", key, 200, empty=False)
     found: list[Memory | MnemeshError] = await parts.ledger.find(list(keys), validate.read_spaces(spaces, caller))

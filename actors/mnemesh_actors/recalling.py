@@ -11,15 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from mnemesh_actors.embedder import Vector
-from mnemesh_actors.parts import Parts
-from mnemesh_actors.shard import Candidate, Search
-from mnemesh_memory import validate
+from mnemesh_memory import limits, validate
 from mnemesh_memory.errors import DeadlineExceeded, Unavailable
 from mnemesh_memory.fusion import Fused, coverage, fuse
 from mnemesh_memory.heat import heat
 from mnemesh_memory.model import Caller, Hit, ListQuery, Memory, Query, Recalled
 from mnemesh_memory.text import estimate_tokens, snippet
+
+from mnemesh_actors.embedder import Vector
+from mnemesh_actors.parts import Parts
+from mnemesh_actors.shard import Candidate, Search
 
 CANDIDATES = 100
 # Filters that only the ledger can judge take candidates away after the search, so more are asked for.
@@ -57,13 +58,20 @@ class Recalling:
 
     async def _newest(self, query: Query) -> Recalled:
         """Without words there is nothing to match: the newest memories that pass the filters, with relevance 0."""
-        page = await self._parts.ledger.list(
+        page = await self._parts.ledger.page(
             ListQuery(
-                spaces=query.spaces, kinds=query.kinds, tags_any=query.tags_any, tags_all=query.tags_all,
-                tags_none=query.tags_none, since=query.since, before=query.before, agent=query.agent,
-                session=query.session, limit=validate.limits.LIST_LIMIT_MAX,
+                spaces=query.spaces,
+                kinds=query.kinds,
+                tags_any=query.tags_any,
+                tags_all=query.tags_all,
+                tags_none=query.tags_none,
+                since=query.since,
+                before=query.before,
+                agent=query.agent,
+                session=query.session,
+                limit=limits.LIST_LIMIT_MAX,
             )
-        )  # fmt: skip
+        )
         found = [_Found(memory, Fused(memory.id, 0.0, {})) for memory in page.memories]
         return await self._answer(query, await self._keep(query, found), 0.0, ())
 
@@ -160,15 +168,25 @@ class Recalling:
             memory = replace(item.memory, content="") if query.snippets_only else item.memory
             signals = item.fused.signals if query.explain else {}
             hits.append(
-                Hit(memory=memory, score=item.fused.score, signals=signals, snippet=passage,
-                    redirected_from=item.redirected_from)
-            )  # fmt: skip
+                Hit(
+                    memory=memory,
+                    score=item.fused.score,
+                    signals=signals,
+                    snippet=passage,
+                    redirected_from=item.redirected_from,
+                )
+            )
         if hits:
             await self._parts.ledger.touch([hit.memory.id for hit in hits], self._parts.clock())
         return Recalled(
-            results=tuple(hits), coverage=covered, abstain=covered < self._parts.config.abstain_below,
-            tokens_used=tokens, truncated_by_budget=left_out, degraded=degraded, spaces=query.spaces,
-        )  # fmt: skip
+            results=tuple(hits),
+            coverage=covered,
+            abstain=covered < self._parts.config.abstain_below,
+            tokens_used=tokens,
+            truncated_by_budget=left_out,
+            degraded=degraded,
+            spaces=query.spaces,
+        )
 
 
 def _search_of(query: Query, vector: Vector | None) -> Search:
@@ -178,13 +196,24 @@ def _search_of(query: Query, vector: Vector | None) -> Search:
         before = query.as_of + 1 if before is None else min(before, query.as_of + 1)
     past = query.as_of is not None
     return Search(
-        text=query.text, vector=vector, spaces=query.spaces, kinds=() if past else query.kinds,
-        tags_any=() if past else query.tags_any, tags_all=() if past else query.tags_all,
-        tags_none=() if past else query.tags_none, since=query.since, before=before, agent=query.agent,
-        session=query.session, include_superseded=True, include_archive=query.include_archive or past,
-        include_forgotten=past, limit=max(query.limit, CANDIDATES_FILTERED if filtered else CANDIDATES),
-        bm25=query.mode != "semantic", dense=vector is not None,
-    )  # fmt: skip
+        text=query.text,
+        vector=vector,
+        spaces=query.spaces,
+        kinds=() if past else query.kinds,
+        tags_any=() if past else query.tags_any,
+        tags_all=() if past else query.tags_all,
+        tags_none=() if past else query.tags_none,
+        since=query.since,
+        before=before,
+        agent=query.agent,
+        session=query.session,
+        include_superseded=True,
+        include_archive=query.include_archive or past,
+        include_forgotten=past,
+        limit=max(query.limit, CANDIDATES_FILTERED if filtered else CANDIDATES),
+        bm25=query.mode != "semantic",
+        dense=vector is not None,
+    )
 
 
 def _allowed(query: Query, item: _Found) -> bool:

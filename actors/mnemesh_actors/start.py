@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
+from mnemesh_memory import limits
+from mnemesh_memory.model import LedgerStatus, ModelStatus
 
 from mnemesh_actors.batching import Batcher
 from mnemesh_actors.directory import DataDirectory
 from mnemesh_actors.embedder import Embedder
-from mnemesh_actors.embedding.worker import EmbeddingWorker, ModelConfig, ModelInfo
+from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig, ModelInfo
 from mnemesh_actors.follower import IndexFollower
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Command, Committed
@@ -20,8 +22,6 @@ from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.runtime.base import Runtime
 from mnemesh_actors.shard import RetrievalShard, ShardConfig
-from mnemesh_memory import limits
-from mnemesh_memory.model import LedgerStatus, ModelStatus
 
 COMMIT_COMMANDS_MAX = 256
 NOTICES_MAX = 50
@@ -62,21 +62,35 @@ async def start_mesh(directory: DataDirectory, runtime: Runtime, config: StartCo
     log.info("model_ready", name=model.name, source=model.source, generation=model.generation, dir=model.directory)
     status: LedgerStatus = await ledger.status()
     shard = await runtime.spawn(
-        "shard-0", RetrievalShard,
-        ShardConfig(path=_shard_path(directory), generation=model.generation, dimensions=model.dimensions,
-                    incarnation=status.incarnation), pinned=True,
-    )  # fmt: skip
+        "shard-0",
+        RetrievalShard,
+        ShardConfig(
+            path=_shard_path(directory),
+            generation=model.generation,
+            dimensions=model.dimensions,
+            incarnation=status.incarnation,
+        ),
+        pinned=True,
+    )
     embedder = Embedder(worker, model.generation, model.dimensions)
     follower = IndexFollower(ledger, shard, embedder, notice)
     opened = await follower.start(status.seq)
-    log.info("index_ready", seq=opened.seq, points=opened.points, behind=status.seq - opened.seq, rebuilt=opened.rebuilt)
+    log.info(
+        "index_ready", seq=opened.seq, points=opened.points, behind=status.seq - opened.seq, rebuilt=opened.rebuilt
+    )
     commits: Batcher[Command, Committed] = Batcher(
         "ledger", ledger.commit, COMMIT_COMMANDS_MAX, limits.INBOX_MESSAGES_MAX
     )
     parts = Parts(
-        ledger=ledger, shard=shard, embedder=embedder, follower=follower, commits=commits, clock=config.clock,
-        entropy=config.entropy, config=config.mesh,
-    )  # fmt: skip
+        ledger=ledger,
+        shard=shard,
+        embedder=embedder,
+        follower=follower,
+        commits=commits,
+        clock=config.clock,
+        entropy=config.entropy,
+        config=config.mesh,
+    )
     told = ModelStatus(generation=model.generation, name=model.name, dimensions=model.dimensions, source=model.source)
     return Mesh(parts, runtime, directory.node_id, told, notices)
 

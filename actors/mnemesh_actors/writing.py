@@ -10,16 +10,18 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mnemesh_actors.embedder import Vector
-from mnemesh_actors.ledger.commands import Command, Committed, Create, Forget, Lookup, Restore, Revise, Vectors
-from mnemesh_actors.parts import Parts
-from mnemesh_actors.places import find_one
 from mnemesh_memory import gate, validate
 from mnemesh_memory.errors import FailedPrecondition, MnemeshError
 from mnemesh_memory.ids import derived_id, fingerprint
 from mnemesh_memory.indexing import index_texts
+from mnemesh_memory.kinds import WAITS
 from mnemesh_memory.model import Caller, Checked, Draft, Memory, Patch, Related, Written
 from mnemesh_memory.text import content_hash, duplicate_key, snippet, title_of
+
+from mnemesh_actors.embedder import Vector
+from mnemesh_actors.ledger.commands import Command, Committed, Create, Forget, Lookup, Restore, Revise, Vectors
+from mnemesh_actors.parts import Parts
+from mnemesh_actors.places import find_one
 
 # One step of a batch: small enough that embedding the next overlaps committing and indexing this one.
 STEP_ITEMS = 32
@@ -80,9 +82,13 @@ class Writing:
             ((known,), _) = await self._parts.ledger.prepare(lookup, [], self._parts.embedder.generation)
             if known is not None:
                 return Checked(
-                    action=known.action, target_id=known.memory.id, similarity=1.0, reason=known.reason, novelty=0.0,
+                    action=known.action,
+                    target_id=known.memory.id,
+                    similarity=1.0,
+                    reason=known.reason,
+                    novelty=0.0,
                     related=prepared.related,
-                )  # fmt: skip
+                )
         return gate.judge(prepared.related, clean.supersedes)
 
     async def _prepare(self, caller: Caller, drafts: Sequence[Draft]) -> list[_Prepared | MnemeshError]:
@@ -116,10 +122,14 @@ class Writing:
 
     def _lookup(self, caller: Caller, draft: Draft) -> Lookup:
         return Lookup(
-            agent=caller.agent, space=draft.space, duplicate_key=duplicate_key(draft.content),
-            idempotency_key=draft.idempotency_key, fingerprint=fingerprint(draft), force=draft.force,
+            agent=caller.agent,
+            space=draft.space,
+            duplicate_key=duplicate_key(draft.content),
+            idempotency_key=draft.idempotency_key,
+            fingerprint=fingerprint(draft),
+            force=draft.force,
             at=self._parts.clock(),
-        )  # fmt: skip
+        )
 
     async def _embed(self, items: Sequence[_Prepared]) -> None:
         vectors = iter(await self._parts.embedder.embed([text for item in items for text in item.texts]))
@@ -136,17 +146,18 @@ class Writing:
         known: dict[str, Memory] = await self._parts.ledger.read(ids) if ids else {}
         for item, found in zip(items, near, strict=True):
             item.related = tuple(
-                Related(id_, known[id_].title or title_of(known[id_].content), snippet(known[id_].content, "", SNIPPET_CHARS),
-                        similarity)
-                for id_, similarity in found if id_ in known and known[id_].state == "active"
-            )  # fmt: skip
+                Related(
+                    id_,
+                    known[id_].title or title_of(known[id_].content),
+                    snippet(known[id_].content, "", SNIPPET_CHARS),
+                    similarity,
+                )
+                for id_, similarity in found
+                if id_ in known and known[id_].state == "active"
+            )
 
-    async def _finish(
-        self, caller: Caller, items: Sequence[_Prepared | MnemeshError]
-    ) -> list[Written | MnemeshError]:
-        commands = [
-            self._create(caller, item) for item in items if isinstance(item, _Prepared) and item.done is None
-        ]
+    async def _finish(self, caller: Caller, items: Sequence[_Prepared | MnemeshError]) -> list[Written | MnemeshError]:
+        commands = [self._create(caller, item) for item in items if isinstance(item, _Prepared) and item.done is None]
         committed = iter(await self._parts.commits.submit_many(commands))
         pairs: list[tuple[_Prepared, Committed | MnemeshError] | MnemeshError] = []
         for item in items:
@@ -157,7 +168,9 @@ class Writing:
             if isinstance(outcome, BaseException) and not isinstance(outcome, MnemeshError):
                 raise outcome
             pairs.append((item, outcome))
-        last = max((pair[1].seq for pair in pairs if isinstance(pair, tuple) and isinstance(pair[1], Committed)), default=0)
+        last = max(
+            (pair[1].seq for pair in pairs if isinstance(pair, tuple) and isinstance(pair[1], Committed)), default=0
+        )
         self._parts.follower.publish(last)
         if any(isinstance(item, _Prepared) and item.draft.wait == "indexed" for item in items):
             await self._parts.follower.wait_for(last)
@@ -175,32 +188,46 @@ class Writing:
         # A replay has no number of its own: its write may still be on its way into the index.
         seq = outcome.seq or (self._parts.follower.head if outcome.replayed else 0)
         return Written(
-            action=outcome.action, memory=outcome.memory, reason=outcome.reason,
+            action=outcome.action,
+            memory=outcome.memory,
+            reason=outcome.reason,
             novelty=0.0 if outcome.deduplicated else gate.novelty(related),
-            related=tuple(item for item in related if item.id != outcome.memory.id), deduplicated=outcome.deduplicated,
-            restorable=outcome.restorable, replayed=outcome.replayed, indexed=seq <= self._parts.follower.applied,
-        )  # fmt: skip
+            related=tuple(item for item in related if item.id != outcome.memory.id),
+            deduplicated=outcome.deduplicated,
+            restorable=outcome.restorable,
+            replayed=outcome.replayed,
+            indexed=seq <= self._parts.follower.applied,
+        )
 
     def _create(self, caller: Caller, item: _Prepared) -> Create:
         draft, at = item.draft, self._parts.clock()
         fresh = self._parts.new_id(at)
         key = draft.idempotency_key
-        kept = tuple((content_hash(text), vector.tobytes()) for text, vector in zip(item.texts, item.vectors, strict=True))
+        kept = tuple(
+            (content_hash(text), vector.tobytes()) for text, vector in zip(item.texts, item.vectors, strict=True)
+        )
         return Create(
-            agent=caller.agent, at=at, actor=self._parts.entropy(OPERATION_BYTES), draft=draft,
-            id=derived_id(draft.space, caller.agent, key) if key else fresh, spare_id=fresh,
-            duplicate_key=duplicate_key(draft.content), fingerprint=fingerprint(draft),
+            agent=caller.agent,
+            at=at,
+            actor=self._parts.entropy(OPERATION_BYTES),
+            draft=draft,
+            id=derived_id(draft.space, caller.agent, key) if key else fresh,
+            spare_id=fresh,
+            duplicate_key=duplicate_key(draft.content),
+            fingerprint=fingerprint(draft),
             vectors=Vectors(generation=self._parts.embedder.generation, items=kept),
-        )  # fmt: skip
+        )
 
     async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:
         """Replace the memory `key` by a new one in its space; gives the new write and the old memory as it is now."""
         old = await find_one(self._parts, caller, key)
         if draft.space and draft.space != old.space:
             raise FailedPrecondition(
-                f"space: {old.id} lies in {old.space} and a memory never changes its space", field="space",
-                value=draft.space, limit=old.space,
-            )  # fmt: skip
+                f"space: {old.id} lies in {old.space} and a memory never changes its space",
+                field="space",
+                value=draft.space,
+                limit=old.space,
+            )
         targets = tuple(dict.fromkeys((old.id, *draft.supersedes)))
         written = await self.remember(caller, replace(draft, space=old.space, supersedes=targets))
         return written, (await self._parts.ledger.read([old.id]))[old.id]
@@ -213,36 +240,45 @@ class Writing:
         vectors: list[Vector] = []
         if clean.content is not None or clean.title is not None:
             after = replace(
-                memory, content=memory.content if clean.content is None else clean.content,
+                memory,
+                content=memory.content if clean.content is None else clean.content,
                 title=memory.title if clean.title is None else clean.title,
-            )  # fmt: skip
+            )
             validate.times_in_order(clean.valid_from, clean.valid_to)
             texts = tuple(dense for dense, _ in index_texts(after))
             vectors = await self._parts.embedder.embed(texts)
         kept = tuple((content_hash(text), vector.tobytes()) for text, vector in zip(texts, vectors, strict=True))
         command = Revise(
-            agent=caller.agent, at=self._parts.clock(), actor=self._parts.entropy(OPERATION_BYTES), id=memory.id,
-            patch=clean, fingerprint=fingerprint(clean, memory.id),
+            agent=caller.agent,
+            at=self._parts.clock(),
+            actor=self._parts.entropy(OPERATION_BYTES),
+            id=memory.id,
+            patch=clean,
+            fingerprint=fingerprint(clean, memory.id),
             duplicate_key="" if clean.content is None else duplicate_key(clean.content),
             vectors=Vectors(generation=self._parts.embedder.generation, items=kept),
-        )  # fmt: skip
+        )
         return await self._commit(command, clean.wait)
 
     async def forget(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
         """Soft deletion; `restore` undoes it."""
-        validate.one_of("wait", wait, validate.WAITS)
+        validate.one_of("wait", wait, WAITS)
         memory = await find_one(self._parts, caller, key, forgotten=True)
         return await self._commit(
-            Forget(agent=caller.agent, at=self._parts.clock(), actor=self._parts.entropy(OPERATION_BYTES), id=memory.id),
+            Forget(
+                agent=caller.agent, at=self._parts.clock(), actor=self._parts.entropy(OPERATION_BYTES), id=memory.id
+            ),
             wait,
         )
 
     async def restore(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
         """Bring a forgotten memory back as it was."""
-        validate.one_of("wait", wait, validate.WAITS)
+        validate.one_of("wait", wait, WAITS)
         memory = await find_one(self._parts, caller, key, forgotten=True)
         return await self._commit(
-            Restore(agent=caller.agent, at=self._parts.clock(), actor=self._parts.entropy(OPERATION_BYTES), id=memory.id),
+            Restore(
+                agent=caller.agent, at=self._parts.clock(), actor=self._parts.entropy(OPERATION_BYTES), id=memory.id
+            ),
             wait,
         )
 
@@ -257,6 +293,17 @@ class Writing:
 def _as_memory(draft: Draft) -> Memory:
     """A draft in the form that indexing reads; id, agent and times don't matter to it."""
     return Memory(
-        id="", space=draft.space, kind=draft.kind, title=draft.title, content=draft.content, state="active", by="",
-        created_at=0, updated_at=0, heads=(), tags=draft.tags, paths=draft.paths, keywords=draft.keywords,
-    )  # fmt: skip
+        id="",
+        space=draft.space,
+        kind=draft.kind,
+        title=draft.title,
+        content=draft.content,
+        state="active",
+        by="",
+        created_at=0,
+        updated_at=0,
+        heads=(),
+        tags=draft.tags,
+        paths=draft.paths,
+        keywords=draft.keywords,
+    )

@@ -77,6 +77,11 @@ class MeshGate:
     def describe(self) -> NodeFacts:
         """Facts that need no mesh."""
         return NodeFacts(
-            version=self._version, state=self._state, data_dir=self._data_dir, pid=self._pid,
-            uptime_s=round(time.monotonic() - self._started, 3), grpc=self.grpc, http=self.http,
-        )  # fmt: skip
+            version=self._version,
+            state=self._state,
+            data_dir=self._data_dir,
+            pid=self._pid,
+            uptime_s=round(time.monotonic() - self._started, 3),
+            grpc=self.grpc,
+            http=self.http,
+        )

@@ -25,12 +25,19 @@ def judge(related: Sequence[Related], supersedes: Sequence[str]) -> Checked:
     fresh = novelty(related)
     if supersedes:
         return Checked(
-            action="SUPERSEDE", target_id=supersedes[0], reason=f"replaces {', '.join(supersedes)}", novelty=fresh,
+            action="SUPERSEDE",
+            target_id=supersedes[0],
+            reason=f"replaces {', '.join(supersedes)}",
+            novelty=fresh,
             related=tuple(related),
-        )  # fmt: skip
+        )
     if nearest is None:
         return Checked(action="ADD", reason="the space holds nothing near it", novelty=fresh)
     return Checked(
-        action="ADD", target_id=nearest.id, similarity=nearest.similarity, novelty=fresh, related=tuple(related),
+        action="ADD",
+        target_id=nearest.id,
+        similarity=nearest.similarity,
+        novelty=fresh,
+        related=tuple(related),
         reason=f"no identical text; nearest is {nearest.id} at similarity {nearest.similarity:.2f}",
-    )  # fmt: skip
+    )

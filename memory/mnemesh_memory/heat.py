@@ -14,9 +14,17 @@ DAY_MS: Final = 86_400_000
 DEFAULT_IMPORTANCE: Final = 0.5
 # Days; kinds that are not named do not cool.
 HALF_LIFE_DAYS: Final = {
-    "decision": 90.0, "error": 30.0, "reference": 180.0, "project": 60.0, "fact": 90.0, "episode": 14.0,
-    "pattern": 180.0, "prompt": 180.0, "run": 30.0, "summary": 90.0,
-}  # fmt: skip
+    "decision": 90.0,
+    "error": 30.0,
+    "reference": 180.0,
+    "project": 60.0,
+    "fact": 90.0,
+    "episode": 14.0,
+    "pattern": 180.0,
+    "prompt": 180.0,
+    "run": 30.0,
+    "summary": 90.0,
+}
 
 
 def heat(kind: str, tier: str, importance: float | None, last_used: int, accesses: int, now: int) -> float:

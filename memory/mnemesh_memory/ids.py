@@ -1,4 +1,4 @@
-"""Ids of memories: time-ordered for a fresh one, derived for one that carries an idempotency key. Chance is an argument."""
+"""Ids of memories: time-ordered for a fresh one, derived for one with an idempotency key. Chance is an argument."""
 
 from __future__ import annotations
 

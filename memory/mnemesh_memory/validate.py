@@ -14,8 +14,16 @@ from typing import TypeVar
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument, SecretRefused
 from mnemesh_memory.kinds import (
-    DEFAULT_KIND, KINDS, LINK_TYPES, MODES, SORTS, STATES, TIERS, WAITS, fold_kind,
-)  # fmt: skip
+    DEFAULT_KIND,
+    KINDS,
+    LINK_TYPES,
+    MODES,
+    SORTS,
+    STATES,
+    TIERS,
+    WAITS,
+    fold_kind,
+)
 from mnemesh_memory.model import Caller, Draft, Link, ListQuery, Patch, Query, Source
 from mnemesh_memory.secrets import find_secret
 
@@ -46,19 +54,35 @@ def draft(given: Draft, caller: Caller) -> Draft:
         wait=one_of("wait", given.wait or "indexed", WAITS),
     )
     no_secrets(
-        sensitive=given.sensitive, content=clean.content, title=clean.title, tags=clean.tags, paths=clean.paths,
-        keywords=clean.keywords, attrs=clean.attrs, session=clean.source.session, dir=clean.source.dir,
+        sensitive=given.sensitive,
+        content=clean.content,
+        title=clean.title,
+        tags=clean.tags,
+        paths=clean.paths,
+        keywords=clean.keywords,
+        attrs=clean.attrs,
+        session=clean.source.session,
+        dir=clean.source.dir,
         idempotency_key=clean.idempotency_key,
-    )  # fmt: skip
+    )
     return clean
 
 
 def patch(given: Patch) -> Patch:
     """A clean copy of `given`; at least one field must be set. Raises InvalidArgument or SecretRefused."""
     changed = (
-        given.content, given.kind, given.title, given.tags, given.importance, given.paths, given.valid_from,
-        given.valid_to, given.keywords, given.attrs, given.tier,
-    )  # fmt: skip
+        given.content,
+        given.kind,
+        given.title,
+        given.tags,
+        given.importance,
+        given.paths,
+        given.valid_from,
+        given.valid_to,
+        given.keywords,
+        given.attrs,
+        given.tier,
+    )
     if all(value is None for value in changed) and not given.sensitive:
         raise InvalidArgument("update", "nothing", "at least one field must be given")
     if given.content is not None:
@@ -70,20 +94,25 @@ def patch(given: Patch) -> Patch:
         title=None if given.title is None else line("title", given.title, limits.TITLE_BYTES_MAX),
         tags=None if given.tags is None else tags("tags", given.tags),
         importance=unit_interval("importance", given.importance),
-        paths=None if given.paths is None
-        else lines("paths", given.paths, limits.PATHS_MAX, limits.PATH_BYTES_MAX),
-        keywords=None if given.keywords is None
+        paths=None if given.paths is None else lines("paths", given.paths, limits.PATHS_MAX, limits.PATH_BYTES_MAX),
+        keywords=None
+        if given.keywords is None
         else lines("keywords", given.keywords, limits.KEYWORDS_MAX, limits.KEYWORD_BYTES_MAX),
         attrs=None if given.attrs is None else attrs("attrs", given.attrs),
         tier=None if given.tier is None else one_of("tier", given.tier, TIERS),
         idempotency_key=line("idempotency_key", given.idempotency_key, limits.IDEMPOTENCY_KEY_BYTES_MAX),
         wait=one_of("wait", given.wait or "indexed", WAITS),
-    )  # fmt: skip
+    )
     no_secrets(
-        sensitive=given.sensitive, content=clean.content or "", title=clean.title or "", tags=clean.tags or (),
-        paths=clean.paths or (), keywords=clean.keywords or (), attrs=clean.attrs or {},
+        sensitive=given.sensitive,
+        content=clean.content or "",
+        title=clean.title or "",
+        tags=clean.tags or (),
+        paths=clean.paths or (),
+        keywords=clean.keywords or (),
+        attrs=clean.attrs or {},
         idempotency_key=clean.idempotency_key,
-    )  # fmt: skip
+    )
     return clean
 
 

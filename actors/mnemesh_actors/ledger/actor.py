@@ -11,26 +11,34 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from mnemesh_actors.directory import load_key
-from mnemesh_actors.ledger import reads, rows, schema
-from mnemesh_actors.ledger.commands import Command, Committed, Create, FeedPage, Forget, Lookup, Restore, Revise, Vectors
-from mnemesh_actors.ledger.incarnation import LedgerLock, establish
-from mnemesh_crdt.document import Change, Edit, MemoryDocument, RevisionFields
-from mnemesh_crdt.envelope import signing_bytes
+from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.revisions import forget, materialise, restore, supersede
-from mnemesh_memory import limits
-from mnemesh_memory.errors import (
-    Aborted, AlreadyExists, DataLoss, FailedPrecondition, MnemeshError, NotFound, Unavailable,
-)  # fmt: skip
+from mnemesh_memory.errors import Aborted, FailedPrecondition, MnemeshError, Unavailable
 from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.model import Draft, LedgerStatus, Link, ListQuery, Memory, Page, Patch, Stats
-from mnemesh_memory.text import content_hash, duplicate_key
+from mnemesh_memory.model import LedgerStatus, Link, ListQuery, Memory, Page, Stats
+from mnemesh_memory.text import content_hash
 
-KEY_LIFE_MS = limits.IDEMPOTENCY_DAYS * 24 * 3600 * 1000
+from mnemesh_actors.directory import load_key
+from mnemesh_actors.ledger import reads, schema
+from mnemesh_actors.ledger.admission import Admission, edit_of, revision_of
+from mnemesh_actors.ledger.commands import (
+    Command,
+    Committed,
+    Create,
+    FeedPage,
+    Forget,
+    Lookup,
+    Restore,
+    Revise,
+    Vectors,
+)
+from mnemesh_actors.ledger.incarnation import LedgerLock, establish
+from mnemesh_actors.ledger.journal import Journal
+
 ACTIVITY_PENDING_MAX = 4096
+IDS_A_QUERY = 500
 
 
 class Ledger:
@@ -38,8 +46,6 @@ class Ledger:
 
     def __init__(self, path: str, key_path: str, node_id: str) -> None:
         self._path = Path(path)
-        self._node_id = node_id
-        self._key = load_key(Path(key_path))
         self._lock = LedgerLock(self._path.with_suffix(".lock"))
         try:
             self._db = schema.connect(self._path)
@@ -48,7 +54,9 @@ class Ledger:
             raise
         self._incarnation = establish(self._db, self._lock)
         self._accesses: dict[str, tuple[int, int]] = {}
-        self._rebuild_view_if_old()
+        self._journal = Journal(self._db, load_key(Path(key_path)), node_id)
+        self._admission = Admission(self._db, self._journal, self.touch)
+        self._journal.rebuild_view_if_old()
 
     # ---- writing ----------------------------------------------------------------------------------------------
 
@@ -79,7 +87,7 @@ class Ledger:
     def _carry_out(self, command: Command) -> Committed:
         replayed = self._db.execute("SELECT doc FROM entry WHERE actor = ?", (command.actor,)).fetchone()
         if replayed:
-            memory = self._memory(replayed[0])
+            memory = self._journal.memory(replayed[0])
             return Committed(action=_ACTIONS[type(command)], memory=memory, reason="written already", replayed=True)
         match command:
             case Create():
@@ -94,11 +102,11 @@ class Ledger:
 
     def _create(self, command: Create) -> Committed:
         draft = command.draft
-        if seen := self._seen(command.agent, draft.idempotency_key, command.fingerprint, command.at):
+        if seen := self._admission.seen(command.agent, draft.idempotency_key, command.fingerprint, command.at):
             return seen
-        if not draft.force and (known := self._duplicate(draft.space, command.duplicate_key, command.at)):
+        if not draft.force and (known := self._admission.duplicate(draft.space, command.duplicate_key, command.at)):
             if not known.restorable:
-                self._keep_key(command.agent, draft.idempotency_key, command.fingerprint, known, command.at)
+                self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, known, command.at)
             return known
         taken = self._db.execute("SELECT 1 FROM entry WHERE doc = ?", (command.id,)).fetchone()
         id_ = command.spare_id if taken else command.id
@@ -106,179 +114,105 @@ class Ledger:
         links = (*draft.links, *(Link("supersedes", old.id) for old in olds))
         document = MemoryDocument(id_, draft.space)
         edit = Edit(
-            revision=_revision_of(draft, command), tags_put=draft.tags,
-            links_put=tuple(dict.fromkeys(links)), at=command.at,
-        )  # fmt: skip
-        memory, seq = self._write(document, edit, command.actor, command)
+            revision=revision_of(draft, command),
+            tags_put=draft.tags,
+            links_put=tuple(dict.fromkeys(links)),
+            at=command.at,
+        )
+        memory, seq = self._journal.write(document, edit, command.actor, command)
         replaced = tuple(self._close(old, id_, command) for old in olds)
         self._keep_vectors(command.vectors)
         result = Committed(
-            action="SUPERSEDE" if olds else "ADD", memory=memory, superseded=replaced,
-            seq=self._last_seq() if olds else seq,
+            action="SUPERSEDE" if olds else "ADD",
+            memory=memory,
+            superseded=replaced,
+            seq=self._journal.last_seq() if olds else seq,
             reason=f"replaces {', '.join(old.id for old in olds)}" if olds else "new in this space",
-        )  # fmt: skip
-        self._keep_key(command.agent, draft.idempotency_key, command.fingerprint, result, command.at)
+        )
+        self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, result, command.at)
         return result
 
     def _replaceable(self, key: str, space: str) -> Memory:
-        old = self._memory(reads.resolve(self._db, key, (space,)))
+        old = self._journal.memory(reads.resolve(self._db, key, (space,)))
         if old.space != space:
             raise FailedPrecondition(
-                f"supersedes: {old.id} lies in {old.space}; a memory is replaced in its own space", field="supersedes",
-                value=old.id, limit=f"a memory of {space}",
-            )  # fmt: skip
+                f"supersedes: {old.id} lies in {old.space}; a memory is replaced in its own space",
+                field="supersedes",
+                value=old.id,
+                limit=f"a memory of {space}",
+            )
         if old.state != "active":
             raise FailedPrecondition(f"supersedes: {old.id} is {old.state}", field="supersedes", value=old.id)
         return old
 
     def _close(self, old: Memory, successor: str, command: Command) -> Memory:
-        document = self._document(old)
+        document = self._journal.document(old)
         edit = supersede(document.state(), successor, command.agent, command.at)
         if edit is None:
             raise FailedPrecondition(f"supersedes: {old.id} has nothing to replace", field="supersedes", value=old.id)
-        return self._write(document, edit, os.urandom(16), command)[0]
+        return self._journal.write(document, edit, os.urandom(16), command)[0]
 
     def _revise(self, command: Revise) -> Committed:
         patch = command.patch
-        if seen := self._seen(command.agent, patch.idempotency_key, command.fingerprint, command.at):
+        if seen := self._admission.seen(command.agent, patch.idempotency_key, command.fingerprint, command.at):
             return seen
-        memory = self._memory(command.id)
+        memory = self._journal.memory(command.id)
         if memory.state == "forgotten":
             raise FailedPrecondition(f"{memory.id} is forgotten; restore it first", field="id", value=memory.id)
         if patch.expected_heads and set(patch.expected_heads) != set(memory.heads):
             raise Aborted(
-                f"{memory.id} has changed: its heads are {', '.join(memory.heads)}; read it again", field="expected_heads",
-                value=", ".join(patch.expected_heads), limit=", ".join(memory.heads),
-            )  # fmt: skip
+                f"{memory.id} has changed: its heads are {', '.join(memory.heads)}; read it again",
+                field="expected_heads",
+                value=", ".join(patch.expected_heads),
+                limit=", ".join(memory.heads),
+            )
         if command.duplicate_key and not patch.force:
-            self._refuse_twin(memory, command.duplicate_key)
-        edit = _edit_of(memory, patch, command)
+            self._admission.refuse_twin(memory, command.duplicate_key)
+        edit = edit_of(memory, patch, command)
         if edit is None:
             result = Committed(action="NOOP", memory=memory, reason="nothing differs")
         else:
-            changed, seq = self._write(self._document(memory), edit, command.actor, command)
+            changed, seq = self._journal.write(self._journal.document(memory), edit, command.actor, command)
             self._keep_vectors(command.vectors)
             result = Committed(action="UPDATE", memory=changed, seq=seq, reason="new revision")
-        self._keep_key(command.agent, patch.idempotency_key, command.fingerprint, result, command.at)
+        self._admission.keep_key(command.agent, patch.idempotency_key, command.fingerprint, result, command.at)
         return result
 
-    def _refuse_twin(self, memory: Memory, key: str) -> None:
-        twin = self._db.execute(
-            "SELECT m.id FROM text_hash t JOIN memory m ON m.id = t.doc "
-            "WHERE t.space = ? AND t.hash = ? AND m.id <> ? AND m.state = 'active' LIMIT 1",
-            (memory.space, bytes.fromhex(key), memory.id),
-        ).fetchone()  # fmt: skip
-        if twin:
-            raise AlreadyExists(
-                f"content: {twin[0]} says the same already; supersede or forget one of them, or pass force",
-                field="content", value=str(twin[0]), limit="a text that no other memory of the space has",
-            )  # fmt: skip
-
     def _forget(self, command: Forget) -> Committed:
-        memory = self._memory(command.id)
-        document = self._document(memory)
+        memory = self._journal.memory(command.id)
+        document = self._journal.document(memory)
         edit = forget(document.state(), command.agent, command.at)
         if edit is None:
             return Committed(action="NOOP", memory=memory, reason="forgotten already")
-        changed, seq = self._write(document, edit, command.actor, command)
+        changed, seq = self._journal.write(document, edit, command.actor, command)
         return Committed(action="FORGET", memory=changed, seq=seq, reason="forgotten; restore brings it back")
 
     def _restore(self, command: Restore) -> Committed:
-        memory = self._memory(command.id)
-        document = self._document(memory)
+        memory = self._journal.memory(command.id)
+        document = self._journal.document(memory)
         edit = restore(document.state(), command.agent, command.at)
         if edit is None:
             return Committed(action="NOOP", memory=memory, reason=f"not forgotten but {memory.state}")
-        changed, seq = self._write(document, edit, command.actor, command)
+        changed, seq = self._journal.write(document, edit, command.actor, command)
         return Committed(action="RESTORE", memory=changed, seq=seq, reason="as it was before it was forgotten")
-
-    def _write(self, document: MemoryDocument, edit: Edit, actor: bytes, command: Command) -> tuple[Memory, int]:
-        change = document.write(edit, actor)
-        if change is None:
-            raise Unavailable("an edit that differs gave no change; this is a fault of ours", part="ledger")
-        seq = self._append(document, change, actor, command)
-        memory = materialise(document.state())
-        if memory is None:
-            raise DataLoss(f"{document.id} has no revision after a write", field="id", value=document.id)
-        self._store_view(memory, seq)
-        return memory, seq
-
-    def _append(self, document: MemoryDocument, change: Change, actor: bytes, command: Command) -> int:
-        digest = bytes.fromhex(change.hash)
-        signature = self._key.sign(
-            signing_bytes(document.id, document.space, "change", digest, command.agent, self._node_id)
-        )
-        cursor = self._db.execute(
-            "INSERT INTO entry (space, doc, type, hash, actor, raw, agent, node, signature, at) "
-            "VALUES (?, ?, 'change', ?, ?, ?, ?, ?, ?, ?)",
-            (document.space, document.id, digest, actor, change.raw, command.agent, self._node_id, signature, command.at),
-        )  # fmt: skip
-        return int(cursor.lastrowid or 0)
-
-    def _store_view(self, memory: Memory, seq: int) -> None:
-        self._db.execute(f"INSERT OR REPLACE INTO memory VALUES ({rows.PLACES})", rows.to_row(memory, seq))
-        if memory.version > 1:
-            self._db.execute("DELETE FROM text_hash WHERE doc = ?", (memory.id,))
-        for content in {memory.content, *(head.content for head in memory.conflicts)}:
-            key = bytes.fromhex(duplicate_key(content))
-            self._db.execute("INSERT OR IGNORE INTO text_hash VALUES (?, ?, ?)", (memory.space, key, memory.id))
 
     # ---- what decides a write ---------------------------------------------------------------------------------
 
-    def prepare(self, lookups: Sequence[Lookup], hashes: Sequence[str], generation: str) -> tuple[
-        list[Committed | Exception | None], dict[str, bytes]
-    ]:  # fmt: skip
+    def prepare(
+        self, lookups: Sequence[Lookup], hashes: Sequence[str], generation: str
+    ) -> tuple[list[Committed | Exception | None], dict[str, bytes]]:
         """Before anything is embedded: the outcome of each draft that needs no write (a replayed key, an exact
         duplicate), or None; and the vectors that are cached already. Decided again inside the commit."""
         outcomes: list[Committed | Exception | None] = []
         for item in lookups:
             try:
-                outcome = self._seen(item.agent, item.idempotency_key, item.fingerprint, item.at)
+                outcome = self._admission.seen(item.agent, item.idempotency_key, item.fingerprint, item.at)
                 if outcome is None and not item.force and not item.idempotency_key:
-                    outcome = self._duplicate(item.space, item.duplicate_key, item.at)
+                    outcome = self._admission.duplicate(item.space, item.duplicate_key, item.at)
                 outcomes.append(outcome)
             except MnemeshError as refused:
                 outcomes.append(refused)
         return outcomes, self.vectors(hashes, generation)
-
-    def _seen(self, agent: str, key: str, fingerprint: bytes, now: int) -> Committed | None:
-        if not key:
-            return None
-        row = self._db.execute(
-            "SELECT fingerprint, id, action, at FROM idempotency WHERE agent = ? AND key = ?", (agent, key)
-        ).fetchone()
-        if row is None or now - row[3] > KEY_LIFE_MS:
-            return None
-        if row[0] != fingerprint:
-            raise AlreadyExists(
-                f"idempotency_key: {key!r} was used with other content within {limits.IDEMPOTENCY_DAYS} days (memory "
-                f"{row[1]}); use a new key", field="idempotency_key", value=key, limit="one content a key",
-            )  # fmt: skip
-        return Committed(action=row[2], memory=self._memory(row[1]), reason="this key was seen before", replayed=True)
-
-    def _keep_key(self, agent: str, key: str, fingerprint: bytes, result: Committed, now: int) -> None:
-        if not key:
-            return
-        self._db.execute("DELETE FROM idempotency WHERE at < ?", (now - KEY_LIFE_MS,))
-        self._db.execute(
-            "INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?, ?)",
-            (agent, key, fingerprint, result.memory.id, result.action, now),
-        )
-
-    def _duplicate(self, space: str, key: str, now: int) -> Committed | None:
-        row = self._db.execute(
-            f"SELECT {', '.join('m.' + column for column in rows.COLUMNS.split(', '))} "
-            "FROM text_hash t JOIN memory m ON m.id = t.doc WHERE t.space = ? AND t.hash = ? AND m.state <> 'superseded' "
-            "ORDER BY m.state = 'active' DESC, m.created_at, m.id LIMIT 1", (space, bytes.fromhex(key)),
-        ).fetchone()  # fmt: skip
-        if row is None:
-            return None
-        memory = rows.from_row(row)
-        if memory.state == "forgotten":
-            reason = f"an identical memory was forgotten; restore {memory.id}, or pass force to store it anew"
-            return Committed(action="NOOP", memory=memory, reason=reason, deduplicated=True, restorable=True)
-        self.touch([memory.id], now)
-        return Committed(action="NOOP", memory=memory, reason="an identical memory is there already", deduplicated=True)
 
     # ---- reading ----------------------------------------------------------------------------------------------
 
@@ -291,7 +225,7 @@ class Ledger:
         found: list[Memory | Exception] = []
         for key in keys:
             try:
-                found.append(self._memory(reads.resolve(self._db, key, spaces)))
+                found.append(self._journal.memory(reads.resolve(self._db, key, spaces)))
             except MnemeshError as error:
                 found.append(error)
         return found
@@ -300,17 +234,17 @@ class Ledger:
         """Memories as they were recorded at `at` (ms); those that did not exist yet are absent."""
         found: dict[str, Memory] = {}
         for memory in self.read(ids).values():
-            if (then := materialise(self._document(memory).state(), at)) is not None:
+            if (then := materialise(self._journal.document(memory).state(), at)) is not None:
                 found[then.id] = then
         return found
 
-    def list(self, query: ListQuery) -> Page:
+    def page(self, query: ListQuery) -> Page:
         """One page."""
         return reads.page(self._db, query)
 
     def timeline(self, id_: str, before: int, after: int) -> tuple[list[Memory], int]:
         """Neighbours in time, and the position of the asked memory among them."""
-        return reads.timeline(self._db, self._memory(id_), before, after)
+        return reads.timeline(self._db, self._journal.memory(id_), before, after)
 
     def stats(self, spaces: Sequence[str]) -> Stats:
         """Counts."""
@@ -326,7 +260,7 @@ class Ledger:
         """What the index has to take in after `after`, at most `limit` entries."""
         memories, seq = reads.changed(self._db, after, limit)
         hashes = [content_hash(dense) for _, memory in memories for dense, _ in index_texts(memory)]
-        return FeedPage(tuple(memories), self.vectors(hashes, generation), seq, self._last_seq())
+        return FeedPage(tuple(memories), self.vectors(hashes, generation), seq, self._journal.last_seq())
 
     def vectors(self, hashes: Sequence[str], generation: str) -> dict[str, bytes]:
         """Cached embeddings of one generation, float32 bytes by content hash; those not cached are absent."""
@@ -367,7 +301,9 @@ class Ledger:
         marks = ", ".join("?" * len(ids))
         found = {
             row[0]: (row[1], row[2])
-            for row in self._db.execute(f"SELECT id, accesses, last_used FROM activity WHERE id IN ({marks})", tuple(ids))
+            for row in self._db.execute(
+                f"SELECT id, accesses, last_used FROM activity WHERE id IN ({marks})", tuple(ids)
+            )
         }
         for id_ in ids:
             if id_ in self._accesses:
@@ -392,30 +328,11 @@ class Ledger:
         size = sum(
             path.stat().st_size for path in self._path.parent.glob(self._path.name + "*") if path.suffix != ".lock"
         )
-        return LedgerStatus(incarnation=self._incarnation, seq=self._last_seq(), memories=active, bytes=size)
+        return LedgerStatus(incarnation=self._incarnation, seq=self._journal.last_seq(), memories=active, bytes=size)
 
     def rebuild_view(self) -> int:
         """Compute the view anew from the entries; returns how many memories it holds."""
-        self._db.execute("BEGIN IMMEDIATE")
-        self._db.execute("DELETE FROM memory")
-        self._db.execute("DELETE FROM text_hash")
-        docs = self._db.execute("SELECT doc, space, max(seq) FROM entry GROUP BY doc").fetchall()
-        for doc, space, seq in docs:
-            memory = materialise(MemoryDocument(doc, space, self._changes(doc)).state())
-            if memory is None:
-                raise DataLoss(f"the entries of {doc} hold no revision", field="doc", value=doc)
-            self._store_view(memory, seq)
-        self._db.execute(
-            "INSERT INTO meta VALUES ('view_version', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            (str(schema.VIEW_VERSION),),
-        )
-        self._db.execute("COMMIT")
-        return len(docs)
-
-    def _rebuild_view_if_old(self) -> None:
-        row = self._db.execute("SELECT value FROM meta WHERE key = 'view_version'").fetchone()
-        if row is None or row[0] != str(schema.VIEW_VERSION):
-            self.rebuild_view()
+        return self._journal.rebuild_view()
 
     def close(self) -> None:
         """Write what is left of the activity, fold the write-ahead log into the file, release the lock."""
@@ -425,22 +342,6 @@ class Ledger:
         self._db.close()
         self._lock.close()
 
-    def _memory(self, id_: str) -> Memory:
-        found = reads.by_ids(self._db, [id_])
-        if id_ not in found:
-            raise NotFound("memory", id_)
-        return found[id_]
-
-    def _document(self, memory: Memory) -> MemoryDocument:
-        return MemoryDocument(memory.id, memory.space, self._changes(memory.id))
-
-    def _changes(self, doc: str) -> list[bytes]:
-        return [row[0] for row in self._db.execute("SELECT raw FROM entry WHERE doc = ? ORDER BY seq", (doc,))]
-
-    def _last_seq(self) -> int:
-        row = self._db.execute("SELECT max(seq) FROM entry").fetchone()
-        return int(row[0] or 0)
-
     def _disk_error(self, error: sqlite3.DatabaseError) -> MnemeshError:
         if isinstance(error, sqlite3.OperationalError):
             return Unavailable(f"the ledger could not write: {error}; nothing was stored", part="ledger")
@@ -448,44 +349,3 @@ class Ledger:
 
 
 _ACTIONS = {Create: "ADD", Revise: "UPDATE", Forget: "FORGET", Restore: "RESTORE"}
-
-
-def _revision_of(draft: Draft, command: Command) -> RevisionFields:
-    return RevisionFields(
-        op="put", kind=draft.kind, title=draft.title, content=draft.content, by=command.agent, at=command.at, parents=(),
-        attrs=draft.attrs, valid_from=draft.valid_from, valid_to=draft.valid_to, importance=draft.importance,
-        tier=draft.tier, source=draft.source, keywords=draft.keywords, refs=draft.paths,
-    )  # fmt: skip
-
-
-def _revision_from(memory: Memory, command: Command, parents: tuple[str, ...]) -> RevisionFields:
-    """A complete revision that says what `memory` says."""
-    return RevisionFields(
-        op="put", kind=memory.kind, title=memory.title, content=memory.content, by=command.agent, at=command.at,
-        parents=parents, attrs=memory.attrs, valid_from=memory.valid_from, valid_to=memory.valid_to,
-        importance=memory.importance, tier=memory.tier, source=memory.source, keywords=memory.keywords,
-        refs=memory.paths,
-    )  # fmt: skip
-
-
-def _edit_of(memory: Memory, patch: Patch, command: Command) -> Edit | None:
-    """What `patch` changes of `memory`, or None. Without `expected_heads` only the shown head is replaced, so that a
-    writer who did not see the other side of a conflict cannot settle it by accident."""
-    parents = patch.expected_heads or memory.heads[:1]
-    before = _revision_from(memory, command, parents)
-    given = {
-        "content": patch.content, "kind": patch.kind, "title": patch.title, "importance": patch.importance,
-        "refs": patch.paths, "valid_from": patch.valid_from, "valid_to": patch.valid_to, "keywords": patch.keywords,
-        "attrs": patch.attrs, "tier": patch.tier,
-    }  # fmt: skip
-    after = replace(before, **{field: value for field, value in given.items() if value is not None})
-    settles = len(parents) > 1
-    put: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    if patch.tags is not None:
-        put = tuple(tag for tag in patch.tags if tag not in memory.tags)
-        removed = tuple(tag for tag in memory.tags if tag not in patch.tags)
-    if after == before and not (put or removed or settles):
-        return None
-    revision = after if after != before or settles else None
-    return Edit(revision=revision, tags_put=put, tags_remove=removed, at=command.at)

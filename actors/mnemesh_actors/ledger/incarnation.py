@@ -36,9 +36,10 @@ class LedgerLock:
                 if time.monotonic() >= deadline:
                     self._file.close()
                     raise FailedPrecondition(
-                        f"{path} is locked by another process; only one ledger may write it", field="data_dir",
+                        f"{path} is locked by another process; only one ledger may write it",
+                        field="data_dir",
                         value=str(path),
-                    ) from None  # fmt: skip
+                    ) from None
                 time.sleep(0.05)
 
     def read(self) -> dict[str, object]:
@@ -72,14 +73,14 @@ def establish(db: sqlite3.Connection, lock: LedgerLock) -> str:
     """The incarnation of this life, kept or new, and fresh marks for the next start."""
     known = dict(db.execute("SELECT key, value FROM meta"))
     marks = lock.read()
-    same = (
-        "incarnation" in known and marks.get("token") == known.get("token") and marks.get("inode") == lock.inode()
-    )
+    same = "incarnation" in known and marks.get("token") == known.get("token") and marks.get("inode") == lock.inode()
     incarnation = known["incarnation"] if same else secrets.token_hex(16)
     token = secrets.token_hex(16)
     db.execute("BEGIN IMMEDIATE")
     for key, value in (("incarnation", incarnation), ("token", token)):
-        db.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (key, value))
+        db.execute(
+            "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (key, value)
+        )
     db.execute("COMMIT")
     lock.write({"token": token, "inode": lock.inode()})
     return incarnation

@@ -9,10 +9,11 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mnemesh_actors.ledger.rows import COLUMNS, from_row, from_rows
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument, NotFound
 from mnemesh_memory.model import ListQuery, Memory, Page, Stats
+
+from mnemesh_actors.ledger.rows import COLUMNS, from_row, from_rows
 
 FACETS_MAX = 200
 HEX = set("0123456789abcdef-")
@@ -42,8 +43,9 @@ def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str]) -> str:
     if spaces and key:
         found = db.execute(
             f"SELECT id FROM memory WHERE title = ? AND space IN ({_marks(spaces)}) "
-            "ORDER BY state = 'active' DESC, updated_at DESC, id LIMIT 1", (key, *spaces),
-        ).fetchone()  # fmt: skip
+            "ORDER BY state = 'active' DESC, updated_at DESC, id LIMIT 1",
+            (key, *spaces),
+        ).fetchone()
         if found:
             return str(found[0])
     raise NotFound("memory", key, "give a whole id, a unique prefix of 6 characters or more, or a title")
@@ -87,9 +89,11 @@ def _filters(query: ListQuery) -> tuple[str, list[Any]]:
         parts.append("NOT " + has.format(_marks(query.tags_none)))
         values += query.tags_none
     for column, compare, value in (
-        ("created_at", ">=", query.since), ("created_at", "<", query.before),
-        ("by", "=", query.agent or None), ("session", "=", query.session or None),
-    ):  # fmt: skip
+        ("created_at", ">=", query.since),
+        ("created_at", "<", query.before),
+        ("by", "=", query.agent or None),
+        ("session", "=", query.session or None),
+    ):
         if value is not None:
             parts.append(f"{column} {compare} ?")
             values.append(value)
@@ -100,7 +104,8 @@ def timeline(db: sqlite3.Connection, middle: Memory, before: int, after: int) ->
     """Active neighbours in time of `middle`: of its session when it has one, else of its space; and its position."""
     if middle.source.session:
         # A writer's own count orders a session; without one, time does.
-        scope, key, order = "session = ?", middle.source.session, ("coalesce(session_seq, 0)", "created_at", "id")
+        scope, key = "session = ?", middle.source.session
+        order: tuple[str, ...] = ("coalesce(session_seq, 0)", "created_at", "id")
         here: tuple[Any, ...] = (middle.source.seq or 0, middle.created_at, middle.id)
     else:
         scope, key, order = "space = ?", middle.space, ("created_at", "id")
@@ -126,16 +131,21 @@ def stats(db: sqlite3.Connection, spaces: Sequence[str]) -> Stats:
         return dict(
             db.execute(
                 f"SELECT {column}, count(*) AS n FROM {table} WHERE state = 'active' AND {where} "
-                f"GROUP BY 1 ORDER BY n DESC, 1 LIMIT {FACETS_MAX}", tuple(spaces),
+                f"GROUP BY 1 ORDER BY n DESC, 1 LIMIT {FACETS_MAX}",
+                tuple(spaces),
             )
-        )  # fmt: skip
+        )
 
     return Stats(
-        memories=states.get("active", 0), forgotten=states.get("forgotten", 0),
-        superseded=states.get("superseded", 0), conflicted=conflicted,
-        kinds=facet("kind"), tags=facet("value", "memory, json_each(memory.tags)"), spaces=facet("space"),
+        memories=states.get("active", 0),
+        forgotten=states.get("forgotten", 0),
+        superseded=states.get("superseded", 0),
+        conflicted=conflicted,
+        kinds=facet("kind"),
+        tags=facet("value", "memory, json_each(memory.tags)"),
+        spaces=facet("space"),
         agents=facet("by"),
-    )  # fmt: skip
+    )
 
 
 def export_page(
@@ -145,8 +155,9 @@ def export_page(
     where = f"space IN ({_marks(spaces)})" if spaces else "1"
     rows = db.execute(
         f"SELECT {COLUMNS} FROM memory WHERE {where} AND state IN ({_marks(states)}) "
-        "AND (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?", (*spaces, *states, *after, limit),
-    )  # fmt: skip
+        "AND (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?",
+        (*spaces, *states, *after, limit),
+    )
     return from_rows(rows)
 
 

@@ -19,37 +19,85 @@ def to_row(memory: Memory, seq: int) -> tuple[Any, ...]:
     """The values of COLUMNS for `memory`, whose last entry is `seq`."""
     detail: dict[str, Any] = {"heads": memory.heads, "version": memory.version}
     optional = {
-        "importance": memory.importance, "paths": memory.paths, "dir": memory.source.dir,
-        "valid_from": memory.valid_from, "valid_to": memory.valid_to, "keywords": memory.keywords,
-        "attrs": dict(memory.attrs), "links": [(link.type, link.id) for link in memory.links],
-        "conflicts": [_revision_out(head) for head in memory.conflicts], "superseded_by": memory.superseded_by,
-    }  # fmt: skip
+        "importance": memory.importance,
+        "paths": memory.paths,
+        "dir": memory.source.dir,
+        "valid_from": memory.valid_from,
+        "valid_to": memory.valid_to,
+        "keywords": memory.keywords,
+        "attrs": dict(memory.attrs),
+        "links": [(link.type, link.id) for link in memory.links],
+        "conflicts": [_revision_out(head) for head in memory.conflicts],
+        "superseded_by": memory.superseded_by,
+    }
     # Absent means default: most memories have few of these, and the view is read on every recall.
     detail |= {key: value for key, value in optional.items() if value not in (None, "", (), [], {})}
     return (
-        memory.id, memory.space, memory.kind, memory.title, memory.content, memory.state, memory.tier, memory.by,
-        memory.created_at, memory.updated_at, seq, memory.source.session, memory.source.seq,
-        int(bool(memory.conflicts)), _json(memory.tags), _json(detail),
-    )  # fmt: skip
+        memory.id,
+        memory.space,
+        memory.kind,
+        memory.title,
+        memory.content,
+        memory.state,
+        memory.tier,
+        memory.by,
+        memory.created_at,
+        memory.updated_at,
+        seq,
+        memory.source.session,
+        memory.source.seq,
+        int(bool(memory.conflicts)),
+        _json(memory.tags),
+        _json(detail),
+    )
 
 
 def from_row(row: Sequence[Any]) -> Memory:
     """The memory of a row of COLUMNS."""
     (
-        id_, space, kind, title, content, state, tier, by, created_at, updated_at, _seq, session, session_seq, _c,
-        tags, detail_text,
-    ) = row  # fmt: skip
+        id_,
+        space,
+        kind,
+        title,
+        content,
+        state,
+        tier,
+        by,
+        created_at,
+        updated_at,
+        _seq,
+        session,
+        session_seq,
+        _c,
+        tags,
+        detail_text,
+    ) = row
     detail = json.loads(detail_text)
     return Memory(
-        id=id_, space=space, kind=kind, title=title, content=content, state=state, tier=tier, by=by,
-        created_at=created_at, updated_at=updated_at, heads=tuple(detail["heads"]), version=detail["version"],
-        tags=tuple(json.loads(tags)), importance=detail.get("importance"), paths=tuple(detail.get("paths", ())),
-        source=Source(session, detail.get("dir", ""), session_seq), valid_from=detail.get("valid_from"),
-        valid_to=detail.get("valid_to"), keywords=tuple(detail.get("keywords", ())), attrs=detail.get("attrs", {}),
+        id=id_,
+        space=space,
+        kind=kind,
+        title=title,
+        content=content,
+        state=state,
+        tier=tier,
+        by=by,
+        created_at=created_at,
+        updated_at=updated_at,
+        heads=tuple(detail["heads"]),
+        version=detail["version"],
+        tags=tuple(json.loads(tags)),
+        importance=detail.get("importance"),
+        paths=tuple(detail.get("paths", ())),
+        source=Source(session, detail.get("dir", ""), session_seq),
+        valid_from=detail.get("valid_from"),
+        valid_to=detail.get("valid_to"),
+        keywords=tuple(detail.get("keywords", ())),
+        attrs=detail.get("attrs", {}),
         links=tuple(Link(type_, target) for type_, target in detail.get("links", ())),
         conflicts=tuple(_revision_in(value) for value in detail.get("conflicts", ())),
         superseded_by=detail.get("superseded_by", ""),
-    )  # fmt: skip
+    )
 
 
 def from_rows(rows: Iterable[Sequence[Any]]) -> list[Memory]:
@@ -59,9 +107,15 @@ def from_rows(rows: Iterable[Sequence[Any]]) -> list[Memory]:
 
 def _revision_out(revision: Revision) -> dict[str, Any]:
     return {
-        "id": revision.id, "op": revision.op, "kind": revision.kind, "title": revision.title,
-        "content": revision.content, "by": revision.by, "at": revision.at, "parents": revision.parents,
-    }  # fmt: skip
+        "id": revision.id,
+        "op": revision.op,
+        "kind": revision.kind,
+        "title": revision.title,
+        "content": revision.content,
+        "by": revision.by,
+        "at": revision.at,
+        "parents": revision.parents,
+    }
 
 
 def _revision_in(value: dict[str, Any]) -> Revision:

@@ -59,9 +59,15 @@ def connect(path: Path) -> sqlite3.Connection:
     try:
         version = _version(db, path)
         for pragma in (
-            "journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "foreign_keys=OFF", "cache_size=-32768",
-            "mmap_size=268435456", "wal_autocheckpoint=2000", "temp_store=MEMORY",
-        ):  # fmt: skip
+            "journal_mode=WAL",
+            "synchronous=FULL",
+            "secure_delete=ON",
+            "foreign_keys=OFF",
+            "cache_size=-32768",
+            "mmap_size=268435456",
+            "wal_autocheckpoint=2000",
+            "temp_store=MEMORY",
+        ):
             db.execute(f"PRAGMA {pragma}")
         if version:
             check(db, path)
@@ -85,8 +91,10 @@ def _version(db: sqlite3.Connection, path: Path) -> int:
         raise FailedPrecondition(
             f"{path} has format {version}, this version reads up to {len(MIGRATIONS)}; nothing was changed. "
             "Install a newer mnemesh, or start with another data directory",
-            field="data_dir", value=str(version), limit=str(len(MIGRATIONS)),
-        )  # fmt: skip
+            field="data_dir",
+            value=str(version),
+            limit=str(len(MIGRATIONS)),
+        )
     return version
 
 
@@ -102,5 +110,6 @@ def damaged(path: Path, why: object) -> DataLoss:
     return DataLoss(
         f"the ledger {path} is damaged ({why}); nothing was changed. Keep a copy of the directory, restore the file "
         "from a backup, or salvage it with `sqlite3 ledger.sqlite .recover`; `mnemesh doctor` shows more",
-        field="data_dir", value=str(path),
-    )  # fmt: skip
+        field="data_dir",
+        value=str(path),
+    )

@@ -1,1 +1,1 @@
-"""Two runtimes for the same plain, synchronous, serial actor classes: `local` (a thread each) and `ray` (a process each)."""
+"""Two runtimes for the same plain, synchronous, serial actor classes: `local`, a thread each; `ray`, a process each."""

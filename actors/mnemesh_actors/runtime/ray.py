@@ -27,7 +27,7 @@ START_TIMEOUT_S = 60.0
 def _actor_class(cls: type) -> type:
     """`cls` with one more method, so that status can say where it lives."""
 
-    class Placed(cls):  # type: ignore[misc, valid-type]
+    class Placed(cls):  # type: ignore[misc]  # the base is only known at run time
         def placement(self) -> tuple[int, str]:
             import ray
 
@@ -100,8 +100,9 @@ class RayRuntime:
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise Unavailable(
                 f"Ray did not start or answer at {self._address or 'this machine'}: {error}; "
-                "check --ray-address and that the cluster uses the same RAY_AUTH_TOKEN_PATH", part="ray",
-            ) from error  # fmt: skip
+                "check --ray-address and that the cluster uses the same RAY_AUTH_TOKEN_PATH",
+                part="ray",
+            ) from error
         finally:
             os.chdir(before)
 
@@ -118,12 +119,15 @@ class RayRuntime:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         options: dict[str, Any] = {
-            "name": name, "num_cpus": 0, "max_restarts": -1, "max_task_retries": TASK_RETRIES,
-        }  # fmt: skip
+            "name": name,
+            "num_cpus": 0,
+            "max_restarts": -1,
+            "max_task_retries": TASK_RETRIES,
+        }
         if pinned:
             here = ray.get_runtime_context().get_node_id()
             options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(here, soft=False)
-        actor = ray.remote(_actor_class(cls)).options(**options).remote(*args)
+        actor: Any = ray.remote(_actor_class(cls)).options(**options).remote(*args)
         handle = RayHandle(name, cls.__name__, actor)
         await asyncio.wait_for(handle.placement(), START_TIMEOUT_S)
         self._handles.append(handle)

@@ -1,0 +1,138 @@
+"""`python -m mnemesh_gateway up | doctor`: the one place that reads the environment and builds everything."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mnemesh_memory.errors import InvalidArgument, MnemeshError
+
+from mnemesh_gateway.settings import Loaded, load, table
+
+if TYPE_CHECKING:
+    from mnemesh_gateway.gate import MeshGate
+    from mnemesh_gateway.node import Node
+
+EXIT_USAGE = 2
+EXIT_REFUSED = 4
+# The names that the command line is known by; the setting is data_dir everywhere else.
+SHORT_FLAGS = {"data_dir": ("--data", "--data-dir")}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit codes: 0, 1 (doctor: findings), 2 bad usage or settings, 4 the start was refused."""
+    started = time.monotonic()
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["doctor"]:
+        from mnemesh_gateway import doctor
+
+        return doctor.main(words[1:])
+    if words[:1] != ["up"]:
+        print("usage: python -m mnemesh_gateway up | doctor [--help]", file=sys.stderr)
+        return EXIT_USAGE
+    arguments = _parser().parse_args(words[1:])
+    flags = {name: value for name, value in vars(arguments).items() if value is not None and name != "config"}
+    try:
+        loaded = load(flags, os.environ, Path(arguments.config) if arguments.config else None)
+    except InvalidArgument as error:
+        print(f"mnemesh: {error.message}", file=sys.stderr)
+        return EXIT_USAGE
+    return _up(loaded, started)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="mnemesh up", description="Start a node in the foreground.")
+    parser.add_argument("--config", help="TOML file of settings (default: settings.toml in the data directory)")
+    for entry in table():
+        default = f" (default: {entry.default})" if entry.default not in ("", None) else ""
+        unit = entry.metadata["unit"].upper().replace("HOST:PORT", "ADDRESS") or "VALUE"
+        flags = SHORT_FLAGS.get(entry.name, (f"--{entry.name.replace('_', '-')}",))
+        # A switch may stand alone or carry its value.
+        extra: dict[str, Any] = {"nargs": "?", "const": "true"} if isinstance(entry.default, bool) else {}
+        parser.add_argument(
+            *flags, dest=entry.name, metavar=unit, help=entry.metadata["help"].replace("%", "%%") + default, **extra
+        )
+    return parser
+
+
+def _up(loaded: Loaded, started: float) -> int:
+    _configure_log(loaded)
+    try:
+        # Heavy imports come after the flags are known to be good, so that a typo is answered at once.
+        from mnemesh_gateway.node import Node
+    except ImportError as error:
+        print(f"mnemesh: a part of the node is missing: {error}\nfix: pip install 'mnemesh[node]'", file=sys.stderr)
+        return EXIT_REFUSED
+
+    def announce(gate: MeshGate) -> None:
+        print(ready_block(loaded, gate.grpc, gate.http, time.monotonic() - started), flush=True)
+
+    try:
+        asyncio.run(_serve(Node(loaded, announce)))
+    except InvalidArgument as error:
+        print(f"mnemesh: {error.message}", file=sys.stderr)
+        return EXIT_USAGE
+    except MnemeshError as error:
+        print(f"mnemesh: {error.message}", file=sys.stderr)
+        return EXIT_REFUSED
+    return 0
+
+
+async def _serve(node: Node) -> None:
+    await node.serve()
+
+
+def ready_block(loaded: Loaded, grpc: str, http: str, seconds: float) -> str:
+    """What a person needs to go on: where the data lies, the addresses, the line for Claude Code."""
+    from importlib.metadata import version
+
+    command = Path(sys.executable).with_name("mnemesh")
+    shown = str(command) if command.exists() else f"{sys.executable} -m mnemesh"
+    given = "" if loaded.origins["data_dir"] == "default" else f" --data {loaded.data_dir}"
+    return "\n".join(
+        (
+            f"Mnemesh {version('mnemesh')} is ready ({seconds:.1f} s, runtime {loaded.settings.runtime})",
+            f"  data    {loaded.data_dir}",
+            f"  gRPC    {grpc}",
+            f"  HTTP    http://{http}   MCP at /mcp, JSON at /v1, OpenAPI at /v1/openapi.json",
+            f"  token   {loaded.data_dir / 'owner.token'}",
+            "  Claude Code:",
+            f"    claude mcp add mnemesh -- {shown} mcp{given}",
+        )
+    )
+
+
+def _configure_log(loaded: Loaded) -> None:
+    import structlog
+
+    level = getattr(logging, loaded.settings.log_level.upper())
+    logging.basicConfig(
+        stream=sys.stderr, level=max(level, logging.WARNING), format="%(levelname)s %(name)s %(message)s"
+    )
+    last = (
+        structlog.processors.JSONRenderer()
+        if loaded.settings.log_format == "json"
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            last,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

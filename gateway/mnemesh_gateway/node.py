@@ -1,0 +1,211 @@
+"""One node, from start to drain: opens its doors, builds the mesh behind them, stops in the reverse order.
+
+HTTP and gRPC open first and calls wait at the gate, so that a host that starts us is answered at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from importlib.metadata import version
+
+import structlog
+import uvicorn
+from mnemesh_actors.directory import open_directory
+from mnemesh_actors.embedding import ModelConfig
+from mnemesh_actors.mesh import Mesh
+from mnemesh_actors.parts import MeshConfig
+from mnemesh_actors.runtime.base import Runtime
+from mnemesh_actors.runtime.local import LocalRuntime
+from mnemesh_actors.start import StartConfig, start_mesh
+from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, MnemeshError
+from mnemesh_proto.rendezvous import NodeAddress, write_node
+from starlette.applications import Starlette
+
+from mnemesh_gateway.auth import Authenticator
+from mnemesh_gateway.gate import MeshGate
+from mnemesh_gateway.grpc_door import GrpcDoor
+from mnemesh_gateway.http_door import build_http_app, is_loopback
+from mnemesh_gateway.mcp_door import build_mcp
+from mnemesh_gateway.metrics import Metrics
+from mnemesh_gateway.presence import NodeLock, owner_token, withdraw
+from mnemesh_gateway.settings import Loaded, Settings
+
+log = structlog.get_logger("mnemesh.node")
+
+
+class _HttpServer(uvicorn.Server):
+    """uvicorn without its own signal handling: the node decides when it stops."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class Node:
+    """`serve` runs until `stop` is called; `on_ready` is told once everything answers."""
+
+    def __init__(self, loaded: Loaded, on_ready: Callable[[MeshGate], None]) -> None:
+        self._settings = loaded.settings
+        self._data_dir = loaded.data_dir
+        self._on_ready = on_ready
+        self._stop = asyncio.Event()
+        self._mesh: Mesh | None = None
+
+    def stop(self) -> None:
+        """Begin to drain; calls inside go on for up to drain_s."""
+        self._stop.set()
+
+    async def serve(self) -> None:
+        """Start, serve, drain. Raises MnemeshError when the start is refused; nothing is left behind then."""
+        settings = self._settings
+        lock = NodeLock(self._data_dir)
+        try:
+            directory = open_directory(self._data_dir)
+            authenticator = Authenticator(owner_token(self._data_dir))
+            gate = MeshGate(
+                version=version("mnemesh"),
+                data_dir=str(self._data_dir),
+                pid=os.getpid(),
+                ready_timeout_s=settings.ready_timeout_s,
+            )
+            metrics = Metrics()
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, self.stop)
+            async with self._doors(gate, authenticator, metrics) as grpc_door:
+                runtime = await self._runtime()
+                self._mesh = await start_mesh(directory, runtime, _start_config(settings))
+                gate.open(self._mesh)
+                await grpc_door.set_serving(True)
+                self._on_ready(gate)
+                await self._stop.wait()
+                log.info("draining", seconds_max=settings.drain_s)
+                gate.drain()
+        finally:
+            if self._mesh is not None:
+                await self._mesh.close()
+            lock.close()
+            log.info("stopped")
+
+    @contextlib.asynccontextmanager
+    async def _doors(self, gate: MeshGate, authenticator: Authenticator, metrics: Metrics) -> AsyncIterator[GrpcDoor]:
+        settings = self._settings
+        for name in ("grpc", "http"):
+            _refuse_exposed(name, getattr(settings, name), settings.expose)
+        listener = _listen("http", settings.http)
+        grpc_door = GrpcDoor(gate, authenticator, metrics)
+        host = settings.grpc.rpartition(":")[0]
+        try:
+            gate.grpc = f"{host}:{await _bind_grpc(grpc_door, settings.grpc)}"
+            gate.http = f"{settings.http.rpartition(':')[0]}:{listener.getsockname()[1]}"
+            loopback = is_loopback(settings.http.rpartition(":")[0])
+            mcp = build_mcp(gate, authenticator, metrics, _names(settings.mcp_toolsets), loopback)
+            app = build_http_app(
+                gate,
+                authenticator,
+                metrics,
+                loopback=loopback,
+                mcp_app=Starlette(routes=mcp.routes),
+                lifespan=mcp.lifespan,
+            )
+            server = _HttpServer(
+                uvicorn.Config(
+                    app,
+                    log_config=None,
+                    access_log=False,
+                    lifespan="on",
+                    server_header=False,
+                    timeout_graceful_shutdown=max(1, int(settings.drain_s)),
+                )
+            )
+            serving = asyncio.create_task(server.serve(sockets=[listener]), name="http")
+        except BaseException:
+            listener.close()
+            await grpc_door.stop(0)
+            raise
+        try:
+            # uvicorn tells of its start by a flag only.
+            while not server.started and not serving.done():  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+            if serving.done():
+                raise FailedPrecondition("http: the server did not start; see the log", field="http")
+            write_node(self._data_dir, NodeAddress(os.getpid(), gate.grpc, gate.http, version("mnemesh")))
+            yield grpc_door
+        finally:
+            withdraw(self._data_dir)
+            mcp.drain()
+            await grpc_door.stop(settings.drain_s)
+            server.should_exit = True
+            await serving
+
+    async def _runtime(self) -> Runtime:
+        if self._settings.runtime == "local":
+            return LocalRuntime()
+        from mnemesh_actors.runtime.ray import RayRuntime
+
+        runtime = RayRuntime(self._data_dir / "ray", self._settings.ray_address)
+        await runtime.start()
+        return runtime
+
+
+def _start_config(settings: Settings) -> StartConfig:
+    return StartConfig(
+        clock=lambda: time.time_ns() // 1_000_000,
+        entropy=secrets.token_bytes,
+        model=ModelConfig(
+            model_dir=settings.model_dir,
+            precision=settings.model_precision,
+            threads=settings.model_threads,
+            cache_dir=settings.model_cache_dir,
+            download=settings.model_download,
+        ),
+        mesh=MeshConfig(
+            recall_timeout_s=settings.recall_timeout_s,
+            weights={"dense": settings.recall_weight_dense, "bm25": settings.recall_weight_bm25},
+            abstain_below=settings.abstain_below,
+        ),
+    )
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _refuse_exposed(field: str, address: str, expose: bool) -> None:
+    if not expose and not is_loopback(address.rpartition(":")[0]):
+        raise InvalidArgument(
+            field, address, "a loopback address; --expose allows another, without TLS: tokens and texts travel in clear"
+        )
+
+
+def _listen(field: str, address: str) -> socket.socket:
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, int(port)), family=family, backlog=512)
+    except OSError as error:
+        raise _taken(field, address, error) from error
+
+
+async def _bind_grpc(door: GrpcDoor, address: str) -> int:
+    try:
+        return await door.start(address)
+    except (RuntimeError, OSError) as error:
+        raise _taken("grpc", address, error) from error
+
+
+def _taken(field: str, address: str, error: Exception) -> MnemeshError:
+    return FailedPrecondition(
+        f"{field}: cannot listen on {address} ({error}); another program holds the port: stop it, or give another "
+        f"--{field} HOST:PORT (port 0 takes a free one)",
+        field=field,
+        value=address,
+    )

@@ -1,0 +1,76 @@
+"""One real node for the whole suite, and every door into it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from mnemesh_actors.embedding import ModelConfig
+from node_process import NodeUnderTest, start_node, stop_node
+from scenario_doors import CliDoor, Door, GrpcDoor, HttpDoor, InProcessDoor, McpDoor
+
+from mnemesh_actors.directory import open_directory
+from mnemesh_actors.runtime.local import LocalRuntime
+from mnemesh_actors.start import StartConfig, start_mesh
+from mnemesh_gateway.gate import MeshGate
+
+DOORS = ("in-process", "grpc", "http", "mcp-http", "mcp-stdio", "cli")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The node, its channels and the tests share one event loop: a channel belongs to the loop that made it."""
+    here = str(Path(__file__).parent)
+    for item in items:
+        if str(item.path).startswith(here):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"))
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def node(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[NodeUnderTest]:
+    """A node process in the local runtime on free ports."""
+    started = await start_node(tmp_path_factory.mktemp("scenario"))
+    yield started
+    await stop_node(started)
+
+
+async def _in_process(directory: Path) -> tuple[InProcessDoor, MeshGate]:
+    mesh = await start_mesh(
+        open_directory(directory),
+        LocalRuntime(),
+        StartConfig(clock=lambda: time.time_ns() // 1_000_000, entropy=secrets.token_bytes, model=ModelConfig()),
+    )
+    gate = MeshGate(version="test", data_dir=str(directory), pid=os.getpid(), ready_timeout_s=5)
+    gate.open(mesh)
+    return InProcessDoor(gate), gate
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session", params=DOORS)
+async def door(
+    request: pytest.FixtureRequest, node: NodeUnderTest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Door]:
+    """Each door in turn; the in-process one has a mesh of its own, the others share the node."""
+    if request.param == "in-process":
+        made, gate = await _in_process(tmp_path_factory.mktemp("in-process"))
+        yield made
+        mesh = gate.mesh_now()
+        assert mesh is not None
+        await mesh.close()
+        return
+    opened: Door
+    if request.param == "grpc":
+        opened = GrpcDoor(node)
+    elif request.param == "http":
+        opened = HttpDoor(node)
+    elif request.param == "cli":
+        opened = CliDoor(node)
+    elif request.param == "mcp-http":
+        opened = await McpDoor.over_http(node)
+    else:
+        opened = await McpDoor.over_stdio(node)
+    yield opened
+    await opened.close()

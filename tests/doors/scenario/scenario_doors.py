@@ -1,0 +1,253 @@
+"""The doors of a running node, each behind the same two calls, so that one suite of sentences runs through all of them.
+
+`call(operation, **fields)` gives the answer in its JSON form; a refusal raises Refused with code, message and field.
+Nothing here knows what the operations mean.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, Protocol
+from urllib.parse import quote
+
+import grpc
+import httpx2
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
+from mcp import Client, MCPError
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from node_process import NodeUnderTest
+
+from mnemesh_gateway import wire
+from mnemesh_gateway.operations import Operation, by_name
+from mnemesh_memory.errors import InvalidArgument, MnemeshError
+from mnemesh_memory.model import Caller
+
+CALL_TIMEOUT_S = 30.0
+# Fields whose command-line option has another name.
+OPTIONS = {"tags": "tag", "paths": "path", "keywords": "keyword", "spaces": "space", "kinds": "kind"}
+
+
+class Refused(Exception):
+    """The node said no. `code` is a gRPC status name."""
+
+    def __init__(self, code: str, message: str, field_name: str = "") -> None:
+        super().__init__(f"{code}: {message}")
+        self.code, self.message, self.field = code, message, field_name
+
+
+class Door(Protocol):
+    """One way into a node."""
+
+    name: str
+
+    async def call(self, operation: str, **fields: Any) -> dict[str, Any]: ...
+
+    async def close(self) -> None: ...
+
+
+class InProcessDoor:
+    """Python in the node's own process: the operation table over a Mesh, without any transport."""
+
+    name = "in-process"
+
+    def __init__(self, gate: Any) -> None:
+        self._gate = gate
+
+    async def call(self, operation: str, **fields: Any) -> dict[str, Any]:
+        row = by_name(operation)
+        caller = Caller("owner/in-process", "owner")
+        try:
+            return wire.to_json(await row.invoke(self._gate, caller, row.read_json(fields)))
+        except MnemeshError as error:
+            raise Refused(error.code, error.message, str(error.fields.get("field", ""))) from error
+
+    async def close(self) -> None:
+        return
+
+
+class GrpcDoor:
+    """A gRPC channel with the committed stubs' messages."""
+
+    name = "grpc"
+
+    def __init__(self, node: NodeUnderTest) -> None:
+        self._channel = grpc.aio.insecure_channel(node.grpc)
+        self._metadata = (("authorization", f"Bearer {node.token}"),)
+
+    async def call(self, operation: str, **fields: Any) -> dict[str, Any]:
+        row = by_name(operation)
+        method = self._channel.unary_unary(
+            row.method, request_serializer=row.request.SerializeToString, response_deserializer=row.response.FromString
+        )
+        try:
+            request = row.read_json(fields)
+        except InvalidArgument as error:
+            # What a typed message cannot carry is refused by the message itself, before anything is sent.
+            raise Refused(error.code, error.message, str(error.fields["field"])) from error
+        try:
+            return wire.to_json(await method(request, metadata=self._metadata, timeout=CALL_TIMEOUT_S))
+        except grpc.aio.AioRpcError as error:
+            raise Refused(error.code().name, error.details() or "", _violated_field(error)) from error
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+
+def _violated_field(error: grpc.aio.AioRpcError) -> str:
+    status = rpc_status.from_call(error)
+    for detail in status.details if status else ():
+        violations = error_details_pb2.BadRequest()
+        if detail.Unpack(violations):
+            return str(violations.field_violations[0].field)
+    return ""
+
+
+class HttpDoor:
+    """HTTP JSON, by the routes of the operation table."""
+
+    name = "http"
+
+    def __init__(self, node: NodeUnderTest) -> None:
+        self._client = httpx2.AsyncClient(
+            base_url=f"http://{node.http}", headers={"authorization": f"Bearer {node.token}"}, timeout=CALL_TIMEOUT_S
+        )
+
+    async def call(self, operation: str, **fields: Any) -> dict[str, Any]:
+        method, path, rest = _http_form(by_name(operation), dict(fields))
+        if method in ("GET", "DELETE"):
+            answer = await self._client.request(method, path, params=_query(rest))
+        else:
+            answer = await self._client.request(method, path, json=rest)
+        value = answer.json()
+        if answer.status_code >= 400:
+            raise Refused(value["error"]["code"], value["error"]["message"], value["error"].get("field", ""))
+        return dict(value)
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+
+def _http_form(row: Operation, fields: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
+    for route in row.routes:
+        if not route.key:
+            return route.method, route.path, fields
+        key = fields.get(route.key)
+        if isinstance(key, list) and len(key) != 1:
+            continue
+        if key:
+            one = key[0] if isinstance(key, list) else key
+            rest = {name: value for name, value in fields.items() if name != route.key}
+            return route.method, route.path.replace("{id}", quote(str(one), safe="")), rest
+    raise AssertionError(f"no route of {row.name} fits {fields}")
+
+
+def _query(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for name, value in fields.items():
+        for one in value if isinstance(value, list) else [value]:
+            pairs.append((name, str(one).lower() if isinstance(one, bool) else str(one)))
+    return pairs
+
+
+class McpDoor:
+    """An MCP client over streamable HTTP or stdio, with every toolset shown."""
+
+    def __init__(self, name: str, client: Client) -> None:
+        self.name = name
+        self._client = client
+
+    @classmethod
+    async def over_http(cls, node: NodeUnderTest) -> McpDoor:
+        """Connect to /mcp on the node."""
+        http = httpx2.AsyncClient(headers={"authorization": f"Bearer {node.token}"}, timeout=CALL_TIMEOUT_S)
+        url = f"http://{node.http}/mcp?toolsets=core,curate,admin"
+        client = Client(streamable_http_client(url, http_client=http))
+        await client.__aenter__()
+        return cls("mcp-http", client)
+
+    @classmethod
+    async def over_stdio(cls, node: NodeUnderTest) -> McpDoor:
+        """Start `mnemesh mcp` and speak through its pipes."""
+        arguments = ["-m", "mnemesh.entry", "mcp", "--data", str(node.data_dir), "--toolsets", "core,curate,admin"]
+        server = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ), cwd="/")
+        client = Client(server)
+        await client.__aenter__()
+        return cls("mcp-stdio", client)
+
+    async def call(self, operation: str, **fields: Any) -> dict[str, Any]:
+        try:
+            result = await self._client.call_tool(by_name(operation).mcp_name, fields)
+        except MCPError as error:
+            raise Refused("INVALID_ARGUMENT", str(error)) from error
+        if result.is_error:
+            error = (result.structured_content or {}).get("error", {})
+            raise Refused(error.get("code", ""), error.get("message", result.content[0].text), error.get("field", ""))
+        return dict(result.structured_content)
+
+    async def close(self) -> None:
+        await self._client.__aexit__(None, None, None)
+
+
+class CliDoor:
+    """The `mnemesh` command with --json, a process a call."""
+
+    name = "cli"
+
+    def __init__(self, node: NodeUnderTest) -> None:
+        self._node = node
+
+    async def call(self, operation: str, **fields: Any) -> dict[str, Any]:
+        words = [sys.executable, "-m", "mnemesh.entry", operation, "--json", "--data", str(self._node.data_dir)]
+        words += self._arguments(operation, dict(fields))
+        process = await asyncio.create_subprocess_exec(
+            *words,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd="/",
+        )
+        out, err = await asyncio.wait_for(process.communicate(), CALL_TIMEOUT_S)
+        assert out, f"nothing on stdout; exit {process.returncode}; stderr: {err.decode()}"
+        value = json.loads(out)
+        if process.returncode:
+            error = value["error"]
+            assert process.returncode in (2, 4), f"exit {process.returncode} for a refusal: {value}"
+            raise Refused(error["code"], error["message"], error.get("field", ""))
+        return dict(value)
+
+    def _arguments(self, operation: str, fields: dict[str, Any]) -> list[str]:
+        words: list[str] = []
+        # After `--`, so that a text or query that starts with a dash is not an option.
+        positional = [fields.pop(name) for name in ("id", "ids", "query") if name in fields]
+        if operation != "update" and "content" in fields:
+            positional.append(fields.pop("content"))
+        for name, value in fields.items():
+            words += self._option(name, value)
+        flat = [str(one) for value in positional for one in (value if isinstance(value, list) else [value])]
+        return [*words, "--", *flat]
+
+    def _option(self, name: str, value: Any) -> list[str]:
+        option = "--" + OPTIONS.get(name, name).replace("_", "-")
+        if isinstance(value, bool):
+            return [option] if value else []
+        if isinstance(value, dict) and "values" in value:
+            value = value["values"]
+        if name == "source":
+            return [word for key, one in value.items() for word in (f"--{key}", str(one))]
+        if name == "links":
+            return [word for link in value for word in ("--link", f"{link['type']}:{link['id']}")]
+        if isinstance(value, dict):
+            flag = "--attr" if name == "attrs" else option.removesuffix("s")
+            return [word for key, one in value.items() for word in (flag, f"{key}={one}")]
+        if isinstance(value, list):
+            return [word for one in value for word in (option, str(one))]
+        return [option, str(value)]
+
+    async def close(self) -> None:
+        return

@@ -1,0 +1,257 @@
+"""What every door of a node does: one suite of sentences, run through each of them on the same node."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from scenario_doors import Door, Refused
+
+SECRET = "AKIA" + "IOSFODNN7" + "QX3MPLW"
+
+
+@pytest.fixture
+def space() -> str:
+    """A space of its own for each test, so that the tests share a node and not their memories."""
+    return f"test/{uuid.uuid4().hex}"
+
+
+async def remember(door: Door, space: str, content: str, **fields: Any) -> dict[str, Any]:
+    return await door.call("remember", content=content, space=space, **fields)
+
+
+async def found(door: Door, space: str, query: str, **fields: Any) -> list[str]:
+    answer = await door.call("recall", query=query, spaces=[space], **fields)
+    return [result["content"] for result in answer["results"]]
+
+
+async def test_what_was_remembered_is_recalled_by_meaning_and_by_words(door: Door, space: str) -> None:
+    first = await remember(door, space, "The staging database runs on port 5433.", kind="infra", tags=["db", "staging"])
+    await remember(door, space, "Anna prefers short pull requests.", kind="preference")
+    assert first["action"] == "ADD"
+    assert first["memory"]["kind"] == "reference"
+    assert first["memory"]["tags"] == ["db", "staging"]
+    assert first["indexed"] is True
+    answer = await door.call("recall", query="Which port does the test database listen on?", spaces=[space])
+    best = answer["results"][0]
+    assert best["id"] == first["memory"]["id"]
+    assert best["content"] == "The staging database runs on port 5433."
+    scores = [result["score"] for result in answer["results"]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+    assert 0 <= answer["coverage"] <= 1
+    assert (await found(door, space, "pull requests", mode="keyword"))[0] == "Anna prefers short pull requests."
+    assert (await found(door, space, "size of code reviews", mode="semantic"))[0] == "Anna prefers short pull requests."
+
+
+async def test_an_identical_text_in_the_same_space_is_not_stored_twice(door: Door, space: str) -> None:
+    first = await remember(door, space, "Deploys happen on Tuesdays.")
+    again = await remember(door, space, "  deploys happen on TUESDAYS. ")
+    assert again["action"] == "NOOP"
+    assert again["deduplicated"] is True
+    assert again["memory"]["id"] == first["memory"]["id"]
+    other = await remember(door, f"{space}/other", "Deploys happen on Tuesdays.")
+    assert other["action"] == "ADD"
+    forced = await remember(door, space, "Deploys happen on Tuesdays.", force=True)
+    assert forced["action"] == "ADD"
+    assert forced["memory"]["id"] != first["memory"]["id"]
+
+
+async def test_an_update_is_a_new_revision_and_the_old_text_is_no_longer_recalled(door: Door, space: str) -> None:
+    made = await remember(door, space, "The retry limit is three.", tags=["retry"])
+    id_ = made["memory"]["id"]
+    changed = await door.call(
+        "update", id=id_, content="The retry limit is seven.", tags={"values": ["retry", "limits"]}
+    )
+    assert changed["action"] == "UPDATE"
+    assert changed["memory"]["id"] == id_
+    assert changed["memory"]["version"] == 2
+    assert changed["memory"]["tags"] == ["limits", "retry"]
+    assert await found(door, space, "retry limit") == ["The retry limit is seven."]
+    same = await door.call("update", id=id_, content="The retry limit is seven.")
+    assert same["action"] == "NOOP"
+
+
+async def test_a_forgotten_memory_leaves_every_read_and_comes_back_with_restore(door: Door, space: str) -> None:
+    id_ = (await remember(door, space, "The cache key holds the tenant."))["memory"]["id"]
+    gone = await door.call("forget", id=id_)
+    assert gone["action"] == "FORGET"
+    assert gone["memory"]["state"] == "forgotten"
+    assert await found(door, space, "cache key") == []
+    assert (await door.call("list", spaces=[space]))["memories"] == []
+    with pytest.raises(Refused) as refused:
+        await door.call("get", ids=[id_])
+    assert refused.value.code == "NOT_FOUND"
+    assert "restore" in refused.value.message
+    with pytest.raises(Refused):
+        await door.call("update", id=id_, content="anything")
+    offered = await remember(door, space, "The cache key holds the tenant.")
+    assert offered["action"] == "NOOP"
+    assert offered["restorable"] is True
+    back = await door.call("restore", id=id_)
+    assert back["action"] == "RESTORE"
+    assert await found(door, space, "cache key") == ["The cache key holds the tenant."]
+    assert (await door.call("restore", id=id_))["action"] == "NOOP"
+
+
+async def test_a_superseded_memory_gives_way_to_its_successor(door: Door, space: str) -> None:
+    old = await remember(door, space, "We host on provider Alpha.")
+    new = await door.call("supersede", id=old["memory"]["id"], content="We host on provider Beta since March.")
+    assert new["action"] == "SUPERSEDE"
+    assert new["superseded"]["state"] == "superseded"
+    assert new["superseded"]["superseded_by"] == new["memory"]["id"]
+    assert await found(door, space, "which provider hosts us") == ["We host on provider Beta since March."]
+    both = await found(door, space, "which provider hosts us", include_superseded=True)
+    assert sorted(both) == ["We host on provider Alpha.", "We host on provider Beta since March."]
+
+
+async def test_an_idempotency_key_makes_a_retry_safe_and_refuses_other_content(door: Door, space: str) -> None:
+    key = uuid.uuid4().hex
+    first = await remember(door, space, "Exactly once.", idempotency_key=key)
+    again = await remember(door, space, "Exactly once.", idempotency_key=key)
+    assert again["replayed"] is True
+    assert (again["action"], again["memory"]["id"]) == (first["action"], first["memory"]["id"])
+    with pytest.raises(Refused) as refused:
+        await remember(door, space, "Something else.", idempotency_key=key)
+    assert refused.value.code == "ALREADY_EXISTS"
+    assert len((await door.call("list", spaces=[space]))["memories"]) == 1
+
+
+async def test_check_says_what_remember_would_do_and_writes_nothing(door: Door, space: str) -> None:
+    id_ = (await remember(door, space, "Tests run in parallel."))["memory"]["id"]
+    twin = await door.call("check", content="tests run in parallel.", space=space)
+    assert (twin["action"], twin["target_id"]) == ("NOOP", id_)
+    fresh = await door.call("check", content="Tests run one after the other.", space=space)
+    assert fresh["action"] == "ADD"
+    assert fresh["related"][0]["id"] == id_
+    assert 0 < fresh["novelty"] < 1
+    assert (await door.call("list", spaces=[space]))["total"] == 1
+
+
+async def test_get_takes_an_id_a_unique_prefix_or_a_title(door: Door, space: str) -> None:
+    made = await remember(door, space, "Use ports above 9000.", title=f"Ports {space}")
+    id_ = made["memory"]["id"]
+    assert (await door.call("get", ids=[id_]))["memory"]["content"] == "Use ports above 9000."
+    assert (await door.call("get", ids=[id_[:-4]]))["memory"]["id"] == id_
+    assert (await door.call("get", ids=[f"Ports {space}"], spaces=[space]))["memory"]["id"] == id_
+    several = await door.call("get", ids=[id_, str(uuid.uuid4())])
+    assert [memory["id"] for memory in several["memories"]] == [id_]
+    assert len(several["missing"]) == 1
+
+
+async def test_lists_page_without_gaps_and_filter_by_kind_tag_and_state(door: Door, space: str) -> None:
+    for number in range(5):
+        await remember(
+            door, space, f"Note number {number}.", kind="decision" if number % 2 else "fact", tags=[f"t{number}"]
+        )
+    seen: list[str] = []
+    cursor = ""
+    for _ in range(3):
+        page = await door.call(
+            "list", spaces=[space], limit=2, order="oldest", **({"cursor": cursor} if cursor else {})
+        )
+        seen += [memory["content"] for memory in page["memories"]]
+        cursor = page["cursor"]
+    assert seen == [f"Note number {number}." for number in range(5)]
+    assert cursor == ""
+    assert (await door.call("list", spaces=[space], kinds=["decision"]))["total"] == 2
+    assert (await door.call("list", spaces=[space], tags_any=["t1", "t4"]))["total"] == 2
+    stats = await door.call("stats", spaces=[space])
+    assert stats["memories"] == 5
+    assert {count["name"]: count["memories"] for count in stats["kinds"]} == {"fact": 3, "decision": 2}
+
+
+async def test_a_timeline_shows_the_neighbours_of_a_memory_in_its_session(door: Door, space: str) -> None:
+    session = uuid.uuid4().hex
+    ids = [
+        (await remember(door, space, f"Step {number}.", source={"session": session, "seq": number}))["memory"]["id"]
+        for number in range(4)
+    ]
+    answer = await door.call("timeline", id=ids[2], before=1, after=1)
+    assert [memory["content"] for memory in answer["memories"]] == ["Step 1.", "Step 2.", "Step 3."]
+    assert answer["position"] == 1
+
+
+async def test_recall_filters_and_honours_limit_and_token_budget(door: Door, space: str) -> None:
+    for number in range(6):
+        await remember(
+            door, space, f"Service {number} talks to the queue.", kind="decision" if number < 2 else "fact",
+            tags=["queue", f"s{number}"],
+        )  # fmt: skip
+    assert len(await found(door, space, "queue", limit=3)) == 3
+    assert len(await found(door, space, "queue", kinds=["decision"])) == 2
+    assert len(await found(door, space, "queue", tags_all=["queue", "s4"])) == 1
+    assert len(await found(door, space, "queue", tags_none=["s1", "s2"])) == 4
+    assert await found(door, space, "queue", before="2001-01-01T00:00:00Z") == []
+    budget = await door.call("recall", query="queue", spaces=[space], token_budget=20)
+    assert 0 < len(budget["results"]) < 6
+    assert budget["tokens_used"] <= 20
+    assert budget["truncated_by_budget"] > 0
+    short = await door.call("recall", query="queue", spaces=[space], limit=1, snippets_only=True, explain=True)
+    assert short["results"][0]["content"] == ""
+    assert "queue" in short["results"][0]["snippet"]
+    assert short["results"][0]["signals"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "fields", "field"),
+    [
+        ("remember", {"content": " "}, "content"),
+        ("remember", {"content": "x" * 32_769}, "content"),
+        ("remember", {"content": "x", "kind": "nonsense"}, "kind"),
+        ("remember", {"content": "x", "space": "team/../secret"}, "space"),
+        ("remember", {"content": "x", "space": "team//x"}, "space"),
+        ("remember", {"content": "x", "space": "team/a\x07"}, "space"),
+        ("remember", {"content": "x", "importance": 1.5}, "importance"),
+        ("remember", {"content": "x", "tags": ["t" * 81]}, "tags[0]"),
+        (
+            "remember",
+            {"content": "x", "valid_from": "2026-02-01T00:00:00Z", "valid_to": "2026-01-01T00:00:00Z"},
+            "valid_to",
+        ),
+        ("recall", {"query": "x", "limit": 0}, "limit"),
+        ("recall", {"query": "x", "limit": 10_000}, "limit"),
+        ("recall", {"query": "x", "mode": "psychic"}, "mode"),
+        ("recall", {"query": "x", "min_score": 2}, "min_score"),
+        ("list", {"limit": 0}, "limit"),
+        ("list", {"state": "gone"}, "state"),
+    ],
+)
+async def test_bad_input_is_refused_with_field_value_and_limit(
+    door: Door, space: str, operation: str, fields: dict[str, Any], field: str
+) -> None:
+    place = {} if "space" in fields else {"space": space} if operation == "remember" else {"spaces": [space]}
+    with pytest.raises(Refused) as refused:
+        await door.call(operation, **{**place, **fields})
+    assert refused.value.code == "INVALID_ARGUMENT"
+    assert field in (refused.value.field or refused.value.message)
+
+
+async def test_an_unknown_id_is_not_found(door: Door) -> None:
+    for operation in ("get", "forget", "restore", "timeline"):
+        with pytest.raises(Refused) as refused:
+            await door.call(
+                operation, **({"ids": [str(uuid.uuid4())]} if operation == "get" else {"id": str(uuid.uuid4())})
+            )
+        assert refused.value.code == "NOT_FOUND"
+
+
+async def test_a_secret_or_a_sensitive_text_is_refused_and_not_stored(door: Door, space: str) -> None:
+    for fields in ({"content": f"the key is {SECRET} ok"}, {"content": "anything", "sensitive": True}):
+        with pytest.raises(Refused) as refused:
+            await remember(door, space, **fields)
+        assert refused.value.code == "INVALID_ARGUMENT"
+        assert SECRET not in refused.value.message
+    assert (await door.call("list", spaces=[space]))["total"] == 0
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["? ' \" - + * ( ) : AND NEAR", "数据库在哪个端口", "🦀🔥", "-x --y", "x" * 10_000, "\u202e\u0301", "AND", "'"],
+    ids=["operators", "cjk", "emoji", "dashes", "10,000 characters", "marks", "and", "quote"],
+)
+async def test_a_query_of_any_unicode_is_answered(door: Door, space: str, query: str) -> None:
+    await remember(door, space, "数据库在端口 5433 上运行。 🦀")
+    answer = await door.call("recall", query=query, spaces=[space])
+    assert len(answer["results"]) <= 1
