@@ -1,0 +1,157 @@
+"""What decides a write before it is made: replayed idempotency keys, exact duplicates, and what a patch changes.
+
+Asked inside the commit, where no other write can come between.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+
+from mnemesh_crdt.document import Edit, RevisionFields
+from mnemesh_memory import limits
+from mnemesh_memory.errors import AlreadyExists
+from mnemesh_memory.model import Draft, Memory, Patch
+
+from mnemesh_actors.ledger import rows
+from mnemesh_actors.ledger.commands import Command, Committed
+from mnemesh_actors.ledger.journal import Journal
+
+KEY_LIFE_MS = limits.IDEMPOTENCY_DAYS * 24 * 3600 * 1000
+
+
+class Admission:
+    """`touch` is told which memory an exact duplicate reinforces."""
+
+    def __init__(self, db: sqlite3.Connection, journal: Journal, touch: Callable[[list[str], int], None]) -> None:
+        self._db = db
+        self._journal = journal
+        self._touch = touch
+
+    def seen(self, agent: str, key: str, fingerprint: bytes, now: int) -> Committed | None:
+        """The outcome of the write that used this idempotency key within its life; AlreadyExists for other content."""
+        if not key:
+            return None
+        row = self._db.execute(
+            "SELECT fingerprint, id, action, at FROM idempotency WHERE agent = ? AND key = ?", (agent, key)
+        ).fetchone()
+        if row is None or now - row[3] > KEY_LIFE_MS:
+            return None
+        if row[0] != fingerprint:
+            raise AlreadyExists(
+                f"idempotency_key: {key!r} was used with other content within {limits.IDEMPOTENCY_DAYS} days "
+                f"(memory {row[1]}); use a new key",
+                field="idempotency_key",
+                value=key,
+                limit="one content a key",
+            )
+        memory = self._journal.memory(row[1])
+        return Committed(action=row[2], memory=memory, reason="this key was seen before", replayed=True)
+
+    def keep_key(self, agent: str, key: str, fingerprint: bytes, result: Committed, now: int) -> None:
+        """Remember the outcome for the life of the key; drop keys that are past theirs."""
+        if not key:
+            return
+        self._db.execute("DELETE FROM idempotency WHERE at < ?", (now - KEY_LIFE_MS,))
+        self._db.execute(
+            "INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?, ?)",
+            (agent, key, fingerprint, result.memory.id, result.action, now),
+        )
+
+    def duplicate(self, space: str, key: str, now: int) -> Committed | None:
+        """The outcome for a text that the space holds already, or held and forgot; None for a new one."""
+        columns = ", ".join("m." + column for column in rows.COLUMNS.split(", "))
+        row = self._db.execute(
+            f"SELECT {columns} FROM text_hash t JOIN memory m ON m.id = t.doc "
+            "WHERE t.space = ? AND t.hash = ? AND m.state <> 'superseded' "
+            "ORDER BY m.state = 'active' DESC, m.created_at, m.id LIMIT 1",
+            (space, bytes.fromhex(key)),
+        ).fetchone()
+        if row is None:
+            return None
+        memory = rows.from_row(row)
+        if memory.state == "forgotten":
+            reason = f"an identical memory was forgotten; restore {memory.id}, or pass force to store it anew"
+            return Committed(action="NOOP", memory=memory, reason=reason, deduplicated=True, restorable=True)
+        self._touch([memory.id], now)
+        return Committed(action="NOOP", memory=memory, reason="an identical memory is there already", deduplicated=True)
+
+    def refuse_twin(self, memory: Memory, key: str) -> None:
+        """An update must not make a memory say what another of its space says."""
+        twin = self._db.execute(
+            "SELECT m.id FROM text_hash t JOIN memory m ON m.id = t.doc "
+            "WHERE t.space = ? AND t.hash = ? AND m.id <> ? AND m.state = 'active' LIMIT 1",
+            (memory.space, bytes.fromhex(key), memory.id),
+        ).fetchone()
+        if twin:
+            raise AlreadyExists(
+                f"content: {twin[0]} says the same already; supersede or forget one of them, or pass force",
+                field="content",
+                value=str(twin[0]),
+                limit="a text that no other memory of the space has",
+            )
+
+
+def revision_of(draft: Draft, command: Command) -> RevisionFields:
+    """The first revision of a draft."""
+    return RevisionFields(
+        op="put",
+        kind=draft.kind,
+        title=draft.title,
+        content=draft.content,
+        by=command.agent,
+        at=command.at,
+        attrs=draft.attrs,
+        valid_from=draft.valid_from,
+        valid_to=draft.valid_to,
+        importance=draft.importance,
+        tier=draft.tier,
+        source=draft.source,
+        keywords=draft.keywords,
+        refs=draft.paths,
+    )
+
+
+def edit_of(memory: Memory, patch: Patch, command: Command) -> Edit | None:
+    """What `patch` changes of `memory`, or None. Without `expected_heads` only the shown head is replaced, so that a
+    writer who did not see the other side of a conflict cannot settle it by accident."""
+    parents = patch.expected_heads or memory.heads[:1]
+    before = RevisionFields(
+        op="put",
+        kind=memory.kind,
+        title=memory.title,
+        content=memory.content,
+        by=command.agent,
+        at=command.at,
+        parents=parents,
+        attrs=memory.attrs,
+        valid_from=memory.valid_from,
+        valid_to=memory.valid_to,
+        importance=memory.importance,
+        tier=memory.tier,
+        source=memory.source,
+        keywords=memory.keywords,
+        refs=memory.paths,
+    )
+    after = replace(
+        before,
+        content=memory.content if patch.content is None else patch.content,
+        kind=memory.kind if patch.kind is None else patch.kind,
+        title=memory.title if patch.title is None else patch.title,
+        importance=memory.importance if patch.importance is None else patch.importance,
+        refs=memory.paths if patch.paths is None else patch.paths,
+        valid_from=memory.valid_from if patch.valid_from is None else patch.valid_from,
+        valid_to=memory.valid_to if patch.valid_to is None else patch.valid_to,
+        keywords=memory.keywords if patch.keywords is None else patch.keywords,
+        attrs=memory.attrs if patch.attrs is None else patch.attrs,
+        tier=memory.tier if patch.tier is None else patch.tier,
+    )
+    wanted = memory.tags if patch.tags is None else patch.tags
+    put = tuple(tag for tag in wanted if tag not in memory.tags)
+    removed = tuple(tag for tag in memory.tags if tag not in wanted)
+    settles = len(parents) > 1
+    if after == before and not (put or removed or settles):
+        return None
+    revision = after if after != before or settles else None
+    return Edit(revision=revision, tags_put=put, tags_remove=removed, at=command.at)
