@@ -1,19 +1,27 @@
 """Finds credentials in text: which type, never which characters. Knows nothing of what happens to a finding.
 
-Three tables, each row anchored at a literal that a plain substring search finds, so that text without an anchor
-costs microseconds and any text linear time: tokens with a vendor's prefix, structures (PEM, JWT, URL, header), and
-assignments (`password = ...`) whose value must look random and not like a placeholder, a reference or code.
-Precision, recall and cost are measured by bench/secrets_corpus.py.
+Three tables, each row anchored at a literal that a plain substring search finds, so that text without an
+anchor costs microseconds and any text linear time: tokens with a vendor's prefix, structures (PEM, JWT, URL,
+header), and assignments (`password = ...`) whose value must look random and not like a placeholder, a
+reference, code or a date. Every repetition is bounded. bench/secrets_corpus.py measures it.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import log2
 from typing import Final
+
+from mnemesh_memory.secret_values import (
+    entropy,
+    holds_placeholder,
+    is_password,
+    is_random,
+    is_stand_in,
+    is_strong,
+    is_uuid,
+)
 
 _EDGE: Final = r"(?<![A-Za-z0-9])"
 _END: Final = r"(?![A-Za-z0-9])"
@@ -47,52 +55,6 @@ def _occurrences(text: str, anchor: str) -> Iterator[int]:
         at = text.find(anchor, at + len(anchor))
 
 
-# --- values: random, or a stand-in? ---------------------------------------------------------------------------
-
-_STAND_IN_WORDS: Final = re.compile(
-    r"example|sample|placeholder|dummy|changeme|change[-_]me|your[-_]?|redacted|removed|hidden|masked|secret[-_]?here"
-    r"|goes[-_]?here|insert|replace|todo|fixme|foobar|foo[-_]?bar|lorem|n/a|undefined|null|none|"
-    r"password|passwd|hunter2hunter2|1password|bitwarden|lastpass|keepass|keychain|vault|oauth|pkce|bcrypt|scrypt"
-    r"|argon2|pbkdf2|sha-?\d|md5|hmac|aes-?\d|rsa-?\d|ed25519|base-?64|base-?32|utf-?\d|x{4}|\*{3}|\.{3}|#{3}|_{4}|-{4}"
-    r"|12345678|abcdef|qwerty",
-    re.IGNORECASE,
-)
-_REFERENCE: Final = re.compile(
-    r"\$[A-Za-z_{(]|\{|<|%[({sd]|@[A-Za-z{]|&[A-Za-z]|\(|\["  # a variable, a template, a slot
-    r"|(?:/|\./|~/|\.\./)[\w.]|[A-Za-z]:\\|[a-z][a-z0-9+.-]*://|arn:|ssm:|vault:|secret:|env:|file:"  # a place
-    r"|[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+(?![\w/+=-])|[A-Za-z_][\w.]*[(\[]"  # code
-)
-_DATE_OR_VERSION: Final = re.compile(r"v?\d{1,4}(?:[-./]\d{1,4}){1,3}(?:[T_-].*)?")
-_UUID: Final = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
-_SWITCH: Final = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])")
-
-
-def _entropy(value: str) -> float:
-    """Shannon entropy of the characters, in bits each."""
-    size = len(value)
-    return -sum(n / size * log2(n / size) for n in Counter(value).values())
-
-
-def _is_stand_in(value: str) -> bool:
-    return bool(_REFERENCE.match(value) or len(set(value)) <= 3 or _STAND_IN_WORDS.search(value))
-
-
-def _is_random(value: str) -> bool:
-    """Many different characters that change class often, as words, identifiers and versions do not."""
-    if len(value) < 16 or _is_stand_in(value):
-        return False
-    return _entropy(value) >= 3.0 and len(_SWITCH.findall(value)) >= len(value) * 0.17
-
-
-def _is_password(value: str) -> bool:
-    """A digit or a sign among other characters; plain words are taken for prose."""
-    if len(value) < 6 or _is_stand_in(value) or _DATE_OR_VERSION.fullmatch(value):
-        return False
-    if value.isdigit():
-        return True
-    return any(ch.isdigit() or ch in "!@#$%^&*+=?~|" for ch in value) and any(ch.isalpha() for ch in value)
-
-
 # --- tokens with a vendor's prefix ----------------------------------------------------------------------------
 
 
@@ -105,7 +67,7 @@ class _Token:
     def accepts(self, text: str) -> bool:
         """Whether a match is there that is no stand-in; a run of one character or of words is one."""
         return any(
-            _entropy(body) >= 2.8 and not _STAND_IN_WORDS.search(body)
+            entropy(body) >= 2.8 and not holds_placeholder(body)
             for body in (match.group(1) for match in self.pattern.finditer(text))
         )
 
@@ -172,11 +134,21 @@ _PEM: Final = re.compile(
     r"(?:[\s\"'+,|>]|\\[nr]|[A-Z][A-Za-z-]{2,20}: [^\n]{0,120}\n){0,40}"
     r"[A-Za-z0-9+/=]{16}"
 )
-_JWT: Final = re.compile(r"eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{6,8000}\.[A-Za-z0-9_-]{16,1000}")
-_URL_LOGIN: Final = re.compile(r"://[^\s:/@?#\"'<>]{0,100}:([^\s/\"'<>]{3,200})@[\w\[]")
+_JWT: Final = re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,2000}+\.eyJ[A-Za-z0-9_-]{6,8000}+\.[A-Za-z0-9_-]{16}")
+# Not at a host that is reserved for documentation (RFC 2606).
+_URL_LOGIN: Final = re.compile(
+    r"://[^\s:/@?#\"'<>]{0,100}:([^\s/\"'<>]{3,200})@(?!(?:[\w-]{1,40}\.){0,3}example\b)[\w\[]"
+)
 _BEARER: Final = re.compile(r"bearer[\s:]{1,4}[\"']?([A-Za-z0-9._~+/=-]{16,2000})", re.IGNORECASE)
 _BASIC: Final = re.compile(
-    r"authorization[\"']?\s{0,2}[:=]\s{0,2}[\"']?basic\s+([A-Za-z0-9+/]{12,400})", re.IGNORECASE
+    r"authorization[\"']?\s{0,2}[:=]\s{0,2}[\"']?basic\s{1,4}([A-Za-z0-9+/]{12,400})", re.IGNORECASE
+)
+_COMMAND: Final = re.compile(
+    r"(?:mysql\w{0,8}|mariadb\w{0,8}|sshpass|login -u)\b[^\n|;]{0,80}?\s-p\s?[\"']?([^\s\"']{4,200})", re.IGNORECASE
+)
+_LOGIN: Final = re.compile(
+    r"(?:creds|credentials|login)(?:\s(?:is|are|as|with))?:?\s[\"'`]?[\w.@-]{2,64}(?::\s?|\s/\s)([^\s\"'`]{8,200})",
+    re.IGNORECASE,
 )
 _USER: Final = re.compile(r"(?:-u|--user)[ =][\"']?[^\s:\"']{1,64}:([^\s\"']{4,200})")
 
@@ -192,31 +164,34 @@ def _jwt(text: str, at: int) -> str | None:
 def _url_login(text: str, at: int) -> str | None:
     """A password in a URL. Words count too, because nobody writes prose between ":" and "@"."""
     match = _URL_LOGIN.match(text, at)
-    if not match or _is_stand_in(match.group(1)) or match.group(1).lower() in _WEAK:
-        return None
-    return "password in a URL"
+    return "password in a URL" if match and not is_stand_in(match.group(1)) else None
 
 
 def _bearer(text: str, at: int) -> str | None:
     match = _BEARER.match(text, at)
-    return "bearer token" if match and _is_random(match.group(1)) else None
+    return "bearer token" if match and is_random(match.group(1)) else None
 
 
 def _basic(text: str, at: int) -> str | None:
     match = _BASIC.match(text, at)
-    return "basic authorization" if match and not _is_stand_in(match.group(1)) else None
+    return "basic authorization" if match and not is_stand_in(match.group(1)) else None
 
 
 def _user(text: str, at: int) -> str | None:
     match = _USER.match(text, at)
-    return "password of a command" if match and _is_password(match.group(1)) else None
+    return "password of a command" if match and is_password(match.group(1)) else None
 
 
-# What demonstrations use as a password: known to everybody, so no secret.
-_WEAK: Final = frozenset(
-    "pass pwd pw password secret postgres mysql root admin user test guest token key apikey api_key minio minioadmin "
-    "rabbitmq redis mongo secretpassword mypassword mysecret letmein s3cret p@ssw0rd p4ssw0rd xxx".split()
-)
+def _command(text: str, at: int) -> str | None:
+    match = _COMMAND.match(text, at)
+    return "password of a command" if match and is_password(match.group(1)) else None
+
+
+def _login(text: str, at: int) -> str | None:
+    match = _LOGIN.match(text, at)
+    return "password" if match and is_strong(match.group(1)) else None
+
+
 _STRUCTURES: Final[tuple[tuple[str, Callable[[str, int], str | None]], ...]] = (
     ("-----begin ", _pem),
     ("eyj", _jwt),
@@ -225,56 +200,78 @@ _STRUCTURES: Final[tuple[tuple[str, Callable[[str, int], str | None]], ...]] = (
     ("authorization", _basic),
     ("-u ", _user),
     ("--user", _user),
+    ("mysql", _command),
+    ("mariadb", _command),
+    ("sshpass", _command),
+    ("login -u", _command),
+    ("creds", _login),
+    ("credentials", _login),
+    ("login", _login),
 )
 
 # --- assignments ----------------------------------------------------------------------------------------------
 
 _NAMES: Final = (
-    "pass", "pwd", "secret", "token", "key", "credential",
+    "pass", "pw", "secret", "token", "key", "credential", "_auth",
     "密码", "密碼", "パスワード", "비밀번호", "пароль", "contraseña", "senha", "kennwort",
 )  # fmt: skip
+# "pass" alone is mostly a verb or the end of another word: it counts only right before a colon or equals sign.
 _PASSWORD_NAME: Final = re.compile(
-    r"pass(?:word|wd|wort|phrase|code)?|pwd|密码|密碼|パスワード|비밀번호|пароль|contraseña|senha|kennwort",
+    r"pass(?:word|wd|wort|phrase|code|e)|(?:(?<![a-z])|(?<=db))(?:pass|pwd?)(?=[\"']?\s?[:=])|sudo pwd|pwd(?= is )"
+    r"|密码|密碼|パスワード|비밀번호|пароль|contraseña|senha|kennwort",
     re.IGNORECASE,
 )
-_SECRET_NAME: Final = re.compile(
-    r"secret(?:[_ -]?(?:access)?[_ -]?key)?|token|key|credentials?", re.IGNORECASE
-)
+_SECRET_NAME: Final = re.compile(r"secret(?:[_ -]?(?:access)?[_ -]?key)?|token|key|credentials?|_auth", re.IGNORECASE)
 _KEY_QUALIFIER: Final = re.compile(
-    r"(?:api|access|secret|private|encryption|encrypt|decryption|signing|sign|auth|master|account|storage|session|aes"
-    r"|hmac|shared|service|license|client|app|bot|deploy|webhook|vault|root|jwt|subscription|cookie|fernet|data)"
-    r"[_\s-]?$"
+    r"(?:api|access|secret|private|encrypt(?:ion)?|decryption|sign(?:ing)?|auth|master|account|session"
+    r"|aes|hmac|shared|service|license|client|app|bot|deploy|webhook|vault|root|jwt|subscription|cookie|fernet"
+    r")[._\s-]?$"
 )
+_PUBLIC_QUALIFIER: Final = re.compile(
+    r"(?:page|next|cursor|continuation|resume|sync|csrf|xsrf|public|publishable|cancellation)[_\s-]?$"
+)
+_SUFFIX: Final = r"(?:[_-](?:base|value|prod(?:uction)?|staging|dev|live|main|primary|secondary|old|new|v?\d{1,2}))?"
 _FILLER: Final = r"(?:\s(?:for|of|to|on|at|in)(?:\s[\w.@'-]{1,40}){1,4}?)?"
+_GIVEN: Final = (
+    r"(?:\s{0,3}(?:=>|:=|==?|[:>\uff1a])|\s?[是为為は]"
+    r"|(?:\s(?:is|was|ist|est|es|now|contains|(?:re)?set to|changed to)\b){1,2}:?"
+    r"|(?<=\w)[ ](?=[\"'`]|[A-Za-z0-9+/_-]{32}))\s{0,3}"
+)
 _VALUE: Final = re.compile(
-    r"s?\d?[\"'`*\])]{0,3}" + _FILLER + r"[\"'`*]{0,2}"
-    r"(?:\s{0,3}(?:=>|:=|==?|[:>\uff1a])|\s(?:is|was|ist|est|es)\b:?|(?<=\w)[ ](?=[\"'`]))\s{0,3}"
-    r"(?:\"([^\"\n]{1,200})\"|'([^'\n]{1,200})'|`([^`\n]{1,200})`|([^\s\"'`<]{1,200}))",
+    rf"s?\d?{_SUFFIX}[\"'`*\])]{{0,3}}{_FILLER}[\"'`*]{{0,2}}{_GIVEN}"
+    r"(?:\"([^\"\n]{1,128})\"|'([^'\n]{1,128})'|`([^`\n]{1,128})`|([^\s\"'`<;]{1,128}))",
     re.IGNORECASE,
 )
-_OPTION_VALUE: Final = re.compile(r"[ =][\"']?([^\s\"']{1,200})")
+_QUOTED: Final = (1, 2, 3)  # groups of _VALUE
+_QUERY_REST: Final = re.compile(r"&[A-Za-z_][\w.-]{0,40}=.*", re.DOTALL)
+_NEXT_WORD: Final = re.compile(r"[ ]([^\s\"'`<;]{8,200})")
+_OPTION_VALUE: Final = re.compile(r"[ =](?:\"([^\"\n]{1,128})\"|'([^'\n]{1,128})'|`([^`\n]{1,128})`|([^\s\"']{1,128}))")
 
 
 def _assignment(text: str, lowered: str, at: int) -> str | None:
-    """A password or a random value given to a name that ends at, or holds, the anchor at `at`."""
+    """What kind of credential is given to the name that starts at `at`, if any."""
     if name := _PASSWORD_NAME.match(text, at):
         value = _value(text, at, name.end())
-        return "password" if value and value.lower() not in _WEAK and _is_password(value) else None
+        if value.isdigit() and (name.group().lower() == "pass" or text.startswith("s", name.end())):
+            return None  # a count, of tests or of passwords
+        if not value and (word := _NEXT_WORD.match(text, name.end())):
+            return "password" if is_strong(word.group(1)) else None
+        return "password" if is_password(value) else None
     name = _SECRET_NAME.match(text, at)
-    if name is None:
+    before = slice(max(0, at - 16), at)
+    if name is None or _PUBLIC_QUALIFIER.search(lowered[before]):
         return None
-    if name.group().lower() == "key" and not _KEY_QUALIFIER.search(lowered, max(0, at - 16), at):
+    if name.group().lower() == "key" and not _KEY_QUALIFIER.search(lowered[before]):
         return None
     value = _value(text, at, name.end())
-    if not value or not _is_random(value):
-        return None
-    if (
-        _UUID.fullmatch(value)
-        and not lowered.startswith("secret", at)
-        and "api" not in lowered[max(0, at - 5) : at]
-    ):
+    if not is_random(value) or (is_uuid(value) and not _names_an_api_secret(lowered, at)):
         return None
     return "secret in an assignment"
+
+
+def _names_an_api_secret(lowered: str, at: int) -> bool:
+    """Of the names whose value may be an identifier, those that vendors give credentials in UUID form."""
+    return lowered.startswith("secret", at) or "api" in lowered[max(0, at - 5) : at]
 
 
 def _value(text: str, start: int, end: int) -> str:
@@ -284,5 +281,7 @@ def _value(text: str, start: int, end: int) -> str:
         match = _OPTION_VALUE.match(text, end)
     if match is None:
         return ""
-    value = next(group for group in match.groups() if group is not None)
-    return value if match.lastindex != 4 else value.rstrip(".,;:)]}>")
+    value: str = match.group(match.lastindex or 0)
+    if match.lastindex in _QUOTED:
+        return value
+    return _QUERY_REST.sub("", value).rstrip(".,:)]}>")

@@ -1,0 +1,154 @@
+"""Credentials are found and only they; the labelled corpus of the benchmark is the judge."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mnemesh_memory.secrets import find_secret
+
+BENCH = Path(__file__).parents[2] / "bench"
+TEXT_BYTES = 32 * 1024
+
+
+def _load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, BENCH / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+samples = _load("secrets_samples")
+SEEDS = (1, 7, 2024)
+
+
+def test_the_corpus_is_large_enough_to_judge_by() -> None:
+    assert len(list(samples.positives(1))) >= 120
+    assert len(list(samples.negatives(1))) >= 200
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_recall_and_precision_on_the_corpus_reach_the_target(seed: int) -> None:
+    positives, negatives = list(samples.positives(seed)), list(samples.negatives(seed))
+    missed = [sample.text for sample in positives if find_secret(sample.text) is None]
+    alarms = [(find_secret(sample.text), sample.text) for sample in negatives if find_secret(sample.text)]
+    found = len(positives) - len(missed)
+    assert found / len(positives) >= 0.97, missed
+    assert found / (found + len(alarms)) >= 0.97, alarms
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_credential_is_found_wherever_it_stands_in_a_long_text(seed: int) -> None:
+    prose = "We agreed on the release plan and moved on to the next point. " * 40
+    for sample in samples.positives(seed):
+        alone = find_secret(sample.text)
+        assert find_secret(f"{prose}\n{sample.text}\n{prose}") == alone
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("use " + "gh" + "p_" + "a8Fk29ZqLmP0xT7vW3bRc5Yd1Ne4Gh6Uj2Ks", "GitHub token"),
+        ("AK" + "IA" + "Q3EGRIC4K5XJ7ZPM", "AWS access key"),
+        ("password: " + "Kestrel42!", "password"),
+        ("postgres://app:" + "Kestrel42" + "@db/app", "password in a URL"),
+        ("Authorization: Bearer " + "a8Fk29ZqLmP0xT7vW3bRc5Yd1Ne4Gh6Uj2Ks", "bearer token"),
+        ("Authorization: Basic " + "YWRtaW46S2VzdHJlbDQy", "basic authorization"),
+        ("curl -u admin:" + "Kestrel42 http://nexus", "password of a command"),
+        ("mysql -uroot -p" + "Kestrel42 app", "password of a command"),
+        ("creds are admin:" + "Kestrel42", "password"),
+        ("api_key=" + "a8Fk29ZqLmP0xT7vW3bR", "secret in an assignment"),
+        ("--api-key " + "a8Fk29ZqLmP0xT7vW3bR", "secret in an assignment"),
+        ("api_key=" + "123e4567-e89b-42d3-a456-426614174000", "secret in an assignment"),
+        ("client secret: " + "123e4567-e89b-42d3-a456-426614174000", "secret in an assignment"),
+        ("the PIN password is " + "483920", "password"),
+    ],
+)
+def test_the_answer_names_the_type_and_not_the_text(text: str, found: str) -> None:
+    assert find_secret(text) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "auth: OAuth2-with-PKCE",
+        "password: see 1Password",
+        "password: <your-password>",
+        "token: 123e4567-e89b-42d3-a456-426614174000",
+        "Leaked passwords: 14341564",
+        "tests pass: 1234567",
+        "password: 2024-03-05",
+        "password: ab1",
+        "password: aaaaaaa1",
+        "https://user:pass@example.com/",
+        "https://ops:Kestrel42" + "@example.com/",
+        "login: bob / holiday",
+        "docker login -u ci -p holiday",
+        "curl -u bob:holiday http://x",
+        "Authorization: Bearer short",
+        "Authorization: Basic ${CREDENTIALS_BASE}",
+        "the secret of good tea",
+        "the key to success=hard",
+        "access key",
+        "-----BEGIN PRIVATE KEY----- is how such a file begins",
+        "eyJ is how a token begins",
+    ],
+)
+def test_what_only_looks_like_a_credential_may_be_stored(text: str) -> None:
+    assert find_secret(text) is None
+
+
+@given(st.text())
+@example("\u0130 password: Kestrel42!")
+@example("\ud800 password=\ud800")
+def test_any_text_gets_an_answer(text: str) -> None:
+    assert find_secret(text) is None or find_secret(text)
+
+
+@pytest.mark.parametrize("letter", ["\u0130", "ß", "ẞ", "ﬃ", "\U00010400", "密", "\N{ROCKET}"])
+def test_characters_that_change_length_with_case_do_not_shift_the_search(letter: str) -> None:
+    assert find_secret(letter * 50 + " password: " + "Kestrel42!") == "password"
+
+
+HOSTILE = [
+    "a", "-", ":", "9", "密码", "\\n", "://", "://a:", "eyJ", "eyJ-", "-eyJa", "sk-", "sk-a-", "sk-ant-", "pypi-AgE-", "xoxb-",
+    "AKIA", "SG.", "ghp_" + "x" * 300, "key", "api key ", "api_key=a1", "token: ", "token:", "_auth=", "secret is ",
+    "key" + " " * 50, "pass:", "pass:1", "password ", "password=", "password=1", "password for a b ", "password is now ",
+    "-u ", "-u a:", "--user ", "mysql -", "login ", "login -u ", "bearer ", "authorization: basic ",
+    "-----BEGIN PRIVATE KEY-----", "-----BEGIN A A A ",
+]  # fmt: skip
+
+
+def _seconds(text: str) -> float:
+    best = float("inf")
+    for _ in range(5):
+        start = time.process_time()
+        find_secret(text)
+        best = min(best, time.process_time() - start)
+    return best
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_the_cost_of_hostile_text_grows_with_its_length_and_not_with_its_square(unit: str) -> None:
+    quarter, whole = (
+        _seconds((unit * (size // len(unit.encode()) + 1))[:size]) for size in (TEXT_BYTES // 4, TEXT_BYTES)
+    )
+    assert whole < max(quarter, 0.0005) * 9, f"{quarter * 1e3:.2f} ms grew to {whole * 1e3:.2f} ms"
+
+
+def test_a_kilobyte_of_ordinary_text_costs_less_than_its_share_of_a_write() -> None:
+    text = ("We decided to keep the session token in memory; the API key rotates monthly. Postgres passed. " * 12)[
+        :1000
+    ]
+    assert _seconds(text) < 0.0015  # five times the promise, because the machine may be busy
