@@ -1,6 +1,77 @@
 """Mnemesh for Python: `from mnemesh import Client`, or `AsyncClient` under asyncio.
 
-Importing this package costs milliseconds: gRPC and protobuf are loaded when a client is first named.
+Importing this package costs milliseconds: gRPC and protobuf are loaded when a client is first named, the rest when
+it is used.
 """
 
 from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mnemesh.aio import AsyncClient
+    from mnemesh.batch import Outcome
+    from mnemesh.client import Client
+    from mnemesh.errors import (
+        Aborted,
+        AlreadyExists,
+        DataLoss,
+        DeadlineExceeded,
+        FailedPrecondition,
+        InvalidArgument,
+        MnemeshError,
+        NotFound,
+        NotReachable,
+        Overloaded,
+        PermissionDenied,
+        Unauthenticated,
+    )  # fmt: skip
+    from mnemesh.space import detect_space
+    from mnemesh.values import (
+        Checked,
+        Found,
+        Identity,
+        Link,
+        Memory,
+        Page,
+        Recalled,
+        Remembered,
+        Result,
+        Source,
+        Stats,
+        Status,
+        Superseded,
+        Timeline,
+        Updated,
+        Written,
+    )  # fmt: skip
+
+__all__ = [
+    "Aborted", "AlreadyExists", "AsyncClient", "Checked", "Client", "DataLoss", "DeadlineExceeded",
+    "FailedPrecondition", "Found", "Identity", "InvalidArgument", "Link", "Memory", "MnemeshError", "NotFound",
+    "NotReachable", "Outcome", "Overloaded", "Page", "PermissionDenied", "Recalled", "Remembered", "Result",
+    "Source", "Stats", "Status", "Superseded", "Timeline", "Unauthenticated", "Updated", "Written", "__version__",
+    "detect_space",
+]  # fmt: skip
+
+_MODULES = {"AsyncClient": "aio", "Client": "client", "Outcome": "batch", "detect_space": "space"}
+_VALUES = {
+    "Checked", "Found", "Identity", "Link", "Memory", "Page", "Recalled", "Remembered", "Result", "Source", "Stats",
+    "Status", "Superseded", "Timeline", "Updated", "Written",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("mnemesh")
+    if name not in __all__:
+        raise AttributeError(f"module 'mnemesh' has no attribute {name!r}")
+    module = _MODULES.get(name) or ("values" if name in _VALUES else "errors")
+    return getattr(import_module(f"mnemesh.{module}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -19,9 +19,7 @@ class MnemeshError(Exception):
 
     code: str = "INTERNAL"
 
-    def __init__(
-        self, message: str, *, refused: bool = False, details: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, message: str, *, refused: bool = False, details: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.refused = refused
@@ -46,9 +44,7 @@ class MnemeshError(Exception):
         return _rebuild, (type(self), self.code, self.message, self.refused, dict(self.details))
 
 
-def _rebuild(
-    cls: type[MnemeshError], code: str, message: str, refused: bool, details: dict[str, str]
-) -> MnemeshError:
+def _rebuild(cls: type[MnemeshError], code: str, message: str, refused: bool, details: dict[str, str]) -> MnemeshError:
     error = cls.__new__(cls)
     MnemeshError.__init__(error, message, refused=refused, details=details)
     error.code = code

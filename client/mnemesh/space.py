@@ -47,9 +47,7 @@ def detect_space(cwd: Path, home: Path | None = None) -> str:
 
 def segment_of(name: str) -> str:
     """`name` as one segment of a space path: what it may not hold becomes `-`, blanks at the ends go."""
-    kept = "".join(
-        "-" if ch in FORBIDDEN or not ch.isprintable() else ch for ch in unicodedata.normalize("NFC", name)
-    )
+    kept = "".join("-" if ch in FORBIDDEN or not ch.isprintable() else ch for ch in unicodedata.normalize("NFC", name))
     cut = kept.strip().encode()[:SPACE_BYTES_MAX].decode("utf-8", "ignore").strip()
     return "" if cut in (".", "..") else cut
 

@@ -1,0 +1,171 @@
+"""AsyncClient: the operations of a node as methods to await. It differs from Client in nothing else.
+
+Every method is built from mnemesh.reads or mnemesh.writes, where its arguments are explained; only sending is here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+import grpc
+import grpc.aio
+from google.protobuf.message import Message
+
+from mnemesh import reads, writes
+from mnemesh.batch import Batches, Outcome
+from mnemesh.call import Call, as_method
+from mnemesh.connection import CHANNEL_OPTIONS, DEFAULT_TIMEOUT_S, Connection, Target
+from mnemesh.errors import MnemeshError
+from mnemesh.refusals import refusal
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+
+
+def _method(
+    build: Callable[Arguments, Call[Answer]],
+) -> Callable[Concatenate[AsyncClient, Arguments], Coroutine[Any, Any, Answer]]:
+    """The method that sends what `build` builds."""
+
+    async def method(self: AsyncClient, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+        return await self._send(build(*args, **kwargs))
+
+    as_method(method, build)
+    return method
+
+
+def _stream(
+    build: Callable[Arguments, Call[Answer]],
+) -> Callable[Concatenate[AsyncClient, Arguments], AsyncIterator[Answer]]:
+    """The method that sends what `build` builds and yields each answer."""
+
+    def method(self: AsyncClient, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> AsyncIterator[Answer]:
+        return self._receive(build(*args, **kwargs))
+
+    as_method(method, build)
+    return method
+
+
+class AsyncClient:
+    """Client under asyncio: same arguments, same methods, to be awaited; belongs to one event loop.
+
+    >>> async with AsyncClient(agent="release-bot") as client:
+    ...     await client.remember("Deploys run from CI only", kind="decision")
+    ...     async for memory in client.export():
+    ...         print(memory.content)
+    """
+
+    def __init__(
+        self,
+        endpoint: str | None = None,
+        token: str | None = None,
+        *,
+        data_dir: str | os.PathLike[str] | None = None,
+        agent: str | None = None,
+        space: str | None = None,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        start: bool = False,
+    ) -> None:
+        self._connection = Connection(
+            endpoint, token, data_dir=data_dir, agent=agent, space=space, timeout_s=timeout_s, start=start
+        )
+        self._lock = asyncio.Lock()
+        self._open: tuple[Target, grpc.aio.Channel] | None = None
+
+    remember = _method(writes.remember)
+    check = _method(writes.check)
+    update = _method(writes.update)
+    supersede = _method(writes.supersede)
+    forget = _method(writes.forget)
+    restore = _method(writes.restore)
+    recall = _method(reads.recall)
+    get = _method(reads.get)
+    get_many = _method(reads.get_many)
+    list = _method(reads.list_memories)
+    timeline = _method(reads.timeline)
+    stats = _method(reads.stats)
+    status = _method(reads.status)
+    whoami = _method(reads.whoami)
+    export = _stream(reads.export)
+
+    async def remember_batch(self, items: Iterable[writes.Item | str], *, wait: str = "") -> tuple[Outcome, ...]:
+        """Store any number of memories; as Client.remember_batch."""
+        batches = Batches(items, wait)
+        for call in batches:
+            try:
+                batches.take(await self._send(call))
+            except MnemeshError as error:
+                batches.fail(error)
+        return batches.outcomes
+
+    async def close(self) -> None:
+        """Close the connection; a later call opens it again."""
+        async with self._lock:
+            if self._open is not None:
+                await self._open[1].close()
+                self._open = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _send(self, call: Call[Answer]) -> Answer:
+        tries = self._connection.tries(call.timeout_s, repeatable=call.repeatable)
+        await self._connect()  # a node that was never there is not waited for
+        again = False
+        while True:
+            try:
+                return await self._attempt(call, tries.remaining_s(), again)
+            except MnemeshError as error:
+                pause_s = tries.pause_s(error)
+            await asyncio.sleep(pause_s)
+            again = True
+
+    async def _attempt(self, call: Call[Answer], timeout_s: float, again: bool) -> Answer:
+        target, channel = await self._connect(again)
+        rpc = channel.unary_unary(
+            call.rpc,
+            request_serializer=Message.SerializeToString,
+            response_deserializer=call.response.FromString,
+        )
+        try:
+            answer = await rpc(call.request, timeout=timeout_s, metadata=self._connection.metadata(target))
+        except grpc.RpcError as error:
+            raise refusal(error, target.endpoint, timeout_s) from error
+        return call.read(answer)
+
+    async def _receive(self, call: Call[Answer]) -> AsyncIterator[Answer]:
+        tries = self._connection.tries(call.timeout_s, repeatable=call.repeatable)
+        target, channel = await self._connect()
+        rpc = channel.unary_stream(
+            call.rpc,
+            request_serializer=Message.SerializeToString,
+            response_deserializer=call.response.FromString,
+        )
+        metadata = self._connection.metadata(target)
+        try:
+            async for answer in rpc(call.request, timeout=tries.timeout_s, metadata=metadata):
+                yield call.read(answer)
+        except grpc.RpcError as error:
+            raise refusal(error, target.endpoint, tries.timeout_s) from error
+
+    async def _connect(self, again: bool = False) -> tuple[Target, grpc.aio.Channel]:
+        """The open channel; `again` looks whether the node has moved meanwhile."""
+        async with self._lock:
+            if self._open is None or again:
+                # In a thread, because starting a node takes seconds.
+                target = await asyncio.to_thread(self._connection.locate)
+                if self._open is None or self._open[0] != target:
+                    if self._open is not None:
+                        await self._open[1].close()
+                    channel = grpc.aio.insecure_channel(target.endpoint, options=CHANNEL_OPTIONS)
+                    self._open = target, channel
+            return self._open

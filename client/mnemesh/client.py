@@ -1,0 +1,185 @@
+"""Client: the operations of a node as methods that wait. Under asyncio take AsyncClient.
+
+Every method is built from mnemesh.reads or mnemesh.writes, where its arguments are explained; only sending is here.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Concatenate, ParamSpec, Self, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+
+from mnemesh import reads, writes
+from mnemesh.batch import Batches, Outcome
+from mnemesh.call import Call, as_method
+from mnemesh.connection import CHANNEL_OPTIONS, DEFAULT_TIMEOUT_S, Connection, Target
+from mnemesh.errors import MnemeshError
+from mnemesh.refusals import refusal
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+
+
+def _method(
+    build: Callable[Arguments, Call[Answer]],
+) -> Callable[Concatenate[Client, Arguments], Answer]:
+    """The method that sends what `build` builds."""
+
+    def method(self: Client, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+        return self._send(build(*args, **kwargs))
+
+    as_method(method, build)
+    return method
+
+
+def _stream(
+    build: Callable[Arguments, Call[Answer]],
+) -> Callable[Concatenate[Client, Arguments], Iterator[Answer]]:
+    """The method that sends what `build` builds and yields each answer."""
+
+    def method(self: Client, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Iterator[Answer]:
+        return self._receive(build(*args, **kwargs))
+
+    as_method(method, build)
+    return method
+
+
+class Client:
+    """A connection to one node. Its methods may be called from several threads.
+
+    Without arguments it finds the node of this machine: address and owner token stand in its data directory.
+
+    `endpoint` is host:port of the node's gRPC door, `token` the bearer token, `data_dir` the node's data directory
+    (environment: MNEMESH_ENDPOINT, MNEMESH_TOKEN, MNEMESH_DATA_DIR). `agent` names who writes. `space` is used
+    when a call names none; default: `.mnemesh.toml` or the git root of the working directory; "" is the private
+    space. `timeout_s` bounds each call together with its retries. With `start`, a node is started when none runs.
+
+    A call that does no harm when it is sent twice (each read, and each write with an idempotency key, which
+    remember, update and supersede always have) is tried up to 5 times while the node is not reachable.
+
+    >>> with Client(agent="release-bot") as client:
+    ...     client.remember("Deploys run from CI only", kind="decision")
+    ...     client.recall("how do we deploy?").results[0].content
+    'Deploys run from CI only'
+    """
+
+    def __init__(
+        self,
+        endpoint: str | None = None,
+        token: str | None = None,
+        *,
+        data_dir: str | os.PathLike[str] | None = None,
+        agent: str | None = None,
+        space: str | None = None,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        start: bool = False,
+    ) -> None:
+        self._connection = Connection(
+            endpoint, token, data_dir=data_dir, agent=agent, space=space, timeout_s=timeout_s, start=start
+        )
+        self._lock = threading.Lock()
+        self._open: tuple[Target, grpc.Channel] | None = None
+
+    remember = _method(writes.remember)
+    check = _method(writes.check)
+    update = _method(writes.update)
+    supersede = _method(writes.supersede)
+    forget = _method(writes.forget)
+    restore = _method(writes.restore)
+    recall = _method(reads.recall)
+    get = _method(reads.get)
+    get_many = _method(reads.get_many)
+    list = _method(reads.list_memories)
+    timeline = _method(reads.timeline)
+    stats = _method(reads.stats)
+    status = _method(reads.status)
+    whoami = _method(reads.whoami)
+    export = _stream(reads.export)
+
+    def remember_batch(self, items: Iterable[writes.Item | str], *, wait: str = "") -> tuple[Outcome, ...]:
+        """Store any number of memories, each a text or a mapping of remember's arguments. One outcome an item, in
+        order: Remembered, or the error that refused it. Raises only when not even the first call succeeds.
+
+        >>> for outcome in client.remember_batch(["one", {"content": "two", "kind": "decision"}]):
+        ...     print(outcome if isinstance(outcome, MnemeshError) else outcome.memory.id)
+        """
+        batches = Batches(items, wait)
+        for call in batches:
+            try:
+                batches.take(self._send(call))
+            except MnemeshError as error:
+                batches.fail(error)
+        return batches.outcomes
+
+    def close(self) -> None:
+        """Close the connection; a later call opens it again."""
+        with self._lock:
+            if self._open is not None:
+                self._open[1].close()
+                self._open = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _send(self, call: Call[Answer]) -> Answer:
+        tries = self._connection.tries(call.timeout_s, repeatable=call.repeatable)
+        self._connect()  # a node that was never there is not waited for
+        again = False
+        while True:
+            try:
+                return self._attempt(call, tries.remaining_s(), again)
+            except MnemeshError as error:
+                pause_s = tries.pause_s(error)
+            time.sleep(pause_s)
+            again = True
+
+    def _attempt(self, call: Call[Answer], timeout_s: float, again: bool) -> Answer:
+        target, channel = self._connect(again)
+        rpc = channel.unary_unary(
+            call.rpc,
+            request_serializer=Message.SerializeToString,
+            response_deserializer=call.response.FromString,
+        )
+        try:
+            answer = rpc(call.request, timeout=timeout_s, metadata=self._connection.metadata(target))
+        except grpc.RpcError as error:
+            raise refusal(error, target.endpoint, timeout_s) from error
+        return call.read(answer)
+
+    def _receive(self, call: Call[Answer]) -> Iterator[Answer]:
+        tries = self._connection.tries(call.timeout_s, repeatable=call.repeatable)
+        target, channel = self._connect()
+        rpc = channel.unary_stream(
+            call.rpc,
+            request_serializer=Message.SerializeToString,
+            response_deserializer=call.response.FromString,
+        )
+        metadata = self._connection.metadata(target)
+        try:
+            for answer in rpc(call.request, timeout=tries.timeout_s, metadata=metadata):
+                yield call.read(answer)
+        except grpc.RpcError as error:
+            raise refusal(error, target.endpoint, tries.timeout_s) from error
+
+    def _connect(self, again: bool = False) -> tuple[Target, grpc.Channel]:
+        """The open channel; `again` looks whether the node has moved meanwhile."""
+        with self._lock:
+            if self._open is None or again:
+                target = self._connection.locate()
+                if self._open is None or self._open[0] != target:
+                    if self._open is not None:
+                        self._open[1].close()
+                    channel = grpc.insecure_channel(target.endpoint, options=CHANNEL_OPTIONS)
+                    self._open = target, channel
+            return self._open

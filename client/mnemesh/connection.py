@@ -1,0 +1,177 @@
+"""What Client and AsyncClient share besides the calls: where the node is, who speaks, when to try again.
+
+The only place of the client that reads its environment: MNEMESH_ENDPOINT, MNEMESH_TOKEN, MNEMESH_DATA_DIR. What is
+given to the constructor wins over the environment, which wins over what the node wrote into its data directory. The
+owner token of this machine is never sent to another one. No node is started unless `start` asks for it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from mnemesh.errors import InvalidArgument, MnemeshError, NotReachable, Unauthenticated
+from mnemesh.local import NodeNotStarted, ensure_node, split_address
+from mnemesh.space import detect_space
+from mnemesh_proto.rendezvous import (
+    AGENT_HEADER,
+    AUTHORIZATION,
+    SPACE_HEADER,
+    TOKEN_FILE,
+    default_data_dir,
+    read_node,
+    read_token,
+)  # fmt: skip
+
+DEFAULT_TIMEOUT_S: Final = 30.0
+START_TIMEOUT_S: Final = 60.0
+ATTEMPTS_MAX: Final = 5
+PAUSE_FIRST_S: Final = 0.1
+PAUSE_MAX_S: Final = 1.0
+# 200 memories at every maximum, with their attributes, stay below this.
+MESSAGE_BYTES_MAX: Final = 64 * 1024 * 1024
+CHANNEL_OPTIONS: Final[tuple[tuple[str, str | int], ...]] = (
+    ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
+    # A proxy for the web is no way to a node; gRPC would take it even to the loopback address.
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where calls go, and as whom: `endpoint` is host:port of the node's gRPC door."""
+
+    endpoint: str
+    token: str
+
+
+class Connection:
+    """Settings of one client. Raises InvalidArgument for those that can't be used."""
+
+    def __init__(
+        self,
+        endpoint: str | None,
+        token: str | None,
+        *,
+        data_dir: str | os.PathLike[str] | None,
+        agent: str | None,
+        space: str | None,
+        timeout_s: float,
+        start: bool,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        # A data directory that was named is meant, whatever address and token the environment holds.
+        around = environ if data_dir is None else {}
+        self.timeout_s = timeout_s
+        self.data_dir = Path(data_dir).expanduser() if data_dir is not None else default_data_dir(environ)
+        self._endpoint = _address(endpoint or around.get("MNEMESH_ENDPOINT") or "")
+        self._token = token or around.get("MNEMESH_TOKEN") or ""
+        self._start = start
+        self._identity = _identity(agent or "", detect_space(Path.cwd()) if space is None else space)
+        if not timeout_s > 0:
+            raise InvalidArgument("timeout_s", timeout_s, "a number of seconds above 0")
+        if self._token and not (self._token.isascii() and self._token.isprintable()):
+            raise InvalidArgument("token", "(not shown)", "printable ASCII")
+
+    def locate(self) -> Target:
+        """The node as it can be found now; with `start`, one is started when none runs, which takes seconds.
+        Raises NotReachable or Unauthenticated."""
+        endpoint = self._endpoint or self._local_node()
+        token = self._token
+        if not token and _is_loopback(endpoint):
+            token = self._owner_token()
+        return Target(endpoint, token)
+
+    def metadata(self, target: Target) -> tuple[tuple[str, str], ...]:
+        """The headers of a call."""
+        bearer = ((AUTHORIZATION, f"Bearer {target.token}"),) if target.token else ()
+        return bearer + self._identity
+
+    def tries(self, timeout_s: float | None, *, repeatable: bool) -> Tries:
+        """The attempts that a call has; `timeout_s` None means the client's own."""
+        return Tries(timeout_s or self.timeout_s, repeatable=repeatable)
+
+    def _local_node(self) -> str:
+        try:
+            node = read_node(self.data_dir)
+            if node is None and self._start:
+                node = ensure_node(self.data_dir.absolute(), START_TIMEOUT_S)
+        except (OSError, NodeNotStarted) as error:
+            raise NotReachable(f"the node of {self.data_dir} can't be reached: {error}") from error
+        if node is None:
+            raise NotReachable(
+                f"no node runs on {self.data_dir}; start one with `mnemesh up`, or name one with an endpoint"
+            )
+        return _address(node.grpc)
+
+    def _owner_token(self) -> str:
+        try:
+            return read_token(self.data_dir) or ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise Unauthenticated(f"{self.data_dir / TOKEN_FILE} can't be read: {error}") from error
+
+
+class Tries:
+    """The attempts of one call: bounded in number and together by `timeout_s`, with growing, jittered pauses.
+
+    Only a call that may be repeated is, and only while the node is not reachable.
+    """
+
+    def __init__(self, timeout_s: float, *, repeatable: bool) -> None:
+        self.timeout_s = timeout_s
+        self._deadline = time.monotonic() + timeout_s
+        self._pauses = ATTEMPTS_MAX - 1 if repeatable else 0
+        self._pause_s = PAUSE_FIRST_S
+
+    def remaining_s(self) -> float:
+        """What is left of the time, never quite nothing, so that gRPC judges it."""
+        return max(0.001, self._deadline - time.monotonic())
+
+    def pause_s(self, error: MnemeshError) -> float:
+        """How long to wait before the next attempt. Raises `error` when there is none."""
+        pause = self._pause_s * random.uniform(0.5, 1.0)
+        if not isinstance(error, NotReachable) or not self._pauses or pause >= self.remaining_s():
+            raise error
+        self._pauses -= 1
+        self._pause_s = min(PAUSE_MAX_S, self._pause_s * 2)
+        return pause
+
+
+def _identity(agent: str, space: str) -> tuple[tuple[str, str], ...]:
+    """The headers that name agent and space: ASCII, other characters and % as percent-encoded UTF-8."""
+    try:
+        return tuple(
+            (name, quote(value, safe="/@:+,;=!$&'()*~ "))
+            for name, value in ((AGENT_HEADER, agent), (SPACE_HEADER, space))
+            if value
+        )
+    except UnicodeEncodeError:
+        raise InvalidArgument("agent, space", (agent, space), "well-formed text") from None
+
+
+def _address(text: str) -> str:
+    """host:port as a client dials it, or "" for ""; a wildcard becomes the loopback address."""
+    if not text:
+        return ""
+    try:
+        host, port = split_address(text)
+    except ValueError:
+        raise InvalidArgument("endpoint", text, "HOST:PORT, such as 127.0.0.1:7433") from None
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _is_loopback(endpoint: str) -> bool:
+    host, _ = split_address(endpoint)
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,241 @@
+"""The operations that read: each builds the Call that asks for it. They write nothing and may be repeated.
+
+Wherever a `space` is asked for, one path or several; without one the node takes the client's space and the caller's
+private space. Wherever a time is asked for, an aware datetime or an RFC 3339 text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Final, TypedDict, Unpack
+
+from mnemesh import values
+from mnemesh.call import Call, reading
+from mnemesh.wire import to_message, to_value
+from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
+
+MEMORY: Final = "/mnemesh.v1.MemoryService/"
+RECALL: Final = "/mnemesh.v1.RecallService/"
+ADMIN: Final = "/mnemesh.v1.AdminService/"
+# A whole node may be streamed; it ends earlier when the connection breaks.
+EXPORT_TIMEOUT_S: Final = 3600.0
+
+Words = str | Iterable[str]
+Time = datetime | str
+
+
+class Filters(TypedDict, total=False):
+    """Which memories a reading call looks at. Left out, a filter lets everything through."""
+
+    kinds: Words
+    tags_any: Words
+    tags_all: Words
+    tags_none: Words
+    since: Time | None
+    before: Time | None
+    agent: str
+    session: str
+
+
+class RecallOptions(Filters, total=False):
+    """How recall searches, ranks and shows; each field as in the contract's RecallRequest."""
+
+    mode: str
+    as_of: Time | None
+    min_score: float
+    min_heat: float
+    token_budget: int | None
+    include_superseded: bool
+    include_archive: bool
+    sort: str
+    weights: Mapping[str, float]
+    paths: Words
+    source_dir: str
+    explain: bool
+    snippets_only: bool
+
+
+class ListOptions(Filters, total=False):
+    """Which memories a listing shows and in what order; each field as in the contract's ListRequest."""
+
+    state: str
+    order: str
+    cursor: str
+
+
+def recall(
+    query: str, *, space: Words | None = None, limit: int | None = None, **options: Unpack[RecallOptions]
+) -> Call[values.Recalled]:
+    """The memories that answer `query`, best first; at most `limit` (1 to 200, default 10).
+
+    `query` is any text of at most 10,000 characters; an empty one lists by time. Options: `mode` hybrid, semantic
+    or keyword; `kinds`, `tags_any`, `tags_all`, `tags_none`, `since`, `before`, `agent`, `session`, `paths`,
+    `source_dir` filter; `as_of` shows what was known then; `min_score` and `min_heat` from 0 to 1;
+    `token_budget` bounds the texts; `sort` relevance, recency or importance; `weights` of the signals dense and
+    bm25; `include_superseded`, `include_archive`, `explain`, `snippets_only`.
+
+    >>> for result in client.recall("how do we deploy?", space="team/payments", limit=3).results:
+    ...     print(f"{result.score:.2f}  {result.content}")
+    """
+    fields = {"query": query, "spaces": space, "limit": limit, **options}
+    return Call(
+        rpc=RECALL + "Recall",
+        request=to_message(recall_pb2.RecallRequest, fields),
+        response=recall_pb2.RecallResponse,
+        read=_recalled,
+        repeatable=True,
+    )
+
+
+def _recalled(response: recall_pb2.RecallResponse) -> values.Recalled:
+    """On the wire a result's memory doesn't repeat its content; as a value it is whole."""
+    recalled = to_value(response, values.Recalled)
+    whole = tuple(replace(r, memory=replace(r.memory, content=r.content)) for r in recalled.results)
+    return replace(recalled, results=whole)
+
+
+def get(id: str, *, include_forgotten: bool = False, space: Words | None = None) -> Call[values.Memory]:
+    """The memory with this id, unique id prefix (6 characters or more) or title. Raises NotFound.
+
+    >>> client.get("018f6f0e").content
+    """
+    return Call(
+        rpc=MEMORY + "Get",
+        request=_get_request((id,), include_forgotten, space),
+        response=memory_pb2.GetResponse,
+        read=_only,
+        repeatable=True,
+    )
+
+
+def get_many(ids: Iterable[str], *, include_forgotten: bool = False, space: Words | None = None) -> Call[values.Found]:
+    """Up to 200 memories by id, unique id prefix or title, in the order asked; `missing` names the others.
+    A single one that is not there raises NotFound.
+
+    >>> found = client.get_many(["018f6f0e", "Deploys run from CI"])
+    """
+    return Call(
+        rpc=MEMORY + "Get",
+        request=_get_request(ids, include_forgotten, space),
+        response=memory_pb2.GetResponse,
+        read=reading(values.Found),
+        repeatable=True,
+    )
+
+
+def _get_request(ids: Iterable[str], include_forgotten: bool, space: Words | None) -> memory_pb2.GetRequest:
+    fields = {"ids": ids, "include_forgotten": include_forgotten, "spaces": space}
+    return to_message(memory_pb2.GetRequest, fields)
+
+
+def _only(response: memory_pb2.GetResponse) -> values.Memory:
+    return to_value(response.memory, values.Memory)
+
+
+def list_memories(
+    *, space: Words | None = None, limit: int | None = None, **options: Unpack[ListOptions]
+) -> Call[values.Page]:
+    """One page of memories, newest first; at most `limit` (1 to 200, default 20).
+
+    Options: the filters of recall; `state` active (default), forgotten, superseded or all; `order` newest or
+    oldest; `cursor` of the page before.
+
+    >>> page = client.list(kinds="decision", limit=50)
+    >>> while page.cursor:
+    ...     page = client.list(kinds="decision", limit=50, cursor=page.cursor)
+    """
+    return Call(
+        rpc=MEMORY + "List",
+        request=to_message(memory_pb2.ListRequest, {"spaces": space, "limit": limit, **options}),
+        response=memory_pb2.ListResponse,
+        read=reading(values.Page),
+        repeatable=True,
+    )
+
+
+def timeline(id: str, *, before: int | None = None, after: int | None = None) -> Call[values.Timeline]:
+    """The memories written just before and after one (0 to 50 each, default 5), in the same session or, without
+    one, in the same space.
+
+    >>> [memory.title for memory in client.timeline("018f6f0e", before=2, after=2).memories]
+    """
+    return Call(
+        rpc=MEMORY + "Timeline",
+        request=to_message(memory_pb2.TimelineRequest, {"id": id, "before": before, "after": after}),
+        response=memory_pb2.TimelineResponse,
+        read=reading(values.Timeline),
+        repeatable=True,
+    )
+
+
+def stats(*, space: Words | None = None) -> Call[values.Stats]:
+    """Counts by state, kind, tag, space and agent; without `space`, of all that the caller may see.
+
+    >>> client.stats().memories
+    """
+    return Call(
+        rpc=MEMORY + "Stats",
+        request=to_message(memory_pb2.StatsRequest, {"spaces": space}),
+        response=memory_pb2.StatsResponse,
+        read=reading(values.Stats),
+        repeatable=True,
+    )
+
+
+def export(
+    *, space: Words | None = None, include_forgotten: bool = False, include_superseded: bool = False
+) -> Call[values.Memory]:
+    """Every memory with all its fields, one after the other as the node streams them, in ledger order; without
+    `space`, all that the caller may see. A broken connection raises; nothing is asked for twice.
+
+    >>> texts = [memory.content for memory in client.export(space="team/payments")]
+    """
+    fields = {
+        "spaces": space,
+        "include_forgotten": include_forgotten,
+        "include_superseded": include_superseded,
+    }
+    return Call(
+        rpc=MEMORY + "Export",
+        request=to_message(memory_pb2.ExportRequest, fields),
+        response=memory_pb2.ExportResponse,
+        read=_exported,
+        repeatable=False,
+        timeout_s=EXPORT_TIMEOUT_S,
+    )
+
+
+def _exported(response: memory_pb2.ExportResponse) -> values.Memory:
+    return to_value(response.memory, values.Memory)
+
+
+def status() -> Call[values.Status]:
+    """What the node is doing: addresses, actors, ledger, index, model.
+
+    >>> client.status().state
+    'ready'
+    """
+    return Call(
+        rpc=ADMIN + "Status",
+        request=admin_pb2.StatusRequest(),
+        response=admin_pb2.StatusResponse,
+        read=reading(values.Status),
+        repeatable=True,
+    )
+
+
+def whoami() -> Call[values.Identity]:
+    """Who the token and headers of this client speak for; no side effects.
+
+    >>> client.whoami().agent
+    'owner/claude-code'
+    """
+    return Call(
+        rpc=ADMIN + "Whoami",
+        request=admin_pb2.WhoamiRequest(),
+        response=admin_pb2.WhoamiResponse,
+        read=reading(values.Identity),
+        repeatable=True,
+    )

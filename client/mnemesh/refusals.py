@@ -1,0 +1,65 @@
+"""The one place of the client that turns a gRPC status into one of mnemesh.errors.
+
+The node puts field, value, limit and a retry time into the rich details of its status (google.rpc.ErrorInfo,
+BadRequest, RetryInfo; AIP-193). A status without them comes from gRPC itself, mostly because nobody answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import grpc
+
+from mnemesh.errors import DeadlineExceeded, MnemeshError, NotReachable, from_node
+
+DETAILS_KEY: Final = "grpc-status-details-bin"
+
+
+def refusal(error: grpc.RpcError, endpoint: str, timeout_s: float | None) -> MnemeshError:
+    """The error that a failed call means; `endpoint` and `timeout_s` say where it went and how long it waited."""
+    call: Any = error  # what both runtimes raise has code(), details() and trailing_metadata()
+    code: str = call.code().name
+    details = _details(call.trailing_metadata() or ())
+    message: str = call.details() or code
+    if not details and code == NotReachable.code:
+        return NotReachable(f"no node answers at {endpoint} ({_reason(message)}); start one with `mnemesh up`")
+    if not details and code == DeadlineExceeded.code:
+        return DeadlineExceeded(f"no answer from {endpoint} within {timeout_s or 0:.3g} s")
+    return from_node(code, message, details)
+
+
+def _details(metadata: Iterable[tuple[str, str | bytes]]) -> dict[str, str]:
+    for key, value in metadata:
+        if key == DETAILS_KEY and isinstance(value, bytes):
+            return _unpacked(value)
+    return {}
+
+
+def _unpacked(data: bytes) -> dict[str, str]:
+    # Loaded here because a client that is never refused has no need of it.
+    from google.protobuf.message import DecodeError
+    from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
+    from google.rpc.status_pb2 import Status
+
+    found: dict[str, str] = {}
+    try:
+        for packed in Status.FromString(data).details:
+            info, bad, retry = ErrorInfo(), BadRequest(), RetryInfo()
+            if packed.Unpack(info):
+                found |= {"reason": info.reason, **info.metadata}
+            elif packed.Unpack(bad) and bad.field_violations:
+                found = {
+                    "field": bad.field_violations[0].field,
+                    "limit": bad.field_violations[0].description,
+                } | found
+            elif packed.Unpack(retry):
+                found.setdefault("retry_after_s", f"{retry.retry_delay.ToTimedelta().total_seconds():g}")
+    except DecodeError:
+        return found
+    return found
+
+
+def _reason(message: str) -> str:
+    """The last cause in gRPC's chain of them, such as `Connection refused`."""
+    return message.rpartition("last error: ")[2].rpartition(": ")[2].split(";")[0].strip(" }") or message

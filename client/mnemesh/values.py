@@ -1,0 +1,315 @@
+"""What the client gives back: the messages of the contract as frozen dataclasses, field for field.
+
+Times are datetimes in UTC; a time or number that is not there is None, a text that is not there is "". Lists are
+tuples. `as_json` writes any of them with the names and forms of the HTTP door. Knows nothing of gRPC.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where a memory came from: session of the writer, its working directory, position in the session."""
+
+    session: str = ""
+    dir: str = ""
+    seq: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A typed edge to the memory `id`."""
+
+    type: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """Another visible text of a memory that two writers changed at the same time."""
+
+    revision: str
+    content: str
+    title: str
+    by: str
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """A memory. `state` is active, forgotten or superseded; more than one of `heads` is a conflict, whose other
+    texts are in `conflicts`; `importance` is from 0 to 1."""
+
+    id: str
+    space: str
+    kind: str
+    title: str
+    content: str
+    state: str
+    tags: tuple[str, ...]
+    importance: float | None
+    tier: str
+    paths: tuple[str, ...]
+    source: Source | None
+    valid_from: datetime | None
+    valid_to: datetime | None
+    keywords: tuple[str, ...]
+    attrs: Mapping[str, str]
+    links: tuple[Link, ...]
+    by: str
+    created_at: datetime | None
+    updated_at: datetime | None
+    heads: tuple[str, ...]
+    version: int
+    conflicts: tuple[Head, ...]
+    superseded_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Related:
+    """A near neighbour that the save guard saw; `similarity` is the cosine, from -1 to 1."""
+
+    id: str
+    title: str
+    snippet: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a write did. `action` is ADD, UPDATE, NOOP, SUPERSEDE, FORGET or RESTORE, `reason` says why; `indexed`
+    says whether recall sees the change already."""
+
+    action: str
+    memory: Memory
+    reason: str
+    indexed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Updated(Written):
+    """`replayed`: the idempotency key had been seen before, and nothing was written again."""
+
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Superseded(Updated):
+    """`memory` is the new one, `superseded` the old one as it is now."""
+
+    superseded: Memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered(Updated):
+    """`novelty` is 1 - the similarity of the nearest of `related`. `deduplicated`: an identical memory was there.
+    `restorable`: an identical one was forgotten; restore it, or pass force."""
+
+    novelty: float
+    related: tuple[Related, ...]
+    conflicts: tuple[Head, ...]
+    triggered: tuple[str, ...]
+    deduplicated: bool
+    restorable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What remember would do, and why; nothing was written."""
+
+    action: str
+    target_id: str
+    similarity: float
+    reason: str
+    novelty: float
+    related: tuple[Related, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One result of recall. `score` is relevance from 0 to 1; `signals` is filled when explain was asked."""
+
+    id: str
+    content: str
+    score: float
+    title: str
+    snippet: str
+    space: str
+    kind: str
+    tags: tuple[str, ...]
+    memory: Memory
+    signals: Mapping[str, float]
+    redirected_from: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """The answer of recall, best first. `coverage`, from 0 to 1, says how well it answers; `abstain` flags that the
+    answer is probably not here; `degraded` that a part of the node was down or behind."""
+
+    results: tuple[Result, ...]
+    coverage: float
+    abstain: bool
+    tokens_used: int
+    truncated_by_budget: int
+    degraded: bool
+    degraded_reasons: tuple[str, ...]
+    spaces: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Memories by id. `memory` is set when one was asked for; `missing` names those of several not found."""
+
+    memory: Memory | None
+    memories: tuple[Memory, ...]
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page of a listing. `cursor` is the token of the next page, "" on the last; `total` counts all pages."""
+
+    memories: tuple[Memory, ...]
+    cursor: str
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """Memories in order of time; the one asked for stands at `position`."""
+
+    memories: tuple[Memory, ...]
+    position: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """A kind, tag, space or agent, and how many active memories carry it."""
+
+    name: str
+    memories: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """Counts of what the caller may see, each list with the most frequent first."""
+
+    memories: int
+    forgotten: int
+    superseded: int
+    conflicted: int
+    kinds: tuple[Count, ...]
+    tags: tuple[Count, ...]
+    spaces: tuple[Count, ...]
+    agents: tuple[Count, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who the token and the headers of this client speak for."""
+
+    agent: str
+    principal: str
+    role: str
+    private_space: str
+    default_space: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActorStatus:
+    """One actor of the node; `state` is ready, starting or failed."""
+
+    name: str
+    type: str
+    pid: int
+    node: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerStatus:
+    """The durable log; `bytes` is its size on disk."""
+
+    incarnation: str
+    seq: int
+    memories: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexStatus:
+    """One shard of the index; `lag` is how many entries of the ledger it has yet to index."""
+
+    name: str
+    backend: str
+    seq: int
+    lag: int
+    points: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelStatus:
+    """The embedding model; `source` says where it was found."""
+
+    generation: str
+    name: str
+    dimensions: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What the node is doing. `state` is starting, ready, degraded or draining; `uptime_s` is in seconds."""
+
+    version: str
+    state: str
+    runtime: str
+    data_dir: str
+    node_id: str
+    pid: int
+    uptime_s: float
+    grpc: str
+    http: str
+    actors: tuple[ActorStatus, ...]
+    ledger: LedgerStatus | None
+    index: tuple[IndexStatus, ...]
+    model: ModelStatus | None
+    notices: tuple[str, ...]
+
+
+def as_json(value: object) -> Any:
+    """`value` as JSON values, with the names and forms of the HTTP door: times in RFC 3339, what is None left out.
+
+    The memory of a recall result does not repeat the content that stands above it.
+    """
+    if isinstance(value, datetime):
+        return rfc3339(value)
+    if isinstance(value, tuple | list):
+        return [as_json(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): as_json(value[key]) for key in sorted(value)}
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    if not dataclasses.is_dataclass(value):
+        return value
+    pairs = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
+    body = {name: as_json(item) for name, item in pairs if item is not None}
+    if isinstance(value, Result):
+        body["memory"]["content"] = ""
+    return body
+
+
+def rfc3339(time: datetime) -> str:
+    """`time` in UTC, with milliseconds where it has any, as 2026-05-01T12:00:00Z."""
+    utc = time.astimezone(UTC)
+    spec = "microseconds" if utc.microsecond % 1000 else ("milliseconds" if utc.microsecond else "seconds")
+    return utc.replace(tzinfo=None).isoformat(timespec=spec) + "Z"

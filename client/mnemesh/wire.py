@@ -1,0 +1,203 @@
+"""The one place of the client that turns Python values into messages of the contract, and messages into values.
+
+Judges form, not meaning: a value that the message can't carry at all (a naive datetime, a number out of the wire's
+range, a name that is no field) is refused here and nothing is sent; everything else the node judges. `path` is put
+before a field's name in errors, such as `items[3].`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from typing import Any, Final, TypeVar, cast
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from mnemesh import values
+from mnemesh.errors import InvalidArgument
+
+AnyMessage = TypeVar("AnyMessage", bound=Message)
+Value = TypeVar("Value")
+
+TIMESTAMP: Final = "google.protobuf.Timestamp"
+TIME_RULE: Final = "an aware datetime, or an RFC 3339 time with zone such as 2026-05-01T12:00:00Z"
+# Messages inside other messages, and the values that they become.
+NESTED: Final[Mapping[str, type]] = {
+    "mnemesh.v1.Memory": values.Memory,
+    "mnemesh.v1.Source": values.Source,
+    "mnemesh.v1.Link": values.Link,
+    "mnemesh.v1.Head": values.Head,
+    "mnemesh.v1.RelatedMemory": values.Related,
+    "mnemesh.v1.RecallResult": values.Result,
+    "mnemesh.v1.Count": values.Count,
+    "mnemesh.v1.ActorStatus": values.ActorStatus,
+    "mnemesh.v1.LedgerStatus": values.LedgerStatus,
+    "mnemesh.v1.IndexStatus": values.IndexStatus,
+    "mnemesh.v1.ModelStatus": values.ModelStatus,
+}
+
+
+def to_value(message: Message, cls: type[Value]) -> Value:
+    """`message` as a `cls` of mnemesh.values, whose fields have the message's names."""
+    return cls(**{name: _value(message, field) for name, field in _fields(message).items()})
+
+
+def to_message(cls: type[AnyMessage], fields: Mapping[str, object], path: str = "") -> AnyMessage:
+    """A message of type `cls` from values by field name; None means not given. Raises InvalidArgument."""
+    message = cls()
+    _fill(message, fields, path)
+    return message
+
+
+def _fields(message: Message) -> Mapping[str, FieldDescriptor]:
+    return _fields_of(cast(Descriptor, message.DESCRIPTOR))
+
+
+@lru_cache(maxsize=64)
+def _fields_of(descriptor: Descriptor) -> Mapping[str, FieldDescriptor]:
+    return dict(descriptor.fields_by_name)
+
+
+def _entry(map_field: FieldDescriptor) -> FieldDescriptor:
+    return cast(Descriptor, map_field.message_type).fields_by_name["value"]
+
+
+def _is_map(field: FieldDescriptor) -> bool:
+    return field.message_type is not None and field.message_type.GetOptions().map_entry
+
+
+def _value(message: Message, field: FieldDescriptor) -> Any:
+    if field.has_presence and not message.HasField(field.name):
+        return None
+    value = getattr(message, field.name)
+    if _is_map(field):
+        return dict(value)
+    if field.is_repeated:
+        return tuple(_single(field, item) for item in value)
+    return _single(field, value)
+
+
+def _single(field: FieldDescriptor, value: Any) -> Any:
+    if field.message_type is None:
+        return value
+    if field.message_type.full_name == TIMESTAMP:
+        return value.ToDatetime(tzinfo=UTC)
+    return to_value(value, NESTED[field.message_type.full_name])
+
+
+def _fill(message: Message, fields: Mapping[str, object], path: str) -> None:
+    known = _fields(message)
+    for name, value in fields.items():
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"fields are {', '.join(known) or 'none'}"
+            raise InvalidArgument(f"{path}{name}", "unknown field", hint)
+        if value is not None:
+            _set(message, known[name], value, path + name)
+
+
+def _set(message: Message, field: FieldDescriptor, value: Any, path: str) -> None:
+    target = getattr(message, field.name)
+    if _is_map(field):
+        if not isinstance(value, Mapping):
+            raise InvalidArgument(path, value, "a mapping")
+        for key, item in value.items():
+            _assign(target, key, _entry(field), item, f"{path}.{key}")
+    elif field.is_repeated:
+        _extend(target, field, value, path)
+    elif field.message_type is None:
+        _assign(message, field.name, field, value, path)
+    elif field.message_type.full_name == TIMESTAMP:
+        target.CopyFrom(timestamp(path, value))
+    else:
+        target.SetInParent()
+        _set_message(target, value, path)
+
+
+def _set_message(target: Message, value: Any, path: str) -> None:
+    inner = _fields(target)
+    if list(inner) == ["values"]:  # StringList and StringMap stand for their only field
+        _set(target, inner["values"], value, path)
+    else:
+        _fill(target, _mapping(value, path), path + ".")
+
+
+def _extend(target: Any, field: FieldDescriptor, value: Any, path: str) -> None:
+    items: Iterable[Any] = (value,) if isinstance(value, str | Mapping | values.Link) else value
+    if not isinstance(items, Iterable) or isinstance(items, bytes):
+        raise InvalidArgument(path, value, "a list")
+    for position, item in enumerate(items):
+        place = f"{path}[{position}]"
+        if field.message_type is not None:
+            _set_message(target.add(), _link(item, place) if isinstance(item, str) else item, place)
+        else:
+            _append(target, item, place)
+
+
+def _link(text: str, path: str) -> dict[str, str]:
+    type_name, colon, memory_id = text.partition(":")
+    if not colon:
+        raise InvalidArgument(path, text, "TYPE:ID, such as see-also:018f6f0e-7c1a-7000-8000-3f1f8d2f6a11")
+    return {"type": type_name, "id": memory_id}
+
+
+def _mapping(value: Any, path: str) -> Mapping[str, object]:
+    if isinstance(value, Mapping):
+        return value
+    if isinstance(value, values.Source | values.Link):
+        return {name: getattr(value, name) for name in value.__slots__}
+    raise InvalidArgument(path, value, "a mapping of its fields")
+
+
+def _append(target: Any, value: Any, path: str) -> None:
+    try:
+        target.append(value)
+    except (TypeError, ValueError):  # UnicodeEncodeError, of a lone surrogate, is a ValueError
+        raise InvalidArgument(path, value, "well-formed text") from None
+
+
+def _assign(target: Any, name: Any, field: FieldDescriptor, value: Any, path: str) -> None:
+    """Set an attribute of a message or an entry of a map; the wire's own types and ranges judge."""
+    # protobuf takes True for 1, and any number for a bool.
+    if isinstance(value, bool) != (field.type == FieldDescriptor.TYPE_BOOL):
+        raise InvalidArgument(path, value, _rule(field))
+    try:
+        if isinstance(target, Message):
+            setattr(target, name, value)
+        else:
+            target[name] = value
+    except (TypeError, ValueError):
+        raise InvalidArgument(path, value, _rule(field)) from None
+
+
+def _rule(field: FieldDescriptor) -> str:
+    if field.type == FieldDescriptor.TYPE_STRING:
+        return "well-formed text"
+    if field.type == FieldDescriptor.TYPE_BOOL:
+        return "true or false"
+    return "a number" if field.type == FieldDescriptor.TYPE_DOUBLE else "a whole number, 0 or more"
+
+
+def timestamp(path: str, value: object) -> Timestamp:
+    """A Timestamp from an aware datetime, an RFC 3339 text, or a date, which means its midnight in UTC."""
+    result = Timestamp()
+    try:
+        if isinstance(value, str) and len(value) == len("2026-05-01"):
+            value = date.fromisoformat(value)
+        if isinstance(value, str):
+            result.FromJsonString(value.upper())
+        elif isinstance(value, datetime):
+            if value.tzinfo is None:
+                raise ValueError
+            result.FromDatetime(value)
+        elif isinstance(value, date):
+            result.FromDatetime(datetime(value.year, value.month, value.day, tzinfo=UTC))
+        else:
+            raise ValueError
+    except (ValueError, OverflowError):
+        raise InvalidArgument(path, value, TIME_RULE) from None
+    return result
