@@ -30,7 +30,7 @@ from mnemesh_crdt.shape import (
     next_revision_id,
     revision_tree,
     state_of,
-)  # fmt: skip
+)
 from mnemesh_memory.errors import DataLoss, InvalidArgument
 from mnemesh_memory.limits import CHANGE_BYTES_MAX, CHANGE_INFLATED_BYTES_MAX
 

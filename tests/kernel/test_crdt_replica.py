@@ -5,6 +5,7 @@ The property tests replay the same examples on every run (derandomized); a failu
 
 from __future__ import annotations
 
+import hashlib
 from itertools import permutations
 from typing import Any
 
@@ -19,10 +20,11 @@ from crdt_scenarios import (
     actor,
     contents,
     created,
+    document,
     edited,
     foreign,
     merged,
-)  # fmt: skip
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,7 +43,7 @@ from mnemesh_crdt.replica import (
     Refused,
     Replica,
     bucket_of,
-)  # fmt: skip
+)
 from mnemesh_crdt.revisions import heads, materialise
 
 REPLICAS = 3
@@ -292,6 +294,16 @@ def test_a_second_change_of_one_actor_is_refused() -> None:
     (refused,) = replica.handle(Received(KEY, again))
     assert isinstance(refused, Refused)
     assert "fresh actor" in refused.reason
+
+
+def test_a_digest_is_made_of_ids_and_heads_only() -> None:
+    log = [created(), edited([created()], "left", 2), edited([created()], "right", 3)]
+    replica = Replica()
+    for raw in log:
+        replica.handle(Received(KEY, raw))
+    expected = hashlib.sha256("\n".join([ID, *document(*log).heads()]).encode()).hexdigest()
+    assert replica.digest(SPACE) == {bucket_of(ID): expected}
+    assert bucket_of(ID) == int(hashlib.sha256(ID.encode()).hexdigest()[:3], 16)
 
 
 def test_digests_differ_exactly_where_documents_do() -> None:

@@ -95,12 +95,13 @@ def test_the_forget_revision_holds_no_text() -> None:
 
 
 @pytest.mark.parametrize("edit_first", [True, False])
-def test_an_edit_made_while_another_node_forgets_survives(edit_first: bool) -> None:
+@pytest.mark.parametrize(("editor", "forgetter"), [(2, 3), (3, 2)])
+def test_an_edit_made_while_another_node_forgets_survives(edit_first: bool, editor: int, forgetter: int) -> None:
     first = created("first")
-    edit, gone = edited([first], "edited", 2), forgotten([first], 3)
+    edit, gone = edited([first], "edited", editor), forgotten([first], forgetter)
     found = memory(first, edit, gone) if edit_first else memory(gone, edit, first)
     assert (found.state, found.content, found.conflicts, len(found.heads)) == ("active", "edited", (), 2)
-    assert found.heads[0] == f"2@{actor(2).hex()}", "a visible head wins over a forgetting one"
+    assert found.heads[0] == f"2@{actor(editor).hex()}", "a visible head wins over a forgetting one"
 
 
 def test_forgetting_after_seeing_the_edit_forgets_it_too() -> None:
