@@ -17,15 +17,25 @@ from typing import Final
 from mnemesh_memory.errors import InvalidArgument
 
 SIGNALS: Final = ("dense", "bm25")
-DEFAULT_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"dense": 0.5, "bm25": 0.5})
+# Chosen on five LoCoMo conversations (Maharana et al., ACL 2024) with all-MiniLM-L6-v2; .5 to .7 differ by less
+# than .01 in MRR and hit@10.
+DEFAULT_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"dense": 0.6, "bm25": 0.4})
 SCORE_DECIMALS: Final = 6
-COSINE_UNRELATED: Final = 0.15
-COSINE_SAME: Final = 0.75
 TERM_CHARS: Final = 6
 COMMON_WORDS: Final = frozenset(
-    ["a", "about", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "his", "how", "i", "if", "in", "is", "it", "its", "me", "my", "of", "on", "or", "our", "she", "should", "so", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "us", "was", "we", "were", "what", "when", "where", "which", "who", "whom", "whose", "why", "will", "with", "would", "you", "your"]
-)
+    (
+        "a", "about", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did", "do", "does",
+        "for", "from", "had", "has", "have", "he", "her", "his", "how", "i", "if", "in", "is", "it", "its", "me", "my",
+        "of", "on", "or", "our", "s", "she", "should", "so", "t", "than", "that", "the", "their", "them", "then",
+        "there", "these", "they", "this", "those", "to", "us", "was", "we", "were", "what", "when", "where", "which",
+        "who", "whom", "whose", "why", "will", "with", "would", "you", "your",
+    )
+)  # fmt: skip
 _WORD: Final = re.compile(r"[^\W_]+")
+# Scripts written without spaces: Thai to Lao, Burmese, Khmer, kana, Han. A term is a pair of neighbours.
+_UNSPACED: Final = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +51,7 @@ class Candidate:
 class Fused:
     """A memory with its relevance in [0, 1], and each signal's part of it: the parts sum to the score.
 
-    `cosine` is the raw dense score, None when the dense list lacks the memory.
+    `cosine` is its raw dense score, or the lowest of the list when the list lacks it; None without a dense list.
     """
 
     id: str
@@ -51,27 +61,33 @@ class Fused:
 
 
 def fuse(candidates: Iterable[Candidate], weights: Mapping[str, float] | None = None) -> list[Fused]:
-    """Best first; equal scores in the order of their ids.
+    """Best first; equal scores in the order of their ids, which must be unique.
 
-    score = sum of w_s * n_s over the signals s, with the weights scaled to sum 1, n_dense = max(0, cosine) and
-    n_bm25 = BM25 / the largest BM25 among the candidates. A signal that a candidate lacks counts 0. A weight that is
-    not given has its default; with weight 0 a signal is gone, and so is whoever is known by it alone.
-    Raises InvalidArgument for a weight that is unknown, negative or not finite, and when all are 0.
+    score = sum over the signals of weight * value, with the weights scaled to sum 1. The value of dense is
+    max(0, cosine), and for who is missing in that list its lowest, because a list holds the best there are: that loses
+    nothing against asking for the exact cosine. The value of BM25 is its share of the largest among the candidates, and
+    0 for who is missing. A weight that is not given has its default; with weight 0 a signal is gone, and so is
+    whoever is known by it alone. Raises InvalidArgument for a weight that is unknown, negative or not finite, and when
+    all are 0.
     """
     scaled = scaled_weights(weights or {})
     pool = list(candidates)
-    top = max((candidate.bm25 for candidate in pool if candidate.bm25 is not None), default=0.0)
+    by_meaning, by_words = scaled["dense"], scaled["bm25"]
+    floor = min((one.dense for one in pool if one.dense is not None), default=None)
+    top = max((one.bm25 for one in pool if one.bm25), default=1.0)
     fused = []
-    for candidate in pool:
-        parts: dict[str, float] = {}
-        if candidate.dense is not None and scaled["dense"] > 0:
-            parts["dense"] = scaled["dense"] * _unit(candidate.dense)
-        if candidate.bm25 is not None and scaled["bm25"] > 0:
-            parts["bm25"] = scaled["bm25"] * (_unit(candidate.bm25 / top) if top > 0 else 0.0)
+    for one in pool:
+        cosine = floor if one.dense is None else one.dense
+        parts = {}
+        if by_meaning and cosine is not None and (one.dense is not None or (by_words and one.bm25 is not None)):
+            parts["dense"] = by_meaning * min(1.0, max(0.0, cosine))
+        if by_words and one.bm25 is not None:
+            parts["bm25"] = by_words * (one.bm25 / top)
         if parts:
             score = round(min(1.0, sum(parts.values())), SCORE_DECIMALS)
-            fused.append(Fused(candidate.id, score, parts, candidate.dense))
-    return sorted(fused, key=lambda one: (-one.score, one.id))
+            fused.append(Fused(one.id, score, parts, cosine))
+    fused.sort(key=lambda one: (-one.score, one.id))
+    return fused
 
 
 def scaled_weights(weights: Mapping[str, float]) -> dict[str, float]:
@@ -81,41 +97,48 @@ def scaled_weights(weights: Mapping[str, float]) -> dict[str, float]:
             raise InvalidArgument("weights", name, "one of " + ", ".join(SIGNALS))
         if not math.isfinite(weight) or weight < 0:
             raise InvalidArgument(f"weights.{name}", weight, "a finite number, not negative")
-    whole = {**DEFAULT_WEIGHTS, **weights}
+    whole = {name: weights.get(name, default) for name, default in DEFAULT_WEIGHTS.items()}
     largest = max(whole.values())
     if largest <= 0:
-        raise InvalidArgument("weights", dict(whole), "at least one above 0")
+        raise InvalidArgument("weights", whole, "at least one above 0")
     # Divided by the largest first: the sum of huge weights must not overflow.
-    relative = {name: whole[name] / largest for name in SIGNALS}
+    relative = {name: weight / largest for name, weight in whole.items()}
     total = sum(relative.values())
     return {name: weight / total for name, weight in relative.items()}
-
-
-def _unit(value: float) -> float:
-    return min(1.0, max(0.0, value))
 
 
 def coverage(query: str, best: Iterable[tuple[Fused, str]]) -> float:
     """How well the best results answer, in [0, 1], from absolute evidence: unlike scores it compares across queries.
 
-    `best` are the first results with their texts. For each: half of it the cosine, stretched from
-    [COSINE_UNRELATED, COSINE_SAME] to [0, 1], half the share of the query's terms that the text holds. The largest
-    counts. Without a dense score (search by words), or without a term in the query, the other half stands alone.
+    `best` are the first results with their texts. For each the mean of max(0, cosine) and the share of the query's
+    terms that the text holds; the largest counts. Without a dense list the share stands alone, without a term in the
+    query the cosine does. 0 without results. On LoCoMo it tells questions about the conversation from questions
+    about another one with an AUC of .96; nine in ten of the first reach .42, one in ten of the second.
     """
     wanted = terms(query)
     return round(max((_evidence(wanted, fused, text) for fused, text in best), default=0.0), SCORE_DECIMALS)
 
 
 def _evidence(wanted: frozenset[str], fused: Fused, text: str) -> float:
-    halves = []
+    evidence = []
     if fused.cosine is not None:
-        halves.append(_unit((fused.cosine - COSINE_UNRELATED) / (COSINE_SAME - COSINE_UNRELATED)))
+        evidence.append(_unit(fused.cosine))
     if wanted:
-        halves.append(len(wanted & terms(text)) / len(wanted))
-    return sum(halves) / len(halves) if halves else 0.0
+        evidence.append(len(wanted & terms(text)) / len(wanted))
+    return sum(evidence) / len(evidence) if evidence else 0.0
 
 
 def terms(text: str) -> frozenset[str]:
-    """The words that carry meaning: lower case, without common English ones, cut to their first letters."""
-    words = _WORD.findall(text.casefold())
-    return frozenset(word[:TERM_CHARS] for word in words if word not in COMMON_WORDS)
+    """What of a text is matched by coverage: words without the common English ones, folded and cut to their first
+    letters in place of a stemmer; pairs of characters in scripts without spaces."""
+    found: set[str] = set()
+    for word in _WORD.findall(text.casefold()):
+        if len(word) > 1 and _UNSPACED.search(word):
+            found.update(word[at : at + 2] for at in range(len(word) - 1))
+        elif word not in COMMON_WORDS:
+            found.add(word[:TERM_CHARS])
+    return frozenset(found)
+
+
+def _unit(value: float) -> float:
+    return min(1.0, max(0.0, value))

@@ -80,7 +80,9 @@ def check_vector(schema: Schema, name: str, vector: DenseVector | SparseVector) 
         shape = getattr(vector, "shape", type(vector).__name__)
         raise InvalidArgument(name, shape, f"a float32 vector of {dimensions} dimensions")
     # One dot product is finite exactly when no component is NaN or infinite and the norm does not overflow.
-    if not np.isfinite(vector.dot(vector)):
+    with np.errstate(over="ignore", invalid="ignore"):
+        squared = vector.dot(vector)
+    if not np.isfinite(squared):
         raise InvalidArgument(name, "NaN or infinite component", "finite numbers")
 
 
