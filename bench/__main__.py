@@ -1,0 +1,75 @@
+"""`make bench`: measures a node on this machine, prints a table, writes bench/results/node.json.
+
+Everything is measured through the real thing: a node process for start and memory, its own gRPC door for latency.
+Nothing else should run meanwhile; the load before the run is written down with the results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from itertools import islice
+from pathlib import Path
+
+from bench import latency, rivals, storage, whole_node
+from bench.corpus import sentences
+from bench.report import Row, show, write
+from rich.console import Console
+from rich.progress import Progress
+
+MEMORIES = 10_000
+SMALL = 1_000
+ROUNDS = 150
+RIVAL_QUESTIONS = 150
+TABLE_CHARS = 150
+
+
+def main(argv: list[str]) -> int:
+    """Exit code 1 when a promise is missed, so that a script can tell."""
+    given = _arguments(argv)
+    texts = sentences(given.corpus)
+    needed = given.memories + latency.texts_needed(given.rounds, given.small) + RIVAL_QUESTIONS
+    if len(texts) < needed:
+        print(f"The corpus holds {len(texts):,} sentences, {needed:,} are needed; lower --memories", file=sys.stderr)
+        return 2
+    # A pipe has no width; a table of figures wants one.
+    console = Console(width=None if sys.stdout.isatty() else TABLE_CHARS)
+    with tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as folder:
+        rows = _measure(texts, given, Path(folder), console)
+    show(rows, console)
+    console.print(f"Written to {write(rows, {'memories': given.memories, 'rounds': given.rounds})}")
+    return 1 if any(row.met is False for row in rows) else 0
+
+
+def _arguments(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure a node on this machine.")
+    parser.add_argument("--corpus", type=Path, help="file or folder of text, Markdown or JSONL")
+    parser.add_argument("--memories", type=int, default=MEMORIES, help=f"size of the large space (default {MEMORIES})")
+    parser.add_argument("--small", type=int, default=SMALL, help=f"size of the small space (default {SMALL})")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds of the latency run (default {ROUNDS})")
+    return parser.parse_args(argv)
+
+
+def _measure(texts: list[str], given: argparse.Namespace, folder: Path, console: Console) -> list[Row]:
+    data_dir = folder / "node"
+    source = iter(texts)
+    large = list(islice(source, given.memories))
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("node: import, starts", total=len(large))
+        rows = whole_node.measure(large, data_dir, lambda done: progress.update(task, completed=done))
+        task = progress.add_task("recall, remember, bulk", total=given.rounds + latency.WARM_UP_ROUNDS)
+        sizes = latency.Sizes(rounds=given.rounds, small=given.small, large=given.memories)
+        rows += latency.measure(source, data_dir, sizes, lambda done: progress.update(task, completed=done))
+        progress.add_task("ledger alone", total=None)
+        rows.append(storage.ledger_rate(folder / "ledger"))
+        progress.add_task("index rebuilt", total=None)
+        rows.append(storage.rebuild(data_dir))
+        progress.add_task("side by side", total=None)
+        questions = [latency.question(text) for text in islice(source, RIVAL_QUESTIONS)]
+        rows += rivals.measure(large, questions, data_dir, whole_node.SPACE)
+    return rows
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,89 @@
+"""A node's mesh and gRPC door in one process that can also be asked what the bare embedding costs.
+
+Started by the benchmark as `python -m bench.host DATA_DIR`. The door is the node's own; the one addition is that the
+embedder's own thread can be told to embed some texts and say how long that took, so that a recall and the bare
+embedding are measured on the same object, one after the other. Speaks JSON lines: requests on stdin, answers on stdout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from mnemesh_actors.directory import open_directory
+from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
+from mnemesh_actors.runtime.local import LocalHandle, LocalRuntime
+from mnemesh_actors.start import StartConfig, start_mesh
+from mnemesh_gateway.auth import Authenticator
+from mnemesh_gateway.gate import MeshGate
+from mnemesh_gateway.grpc_door import GrpcDoor
+from mnemesh_gateway.metrics import Metrics
+from mnemesh_gateway.presence import owner_token
+
+LINE_BYTES_MAX = 64 * 1024 * 1024
+CATCH_UP_POLL_S = 0.02
+
+
+class MeteredWorker(EmbeddingWorker):
+    """The node's embedder, which can also tell what it costs alone."""
+
+    def seconds(self, texts: list[str]) -> float:
+        """Embed `texts`; the seconds that it took in the worker's own thread."""
+        began = time.perf_counter()
+        self.embed(texts)
+        return time.perf_counter() - began
+
+
+class MeteredRuntime(LocalRuntime):
+    """The local runtime, with a metered embedder that can be reached."""
+
+    embedder: LocalHandle
+
+    async def spawn(self, name: str, cls: type, *args: Any, pinned: bool = False) -> LocalHandle:
+        if cls is not EmbeddingWorker:
+            return await super().spawn(name, cls, *args, pinned=pinned)
+        self.embedder = await super().spawn(name, MeteredWorker, *args, pinned=pinned)
+        return self.embedder
+
+
+async def serve(data_dir: Path) -> None:
+    """Run until stdin ends."""
+    structlog.configure(logger_factory=structlog.WriteLoggerFactory(sys.stderr))
+    runtime = MeteredRuntime()
+    directory = open_directory(data_dir)
+    gate = MeshGate(version="bench", data_dir=str(data_dir), pid=0, ready_timeout_s=60)
+    door = GrpcDoor(gate, Authenticator(owner_token(data_dir)), Metrics())
+    config = StartConfig(
+        clock=lambda: time.time_ns() // 1_000_000, entropy=secrets.token_bytes, model=ModelConfig(download=False)
+    )
+    mesh = await start_mesh(directory, runtime, config)
+    opened = time.perf_counter()
+    # A status call takes a turn of the shard, so it is asked seldom.
+    while (await mesh.status()).index[0].lag:  # noqa: ASYNC110  a mesh tells its lag only when asked
+        await asyncio.sleep(CATCH_UP_POLL_S)
+    caught_up_s = time.perf_counter() - opened
+    gate.open(mesh)
+    port = await door.start("127.0.0.1:0")
+    say({"grpc": f"127.0.0.1:{port}", "caught_up_s": caught_up_s, "points": (await mesh.status()).index[0].points})
+    reader = asyncio.StreamReader(limit=LINE_BYTES_MAX)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while line := await reader.readline():
+        say({"seconds": await runtime.embedder.seconds(json.loads(line)["texts"])})
+    await door.stop(1)
+    await mesh.close()
+
+
+def say(value: dict[str, object]) -> None:
+    """One answer."""
+    print(json.dumps(value), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(Path(sys.argv[1])))

@@ -1,0 +1,92 @@
+"""What was measured, beside what was asked for and beside the floor below which nobody can get."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+RESULTS = Path(__file__).resolve().parent / "results" / "node.json"
+ROUNDS_KEPT = 50
+LIBRARIES = ("qdrant-edge-py", "qdrant-client", "fastembed", "onnxruntime", "automerge", "grpcio", "numpy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One measured thing. `value` is the median of `rounds`; `target` is what the product promises ("" for nothing),
+    `met` says whether it holds; `floor` is measured in the same run."""
+
+    name: str
+    value: float
+    unit: str
+    target: str = ""
+    met: bool | None = None
+    floor: str = ""
+    rounds: tuple[float, ...] = field(default=())
+
+
+def median_row(
+    name: str,
+    rounds: Sequence[float],
+    unit: str,
+    *,
+    at_most: float | None = None,
+    at_least: float | None = None,
+    floor: str = "",
+) -> Row:
+    """A row of the median, with the target that it is held to."""
+    value = round(statistics.median(rounds), 4)
+    target, met = "", None
+    if at_most is not None:
+        target, met = f"<= {at_most:g} {unit}", value <= at_most
+    if at_least is not None:
+        target, met = f">= {at_least:g} {unit}", value >= at_least
+    shown = tuple(round(number, 4) for number in rounds[:ROUNDS_KEPT])
+    return Row(name=name, value=value, unit=unit, target=target, met=met, floor=floor, rounds=shown)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below which `share` of them lie."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def show(rows: Sequence[Row], console: Console) -> None:
+    """The table for a person."""
+    table = Table(title="Mnemesh on this machine (medians)", title_justify="left")
+    for heading in ("what", "measured", "promised", "", "beside it"):
+        table.add_column(heading, justify="right" if heading in ("measured", "promised") else "left", overflow="fold")
+    for row in rows:
+        verdict = "" if row.met is None else "ok" if row.met else "MISSED"
+        table.add_row(row.name, f"{row.value:g} {row.unit}", row.target, verdict, row.floor)
+    console.print(table)
+
+
+def write(rows: Sequence[Row], facts: dict[str, object]) -> Path:
+    """Everything as JSON, with the machine that it was measured on."""
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    whole = {"machine": machine(), **facts, "rows": [asdict(row) for row in rows]}
+    RESULTS.write_text(json.dumps(whole, indent=1) + "\n", "utf-8")
+    return RESULTS
+
+
+def machine() -> dict[str, object]:
+    """What a reader needs to compare."""
+    commit = subprocess.run(("git", "rev-parse", "HEAD"), capture_output=True, text=True, check=False, timeout=10)
+    return {
+        "cores": os.cpu_count(),
+        "load_before": [round(value, 2) for value in os.getloadavg()],
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "commit": commit.stdout.strip(),
+        "libraries": {name: version(name) for name in LIBRARIES},
+    }

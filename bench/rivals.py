@@ -1,0 +1,129 @@
+"""The same search done three ways in one process, in turns: our index, qdrant-client's local mode, a plain script.
+
+All three get the same texts and the same vectors, which the node has made and kept; only the search is timed. Ours and
+Qdrant's filter by space, the plain script searches everything it has.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+from bench.plain import PlainSearch
+from bench.report import Row, median_row
+from numpy.typing import NDArray
+from qdrant_client import QdrantClient, models
+
+from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
+from mnemesh_actors.index.bm25 import Bm25Encoder
+from mnemesh_actors.index.state import read_meta
+from mnemesh_actors.shard import RetrievalShard, Search, ShardConfig
+from mnemesh_memory.fusion import fuse
+from mnemesh_memory.text import content_hash
+
+CANDIDATES = 100
+COLLECTION = "memories"
+LOAD_BATCH = 500
+WARM_UP = 3
+LOCAL_QUERIES_MAX = 40
+
+Vector = NDArray[np.float32]
+
+
+def measure(texts: Sequence[str], questions: Sequence[str], data_dir: Path, space: str) -> list[Row]:
+    """`data_dir` is that of a node that has stopped and holds `texts` in `space`."""
+    vectors = kept_vectors(data_dir, texts)
+    worker = EmbeddingWorker(ModelConfig(download=False))
+    worker.load()
+    asked = list(zip(questions, worker.embed(list(questions)), strict=True))
+    worker.close()
+    shard = _open_shard(data_dir)
+    local, load_rate = _local_mode(texts, vectors, space)
+    plain = PlainSearch(texts, vectors)
+    ways: dict[str, Callable[[str, Vector], object]] = {
+        "Mnemesh's index": lambda text, vector: _ours(shard, text, vector, space),
+        "plain numpy + BM25 script, no filter": lambda text, vector: plain.search(text, vector),
+        "qdrant-client local mode": lambda text, vector: _local_search(local, text, vector, space),
+    }
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for number, (text, vector) in enumerate(asked):
+        for name, search in ways.items():
+            if name.startswith("qdrant") and number >= LOCAL_QUERIES_MAX:
+                continue
+            began = time.perf_counter()
+            search(text, vector)
+            if number >= WARM_UP:
+                times[name].append((time.perf_counter() - began) * 1000)
+    shard.close()
+    local.close()
+    rows = [median_row(f"search of {len(texts):,}: {name}", rounds, "ms") for name, rounds in times.items()]
+    ours = statistics.median(times["Mnemesh's index"])
+    rest = statistics.median(times["qdrant-client local mode"])
+    rows.append(median_row("our index against qdrant-client local mode", [rest / ours], "x faster"))
+    rows.append(median_row("loading vectors into qdrant-client local mode", [load_rate], "points/s"))
+    return rows
+
+
+def kept_vectors(data_dir: Path, texts: Sequence[str]) -> Vector:
+    """The vectors that the node's ledger keeps for `texts`, shape (n, dimensions). Raises KeyError for one it lacks."""
+    path = data_dir / "ledger" / "0.sqlite"
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+        kept = dict(db.execute("SELECT hash, data FROM vector"))
+    rows = [np.frombuffer(kept[bytes.fromhex(content_hash(text))], np.float32) for text in texts]
+    return np.stack(rows)
+
+
+def _open_shard(data_dir: Path) -> RetrievalShard:
+    folder = data_dir / "index" / "0"
+    meta, why = read_meta(folder / "meta.json")
+    if meta is None:
+        raise RuntimeError(f"{folder}: {why}")
+    shard = RetrievalShard(ShardConfig(str(folder), meta.generation, meta.dimensions, meta.incarnation))
+    shard.open()
+    return shard
+
+
+def _ours(shard: RetrievalShard, text: str, vector: Vector, space: str) -> object:
+    return fuse(shard.search(Search(text=text, vector=vector, spaces=(space,), limit=CANDIDATES)))[:10]
+
+
+def _local_mode(texts: Sequence[str], vectors: Vector, space: str) -> tuple[QdrantClient, float]:
+    """A loaded local-mode client in memory, and how many points a second it took."""
+    client = QdrantClient(":memory:")
+    client.create_collection(
+        COLLECTION,
+        vectors_config={"dense": models.VectorParams(size=vectors.shape[1], distance=models.Distance.COSINE)},
+        sparse_vectors_config={"bm25": models.SparseVectorParams(modifier=models.Modifier.IDF)},
+    )
+    encoder = Bm25Encoder()
+    began = time.perf_counter()
+    for start in range(0, len(texts), LOAD_BATCH):
+        points = []
+        for number in range(start, min(start + LOAD_BATCH, len(texts))):
+            words = encoder.document(texts[number])
+            named = {
+                "dense": vectors[number].tolist(),
+                "bm25": models.SparseVector(indices=list(words.indices), values=list(words.values)),
+            }
+            points.append(models.PointStruct(id=number, vector=named, payload={"space": space}))
+        client.upsert(COLLECTION, points)
+    return client, len(texts) / (time.perf_counter() - began)
+
+
+def _local_search(client: QdrantClient, text: str, vector: Vector, space: str) -> object:
+    words = Bm25Encoder().query(text)
+    only = models.Filter(must=[models.FieldCondition(key="space", match=models.MatchValue(value=space))])
+    sparse = models.SparseVector(indices=list(words.indices), values=list(words.values))
+    queries: list[tuple[str, object]] = [("dense", vector.tolist()), ("bm25", sparse)]
+    return client.query_batch_points(
+        COLLECTION,
+        [
+            models.QueryRequest(query=query, using=name, filter=only, limit=CANDIDATES)  # type: ignore[arg-type]
+            for name, query in queries
+        ],
+    )
