@@ -56,6 +56,8 @@ class IndexFollower:
             asyncio.create_task(self._follow(), name="index-follow"),
             asyncio.create_task(self._flush_often(), name="index-flush"),
         ]
+        for task in self._tasks:
+            task.add_done_callback(self._ended)
         return status
 
     async def _open(self) -> ShardStatus:
@@ -99,10 +101,17 @@ class IndexFollower:
                 try:
                     await self._step()
                     self.fault = ""
-                except Unavailable as error:
-                    await self._stumble(error)
                 except MnemeshError as error:
                     await self._stumble(error)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """A bug ended a task: say so everywhere, because nothing will be indexed any more."""
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        self.fault = f"{task.get_name()} ended by a fault of ours: {error!r}; restart the node"
+        self._notice(self.fault)
+        log.error("index_ended", task=task.get_name(), exc_info=error)
+        self._refuse_waiting(Unavailable(f"stored, but not indexed: {self.fault}", part="index"))
 
     async def _stumble(self, error: MnemeshError) -> None:
         if not self.fault:
@@ -158,11 +167,12 @@ class IndexFollower:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._refuse_waiting(Unavailable("stored; the node is stopping before the index took it in", part="index"))
+
+    def _refuse_waiting(self, why: Unavailable) -> None:
         for _, _, future in self._waiting:
             if not future.done():
-                future.set_exception(
-                    Unavailable("stored; the node is stopping before the index took it in", part="index")
-                )
+                future.set_exception(why)
         self._waiting.clear()
 
 

@@ -67,7 +67,7 @@ def _up(loaded: Loaded, started: float) -> int:
     try:
         # Heavy imports come after the flags are known to be good, so that a typo is answered at once.
         from mnemesh_gateway.node import Node
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         print(f"mnemesh: a part of the node is missing: {error}\nfix: pip install 'mnemesh[node]'", file=sys.stderr)
         return EXIT_REFUSED
 

@@ -17,6 +17,7 @@ from importlib.metadata import version
 
 import structlog
 import uvicorn
+
 from mnemesh_actors.directory import open_directory
 from mnemesh_actors.embedding import ModelConfig
 from mnemesh_actors.mesh import Mesh
@@ -24,18 +25,16 @@ from mnemesh_actors.parts import MeshConfig
 from mnemesh_actors.runtime.base import Runtime
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.start import StartConfig, start_mesh
-from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, MnemeshError
-from mnemesh_proto.rendezvous import NodeAddress, write_node
-from starlette.applications import Starlette
-
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.gate import MeshGate
 from mnemesh_gateway.grpc_door import GrpcDoor
-from mnemesh_gateway.http_door import build_http_app, is_loopback
+from mnemesh_gateway.http_door import build_app, is_loopback
 from mnemesh_gateway.mcp_door import build_mcp
 from mnemesh_gateway.metrics import Metrics
 from mnemesh_gateway.presence import NodeLock, owner_token, withdraw
 from mnemesh_gateway.settings import Loaded, Settings
+from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, MnemeshError
+from mnemesh_proto.rendezvous import NodeAddress, write_node
 
 log = structlog.get_logger("mnemesh.node")
 
@@ -107,14 +106,7 @@ class Node:
             gate.http = f"{settings.http.rpartition(':')[0]}:{listener.getsockname()[1]}"
             loopback = is_loopback(settings.http.rpartition(":")[0])
             mcp = build_mcp(gate, authenticator, metrics, _names(settings.mcp_toolsets), loopback)
-            app = build_http_app(
-                gate,
-                authenticator,
-                metrics,
-                loopback=loopback,
-                mcp_app=Starlette(routes=mcp.routes),
-                lifespan=mcp.lifespan,
-            )
+            app = build_app(gate, authenticator, metrics, mcp)
             server = _HttpServer(
                 uvicorn.Config(
                     app,

@@ -22,14 +22,6 @@ from mnemesh_gateway.gate import MeshGate
 DOORS = ("in-process", "grpc", "http", "mcp-http", "mcp-stdio", "cli")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The node, its channels and the tests share one event loop: a channel belongs to the loop that made it."""
-    here = str(Path(__file__).parent)
-    for item in items:
-        if str(item.path).startswith(here):
-            item.add_marker(pytest.mark.asyncio(loop_scope="session"))
-
-
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def node(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[NodeUnderTest]:
     """A node process in the local runtime on free ports."""
@@ -69,8 +61,8 @@ async def door(
     elif request.param == "cli":
         opened = CliDoor(node)
     elif request.param == "mcp-http":
-        opened = await McpDoor.over_http(node)
+        opened = McpDoor.over_http(node)
     else:
-        opened = await McpDoor.over_stdio(node)
+        opened = McpDoor.over_stdio(node)
     yield opened
     await opened.close()

@@ -10,7 +10,8 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -156,42 +157,58 @@ def _query(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 class McpDoor:
-    """An MCP client over streamable HTTP or stdio, with every toolset shown."""
+    """An MCP client over streamable HTTP or stdio, with every toolset shown.
 
-    def __init__(self, name: str, client: Client) -> None:
+    The library's client must be left by the task that entered it, and a fixture is not one task: so it has its own.
+    """
+
+    def __init__(self, name: str, client: AbstractAsyncContextManager[Client]) -> None:
         self.name = name
-        self._client = client
+        self._opened: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._closing = asyncio.Event()
+        self._task = asyncio.create_task(self._hold(client))
+
+    async def _hold(self, client: AbstractAsyncContextManager[Client]) -> None:
+        async with client as opened:
+            self._opened.set_result(opened)
+            await self._closing.wait()
 
     @classmethod
-    async def over_http(cls, node: NodeUnderTest) -> McpDoor:
+    def over_http(cls, node: NodeUnderTest) -> McpDoor:
         """Connect to /mcp on the node."""
-        http = httpx2.AsyncClient(headers={"authorization": f"Bearer {node.token}"}, timeout=CALL_TIMEOUT_S)
-        url = f"http://{node.http}/mcp?toolsets=core,curate,admin"
-        client = Client(streamable_http_client(url, http_client=http))
-        await client.__aenter__()
-        return cls("mcp-http", client)
+
+        @asynccontextmanager
+        async def client() -> AsyncIterator[Client]:
+            url = f"http://{node.http}/mcp?toolsets=core,curate,admin"
+            async with (
+                httpx2.AsyncClient(headers={"authorization": f"Bearer {node.token}"}, timeout=CALL_TIMEOUT_S) as http,
+                Client(streamable_http_client(url, http_client=http)) as opened,
+            ):
+                yield opened
+
+        return cls("mcp-http", client())
 
     @classmethod
-    async def over_stdio(cls, node: NodeUnderTest) -> McpDoor:
+    def over_stdio(cls, node: NodeUnderTest) -> McpDoor:
         """Start `mnemesh mcp` and speak through its pipes."""
         arguments = ["-m", "mnemesh.entry", "mcp", "--data", str(node.data_dir), "--toolsets", "core,curate,admin"]
         server = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ), cwd="/")
-        client = Client(server)
-        await client.__aenter__()
-        return cls("mcp-stdio", client)
+        return cls("mcp-stdio", Client(server))
 
     async def call(self, operation: str, **fields: Any) -> dict[str, Any]:
         try:
-            result = await self._client.call_tool(by_name(operation).mcp_name, fields)
+            client = await asyncio.wait_for(asyncio.shield(self._opened), CALL_TIMEOUT_S)
+            result = await client.call_tool(by_name(operation).mcp_name, fields)
         except MCPError as error:
             raise Refused("INVALID_ARGUMENT", str(error)) from error
         if result.is_error:
-            error = (result.structured_content or {}).get("error", {})
-            raise Refused(error.get("code", ""), error.get("message", result.content[0].text), error.get("field", ""))
+            code, _, message = result.content[0].text.partition(": ")
+            raise Refused(code, message)
         return dict(result.structured_content)
 
     async def close(self) -> None:
-        await self._client.__aexit__(None, None, None)
+        self._closing.set()
+        await asyncio.wait_for(self._task, CALL_TIMEOUT_S)
 
 
 class CliDoor:

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from scenario_doors import Door, Refused
 
+# The node, its channels and the tests share one event loop: a channel belongs to the loop that made it.
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
 SECRET = "AKIA" + "IOSFODNN7" + "QX3MPLW"
 
 
@@ -61,9 +64,7 @@ async def test_an_identical_text_in_the_same_space_is_not_stored_twice(door: Doo
 async def test_an_update_is_a_new_revision_and_the_old_text_is_no_longer_recalled(door: Door, space: str) -> None:
     made = await remember(door, space, "The retry limit is three.", tags=["retry"])
     id_ = made["memory"]["id"]
-    changed = await door.call(
-        "update", id=id_, content="The retry limit is seven.", tags={"values": ["retry", "limits"]}
-    )
+    changed = await door.call("update", id=id_, content="The retry limit is seven.", tags=["retry", "limits"])
     assert changed["action"] == "UPDATE"
     assert changed["memory"]["id"] == id_
     assert changed["memory"]["version"] == 2
