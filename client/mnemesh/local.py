@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -40,6 +41,7 @@ __all__ = [
 
 START_LOCK_FILE = "start.lock"
 LOG_FILE = "node.log"
+SETTINGS_FILE = "settings.toml"
 START_TIMEOUT_S = 30.0
 CONNECT_TIMEOUT_S = 1.0
 POLL_S = 0.02
@@ -136,11 +138,11 @@ class _Starter:
         for _ in range(STARTS_MAX):
             if node := self._await_present_node():
                 return node
-            ports = _port_arguments()
+            ports = _port_arguments(self.data_dir)
             log_start, child = self._spawn(ports)
             if node := self._await_child(child):
                 return node
-            if not (self._node_lock_is_held() or _port_arguments() != ports):
+            if not (self._node_lock_is_held() or _port_arguments(self.data_dir) != ports):
                 break
         raise NodeNotStarted(
             f"the node on {self.data_dir} stopped while starting (exit status {child.returncode}). "
@@ -213,17 +215,25 @@ def _pause(deadline: float, data_dir: Path, child: subprocess.Popen[bytes] | Non
     time.sleep(POLL_S)
 
 
-def _port_arguments() -> tuple[str, ...]:
-    """Port 0 for each default address that another program holds, unless the environment names an address."""
+def _port_arguments(data_dir: Path) -> tuple[str, ...]:
+    """Port 0 for each default address that another program holds, unless the user named an address."""
     taken: tuple[str, ...] = ()
-    for flag, variable, address in (
-        ("--grpc", "MNEMESH_GRPC", DEFAULT_GRPC),
-        ("--http", "MNEMESH_HTTP", DEFAULT_HTTP),
-    ):
+    for name, address in (("grpc", DEFAULT_GRPC), ("http", DEFAULT_HTTP)):
         host, port = split_address(address)
-        if not os.environ.get(variable) and not _is_free(host, port):
-            taken += (flag, f"{host}:0")
+        if not _is_free(host, port) and not _is_configured(data_dir, name):
+            taken += (f"--{name}", f"{host}:0")
     return taken
+
+
+def _is_configured(data_dir: Path, name: str) -> bool:
+    """Whether the environment or the settings file says where to listen; a file that can't be read is the
+    node's to refuse."""
+    if os.environ.get(f"MNEMESH_{name.upper()}"):
+        return True
+    try:
+        return name in tomllib.loads((data_dir / SETTINGS_FILE).read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
 
 
 def _is_free(host: str, port: int) -> bool:

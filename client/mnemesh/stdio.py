@@ -100,9 +100,7 @@ class Proxy:
         """Note which tools change nothing, so that a lost call of one may be sent again."""
         result = answer.get("result")
         tools = result.get("tools", []) if isinstance(result, dict) else []
-        self._reading_tools |= {
-            tool["name"] for tool in tools if (tool.get("annotations") or {}).get("readOnlyHint")
-        }
+        self._reading_tools |= {tool["name"] for tool in tools if (tool.get("annotations") or {}).get("readOnlyHint")}
 
     def _may_repeat(self, message: Message) -> bool:
         arguments = message.params.get("arguments")
@@ -135,9 +133,7 @@ class Proxy:
         try:
             connection = self._link.connection()
             connection.sock.settimeout(GOODBYE_TIMEOUT_S)
-            connection.request(
-                "DELETE", self._link.target.path, headers=self._link.headers() | self._session.headers()
-            )
+            connection.request("DELETE", self._link.target.path, headers=self._link.headers() | self._session.headers())
             connection.getresponse().read()
             connection.close()
         except (NodeUnreachable, OSError, HTTPException) as error:

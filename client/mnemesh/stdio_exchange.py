@@ -80,7 +80,7 @@ class Session:
             try:
                 connection.request("POST", link.target.path, self._initialize.raw, link.headers())
                 response = connection.getresponse()
-                answers = [a for a in _answers(response) if "result" in a]
+                answers = [answer for answer in _answers(response) if "result" in answer]
                 if response.status != 200 or not answers:
                     return False
                 self.opened(self._initialize, response.getheader("mcp-session-id", ""), answers[-1])
@@ -147,21 +147,16 @@ class Exchange:
         return self.message.method in READING_METHODS or self._may_repeat(self.message)
 
     def _attempt(self) -> tuple[_End, Answer | None]:
-        message, session_id = self.message, self._session.id
-        opens = message.method == "initialize"
-        headers = self._link.headers()
-        if message.version:
-            headers |= message.standard_headers()
-        elif not opens:
-            headers |= self._session.headers()
         connection = self._link.connection()
+        # After the connection, because finding the node is what tells the token.
+        session_id, headers = self._session.id, self._headers()
         with self._cancel:
             if self._cancelled:
                 self._link.keep(connection)
                 return _End.SETTLED, None
             self._socket = connection.sock
         try:
-            connection.request("POST", self._link.target.path, message.raw, headers)
+            connection.request("POST", self._link.target.path, self.message.raw, headers)
         except (OSError, HTTPException):
             connection.close()
             return _End.UNSENT, None
@@ -170,13 +165,13 @@ class Exchange:
             lost_session = response.status == 404 and "mcp-session-id" in headers
             if not lost_session and response.status != 401:
                 return self._relay(connection, response)
-            response.read()
+            words = "".join(map(_words, _objects(response.read())))
             connection.close()
             if lost_session:
                 again = self._session.renew(session_id, self._link)
             else:
-                again = self._link.token_was_refused()
-            return (_End.UNSENT, None) if again else self._refused(response)
+                again = self._link.token_was_refused(headers)
+            return (_End.UNSENT, None) if again else self._refused(response, words)
         except (OSError, HTTPException):
             connection.close()
             return _End.LOST, None
@@ -184,32 +179,38 @@ class Exchange:
             with self._cancel:
                 self._socket = None
 
+    def _headers(self) -> dict[str, str]:
+        message = self.message
+        if message.version:
+            return self._link.headers() | message.standard_headers()
+        return self._link.headers() | ({} if message.method == "initialize" else self._session.headers())
+
     def _relay(self, connection: HTTPConnection, response: HTTPResponse) -> tuple[_End, Answer | None]:
-        """Write every message of the response; the one with our id settles it."""
+        """Write every message of the response; the one without a method settles it."""
         settled: Answer | None = None
+        words = ""
         for body in _answers(response):
-            if "method" not in body and settled is None and self.message.wants_answer:
+            if "method" in body:
+                self._write(body)
+            elif "jsonrpc" not in body:
+                words = _words(body)
+            elif settled is None and self.message.wants_answer:
                 # The node doesn't repeat the id of a request that it refused before reading it.
                 settled = body | {"id": self.message.id}
                 if self.message.method == "initialize":
                     self._session.opened(self.message, response.getheader("mcp-session-id", ""), settled)
                 self._write(settled)
-            elif "method" in body:
-                self._write(body)
         self._link.keep(connection)
         if settled is not None or not self.message.wants_answer:
             return _End.SETTLED, settled
-        return self._refused(response) if response.status >= 300 else (_End.LOST, None)
+        return self._refused(response, words) if response.status >= 300 else (_End.LOST, None)
 
-    def _refused(self, response: HTTPResponse) -> tuple[_End, Answer | None]:
+    def _refused(self, response: HTTPResponse, words: str) -> tuple[_End, Answer | None]:
         address = self._link.address()
+        text = f"the node at {address} answered HTTP {response.status} {response.reason}"
         if response.status == 401:
-            text = (
-                f"the node at {address} refused {self._link.whose_token()} (HTTP 401); see --token and --data"
-            )
-        else:
-            text = f"the node at {address} answered HTTP {response.status} {response.reason}"
-        self._refuse(NODE_REFUSED, text)
+            text = f"the node at {address} refused {self._link.whose_token()} (HTTP 401); see --token and --data"
+        self._refuse(NODE_REFUSED, f"{text}: {words}" if words else text)
         return _End.SETTLED, None
 
     def _refuse(self, code: int, text: str) -> None:
@@ -222,7 +223,7 @@ class Exchange:
 
 
 def _answers(response: HTTPResponse) -> Iterator[Answer]:
-    """The JSON-RPC messages of a response as they arrive: one body, or the data of server-sent events."""
+    """The JSON objects of a response as they arrive: one body, or the data of server-sent events."""
     if "text/event-stream" in response.getheader("content-type", ""):
         data: list[bytes] = []
         for line in response:
@@ -230,18 +231,23 @@ def _answers(response: HTTPResponse) -> Iterator[Answer]:
             if text.startswith(b"data:"):
                 data.append(text[5:].removeprefix(b" "))
             elif not text and data:
-                yield from _message(b"\n".join(data))
+                yield from _objects(b"\n".join(data))
                 data = []
     else:
-        yield from _message(response.read())
+        yield from _objects(response.read())
 
 
-def _message(data: bytes) -> Iterator[Answer]:
-    """The JSON-RPC message in `data`; nothing when it is none (an empty body, an error page of something
-    else)."""
+def _objects(data: bytes) -> Iterator[Answer]:
+    """The JSON object in `data`; nothing when it is none (an empty body, an error page of something else)."""
     try:
         body = json.loads(data)
     except (ValueError, RecursionError):
         return
-    if isinstance(body, dict) and body.get("jsonrpc") == "2.0":
+    if isinstance(body, dict):
         yield body
+
+
+def _words(body: Answer) -> str:
+    """What the HTTP door says of a refusal: {"error": {"message": ...}}."""
+    error = body.get("error")
+    return str(error.get("message", "")) if isinstance(error, dict) else ""

@@ -10,15 +10,14 @@ from __future__ import annotations
 import select
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from mnemesh_proto.rendezvous import AUTHORIZATION, SPACE_HEADER, read_token
-
 from mnemesh.local import NodeNotStarted, accepts, ensure_node, find_node, split_address
+from mnemesh_proto.rendezvous import AUTHORIZATION, SPACE_HEADER, read_token
 
 CONNECT_TIMEOUT_S = 2.0
 CONNECTS_MAX = 3
@@ -118,11 +117,10 @@ class Link:
                 return
         connection.close()
 
-    def token_was_refused(self) -> bool:
-        """Read the owner token again after a 401; True when it is another one now."""
-        fresh = self._read_token()
-        changed, self._token = fresh != self._token, fresh
-        return changed
+    def token_was_refused(self, headers: Mapping[str, str]) -> bool:
+        """Read the owner token again after a 401 to `headers`; True when it is another one now."""
+        self._token = self._read_token()
+        return self.headers().get(AUTHORIZATION) != headers.get(AUTHORIZATION)
 
     def whose_token(self) -> str:
         """Where the token came from, for an error message."""

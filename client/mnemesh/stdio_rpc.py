@@ -100,10 +100,7 @@ class Lines:
 
     def write(self, body: dict[str, Any]) -> None:
         """Write one message."""
-        line = (
-            json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-            + b"\n"
-        )
+        line = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass") + b"\n"
         with self._lock:
             if self.closed:
                 return

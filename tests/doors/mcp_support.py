@@ -84,13 +84,31 @@ class Node:
     def stop(self, drain: bool = True) -> None:
         """Stop listening, as on SIGTERM; with `drain`, standing streams are ended first."""
         assert self._server is not None
-        assert self._thread is not None
         assert self._loop is not None
         if drain and self._door is not None:
             self._loop.call_soon_threadsafe(self._door.drain)
         self._server.should_exit = True
+        self._join()
+
+    def _join(self) -> None:
+        assert self._thread is not None
         self._thread.join(WAIT_S)
         assert not self._thread.is_alive()
+
+    def crash(self) -> None:
+        """Stop without any goodbye: connections are reset, calls inside are dropped."""
+        assert self._server is not None
+        assert self._loop is not None
+        server = self._server
+
+        def reset() -> None:
+            for connection in list(server.server_state.connections):
+                connection.transport.abort()
+            server.force_exit = True
+            server.should_exit = True
+
+        self._loop.call_soon_threadsafe(reset)
+        self._join()
 
     def call(self, function: Callable[[], Any]) -> None:
         """Run `function` on the node's event loop."""

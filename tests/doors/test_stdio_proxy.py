@@ -1,0 +1,358 @@
+"""`mnemesh mcp` as a child process against a real HTTP server: what a host sends, and what it gets back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from fake_mesh import FakeFacts, FakeMesh
+from mcp_support import TOKEN, Node
+from stdio_support import META_2026, Host
+
+from mnemesh.stdio_rpc import LINE_BYTES_MAX, header_value
+from mnemesh_memory import limits
+from mnemesh_proto.rendezvous import NodeAddress, write_node
+
+both_generations = pytest.mark.parametrize("modern", [False, True], ids=["session", "2026"])
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Node]:
+    node = Node().start()
+    yield node
+    node.stop()
+
+
+@pytest.fixture
+def node(served: Node) -> Node:
+    """The served node with nothing in it."""
+    served.gate.mesh = FakeMesh()
+    served.gate.facts = FakeFacts()
+    return served
+
+
+def host(node: Node, *more: str, modern: bool = False) -> Host:
+    """A host whose proxy was told where the node is, and that has shaken hands where that is due."""
+    opened = Host("--endpoint", node.address, "--token", TOKEN, "--space", "team/tests", *more)
+    if not modern:
+        opened.initialize()
+    return opened
+
+
+def own_node(tmp_path: Path) -> Node:
+    """A node that may be stopped, published in a data directory."""
+    node = Node().start()
+    (tmp_path / "owner.token").write_text(TOKEN)
+    write_node(tmp_path, NodeAddress(pid=1, grpc="127.0.0.1:1", http=node.address, version="0"))
+    return node
+
+
+def test_initialize_is_answered_soon_after_the_process_starts(node: Node) -> None:
+    """The figure is printed and not judged: other programs may have the processor."""
+    latencies = []
+    for _ in range(3):
+        with host(node) as ours:
+            latencies.append(ours.latency_s)
+            assert ours.end() == 0
+    print(f"initialize answered {min(latencies) * 1000:.0f} ms after process start (of {len(latencies)})")
+
+
+@both_generations
+def test_tools_resources_and_errors_pass_through(node: Node, modern: bool) -> None:
+    with host(node, modern=modern) as ours:
+        if modern:
+            assert ours.result("server/discover", modern=True)["capabilities"]["tools"] is not None
+        tools = ours.result("tools/list", modern=modern)["tools"]
+        assert [tool["name"] for tool in tools] == ["remember", "recall", "get", "timeline", "forget"]
+        memory = ours.call("remember", modern=modern, content="Zähler läuft 🦊")["structuredContent"]["memory"]
+        assert (memory["space"], memory["by"]) == ("team/tests", "owner/host")
+        found = ours.call("recall", modern=modern, query="läuft")
+        assert found["structuredContent"]["results"][0]["content"] == "Zähler läuft 🦊"
+        read = ours.result("resources/read", modern=modern, uri=f"memory://{memory['id']}")
+        assert read["contents"][0]["uri"] == f"memory://{memory['id']}"
+        refused = ours.call("remember", modern=modern, content="x", colour="red")
+        assert refused["isError"]
+        assert "colour" in refused["content"][0]["text"]
+        unknown = ours.answer(ours.ask("tools/call", modern=modern, name="naïve tool", arguments={}))
+        assert unknown["error"]["code"] == -32602
+        no_method = ours.answer(ours.ask("no/such/method", modern=modern))
+        assert no_method["error"]["code"] == -32601
+        assert ours.end() == 0
+    assert ours.diagnostics == ""
+
+
+@both_generations
+def test_twenty_calls_run_side_by_side_and_each_gets_its_own_answer(node: Node, modern: bool) -> None:
+    mesh = node.gate.mesh
+    with host(node, modern=modern) as ours:
+        for number in range(20):
+            ours.call("remember", modern=modern, content=f"number-{number}")
+        mesh.hold = asyncio.Event()
+        asked = {
+            n: ours.ask("tools/call", modern=modern, name="recall", arguments={"query": f"number-{n}"})
+            for n in range(20)
+        }
+        quick = ours.call("get", modern=modern, ids=["018f6f0e"])
+        assert not quick.get("isError"), "a call waited for the slow ones"
+        node.call(mesh.hold.set)
+        for number, identity in asked.items():
+            results = ours.answer(identity)["result"]["structuredContent"]["results"]
+            assert results[0]["content"] == f"number-{number}"
+
+
+def test_toolsets_travel_in_the_url(node: Node) -> None:
+    with host(node, "--toolsets", "core,curate") as ours:
+        names = {tool["name"] for tool in ours.result("tools/list")["tools"]}
+        assert {"recall", "supersede"} <= names
+    with Host("--endpoint", node.address, "--token", TOKEN, "--space", "", "--toolsets", "all") as other:
+        params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        refused = other.answer(other.ask("initialize", **params))
+        assert "core, curate, admin, connector" in refused["error"]["message"]
+
+
+def test_an_option_that_makes_no_sense_is_bad_usage() -> None:
+    with Host("--endpoint", "nowhere") as ours:
+        assert ours.process.wait(30) == 2
+    assert "'nowhere' is not HOST:PORT" in ours.diagnostics
+
+
+@pytest.mark.parametrize("given", ["wrong", ""])
+def test_a_wrong_token_is_a_clear_error_for_every_call(node: Node, given: str, tmp_path: Path) -> None:
+    option = ("--token", given) if given else ()
+    with Host("--endpoint", node.address, "--data", str(tmp_path), "--space", "", *option) as ours:
+        for method in ("initialize", "tools/list"):
+            refused = ours.answer(ours.ask(method))
+            assert refused["error"]["code"] == -32001
+            assert "HTTP 401" in refused["error"]["message"]
+            assert "token" in refused["error"]["message"]
+
+
+def test_a_bad_space_is_refused_with_the_nodes_own_words(node: Node) -> None:
+    with Host("--endpoint", node.address, "--token", TOKEN, "--space", "../up") as ours:
+        refused = ours.answer(ours.ask("tools/list"))
+        assert "x-mnemesh-space" in refused["error"]["message"]
+
+
+def test_a_space_of_any_letters_arrives(node: Node) -> None:
+    with Host("--endpoint", node.address, "--token", TOKEN, "--space", "équipe/проект 100%") as ours:
+        ours.initialize()
+        written = ours.call("remember", content="x")
+        assert written["structuredContent"]["memory"]["space"] == "équipe/проект 100%"
+
+
+def test_the_project_directory_gives_the_space(node: Node, tmp_path: Path) -> None:
+    (tmp_path / ".mnemesh.toml").write_text('space = "team/rivers"\n')
+    below = tmp_path / "src"
+    below.mkdir()
+    with Host("--endpoint", node.address, "--token", TOKEN, cwd=below) as ours:
+        ours.initialize()
+        assert ours.call("remember", content="x")["structuredContent"]["memory"]["space"] == "team/rivers"
+    (tmp_path / ".mnemesh.toml").write_text("space = [")
+    with Host("--endpoint", node.address, "--token", TOKEN, cwd=below) as broken:
+        assert broken.process.wait(30) == 2
+    assert ".mnemesh.toml" in broken.diagnostics
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b"{not json", -32700),
+        (b"\xff\xfe", -32700),
+        (b"[" * 100_000, -32700),
+        (b"[]", -32600),
+        (b"42", -32600),
+        (b"{}", -32600),
+        (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":7}', -32600),
+        (b'"' + b"x" * (LINE_BYTES_MAX + 10) + b'"', -32600),
+    ],
+    ids=["not json", "not utf-8", "too deep", "batch", "number", "empty", "bad id", "bad method", "too long"],
+)
+def test_a_line_that_is_no_message_is_answered_and_the_next_one_works(node: Node, line: bytes, code: int) -> None:
+    with host(node) as ours:
+        ours.write(line)
+        refused = ours.answer(None)
+        assert refused["error"]["code"] == code
+        ours.write(b"")
+        assert ours.result("ping") == {}
+
+
+def test_the_longest_line_is_what_the_nodes_http_door_takes() -> None:
+    assert LINE_BYTES_MAX == limits.HTTP_BODY_BYTES_MAX
+
+
+@pytest.mark.parametrize("value", ["naïve", " edge", "=?base64?eA==?=", "line\nbreak", ""])
+def test_what_no_header_can_hold_is_encoded_as_the_library_decodes_it(value: str) -> None:
+    from mcp.shared.inbound import decode_header_value
+
+    assert header_value(value).isascii()
+    assert decode_header_value(header_value(value)) == value
+    assert header_value("memory://018f") == "memory://018f"
+
+
+@both_generations
+def test_a_cancelled_call_stops_in_the_node_and_gets_no_answer(node: Node, modern: bool) -> None:
+    mesh = node.gate.mesh
+    with host(node, modern=modern) as ours:
+        mesh.hold = asyncio.Event()
+        identity = ours.ask("tools/call", modern=modern, name="recall", arguments={"query": "x"})
+        wait_until(mesh.recalling.is_set)
+        ours.notify("notifications/cancelled", requestId=identity)
+        wait_until(mesh.cancelled.is_set)
+        ours.notify("notifications/cancelled", requestId="never asked")
+        mesh.hold = None
+        assert not ours.call("recall", modern=modern, query="x").get("isError")
+        assert ours.end() == 0
+    assert json.dumps(identity) not in ours.answers
+
+
+def test_an_id_in_use_is_refused_and_text_and_number_are_two_ids(node: Node) -> None:
+    mesh = node.gate.mesh
+    with host(node, modern=True) as ours:
+        mesh.hold = asyncio.Event()
+        params = {"name": "recall", "arguments": {"query": "x"}, "_meta": META_2026}
+        recall = {"method": "tools/call", "params": params}
+        ours.send({"id": 7} | recall)
+        wait_until(mesh.recalling.is_set)
+        ours.send({"id": "7"} | recall)
+        ours.send({"id": 7} | recall)
+        assert "in use" in ours.answer(7)["error"]["message"]
+        node.call(mesh.hold.set)
+        assert "result" in ours.answer(7)
+        assert "result" in ours.answer("7")
+
+
+def test_what_was_asked_before_the_input_ended_is_answered(node: Node) -> None:
+    """`printf ... | mnemesh mcp`: the whole conversation is there before the proxy has read its first
+    line."""
+    info = {"name": "pipe", "version": "1"}
+    initialize = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info}
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+        {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "recall", "arguments": {}}},
+    ]
+    done = subprocess.run(
+        (sys.executable, "-m", "mnemesh.stdio", "--endpoint", node.address, "--token", TOKEN, "--space", ""),
+        input="\n".join(map(json.dumps, lines)), capture_output=True, text=True, timeout=30, check=True,
+    )  # fmt: skip
+    answers = {body["id"]: body for body in map(json.loads, done.stdout.splitlines())}
+    assert set(answers) == {1, 2, 3}
+    assert all("result" in body for body in answers.values())
+    assert done.stderr == ""
+
+
+def test_only_the_standard_library_is_imported() -> None:
+    code = (
+        "import sys; import mnemesh.stdio; "
+        "names = {name.partition('.')[0] for name in sys.modules}; "
+        "print(*sorted(names - sys.stdlib_module_names))"
+    )
+    done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, timeout=30, check=True)
+    # What site itself loads (editable installs, coverage) is no import of ours.
+    bare = subprocess.run(
+        (sys.executable, "-c", code.replace("import mnemesh.stdio; ", "")),
+        capture_output=True, text=True, timeout=30, check=True,
+    )  # fmt: skip
+    assert set(done.stdout.split()) - set(bare.stdout.split()) == {"mnemesh", "mnemesh_proto"}
+
+
+@both_generations
+def test_a_restarted_node_is_found_again_and_the_session_is_opened_again(tmp_path: Path, modern: bool) -> None:
+    node = own_node(tmp_path)
+    try:
+        with Host("--data", str(tmp_path), "--space", "", "--no-start") as ours:
+            if not modern:
+                ours.initialize(name="survivor")
+            ours.call("remember", modern=modern, content="before")
+            node.stop()
+            node.start()
+            found = ours.call("recall", modern=modern, query="before")
+            assert found["structuredContent"]["results"][0]["content"] == "before"
+            written = ours.call("remember", modern=modern, content="after")["structuredContent"]["memory"]
+            assert written["by"] == ("owner/host" if modern else "owner/survivor")
+    finally:
+        node.stop()
+
+
+def test_twenty_calls_after_a_restart_open_one_session(tmp_path: Path) -> None:
+    node = own_node(tmp_path)
+    try:
+        with Host("--data", str(tmp_path), "--space", "", "--no-start") as ours:
+            ours.initialize()
+            node.stop()
+            node.start()
+            asked = [ours.ask("tools/call", name="recall", arguments={"query": "x"}) for _ in range(20)]
+            assert all("result" in ours.answer(identity) for identity in asked)
+    finally:
+        node.stop()
+
+
+def test_calls_wait_for_a_node_that_is_down_for_a_moment_also_at_another_port(tmp_path: Path) -> None:
+    node = own_node(tmp_path)
+    stopped = False
+    try:
+        with Host("--data", str(tmp_path), "--space", "", "--no-start") as ours:
+            ours.initialize()
+            node.stop()
+            stopped = True
+            asked = [ours.ask("tools/call", name="recall", arguments={"query": "x"}) for _ in range(5)]
+            node.port = 0
+            node.start()
+            stopped = False
+            write_node(tmp_path, NodeAddress(pid=1, grpc="127.0.0.1:1", http=node.address, version="0"))
+            assert all("result" in ours.answer(identity) for identity in asked)
+    finally:
+        if not stopped:
+            node.stop()
+
+
+def test_a_call_that_the_node_took_down_with_it_is_repeated_only_when_that_is_safe(tmp_path: Path) -> None:
+    node = own_node(tmp_path)
+    mesh = node.gate.mesh
+    try:
+        with Host("--data", str(tmp_path), "--space", "", "--no-start") as ours:
+            ours.initialize()
+            ours.result("tools/list")
+            remember, entered = mesh.remember, []
+
+            async def lost(*arguments: object) -> object:
+                entered.append(arguments)
+                return await asyncio.Event().wait()
+
+            mesh.remember = lost
+            mesh.hold = asyncio.Event()
+            writing = ours.ask("tools/call", name="remember", arguments={"content": "x"})
+            keyed = ours.ask("tools/call", name="remember", arguments={"content": "y", "idempotency_key": "k"})
+            reading = ours.ask("tools/call", name="recall", arguments={"query": "x"})
+            wait_until(lambda: len(entered) == 2 and mesh.recalling.is_set())
+            node.crash()
+            mesh.remember, mesh.hold = remember, None
+            node.start()
+            assert ours.answer(writing)["error"]["code"] == -32002
+            assert ours.answer(keyed)["result"]["structuredContent"]["action"] == "ADD"
+            assert "result" in ours.answer(reading)
+    finally:
+        node.stop()
+
+
+def test_without_a_node_and_without_leave_to_start_one_the_error_says_what_to_do(tmp_path: Path) -> None:
+    with Host("--data", str(tmp_path), "--space", "", "--no-start") as ours:
+        refused = ours.answer(ours.ask("tools/list"))
+        assert refused["error"]["code"] == -32000
+        assert f"mnemesh up --data {tmp_path}" in refused["error"]["message"]
+        assert ours.end() == 0
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
