@@ -11,7 +11,8 @@ from __future__ import annotations
 import difflib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
 from typing import Any, Final, TypeVar
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -30,10 +31,13 @@ from mnemesh_gateway.descriptors import (
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument
 
+Writer = Callable[[Any], Any]
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 
 # Messages whose one field `values` stands for the whole message in JSON.
 BARE_MESSAGES: Final = ("mnemesh.v1.StringList", "mnemesh.v1.StringMap")
+# Proto3 JSON's words for what JSON can't write.
+NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 EXACT_INTEGERS_BELOW: Final = 2**53
 SCALAR_CHARS_MAX: Final = 40  # of a number or boolean in a query string
 NAME_CHARS_MAX: Final = 80  # of a field name that an error repeats
@@ -93,31 +97,38 @@ def to_json(message: Message) -> dict[str, Any]:
     """A JSON object of `message`: lists, numbers and texts always, optional fields and messages when they are
     set."""
     result: dict[str, Any] = {}
-    for field in fields_of(descriptor_of(message)):
-        if field.has_presence and not message.HasField(field.name):
-            continue
-        value = getattr(message, field.name)
-        if is_map(field):
-            item = map_value(field)
-            result[field.name] = {key: _json_value(item, value[key]) for key in sorted(value)}
-        elif field.is_repeated:
-            result[field.name] = [_json_value(field, item) for item in value]
-        else:
-            result[field.name] = _json_value(field, value)
+    for name, optional, write in _writers(descriptor_of(message)):
+        if not optional or message.HasField(name):
+            result[name] = write(getattr(message, name))
     return result
 
 
-def _json_value(field: FieldDescriptor, value: Any) -> Any:
+@cache
+def _writers(message: Descriptor) -> tuple[tuple[str, bool, Writer], ...]:
+    """Name, whether it can be absent, and how its value is written, for each field. Kept, because descriptors
+    never change and reading them costs more than writing the values."""
+    return tuple((field.name, field.has_presence, _writer(field)) for field in fields_of(message))
+
+
+def _writer(field: FieldDescriptor) -> Writer:
+    if is_map(field):
+        write = _value_writer(map_value(field))
+        return lambda value: {key: write(value[key]) for key in sorted(value)}
+    write = _value_writer(field)
+    return (lambda value: [write(item) for item in value]) if field.is_repeated else write
+
+
+def _value_writer(field: FieldDescriptor) -> Writer:
     if is_message(field):
         name = inner_message(field).full_name
         if name == TIMESTAMP:
-            return value.ToJsonString()
-        return to_json(value)["values"] if name in BARE_MESSAGES else to_json(value)
-    if field.type == FieldDescriptor.TYPE_DOUBLE and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-    if field.type == FieldDescriptor.TYPE_UINT64 and value >= EXACT_INTEGERS_BELOW:
-        return str(value)
-    return value
+            return Timestamp.ToJsonString
+        return (lambda value: to_json(value)["values"]) if name in BARE_MESSAGES else to_json
+    if field.type == FieldDescriptor.TYPE_DOUBLE:
+        return lambda value: value if math.isfinite(value) else NOT_FINITE[str(value)]
+    if field.type == FieldDescriptor.TYPE_UINT64:
+        return lambda value: value if value < EXACT_INTEGERS_BELOW else str(value)
+    return lambda value: value
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -143,13 +154,17 @@ def _fill(message: Message, value: Mapping[str, Any], path: str) -> None:
 
 
 def _field(descriptor: Descriptor, name: str, path: str) -> FieldDescriptor:
-    found = [field for field in fields_of(descriptor) if field.name == name]
-    if not found:
-        known = [candidate.name for candidate in fields_of(descriptor)]
+    known = {field.name: field for field in fields_of(descriptor)}
+    require_known(name, known, path)
+    return known[name]
+
+
+def require_known(name: str, known: Collection[str], path: str = "") -> None:
+    """Refuse a field name that is not among `known`, with the nearest one that is."""
+    if name not in known:
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
         help_text = f"did you mean {near[0]}?" if near else f"fields are {', '.join(known) or 'none'}"
         raise InvalidArgument(path + printable(name), "unknown field", help_text)
-    return found[0]
 
 
 def _set(message: Message, field: FieldDescriptor, value: Any, path: str) -> None:
@@ -221,9 +236,8 @@ def _string(value: Any, path: str) -> str:
 
 
 def _double(value: Any, path: str) -> float:
-    # The three words are proto3 JSON for what JSON can't write; whether they are allowed is the Mesh's to
-    # say.
-    if value in ("NaN", "Infinity", "-Infinity"):
+    # Whether a number that is none is allowed is the Mesh's to say.
+    if value in NOT_FINITE.values():
         return float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidArgument(path, shown(value), "a number")

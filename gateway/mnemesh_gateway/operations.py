@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from google.protobuf.message import Message
 
 from mnemesh_gateway import wire
-from mnemesh_gateway.descriptors import descriptor_of, fields_of
+from mnemesh_gateway.descriptors import descriptor_of, field_of, fields_of, inner_message
+from mnemesh_gateway.message_json import from_json, require_known
 from mnemesh_gateway.schema import Schema, request_schema, response_schema
 from mnemesh_memory.model import Caller
 from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
@@ -93,11 +94,15 @@ class Operation:
     def read_json(self, value: Mapping[str, Any]) -> Message:
         """The request that a JSON object stands for. Raises InvalidArgument naming the field."""
         if not self.flatten:
-            return wire.from_json(self.request, value)
-        outer = {field.name for field in fields_of(descriptor_of(self.request))} - {self.flatten}
-        request = wire.from_json(self.request, {name: value[name] for name in value if name in outer})
-        inner = getattr(request, self.flatten)
-        inner.CopyFrom(wire.from_json(type(inner), {name: value[name] for name in value if name not in outer}))
+            return from_json(self.request, value)
+        fields = fields_of(descriptor_of(self.request))
+        outer = [field.name for field in fields if field.name != self.flatten]
+        inner = fields_of(inner_message(field_of(descriptor_of(self.request), self.flatten)))
+        for name in value:
+            require_known(name, [*outer, *(field.name for field in inner)])
+        request = from_json(self.request, {name: value[name] for name in value if name in outer})
+        item: Message = getattr(request, self.flatten)
+        item.CopyFrom(from_json(type(item), {name: value[name] for name in value if name not in outer}))
         return request
 
 

@@ -1,8 +1,8 @@
 """An in-memory stand-in for Mesh and MeshGate, for tests of what the doors translate and nothing else.
 
-Honest about what it is: input is judged by the real mnemesh_memory.validate, so refusals are the real ones; storage is
-a dict, ids are counted, time is a counter, recall counts common words. Nothing here says that the real Mesh works; the
-scenario suite does that.
+Honest about what it is: input is judged by the real mnemesh_memory.validate, so refusals are the real ones;
+storage is a dict, ids are counted, time is a counter, recall counts common words. Nothing here says that the
+real Mesh works; the scenario suite does that.
 """
 
 from __future__ import annotations
@@ -72,11 +72,13 @@ class FakeGate:
 
 
 class FakeMesh:
-    """The operations over a dict. `fail_with` makes every operation raise it; `hold` makes recall wait for an event."""
+    """The operations over a dict. `fail_with` makes every operation raise it; `hold` makes recall wait for an
+    event; `break_export` fails an export after its first memory."""
 
     def __init__(self) -> None:
         self.memories: dict[str, Memory] = {}
         self.fail_with: BaseException | None = None
+        self.break_export: BaseException | None = None
         self.hold: asyncio.Event | None = None
         self.recalling = asyncio.Event()
         self.cancelled = asyncio.Event()
@@ -234,6 +236,8 @@ class FakeMesh:
         for memory in list(self.memories.values()):
             if memory.state in states and (not spaces or memory.space in spaces):
                 yield memory
+                if self.break_export is not None:
+                    raise self.break_export
 
     async def status(self) -> MeshStatus:
         self._enter()

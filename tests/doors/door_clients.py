@@ -1,0 +1,164 @@
+"""Doors over a fake Mesh, opened for one test: a real gRPC server on a free port, the HTTP application
+in-process or behind a real uvicorn."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+import httpx
+import uvicorn
+from fake_mesh import FakeGate, FakeMesh
+from google.protobuf.message import Message
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
+from grpc_status import rpc_status
+
+from mnemesh_gateway.auth import Authenticator
+from mnemesh_gateway.grpc_door import GrpcDoor
+from mnemesh_gateway.http_door import build_app
+from mnemesh_gateway.metrics import Metrics
+from mnemesh_gateway.operations import Operation, by_name
+from mnemesh_proto.v1 import memory_pb2
+
+TOKEN = "the-owner-token-of-this-test"
+WAIT_S = 10.0
+
+
+@dataclass
+class Doors:
+    """What a test holds of the node's outer side."""
+
+    mesh: FakeMesh = field(default_factory=FakeMesh)
+    metrics: Metrics = field(default_factory=Metrics)
+    authenticator: Authenticator = field(default_factory=lambda: Authenticator(TOKEN))
+
+    def __post_init__(self) -> None:
+        self.gate = FakeGate(self.mesh)
+
+
+@dataclass
+class GrpcClient:
+    """Calls operations of the table by name, with the owner's token unless `metadata` says otherwise."""
+
+    channel: grpc.aio.Channel
+    door: GrpcDoor
+    port: int
+
+    async def call(self, name: str, metadata: Any = None, deadline_s: float = WAIT_S, **fields: Any) -> Any:
+        operation = by_name(name)
+        return await self.send(operation, operation.request(**fields), metadata, deadline_s)
+
+    async def send(
+        self, operation: Operation, request: Message | bytes, metadata: Any = None, deadline_s: float = WAIT_S
+    ) -> Any:
+        data = request if isinstance(request, bytes) else request.SerializeToString()
+        metadata = (("authorization", f"Bearer {TOKEN}"),) if metadata is None else metadata
+        if operation.streaming:
+            stream = self.channel.unary_stream(operation.method, response_deserializer=operation.response.FromString)
+            return [item async for item in stream(data, metadata=metadata, timeout=deadline_s)]
+        unary = self.channel.unary_unary(operation.method, response_deserializer=operation.response.FromString)
+        return await unary(data, metadata=metadata, timeout=deadline_s)
+
+
+@asynccontextmanager
+async def open_grpc(doors: Doors) -> AsyncIterator[GrpcClient]:
+    """A gRPC server on a free loopback port and a client of it."""
+    door = GrpcDoor(doors.gate, doors.authenticator, doors.metrics)
+    port = await door.start("127.0.0.1:0")
+    options = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1))
+    try:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", options=options) as channel:
+            yield GrpcClient(channel, door, port)
+    finally:
+        await door.stop(0)
+
+
+@asynccontextmanager
+async def open_http(doors: Doors, *, token: str = TOKEN) -> AsyncIterator[httpx.AsyncClient]:
+    """The HTTP application in-process; bugs show as the 500 that a client sees."""
+    app = build_app(doors.gate, doors.authenticator, doors.metrics)
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:7434", headers=headers) as client:
+        yield client
+
+
+@asynccontextmanager
+async def serve_http(doors: Doors) -> AsyncIterator[httpx.AsyncClient]:
+    """The HTTP application behind uvicorn on a free loopback port; the socket listens before the server
+    runs."""
+    app = build_app(doors.gate, doors.authenticator, doors.metrics)
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="on"))
+    listener = socket.create_server(("127.0.0.1", 0))
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        async with httpx.AsyncClient(base_url=url, headers={"authorization": f"Bearer {TOKEN}"}) as client:
+            yield client
+    finally:
+        server.should_exit = True
+        await asyncio.wait_for(serving, WAIT_S)
+
+
+@dataclass
+class Refusal:
+    """A gRPC error with its rich details unpacked."""
+
+    code: str
+    message: str
+    info: ErrorInfo | None = None
+    violations: list[BadRequest.FieldViolation] = field(default_factory=list)
+    retry_s: float | None = None
+
+
+def refusal(error: grpc.aio.AioRpcError) -> Refusal:
+    """Read the details of `error`; the status inside must agree with the call's own."""
+    found = Refusal(error.code().name, error.details() or "")
+    rich = rpc_status.from_call(error)
+    if rich is None:
+        return found
+    assert rich.code == error.code().value[0]
+    for detail in rich.details:
+        if detail.Is(ErrorInfo.DESCRIPTOR):
+            found.info = ErrorInfo()
+            detail.Unpack(found.info)
+        elif detail.Is(BadRequest.DESCRIPTOR):
+            bad = BadRequest()
+            detail.Unpack(bad)
+            found.violations = list(bad.field_violations)
+        elif detail.Is(RetryInfo.DESCRIPTOR):
+            retry = RetryInfo()
+            detail.Unpack(retry)
+            found.retry_s = retry.retry_delay.ToTimedelta().total_seconds()
+    return found
+
+
+# A request that each operation accepts, in its JSON form, given that one memory titled `first` exists.
+REQUESTS: dict[str, dict[str, Any]] = {
+    "remember": {"content": "a new memory"},
+    "remember_batch": {"items": [{"content": "one"}, {"content": "two"}]},
+    "check": {"content": "a new memory"},
+    "recall": {"query": "first memory"},
+    "get": {"ids": ["first"]},
+    "list": {"limit": 5},
+    "timeline": {"id": "first"},
+    "update": {"id": "first", "tags": ["x"]},
+    "supersede": {"id": "first", "content": "its successor"},
+    "forget": {"id": "first"},
+    "restore": {"id": "first"},
+    "stats": {},
+    "export": {},
+    "status": {},
+    "whoami": {},
+}
+
+
+async def remember_first(client: GrpcClient) -> memory_pb2.Memory:
+    """Store the memory that REQUESTS speak of."""
+    done = await client.call("remember", content="the first memory", title="first")
+    return done.memory

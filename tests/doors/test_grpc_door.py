@@ -1,0 +1,320 @@
+"""The gRPC door: auth before anything, rich errors, health, reflection, deadlines, draining."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc
+import pytest
+from door_clients import REQUESTS, TOKEN, WAIT_S, Doors, GrpcClient, open_grpc, refusal, remember_first
+from google.protobuf.timestamp_pb2 import Timestamp
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2
+
+from mnemesh_gateway.grpc_door import REFLECTION_SERVICES, SERVICES, GrpcDoor
+from mnemesh_gateway.metrics import CONTENT_TYPE
+from mnemesh_gateway.operations import OPERATIONS, Operation
+from mnemesh_memory import limits
+from mnemesh_memory.errors import Aborted, Overloaded, Unavailable
+from mnemesh_proto.v1 import memory_pb2, memory_pb2_grpc, recall_pb2, sync_pb2_grpc
+
+BEARER = (("authorization", f"Bearer {TOKEN}"),)
+BAD_METADATA: dict[str, tuple[tuple[str, str | bytes], ...]] = {
+    "none": (),
+    "wrong": (("authorization", "Bearer wrong"),),
+    "basic": (("authorization", f"Basic {TOKEN}"),),
+    "bare": (("authorization", TOKEN),),
+    "another key": (("token", TOKEN),),
+    "binary key": (("authorization-bin", f"Bearer {TOKEN}".encode()),),
+}
+BY_NAME = pytest.mark.parametrize("operation", OPERATIONS, ids=[row.name for row in OPERATIONS])
+
+
+@pytest.fixture
+def doors() -> Doors:
+    return Doors()
+
+
+@pytest.fixture
+async def client(doors: Doors) -> AsyncIterator[GrpcClient]:
+    async with open_grpc(doors) as opened:
+        yield opened
+
+
+def counted(doors: Doors, operation: str, status: str) -> float:
+    labels = {"door": "grpc", "operation": operation, "status": status}
+    return doors.metrics.registry.get_sample_value("mnemesh_requests_total", labels) or 0.0
+
+
+@BY_NAME
+async def test_every_operation_answers_the_owner(operation: Operation, client: GrpcClient, doors: Doors) -> None:
+    await remember_first(client)
+    before = counted(doors, operation.name, "OK")
+    await client.send(operation, operation.read_json(REQUESTS[operation.name]))
+    assert counted(doors, operation.name, "OK") == before + 1
+
+
+@BY_NAME
+@pytest.mark.parametrize("metadata", BAD_METADATA.values(), ids=BAD_METADATA)
+async def test_no_operation_answers_a_stranger(
+    operation: Operation, metadata: Any, client: GrpcClient, doors: Doors
+) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await client.send(operation, b"\xff\xff not even protobuf", metadata)
+    found = refusal(caught.value)
+    assert (found.code, found.info and found.info.reason) == ("UNAUTHENTICATED", "UNAUTHENTICATED")
+    assert TOKEN not in str(caught.value)
+    assert counted(doors, operation.name, "UNAUTHENTICATED") == 1
+
+
+async def test_the_generated_stubs_work_and_agent_and_space_come_from_the_metadata(client: GrpcClient) -> None:
+    stub = memory_pb2_grpc.MemoryServiceStub(client.channel)
+    metadata = (*BEARER, ("x-mnemesh-agent", "Claude Code"), ("x-mnemesh-space", "team/caf%C3%A9"))
+    done = await stub.Remember(memory_pb2.RememberRequest(content="hello"), metadata=metadata, timeout=WAIT_S)
+    assert (done.action, done.memory.by, done.memory.space) == ("ADD", "owner/claude-code", "team/café")
+
+
+async def test_what_was_remembered_is_recalled_with_its_text_once(client: GrpcClient) -> None:
+    first = await remember_first(client)
+    found = await client.call("recall", query="first memory", explain=True)
+    [result] = found.results
+    assert (result.id, result.content, result.memory.content) == (first.id, "the first memory", "")
+    assert dict(result.signals) == {"bm25": 1.0}
+
+
+async def test_export_streams_every_memory(client: GrpcClient) -> None:
+    stored = [(await client.call("remember", content=f"memory {i}")).memory for i in range(3)]
+    exported = [item.memory for item in await client.call("export")]
+    assert exported == stored
+
+
+async def test_an_export_that_breaks_in_the_middle_ends_with_its_error(client: GrpcClient, doors: Doors) -> None:
+    await remember_first(client)
+    doors.mesh.break_export = Unavailable("ledger-0 went away", part="ledger-0")
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await client.call("export")
+    assert refusal(caught.value).code == "UNAVAILABLE"
+    assert counted(doors, "export", "UNAVAILABLE") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "field"),
+    [
+        ("remember", {"content": ""}, "content"),
+        ("remember", {"content": "x" * 32_769}, "content"),
+        ("remember", {"content": "x", "kind": "nonsense"}, "kind"),
+        ("remember", {"content": "x", "space": "../up"}, "space"),
+        ("remember", {"content": "x", "importance": float("nan")}, "importance"),
+        ("remember", {"content": "x", "importance": float("inf")}, "importance"),
+        ("remember", {"content": "x", "valid_from": Timestamp(nanos=-1)}, "valid_from"),
+        ("remember", {"content": "x", "valid_from": Timestamp(seconds=-1)}, "valid_from"),
+        ("remember", {"content": "x", "valid_from": Timestamp(seconds=2**60)}, "valid_from"),
+        ("recall", {"limit": 0}, "limit"),
+        ("recall", {"limit": 10_000}, "limit"),
+        ("recall", {"weights": {"heat": 1.0}}, "weights"),
+        ("list", {"limit": 0}, "limit"),
+        ("forget", {"id": "first", "wait": "never"}, "wait"),
+        ("get", {"ids": []}, "ids"),
+        ("timeline", {"id": "first", "before": 51}, "before"),
+    ],
+)
+async def test_bad_input_is_a_field_violation(
+    name: str, fields: dict[str, Any], field: str, client: GrpcClient
+) -> None:
+    await remember_first(client)
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await client.call(name, **fields)
+    found = refusal(caught.value)
+    assert (found.code, [violation.field for violation in found.violations]) == ("INVALID_ARGUMENT", [field])
+    assert found.violations[0].description
+    assert found.info is not None
+    assert found.info.domain == "mnemesh"
+
+
+async def test_a_bad_item_of_a_batch_harms_no_other(client: GrpcClient) -> None:
+    items = [memory_pb2.RememberRequest(content=text) for text in ("one", "", "three")]
+    done = await client.call("remember_batch", items=items)
+    assert [result.WhichOneof("outcome") for result in done.results] == ["ok", "error", "ok"]
+    assert (done.results[1].error.code, done.results[1].error.field) == ("INVALID_ARGUMENT", "content")
+
+
+async def test_an_unknown_memory_is_not_found(client: GrpcClient) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await client.call("get", ids=["no-such-memory"])
+    assert refusal(caught.value).code == "NOT_FOUND"
+
+
+async def test_bytes_that_are_no_message_are_the_callers_fault(client: GrpcClient) -> None:
+    for data in (b"\xff\xff\xff", b"\x0a\x02\xff\xfe"):
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await client.send(OPERATIONS[0], data)
+        assert [violation.field for violation in refusal(caught.value).violations] == ["request"]
+
+
+async def test_errors_of_the_mesh_keep_their_status_and_their_retry_time(client: GrpcClient, doors: Doors) -> None:
+    doors.mesh.fail_with = Overloaded("inbox of shard-0", 1024, 0.25)
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await client.call("recall", query="x")
+    found = refusal(caught.value)
+    assert (found.code, found.retry_s) == ("RESOURCE_EXHAUSTED", 0.25)
+    doors.mesh.fail_with = Aborted("ein Umlaut: ä, and a line\nbreak", heads=("1@a",))
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await client.call("update", id="x", title="y")
+    assert refusal(caught.value).message == "ein Umlaut: ä, and a line\nbreak"
+
+
+async def test_a_bug_is_unknown_and_counted_not_an_empty_answer(
+    client: GrpcClient, doors: Doors, caplog: pytest.LogCaptureFixture
+) -> None:
+    doors.mesh.fail_with = ZeroDivisionError("a bug")
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await client.call("recall", query="x")
+    assert caught.value.code() is grpc.StatusCode.UNKNOWN
+    assert counted(doors, "recall", "UNKNOWN") == 1
+    assert "ZeroDivisionError" in caplog.text
+
+
+async def test_a_starting_node_refuses_but_whoami_and_status_answer(client: GrpcClient, doors: Doors) -> None:
+    doors.gate.facts.state = "starting"
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await client.call("recall", query="x")
+    assert refusal(caught.value).code == "UNAVAILABLE"
+    assert (await client.call("whoami")).agent == "owner"
+    status = await client.call("status")
+    assert (status.state, status.HasField("ledger"), status.version) == ("starting", False, "0.0.0-fake")
+    doors.gate.facts.state = "ready"
+    assert (await client.call("status")).ledger.bytes == 2**40
+
+
+async def test_whoami_shows_the_space_that_a_call_without_one_uses(client: GrpcClient) -> None:
+    plain = await client.call("whoami")
+    assert (plain.role, plain.private_space, plain.default_space) == ("owner", "@owner", "@owner")
+    named = await client.call("whoami", metadata=(*BEARER, ("x-mnemesh-space", "team/x")))
+    assert named.default_space == "team/x"
+
+
+async def test_a_message_over_4_mib_is_refused_before_it_is_read(client: GrpcClient) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await client.call("remember", content="x" * (limits.GRPC_MESSAGE_BYTES_MAX + 1))
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+async def test_a_page_larger_than_4_mib_is_sent(client: GrpcClient) -> None:
+    for i in range(0, 200, 20):
+        text = "x" * 32_000
+        items = [memory_pb2.RememberRequest(content=f"{i + j} {text}") for j in range(20)]
+        await client.call("remember_batch", items=items)
+    page = await client.call("list", limit=200)
+    assert page.ByteSize() > 6_000_000
+
+
+async def test_a_deadline_cancels_the_call_inside(client: GrpcClient, doors: Doors) -> None:
+    doors.mesh.hold = asyncio.Event()
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await client.call("recall", query="x", deadline_s=0.2)
+    assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    await asyncio.wait_for(doors.mesh.cancelled.wait(), WAIT_S)
+
+
+async def test_a_client_that_goes_away_cancels_the_call_inside(client: GrpcClient, doors: Doors) -> None:
+    doors.mesh.hold = asyncio.Event()
+    stub = client.channel.unary_unary("/mnemesh.v1.RecallService/Recall")
+    call = stub(recall_pb2.RecallRequest(query="x").SerializeToString(), metadata=BEARER)
+    waiting = asyncio.ensure_future(call.wait_for_connection())
+    await asyncio.wait_for(doors.mesh.recalling.wait(), WAIT_S)
+    call.cancel()
+    await asyncio.wait_for(doors.mesh.cancelled.wait(), WAIT_S)
+    waiting.cancel()
+
+
+async def test_stop_lets_a_running_call_end(doors: Doors) -> None:
+    doors.mesh.hold = asyncio.Event()
+    async with open_grpc(doors) as client:
+        running = asyncio.create_task(client.call("recall", query=""))
+        await asyncio.wait_for(doors.mesh.recalling.wait(), WAIT_S)
+        stopping = asyncio.create_task(client.door.stop(WAIT_S))
+        await asyncio.sleep(0)
+        doors.mesh.hold.set()
+        assert (await running).abstain
+        await asyncio.wait_for(stopping, WAIT_S)
+
+
+async def test_two_nodes_never_share_a_port(doors: Doors) -> None:
+    async with open_grpc(doors) as client:
+        second = GrpcDoor(doors.gate, doors.authenticator, doors.metrics)
+        with pytest.raises(RuntimeError):
+            await second.start(f"127.0.0.1:{client.port}")
+        await second.stop(0)
+
+
+async def test_health_is_open_and_says_serving_only_when_the_node_is_ready(client: GrpcClient) -> None:
+    stub = health_pb2_grpc.HealthStub(client.channel)
+    answer = health_pb2.HealthCheckResponse
+
+    async def states() -> set[int]:
+        requests = [health_pb2.HealthCheckRequest(service=name) for name in ("", *SERVICES)]
+        return {(await stub.Check(request, timeout=WAIT_S)).status for request in requests}
+
+    assert await states() == {answer.NOT_SERVING}
+    await client.door.set_serving(True)
+    assert await states() == {answer.SERVING}
+    await client.door.set_serving(False)
+    assert await states() == {answer.NOT_SERVING}
+
+
+async def reflect(client: GrpcClient, service: str, metadata: Any, **request: Any) -> Any:
+    call = client.channel.stream_stream(
+        f"/{service}/ServerReflectionInfo",
+        request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
+        response_deserializer=reflection_pb2.ServerReflectionResponse.FromString,
+    )(iter([reflection_pb2.ServerReflectionRequest(**request)]), metadata=metadata, timeout=WAIT_S)
+    [answer] = [answer async for answer in call]
+    return answer
+
+
+@pytest.mark.parametrize("service", REFLECTION_SERVICES)
+async def test_reflection_lists_the_services_and_gives_their_descriptors(service: str, client: GrpcClient) -> None:
+    listed = await reflect(client, service, BEARER, list_services="")
+    names = {found.name for found in listed.list_services_response.service}
+    assert names == {*SERVICES, *REFLECTION_SERVICES, "grpc.health.v1.Health"}
+    described = await reflect(client, service, BEARER, file_containing_symbol="mnemesh.v1.MemoryService")
+    assert any(b"RememberRequest" in file for file in described.file_descriptor_response.file_descriptor_proto)
+
+
+@pytest.mark.parametrize("service", REFLECTION_SERVICES)
+async def test_reflection_needs_the_token(service: str, client: GrpcClient) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await reflect(client, service, (), list_services="")
+    assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+
+
+async def test_sync_is_not_offered_yet(client: GrpcClient) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        async for _ in sync_pb2_grpc.SyncServiceStub(client.channel).Sync(iter([]), metadata=BEARER, timeout=WAIT_S):
+            pass
+    assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
+
+
+async def test_metrics_show_ledger_index_and_requests_and_no_word_of_a_memory(client: GrpcClient, doors: Doors) -> None:
+    await client.call("remember", content="a very private sentence", title="private-title", tags=["private-tag"])
+    text = (await doors.metrics.scrape(doors.gate)).decode()
+    assert 'mnemesh_requests_total{door="grpc",operation="remember",status="OK"} 1.0' in text
+    assert 'mnemesh_request_seconds_count{door="grpc",operation="remember"} 1.0' in text
+    assert 'mnemesh_ledger_seq{incarnation="fake-1"} 1.0' in text
+    assert 'mnemesh_index_lag_entries{shard="shard-0"} 3.0' in text
+    assert "mnemesh_ready 1.0" in text
+    assert "private" not in text
+    assert CONTENT_TYPE.startswith("text/plain")
+
+
+async def test_a_part_that_does_not_answer_leaves_no_stale_figures(client: GrpcClient, doors: Doors) -> None:
+    await remember_first(client)
+    assert "mnemesh_ledger_seq{" in (await doors.metrics.scrape(doors.gate)).decode()
+    doors.mesh.fail_with = Unavailable("ledger-0 is restarting")
+    text = (await doors.metrics.scrape(doors.gate)).decode()
+    assert "mnemesh_ledger_seq{" not in text
+    assert "mnemesh_ready 0.0" in text
+    doors.gate.facts.state = "starting"
+    assert "mnemesh_ready 0.0" in (await doors.metrics.scrape(doors.gate)).decode()

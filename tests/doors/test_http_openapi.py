@@ -1,0 +1,119 @@
+"""The OpenAPI description: valid, complete in both directions, and true of what the door sends and takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+import pytest
+from door_clients import REQUESTS, Doors, open_http
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from mnemesh_gateway import openapi
+from mnemesh_gateway.http_door import _HttpDoor
+from mnemesh_gateway.operations import OPERATIONS, Operation
+from mnemesh_gateway.schema import REQUEST_RULES, REQUIRED
+from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
+
+DOCUMENT = openapi.describe("1.2.3")
+BY_NAME = pytest.mark.parametrize("operation", OPERATIONS, ids=[row.name for row in OPERATIONS])
+
+
+def test_the_description_is_valid_openapi_3_1() -> None:
+    OpenAPIV31SpecValidator(DOCUMENT).validate()
+    assert (DOCUMENT["openapi"], DOCUMENT["info"]["version"]) == ("3.1.0", "1.2.3")
+
+
+def test_every_route_of_the_app_is_described_and_every_described_path_is_a_route() -> None:
+    doors = Doors()
+    door = _HttpDoor(doors.gate, doors.authenticator, doors.metrics, loopback=True)
+    served = {(route.path, method) for route in door.routes() for method in route.methods or () if method != "HEAD"}
+    described = {(path, method.upper()) for path, methods in DOCUMENT["paths"].items() for method in methods}
+    assert served == described
+
+
+def test_every_rpc_but_sync_is_an_operation_and_every_operation_is_an_rpc() -> None:
+    rpcs = {
+        (service.full_name, method.name, method.input_type.name, method.output_type.name, method.server_streaming)
+        for file in (memory_pb2, recall_pb2, admin_pb2)
+        for service in file.DESCRIPTOR.services_by_name.values()
+        for method in service.methods
+    }
+    rows = {
+        (row.service, row.rpc, row.request.DESCRIPTOR.name, row.response.DESCRIPTOR.name, row.streaming)
+        for row in OPERATIONS
+    }
+    assert rows == rpcs
+
+
+def test_names_paths_and_operation_ids_are_unique_and_every_path_is_short() -> None:
+    names = [row.name for row in OPERATIONS] + [
+        alias for row in OPERATIONS for alias in row.aliases if alias != row.name
+    ]
+    forms = [(form.method, form.path) for row in OPERATIONS for form in row.forms]
+    ids = [entry["operationId"] for path in DOCUMENT["paths"].values() for entry in path.values()]
+    for given in (names, forms, ids):
+        assert len(given) == len(set(given))
+
+
+def test_the_aliases_of_the_contract_are_there() -> None:
+    for alias in ("save", "store", "write", "retain", "add_memory"):
+        assert DOCUMENT["paths"][f"/v1/{alias}"]["post"]["operationId"] == f"remember_as_{alias}"
+    for alias in ("find", "query", "search", "lookup", "retrieve"):
+        assert DOCUMENT["paths"][f"/v1/{alias}"]["post"]["operationId"] == f"recall_as_{alias}"
+
+
+@BY_NAME
+def test_every_operation_and_every_field_of_its_request_is_explained(operation: Operation) -> None:
+    assert operation.description
+    for name, field in operation.request_schema().get("properties", {}).items():
+        assert field["description"], f"{operation.name}.{name}"
+
+
+@BY_NAME
+def test_schemas_are_valid_and_accept_a_good_request(operation: Operation) -> None:
+    for schema in (operation.request_schema(), operation.response_schema()):
+        jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(REQUESTS[operation.name], operation.request_schema())
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**REQUESTS[operation.name], "no_such_field": 1}, operation.request_schema())
+
+
+@BY_NAME
+async def test_what_the_door_answers_fits_the_response_schema(operation: Operation) -> None:
+    async with open_http(Doors()) as client:
+        await client.post("/v1/memories", json={"content": "the first memory", "title": "first", "importance": 0.5})
+        form = operation.routes[0]
+        fields = dict(REQUESTS[operation.name])
+        key = fields.pop(form.key, "")
+        path = form.path.replace("{id}", key[0] if isinstance(key, list) else key)
+        sent: dict[str, Any] = {"params": fields} if form.method in openapi.QUERY_METHODS else {"json": fields}
+        answer = (await client.request(form.method, path, **sent)).json()
+    jsonschema.validate(answer, operation.response_schema())
+    reference = {"$ref": f"#/components/schemas/{operation.response.DESCRIPTOR.name}"}
+    jsonschema.validate(answer, {**reference, "components": DOCUMENT["components"]})
+
+
+async def test_an_error_fits_its_schema() -> None:
+    async with open_http(Doors()) as client:
+        error = (await client.post("/v1/memories", json={})).json()
+    jsonschema.validate(error, {"$ref": "#/components/schemas/Error", "components": DOCUMENT["components"]})
+
+
+def test_every_rule_of_the_schemas_is_about_a_field_that_exists() -> None:
+    known = {
+        f"{message.name}.{field.name}"
+        for file in (memory_pb2, recall_pb2, admin_pb2)
+        for message in file.DESCRIPTOR.message_types_by_name.values()
+        for field in message.fields
+    }
+    assert set(REQUEST_RULES) <= known
+    assert {f"{message}.{field}" for message, fields in REQUIRED.items() for field in fields} <= known
+
+
+@pytest.mark.parametrize("name", ["get", "list", "check", "recall", "timeline", "stats", "status", "whoami", "export"])
+def test_reading_operations_say_so(name: str) -> None:
+    [operation] = [row for row in OPERATIONS if row.name == name]
+    assert operation.read_only
+    assert operation.idempotent
+    assert not operation.destructive

@@ -1,0 +1,242 @@
+"""Protobuf and domain values: every field arrives, absence stays absence, times keep their milliseconds."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemesh_gateway import wire
+from mnemesh_gateway.descriptors import descriptor_of, fields_of
+from mnemesh_memory import kinds, limits, model
+from mnemesh_memory.errors import Aborted, InvalidArgument, SecretRefused
+from mnemesh_proto.v1 import memory_pb2, recall_pb2
+
+TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+TEXTS = st.lists(TEXT, max_size=3).map(tuple)
+ATTRS = st.dictionaries(TEXT, TEXT, max_size=3)
+TIME = st.none() | st.integers(limits.TIME_MS_MIN, limits.TIME_MS_MAX)
+NUMBER = st.none() | st.floats(allow_nan=False)
+SOURCE = st.builds(model.Source, TEXT, TEXT, st.none() | st.integers(0, 2**32 - 1))
+LINKS = st.lists(st.builds(model.Link, TEXT, TEXT), max_size=3).map(tuple)
+WORDS = {
+    "tier": st.sampled_from(kinds.TIERS),
+    "wait": st.sampled_from(kinds.WAITS),
+    "mode": st.sampled_from(kinds.MODES),
+    "sort": st.sampled_from(kinds.SORTS),
+    "state": st.sampled_from(kinds.STATES),
+    "order": st.sampled_from(("newest", "oldest")),
+}
+LIMIT = st.integers(0, 2**32 - 1)
+FILTERS = {"spaces": TEXTS, "kinds": TEXTS, "tags_any": TEXTS, "tags_all": TEXTS, "tags_none": TEXTS}
+
+drafts = st.builds(
+    model.Draft, content=TEXT, kind=TEXT, title=TEXT, space=TEXT, tags=TEXTS, importance=NUMBER, paths=TEXTS,
+    source=SOURCE, valid_from=TIME, valid_to=TIME, keywords=TEXTS, attrs=ATTRS, links=LINKS, tier=WORDS["tier"],
+    supersedes=TEXTS, sensitive=st.booleans(), force=st.booleans(), idempotency_key=TEXT, wait=WORDS["wait"],
+)  # fmt: skip
+patches = st.builds(
+    model.Patch, content=st.none() | TEXT, kind=st.none() | TEXT, title=st.none() | TEXT, tags=st.none() | TEXTS,
+    importance=NUMBER, paths=st.none() | TEXTS, valid_from=TIME, valid_to=TIME, keywords=st.none() | TEXTS,
+    attrs=st.none() | ATTRS, tier=st.none() | WORDS["tier"], sensitive=st.booleans(), force=st.booleans(),
+    expected_heads=TEXTS, idempotency_key=TEXT, wait=WORDS["wait"],
+)  # fmt: skip
+queries = st.builds(
+    model.Query, text=TEXT, limit=LIMIT, mode=WORDS["mode"], since=TIME, before=TIME, as_of=TIME,
+    min_score=st.floats(allow_nan=False), min_heat=st.floats(allow_nan=False), token_budget=st.none() | LIMIT,
+    include_superseded=st.booleans(), include_archive=st.booleans(), sort=WORDS["sort"],
+    weights=st.dictionaries(TEXT, st.floats(allow_nan=False), max_size=2), paths=TEXTS, agent=TEXT, session=TEXT,
+    source_dir=TEXT, explain=st.booleans(), snippets_only=st.booleans(), **FILTERS,
+)  # fmt: skip
+list_queries = st.builds(
+    model.ListQuery, since=TIME, before=TIME, agent=TEXT, session=TEXT, state=WORDS["state"], order=WORDS["order"],
+    limit=LIMIT, cursor=TEXT, **FILTERS,
+)  # fmt: skip
+heads = st.builds(
+    model.Revision, id=TEXT, op=st.just("put"), kind=TEXT, title=TEXT, content=TEXT, by=TEXT,
+    at=st.integers(0, limits.TIME_MS_MAX), parents=TEXTS,
+)  # fmt: skip
+memories = st.builds(
+    model.Memory, id=TEXT, space=TEXT, kind=TEXT, title=TEXT, content=TEXT, state=WORDS["state"], by=TEXT,
+    created_at=st.integers(0, limits.TIME_MS_MAX), updated_at=st.integers(0, limits.TIME_MS_MAX), heads=TEXTS,
+    version=st.integers(1, 2**32 - 1), tags=TEXTS, importance=NUMBER, tier=WORDS["tier"], paths=TEXTS, source=SOURCE,
+    valid_from=TIME, valid_to=TIME, keywords=TEXTS, attrs=ATTRS, links=LINKS,
+    conflicts=st.lists(heads, max_size=2).map(tuple), superseded_by=TEXT,
+)  # fmt: skip
+
+
+def fill(message: Message, value: Any, names: dict[str, str] | None = None) -> Any:
+    """Set the fields of `message` from the attributes of a domain value; a test's own way round, to compare
+    with."""
+    for field in fields(value):
+        name, item = (names or {}).get(field.name, field.name), getattr(value, field.name)
+        if item is None:
+            continue
+        target = getattr(message, name)
+        if isinstance(target, Timestamp):
+            target.FromMilliseconds(item)
+        elif isinstance(item, model.Source):
+            fill(target, item)
+            target.SetInParent()
+        elif isinstance(target, memory_pb2.StringList):
+            target.SetInParent()
+            target.values.extend(item)
+        elif isinstance(target, memory_pb2.StringMap):
+            target.SetInParent()
+            target.values.update(item)
+        elif isinstance(item, dict):
+            target.update(item)
+        elif isinstance(item, tuple):
+            target.extend(fill(memory_pb2.Link(), one) if isinstance(one, model.Link) else one for one in item)
+        else:
+            setattr(message, name, item)
+    return message
+
+
+@given(drafts)
+def test_every_field_of_a_draft_arrives(draft: model.Draft) -> None:
+    assert wire.draft(fill(memory_pb2.RememberRequest(), draft)) == draft
+
+
+@given(patches)
+def test_every_field_of_a_patch_arrives_and_what_is_not_given_is_none(patch: model.Patch) -> None:
+    assert wire.patch(fill(memory_pb2.UpdateRequest(), patch)) == patch
+
+
+@given(queries)
+def test_every_field_of_a_query_arrives(query: model.Query) -> None:
+    assert wire.query(fill(recall_pb2.RecallRequest(), query, {"text": "query"})) == query
+
+
+@given(list_queries)
+def test_every_field_of_a_list_query_arrives(query: model.ListQuery) -> None:
+    assert wire.list_query(fill(memory_pb2.ListRequest(), query)) == query
+
+
+def test_what_a_request_leaves_out_has_the_default_of_the_domain_value() -> None:
+    assert wire.draft(memory_pb2.RememberRequest(content="x")) == model.Draft(content="x")
+    assert wire.patch(memory_pb2.UpdateRequest()) == model.Patch()
+    assert wire.query(recall_pb2.RecallRequest(query="x")) == model.Query(text="x")
+    assert wire.list_query(memory_pb2.ListRequest()) == model.ListQuery()
+
+
+def test_every_field_of_each_request_has_a_place_in_its_domain_value() -> None:
+    pairs: list[tuple[type[Message], type, dict[str, str]]] = [
+        (memory_pb2.RememberRequest, model.Draft, {}),
+        (memory_pb2.UpdateRequest, model.Patch, {"id": "key"}),
+        (recall_pb2.RecallRequest, model.Query, {"query": "text"}),
+        (memory_pb2.ListRequest, model.ListQuery, {}),
+        (memory_pb2.Memory, model.Memory, {}),
+    ]
+    for message, value, renamed in pairs:
+        known = {field.name for field in fields(value)} | {"key"}
+        assert {renamed.get(f.name, f.name) for f in fields_of(descriptor_of(message))} <= known
+
+
+@given(memories)
+def test_every_field_of_a_memory_is_written(memory: model.Memory) -> None:
+    found = wire.memory(memory)
+    assert [(c.revision, c.content, c.title, c.by, wire.moment(c, "at")) for c in found.conflicts] == [
+        (c.id, c.content, c.title, c.by, c.at) for c in memory.conflicts
+    ]
+    expected = fill(memory_pb2.Memory(), replace(memory, conflicts=()))
+    expected.conflicts.extend(found.conflicts)
+    if memory.source == model.Source():
+        expected.ClearField("source")
+    assert found == expected
+
+
+def hit(content: str = "the whole text") -> model.Hit:
+    memory = model.Memory(
+        id="1", space="@owner", kind="fact", title="a title", content=content, state="active", by="owner",
+        created_at=1, updated_at=2, heads=("1@a",), tags=("t",),
+    )  # fmt: skip
+    return model.Hit(memory=memory, score=0.5, signals={"dense": 0.4}, snippet="whole", redirected_from="0")
+
+
+def recalled(*hits: model.Hit, degraded: tuple[str, ...] = ()) -> model.Recalled:
+    return model.Recalled(
+        results=hits, coverage=0.7, abstain=True, tokens_used=9, truncated_by_budget=2, degraded=degraded,
+        spaces=("@owner",),
+    )  # fmt: skip
+
+
+def test_a_recalled_text_stands_once() -> None:
+    [result] = wire.recall_response(recalled(hit()), snippets_only=False).results
+    assert (result.content, result.memory.content) == ("the whole text", "")
+    assert (result.id, result.title, result.space, result.kind, list(result.tags)) == (
+        "1",
+        "a title",
+        "@owner",
+        "fact",
+        ["t"],
+    )
+    assert (result.score, dict(result.signals), result.snippet, result.redirected_from) == (
+        0.5,
+        {"dense": 0.4},
+        "whole",
+        "0",
+    )
+
+
+def test_snippets_only_gives_no_text_at_all() -> None:
+    [result] = wire.recall_response(recalled(hit()), snippets_only=True).results
+    assert (result.content, result.memory.content, result.snippet) == ("", "", "whole")
+
+
+def test_a_degraded_recall_says_so_and_why() -> None:
+    response = wire.recall_response(recalled(degraded=("shard-0: behind by 7",)), snippets_only=False)
+    assert (response.degraded, list(response.degraded_reasons)) == (True, ["shard-0: behind by 7"])
+    assert (response.coverage, response.abstain, response.tokens_used, response.truncated_by_budget) == (
+        0.7,
+        True,
+        9,
+        2,
+    )
+    assert not wire.recall_response(recalled(), snippets_only=False).degraded
+
+
+def test_a_batch_keeps_order_and_gives_each_item_its_outcome() -> None:
+    done = model.Written(action="ADD", memory=hit().memory, reason="new")
+    secret = SecretRefused("content", "AWS key")
+    response = wire.batch_response([done, secret, Aborted("changed")])
+    assert [result.WhichOneof("outcome") for result in response.results] == ["ok", "error", "error"]
+    assert response.results[1].error == memory_pb2.ItemError(
+        code="INVALID_ARGUMENT", message=secret.message, field="content"
+    )
+    assert response.results[2].error == memory_pb2.ItemError(code="ABORTED", message="changed")
+
+
+def test_get_shows_the_single_memory_only_when_one_was_asked_for() -> None:
+    memory = hit().memory
+    assert wire.get_response(["1"], [memory], []).memory.id == "1"
+    several = wire.get_response(["1", "2"], [memory], ["2"])
+    assert not several.HasField("memory")
+    assert ([m.id for m in several.memories], list(several.missing)) == (["1"], ["2"])
+
+
+def test_counts_come_most_first_and_equal_ones_by_name() -> None:
+    stats = model.Stats(
+        memories=6, forgotten=1, superseded=2, conflicted=3, kinds={"b": 1, "a": 1, "c": 4}, tags={}, spaces={},
+        agents={},
+    )  # fmt: skip
+    assert [(c.name, c.memories) for c in wire.stats_response(stats).kinds] == [("c", 4), ("a", 1), ("b", 1)]
+
+
+@pytest.mark.parametrize("nanos", [-1, 1_000_000_000])
+def test_a_timestamp_that_is_none_is_refused_with_its_path(nanos: int) -> None:
+    item = memory_pb2.RememberRequest(content="x", valid_to=Timestamp(seconds=1, nanos=nanos))
+    with pytest.raises(InvalidArgument) as caught:
+        wire.draft(item, "items[3].")
+    assert caught.value.fields["field"] == "items[3].valid_to"
+
+
+@pytest.mark.parametrize("seconds", [-1, -(2**62), 253_402_300_800, 2**62])
+def test_a_time_outside_the_years_that_mnemesh_keeps_is_carried_for_the_mesh_to_refuse(seconds: int) -> None:
+    item = memory_pb2.RememberRequest(content="x", valid_from=Timestamp(seconds=seconds))
+    assert wire.draft(item).valid_from == seconds * 1000
