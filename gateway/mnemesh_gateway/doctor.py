@@ -15,26 +15,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from mnemesh_gateway import doctor_checks as checks
-from mnemesh_gateway.doctor_checks import Finding, Place
+from mnemesh_gateway.doctor_installation import Finding, installation
 from mnemesh_gateway.settings import Loaded, Settings, load, table
 from mnemesh_memory.errors import InvalidArgument
 from mnemesh_proto.rendezvous import default_data_dir
-
-CHECKS = (
-    checks.installation,
-    checks.data_directory,
-    checks.disk,
-    checks.manifest,
-    checks.owner_token,
-    checks.node_file,
-    checks.running_node,
-    checks.degraded_node,
-    checks.ports,
-    checks.exposure,
-    checks.ledger,
-    checks.index,
-)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -42,7 +26,7 @@ def main(argv: Sequence[str]) -> int:
     given = _arguments(argv)
     flags = {name: value for name, value in vars(given).items() if value is not None and name not in ("json", "config")}
     loaded, wrong = settings_or_defaults(flags, os.environ, given.config)
-    findings = [*wrong, *examine(place_of(loaded))]
+    findings = [*wrong, *examine(loaded)]
     if given.json:
         print(json.dumps(as_json(loaded, findings), indent=2))
     else:
@@ -76,16 +60,15 @@ def settings_or_defaults(
         return defaults, [Finding("settings", error.message, f"correct or remove {error.fields['field']}")]
 
 
-def place_of(loaded: Loaded) -> Place:
-    """What the checks look at, as the settings say."""
-    return Place(
-        data_dir=loaded.data_dir, settings=loaded.settings, now_ms=time.time_ns() // 1_000_000
-    )  # fmt: skip
+def examine(loaded: Loaded) -> list[Finding]:
+    """The findings of all checks. Without the node's libraries only the installation can be judged."""
+    findings, missing = installation(loaded.settings.runtime)
+    if missing:
+        return findings
+    from mnemesh_gateway.doctor_checks import Place, examine
 
-
-def examine(place: Place) -> list[Finding]:
-    """The findings of all checks, in order."""
-    return [finding for check in CHECKS for finding in check(place)]
+    now_ms = time.time_ns() // 1_000_000
+    return [*findings, *examine(Place(data_dir=loaded.data_dir, settings=loaded.settings, now_ms=now_ms))]
 
 
 def as_json(loaded: Loaded, findings: Sequence[Finding]) -> dict[str, Any]:
@@ -106,8 +89,8 @@ def as_text(loaded: Loaded, findings: Sequence[Finding]) -> str:
     lines = [f"Data directory {loaded.data_dir}", ""]
     for number, finding in enumerate(findings, 1):
         lines += [f"{number}. {finding.check}: {finding.problem}", f"   Fix: {finding.fix}", ""]
-    names = ", ".join(check.__name__.replace("_", " ") for check in CHECKS)
-    lines += [f"{len(findings)} findings." if findings else f"Healthy. Checked: settings, {names}.", "", "Settings"]
+    count = f"{len(findings)} finding" + "s" * (len(findings) > 1)
+    lines += [count if findings else "Healthy: nothing to mend.", "", "Settings"]
     rows = [(name, f"{value} {unit}".strip(), origin) for name, value, unit, origin in _settings_rows(loaded)]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     lines += [f"  {name:{widths[0]}}  {value:{widths[1]}}  {origin}" for name, value, origin in rows]

@@ -1,15 +1,14 @@
 """Each check looks at one thing that can be wrong with a node and says what to do about it. Nothing is written.
 
 A check takes a `Place` and gives findings; none means healthy. It takes no lock that a node could want and opens
-SQLite read only, so it is safe beside a running node. Nothing here imports the engines that are judged (Automerge,
-Edge, the model): a wrong one would stop the doctor too.
+SQLite read only, so it is safe beside a running node. Nothing here imports the engines (Automerge, Edge, the model): a
+broken one would stop the doctor too.
 """
 
 from __future__ import annotations
 
 import errno
 import http.client
-import importlib.metadata
 import json
 import os
 import re
@@ -25,6 +24,7 @@ from pathlib import Path
 from mnemesh_actors.directory import FORMAT, KEY_FILE, MANIFEST
 from mnemesh_actors.index.state import read_meta
 from mnemesh_actors.ledger.schema import MIGRATIONS
+from mnemesh_gateway.doctor_installation import Finding
 from mnemesh_gateway.settings import Settings
 from mnemesh_proto.rendezvous import (
     AUTHORIZATION,
@@ -42,15 +42,6 @@ DISK_FREE_BYTES_MIN = 512 * 1024 * 1024
 CLOCK_SLACK_MS = 60_000
 SQLITE_WAIT_S = 2.0
 LOOPBACK = re.compile(r"^(localhost|127(\.\d+){3}|::1|\[::1\])$")
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One fault: which check found it, what is wrong, and what mends it."""
-
-    check: str
-    problem: str
-    fix: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -364,33 +355,21 @@ def index(place: Place) -> Iterator[Finding]:
     )
 
 
-def installation(place: Place) -> Iterator[Finding]:
-    """Every library of the node is installed in the version that was tested; `automerge` above all, because the plain
-    name on the package index is another package."""
-    wanted = {"node", *(("cluster",) if place.settings.runtime == "ray" else ())}
-    try:
-        lines = importlib.metadata.requires("mnemesh") or []
-    except importlib.metadata.PackageNotFoundError:
-        yield Finding("installation", "mnemesh runs from its sources without being installed", "make setup")
-        return
-    for line in lines:
-        requirement, _, condition = line.partition(";")
-        extra = re.search(r"extra == ['\"](\w+)['\"]", condition)
-        if not extra or extra.group(1) not in wanted:
-            continue
-        name, _, pinned = requirement.strip().partition("==")
-        name = re.split(r"[<>=~!\[ ]", name)[0]
-        try:
-            found = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            yield Finding(
-                "installation", f"{name} is not installed",
-                f"pip install 'mnemesh[{extra.group(1)}]' (in a clone: make setup)",
-            )  # fmt: skip
-            continue
-        if pinned and found != pinned.strip():
-            stub = " (0.1.2 is a stub of another author)" if name == "automerge" else ""
-            yield Finding(
-                "installation", f"{name} {found} is installed{stub}, {pinned.strip()} is needed",
-                f"pip install '{name}=={pinned.strip()}'",
-            )  # fmt: skip
+CHECKS: tuple[Callable[[Place], Iterator[Finding]], ...] = (
+    data_directory,
+    disk,
+    manifest,
+    owner_token,
+    node_file,
+    running_node,
+    degraded_node,
+    ports,
+    exposure,
+    ledger,
+    index,
+)
+
+
+def examine(place: Place) -> list[Finding]:
+    """The findings of all checks, in order."""
+    return [finding for check in CHECKS for finding in check(place)]

@@ -23,7 +23,8 @@ from mnemesh_actors.directory import open_directory
 from mnemesh_actors.index.state import IndexMeta, write_meta
 from mnemesh_actors.ledger import schema
 from mnemesh_gateway import doctor
-from mnemesh_gateway.doctor_checks import Finding, Place
+from mnemesh_gateway.doctor_checks import Place, examine
+from mnemesh_gateway.doctor_installation import Finding
 from mnemesh_gateway.settings import Settings
 from mnemesh_proto.rendezvous import NodeAddress, write_node
 
@@ -57,7 +58,7 @@ def place(tmp_path: Path) -> Place:
 
 def only(place: Place, check: str) -> Finding:
     """The one finding of a place with one planted fault."""
-    findings = doctor.examine(place)
+    findings = examine(place)
     assert [finding.check for finding in findings] == [check], findings
     assert findings[0].fix
     return findings[0]
@@ -73,7 +74,7 @@ def fingerprint(folder: Path) -> dict[str, str]:
 
 def test_a_healthy_directory_has_no_findings_and_is_left_as_it_was(place: Place) -> None:
     before = fingerprint(place.data_dir)
-    assert doctor.examine(place) == []
+    assert examine(place) == []
     assert fingerprint(place.data_dir) == before
 
 
@@ -165,7 +166,7 @@ def test_another_program_on_the_port(place: Place, door: str) -> None:
 
 def test_an_address_that_this_machine_does_not_have(place: Place) -> None:
     settings = replace(place.settings, grpc="127.0.0.1:0", http="192.0.2.1:7434")
-    assert {finding.check for finding in doctor.examine(replace(place, settings=settings))} == {"ports", "exposure"}
+    assert {finding.check for finding in examine(replace(place, settings=settings))} == {"ports", "exposure"}
 
 
 def test_an_address_beyond_loopback(place: Place) -> None:
@@ -250,6 +251,26 @@ def test_an_automerge_of_another_author(place: Place, tmp_path: Path) -> None:
     assert ran.returncode == 1
     assert [finding["check"] for finding in json.loads(ran.stdout)["findings"]] == ["installation"]
     assert "pip install 'automerge==1.0.0rc1'" in ran.stdout
+
+
+def test_a_client_without_the_node_is_told_what_to_install_and_no_more(place: Place) -> None:
+    program = (
+        "import importlib.metadata as metadata, sys\n"
+        "known = metadata.version\n"
+        "def version(name):\n"
+        "    if name == 'cryptography': raise metadata.PackageNotFoundError(name)\n"
+        "    return known(name)\n"
+        "metadata.version = version\n"
+        "sys.modules['cryptography'] = None\n"
+        "from mnemesh_gateway import doctor\n"
+        "sys.exit(doctor.main(['--data', sys.argv[1], '--json']))\n"
+    )
+    command = [sys.executable, "-c", program, str(place.data_dir)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 1, ran.stderr
+    (found,) = json.loads(ran.stdout)["findings"]
+    assert found["problem"] == "cryptography is not installed"
+    assert "mnemesh[node]" in found["fix"]
 
 
 def run_doctor(place: Place, *arguments: str, path: str = "", **variables: str) -> subprocess.CompletedProcess[str]:

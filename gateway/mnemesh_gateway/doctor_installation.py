@@ -1,0 +1,52 @@
+"""Whether the libraries of a node are there, in the versions that were tested. Imports none of them.
+
+`automerge` above all: without an exact version its name resolves to a package of another author.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault: which check found it, what is wrong, and what mends it."""
+
+    check: str
+    problem: str
+    fix: str
+
+
+def installation(runtime: str) -> tuple[list[Finding], bool]:
+    """What is wrong with the installation, and whether a library is missing altogether."""
+    findings, missing = [], False
+    try:
+        lines = importlib.metadata.requires("mnemesh") or []
+    except importlib.metadata.PackageNotFoundError:
+        return [Finding("installation", "mnemesh runs from its sources without being installed", "make setup")], False
+    for name, pinned, extra in _needed(lines, {"node", "cluster"} if runtime == "ray" else {"node"}):
+        try:
+            found = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            fix = f"pip install 'mnemesh[{extra}]' (in a clone: make setup)"
+            findings.append(Finding("installation", f"{name} is not installed", fix))
+            missing = True
+            continue
+        if pinned and found != pinned:
+            stub = " (0.1.2 is a stub of another author)" if name == "automerge" else ""
+            problem = f"{name} {found} is installed{stub}, {pinned} is needed"
+            findings.append(Finding("installation", problem, f"pip install '{name}=={pinned}'"))
+    return findings, missing
+
+
+def _needed(lines: list[str], extras: set[str]) -> Iterator[tuple[str, str, str]]:
+    """Name, exact version or "", and extra of each requirement of `extras` (PEP 508 as packages record it)."""
+    for line in lines:
+        requirement, _, condition = line.partition(";")
+        extra = re.search(r"extra == ['\"](\w+)['\"]", condition)
+        if extra and extra.group(1) in extras:
+            name, _, pinned = requirement.strip().partition("==")
+            yield re.split(r"[<>=~!\[ ]", name)[0], pinned.strip(), extra.group(1)

@@ -1,0 +1,62 @@
+"""The doctor beside a real node: while it runs, after it stopped, after it was killed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from node_process import kill_node, start_node, stop_node
+
+from mnemesh import Client
+
+RUN_TIMEOUT_S = 60.0
+
+
+async def doctor(data_dir: Path) -> tuple[int | None, dict[str, Any]]:
+    """Exit code and report of `doctor --json` on a directory, with free ports so that other nodes don't matter."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "mnemesh_gateway", "doctor", "--data", str(data_dir), "--json",
+        "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
+        stdout=asyncio.subprocess.PIPE, env=dict(os.environ),
+    )  # fmt: skip
+    out, _ = await asyncio.wait_for(process.communicate(), RUN_TIMEOUT_S)
+    return process.returncode, json.loads(out)
+
+
+def remember(data_dir: Path) -> str:
+    with Client(data_dir=data_dir, space="team/doctor") as client:
+        return client.remember("The doctor looks and changes nothing.").memory.id
+
+
+async def test_a_real_node_is_healthy_while_it_runs_and_after_it_stopped(tmp_path: Path) -> None:
+    node = await start_node(tmp_path)
+    try:
+        await asyncio.to_thread(remember, tmp_path)
+        code, report = await doctor(tmp_path)
+        assert (code, report["findings"]) == (0, [])
+    finally:
+        assert await stop_node(node) == 0
+    code, report = await doctor(tmp_path)
+    assert (code, report["findings"]) == (0, [])
+
+
+async def test_a_killed_node_is_found_and_the_named_fix_mends_it(tmp_path: Path) -> None:
+    node = await start_node(tmp_path)
+    id_ = await asyncio.to_thread(remember, tmp_path)
+    await kill_node(node)
+    code, report = await doctor(tmp_path)
+    assert code == 1
+    found = {finding["check"]: finding for finding in report["findings"]}
+    assert set(found) <= {"node file", "index"}
+    assert "mnemesh up" in found["node file"]["fix"]
+    node = await start_node(tmp_path)
+    try:
+        with Client(data_dir=tmp_path) as client:
+            assert (await asyncio.to_thread(client.get, id_)).content == "The doctor looks and changes nothing."
+        assert (await doctor(tmp_path))[0] == 0
+    finally:
+        await stop_node(node)
