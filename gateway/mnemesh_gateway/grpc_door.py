@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 Context = grpc.aio.ServicerContext[Any, Any]
 SERVICES: Final = tuple(dict.fromkeys(operation.service for operation in OPERATIONS))
-# Newer tools ask for v1 first; its messages are v1alpha's under another package name.
+# Newer tools ask for v1 first; its messages are v1alpha's under another package name. It is answered but not
+# listed, because a tool that lists services asks for the descriptors of each, and v1 has none here.
 REFLECTION_SERVICES: Final = ("grpc.reflection.v1.ServerReflection", reflection.SERVICE_NAME)
 MIN_PING_INTERVAL_MS: Final = 10_000
 OPTIONS: Final = (
@@ -59,7 +60,7 @@ class GrpcDoor:
         for service in SERVICES:
             handlers = {row.rpc: self._handler(row) for row in OPERATIONS if row.service == service}
             self._add(service, handlers)
-        self._reflection = reflection.aio.ReflectionServicer((*SERVICES, *REFLECTION_SERVICES, health.SERVICE_NAME))
+        self._reflection = reflection.aio.ReflectionServicer((*SERVICES, reflection.SERVICE_NAME, health.SERVICE_NAME))
         for service in REFLECTION_SERVICES:
             self._add(service, {"ServerReflectionInfo": self._reflection_handler()})
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
