@@ -13,15 +13,15 @@ from collections.abc import Callable
 
 import numpy as np
 import structlog
-from mnemesh_memory.errors import DeadlineExceeded, MnemeshError, Unavailable
-from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.model import Memory
-from mnemesh_memory.text import content_hash
 
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.ledger.commands import FeedPage, Vectors
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.shard import IndexItem, IndexText, ShardStatus
+from mnemesh_memory.errors import DeadlineExceeded, MnemeshError, Unavailable
+from mnemesh_memory.indexing import index_texts
+from mnemesh_memory.model import Memory
+from mnemesh_memory.text import content_hash
 
 PAGE_ENTRIES_MAX = 256
 FLUSH_S = 1.0
@@ -120,10 +120,14 @@ class IndexFollower:
         self.fault = error.message
         await asyncio.sleep(RETRY_S)
         try:
-            # A shard whose process died has been started anew and must be opened again.
-            await self._open()
+            await self.reopen()
         except MnemeshError as again:
             self.fault = again.message
+
+    async def reopen(self) -> None:
+        """Open the shard again: one whose process died has been started anew, closed, and may know less."""
+        await self._open()
+        self._news.set()
 
     async def _step(self) -> None:
         page: FeedPage = await self._ledger.feed(self.applied, PAGE_ENTRIES_MAX, self._embedder.generation)

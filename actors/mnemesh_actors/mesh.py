@@ -7,8 +7,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
+from mnemesh_actors.parts import Parts
+from mnemesh_actors.places import find_many, find_one
+from mnemesh_actors.recalling import LAG_TOLERATED_ENTRIES, Recalling
+from mnemesh_actors.runtime.base import Runtime
+from mnemesh_actors.writing import Writing
 from mnemesh_memory import limits, validate
-from mnemesh_memory.errors import InvalidArgument, MnemeshError
+from mnemesh_memory.errors import InvalidArgument, MnemeshError, Unavailable
 from mnemesh_memory.model import (
     Caller,
     Checked,
@@ -26,12 +31,6 @@ from mnemesh_memory.model import (
     Stats,
     Written,
 )
-
-from mnemesh_actors.parts import Parts
-from mnemesh_actors.places import find_many, find_one
-from mnemesh_actors.recalling import LAG_TOLERATED_ENTRIES, Recalling
-from mnemesh_actors.runtime.base import Runtime
-from mnemesh_actors.writing import Writing
 
 EXPORT_PAGE = 200
 
@@ -129,17 +128,16 @@ class Mesh:
         """Actors, ledger, index and model as they are now."""
         ledger: LedgerStatus = await self._parts.ledger.status()
         follower = self._parts.follower
-        shard = await self._parts.shard.status()
+        state, points = follower.fault or ("behind" if follower.lag > LAG_TOLERATED_ENTRIES else "ok"), 0
+        try:
+            points = (await self._parts.shard.status()).points
+        except Unavailable as error:
+            state = error.message
         index = IndexStatus(
-            name="shard-0",
-            backend=shard.backend,
-            seq=follower.applied,
-            lag=follower.lag,
-            points=shard.points,
-            state=follower.fault or ("behind" if follower.lag > LAG_TOLERATED_ENTRIES else "ok"),
+            name="shard-0", backend="edge", seq=follower.applied, lag=follower.lag, points=points, state=state
         )
         return MeshStatus(
-            state="degraded" if follower.fault else "ready",
+            state="ready" if state in ("ok", "behind") else "degraded",
             runtime=self._runtime.name,
             node_id=self._node_id,
             actors=await self._runtime.actors(),

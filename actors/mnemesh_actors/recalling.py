@@ -11,16 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+from mnemesh_actors.embedder import Vector
+from mnemesh_actors.parts import Parts
+from mnemesh_actors.shard import Candidate, Search
 from mnemesh_memory import limits, validate
 from mnemesh_memory.errors import DeadlineExceeded, Unavailable
 from mnemesh_memory.fusion import Fused, coverage, fuse
 from mnemesh_memory.heat import heat
 from mnemesh_memory.model import Caller, Hit, ListQuery, Memory, Query, Recalled
 from mnemesh_memory.text import estimate_tokens, snippet
-
-from mnemesh_actors.embedder import Vector
-from mnemesh_actors.parts import Parts
-from mnemesh_actors.shard import Candidate, Search
 
 CANDIDATES = 100
 # Filters that only the ledger can judge take candidates away after the search, so more are asked for.
@@ -85,13 +84,22 @@ class Recalling:
                 if query.mode == "semantic":
                     raise
                 degraded = (*degraded, f"embedder: {error.message}; matched by words only")
-        candidates: list[Candidate] = await self._parts.shard.search(_search_of(query, vector))
+        candidates = await self._candidates(_search_of(query, vector))
         fused = fuse(candidates, self._weights(query))
         memories = await self._view(query, [item.id for item in fused])
         found = await self._redirected(query, [(item, memories[item.id]) for item in fused if item.id in memories])
         best = [item.memory.content for item in found[:3]]
         covered = coverage(query.text, [(item.fused, text) for item, text in zip(found[:3], best, strict=True)])
         return await self._answer(query, await self._keep(query, found), covered, degraded)
+
+    async def _candidates(self, search: Search) -> list[Candidate]:
+        try:
+            first: list[Candidate] = await self._parts.shard.search(search)
+            return first
+        except Unavailable:
+            await self._parts.follower.reopen()
+        again: list[Candidate] = await self._parts.shard.search(search)
+        return again
 
     def _behind(self) -> tuple[str, ...]:
         follower = self._parts.follower

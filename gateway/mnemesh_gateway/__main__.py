@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnemesh_memory.errors import InvalidArgument, MnemeshError
-
 from mnemesh_gateway.settings import Loaded, load, table
+from mnemesh_memory.errors import InvalidArgument, MnemeshError
 
 if TYPE_CHECKING:
     from mnemesh_gateway.gate import MeshGate
@@ -64,6 +63,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _up(loaded: Loaded, started: float) -> int:
     _configure_log(loaded)
+    # gRPC reads these when it is imported. Nothing here forks without exec, so its fork handlers only make noise.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     try:
         # Heavy imports come after the flags are known to be good, so that a typo is answered at once.
         from mnemesh_gateway.node import Node

@@ -8,9 +8,12 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from mnemesh_actors.mesh import Mesh
 from mnemesh_memory.errors import Unavailable
+
+if TYPE_CHECKING:
+    from mnemesh_actors.mesh import Mesh
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,18 +13,15 @@ import signal
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 import structlog
 import uvicorn
 
-from mnemesh_actors.directory import open_directory
-from mnemesh_actors.embedding import ModelConfig
-from mnemesh_actors.mesh import Mesh
-from mnemesh_actors.parts import MeshConfig
-from mnemesh_actors.runtime.base import Runtime
+from mnemesh_actors.directory import DataDirectory, open_directory
 from mnemesh_actors.runtime.local import LocalRuntime
-from mnemesh_actors.start import StartConfig, start_mesh
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.gate import MeshGate
 from mnemesh_gateway.grpc_door import GrpcDoor
@@ -35,6 +32,11 @@ from mnemesh_gateway.presence import NodeLock, owner_token, withdraw
 from mnemesh_gateway.settings import Loaded, Settings
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, MnemeshError
 from mnemesh_proto.rendezvous import NodeAddress, write_node
+
+if TYPE_CHECKING:
+    from mnemesh_actors.mesh import Mesh
+    from mnemesh_actors.runtime.base import Runtime
+    from mnemesh_actors.start import StartConfig
 
 log = structlog.get_logger("mnemesh.node")
 
@@ -79,8 +81,7 @@ class Node:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self.stop)
             async with self._doors(gate, authenticator, metrics) as grpc_door:
-                runtime = await self._runtime()
-                self._mesh = await start_mesh(directory, runtime, _start_config(settings))
+                self._mesh = await self._build(directory)
                 gate.open(self._mesh)
                 await grpc_door.set_serving(True)
                 self._on_ready(gate)
@@ -137,6 +138,12 @@ class Node:
             server.should_exit = True
             await serving
 
+    async def _build(self, directory: DataDirectory) -> Mesh:
+        # The actors' libraries load while the doors answer already.
+        start = await asyncio.to_thread(import_module, "mnemesh_actors.start")
+        mesh: Mesh = await start.start_mesh(directory, await self._runtime(), _start_config(self._settings))
+        return mesh
+
     async def _runtime(self) -> Runtime:
         if self._settings.runtime == "local":
             return LocalRuntime()
@@ -148,6 +155,10 @@ class Node:
 
 
 def _start_config(settings: Settings) -> StartConfig:
+    from mnemesh_actors.embedding import ModelConfig
+    from mnemesh_actors.parts import MeshConfig
+    from mnemesh_actors.start import StartConfig
+
     return StartConfig(
         clock=lambda: time.time_ns() // 1_000_000,
         entropy=secrets.token_bytes,

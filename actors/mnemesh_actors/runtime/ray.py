@@ -77,15 +77,16 @@ class RayRuntime:
 
     async def start(self) -> None:
         """Connect. Raises Unavailable with what to do when Ray is not installed or not reachable."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        # Ray reads these once, when it is imported. Its daemons listen on every interface: never without the token.
+        os.environ["RAY_AUTH_MODE"] = "token"
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        if "RAY_AUTH_TOKEN" not in os.environ and "RAY_AUTH_TOKEN_PATH" not in os.environ:
+            os.environ["RAY_AUTH_TOKEN_PATH"] = str(self._token())
         try:
             import ray
         except ModuleNotFoundError as error:
             raise Unavailable("the ray runtime needs Ray: pip install 'mnemesh[cluster]'", part="ray") from error
-        self._directory.mkdir(parents=True, exist_ok=True)
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        if "RAY_AUTH_TOKEN" not in os.environ and "RAY_AUTH_TOKEN_PATH" not in os.environ:
-            os.environ["RAY_AUTH_TOKEN_PATH"] = str(self._token())
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
         common: dict[str, Any] = {"namespace": NAMESPACE, "log_to_driver": False, "logging_level": "ERROR"}
         if self._address:
             common["address"] = self._address
