@@ -6,7 +6,12 @@ Every error survives pickle, because it may cross from an actor's process to the
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
+
+from mnemesh_memory.secrets import find_secret
+
+# Far more than is ever shown, so that a credential that begins in the shown part is seen whole.
+SHOWN_CHARS_SEARCHED: Final = 4096
 
 
 class MnemeshError(Exception):
@@ -47,7 +52,10 @@ class SecretRefused(MnemeshError):
     def __init__(self, field: str, secret_type: str) -> None:
         super().__init__(
             f"{field}: holds a secret ({secret_type}); nothing was stored. Remove it and try again",
-            field=field, value="(not shown)", limit=f"no secrets: {secret_type}", secret_type=secret_type,
+            field=field,
+            value="(not shown)",
+            limit=f"no secrets: {secret_type}",
+            secret_type=secret_type,
         )
 
 
@@ -57,7 +65,9 @@ class NotFound(MnemeshError):
     code = "NOT_FOUND"
 
     def __init__(self, what: str, key: str, hint: str = "") -> None:
-        super().__init__(f"{what} {shorten(key)} not found" + (f"; {hint}" if hint else ""), field=what, value=shorten(key))
+        super().__init__(
+            f"{what} {shorten(key)} not found" + (f"; {hint}" if hint else ""), field=what, value=shorten(key)
+        )
 
 
 class FailedPrecondition(MnemeshError):
@@ -98,7 +108,9 @@ class Overloaded(MnemeshError):
     def __init__(self, what: str, limit: int, retry_after_s: float = 0.2) -> None:
         super().__init__(
             f"{what} is full ({limit}); try again in {retry_after_s:g} s",
-            field=what, limit=limit, retry_after_s=retry_after_s,
+            field=what,
+            limit=limit,
+            retry_after_s=retry_after_s,
         )
 
 
@@ -121,6 +133,9 @@ class DataLoss(MnemeshError):
 
 
 def shorten(value: object, limit: int = 80) -> str:
-    """One line of at most `limit` characters that is safe to show: quoted if text, control characters escaped."""
+    """One line of at most `limit` characters that is safe to show: quoted if text, control characters escaped, a text
+    that holds a credential not shown at all."""
+    if isinstance(value, str) and find_secret(value[:SHOWN_CHARS_SEARCHED]):
+        return "(not shown)"
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -34,6 +34,7 @@ ORDERS = ("newest", "oldest")
 
 def draft(given: Draft, caller: Caller) -> Draft:
     """A clean copy of `given` with its space resolved for `caller`. Raises InvalidArgument or SecretRefused."""
+    not_sensitive(given.sensitive)
     bounded_text("content", given.content, limits.CONTENT_BYTES_MAX, empty=False)
     times_in_order(given.valid_from, given.valid_to)
     clean = replace(
@@ -49,27 +50,28 @@ def draft(given: Draft, caller: Caller) -> Draft:
         attrs=attrs("attrs", given.attrs),
         links=links("links", given.links),
         tier=one_of("tier", given.tier or "normal", TIERS),
-        supersedes=at_most("supersedes", tuple(dict.fromkeys(given.supersedes)), limits.SUPERSEDES_MAX),
+        supersedes=lines("supersedes", given.supersedes, limits.SUPERSEDES_MAX, limits.TITLE_BYTES_MAX),
         idempotency_key=line("idempotency_key", given.idempotency_key, limits.IDEMPOTENCY_KEY_BYTES_MAX),
         wait=one_of("wait", given.wait or "indexed", WAITS),
     )
     no_secrets(
-        sensitive=given.sensitive,
         content=clean.content,
         title=clean.title,
+        space=clean.space,
         tags=clean.tags,
         paths=clean.paths,
         keywords=clean.keywords,
         attrs=clean.attrs,
-        session=clean.source.session,
-        dir=clean.source.dir,
+        supersedes=clean.supersedes,
         idempotency_key=clean.idempotency_key,
+        **{"source.session": clean.source.session, "source.dir": clean.source.dir},
     )
     return clean
 
 
 def patch(given: Patch) -> Patch:
     """A clean copy of `given`; at least one field must be set. Raises InvalidArgument or SecretRefused."""
+    not_sensitive(given.sensitive)
     changed = (
         given.content,
         given.kind,
@@ -83,7 +85,7 @@ def patch(given: Patch) -> Patch:
         given.attrs,
         given.tier,
     )
-    if all(value is None for value in changed) and not given.sensitive:
+    if all(value is None for value in changed):
         raise InvalidArgument("update", "nothing", "at least one field must be given")
     if given.content is not None:
         bounded_text("content", given.content, limits.CONTENT_BYTES_MAX, empty=False)
@@ -100,11 +102,13 @@ def patch(given: Patch) -> Patch:
         else lines("keywords", given.keywords, limits.KEYWORDS_MAX, limits.KEYWORD_BYTES_MAX),
         attrs=None if given.attrs is None else attrs("attrs", given.attrs),
         tier=None if given.tier is None else one_of("tier", given.tier, TIERS),
+        expected_heads=lines(
+            "expected_heads", given.expected_heads, limits.EXPECTED_HEADS_MAX, limits.REVISION_ID_BYTES_MAX
+        ),
         idempotency_key=line("idempotency_key", given.idempotency_key, limits.IDEMPOTENCY_KEY_BYTES_MAX),
         wait=one_of("wait", given.wait or "indexed", WAITS),
     )
     no_secrets(
-        sensitive=given.sensitive,
         content=clean.content or "",
         title=clean.title or "",
         tags=clean.tags or (),
@@ -180,7 +184,7 @@ def batch(drafts: Sequence[Draft]) -> None:
 
 def space_path(field: str, value: str) -> str:
     """A space such as `team/payments` or `@alice`, or InvalidArgument naming `field` and the broken rule."""
-    well_formed(field, value)
+    value = unicodedata.normalize("NFC", well_formed(field, value))
     if not value:
         raise InvalidArgument(field, value, "a space path such as team/payments or @alice")
     if len(value.encode()) > limits.SPACE_BYTES_MAX:
@@ -195,7 +199,7 @@ def space_path(field: str, value: str) -> str:
             raise InvalidArgument(field, value, "no control characters, no blanks at the ends of a segment")
         if any(ch in '\\*?"<>|' for ch in segment) or ("@" in segment[1:]) or (segment[0] == "@" and position):
             raise InvalidArgument(field, value, 'none of \\ * ? " < > |, and @ only at the very start')
-    return unicodedata.normalize("NFC", value)
+    return value
 
 
 def write_space(given: str, caller: Caller) -> str:
@@ -213,10 +217,14 @@ def read_spaces(given: Iterable[str], caller: Caller) -> tuple[str, ...]:
     return tuple(dict.fromkeys(space_path("spaces", name) for name in named))
 
 
-def no_secrets(*, sensitive: bool, attrs: Mapping[str, str], **fields: str | Iterable[str]) -> None:
-    """Refuse a write that holds a credential or is marked sensitive; the error carries field and type only."""
+def not_sensitive(sensitive: bool) -> None:
+    """Refuse a write that is marked sensitive, before anything else looks at it."""
     if sensitive:
         raise SecretRefused("sensitive", "marked as sensitive; encrypted storage does not exist yet")
+
+
+def no_secrets(*, attrs: Mapping[str, str], **fields: str | Iterable[str]) -> None:
+    """Refuse a write that holds a credential; the error carries field and type only."""
     for field, value in fields.items():
         for part in (value,) if isinstance(value, str) else value:
             if part and (found := find_secret(part)):
@@ -262,8 +270,8 @@ def lines(field: str, values: Iterable[str], count_max: int, bytes_max: int) -> 
 
 def tags(field: str, values: Iterable[str]) -> tuple[str, ...]:
     """Tags, normalised to NFC, sorted, unique."""
-    clean = lines(field, values, limits.TAGS_MAX, limits.TAG_BYTES_MAX)
-    return tuple(sorted({unicodedata.normalize("NFC", tag) for tag in clean}))
+    normal = (unicodedata.normalize("NFC", value) for value in values)
+    return tuple(sorted(lines(field, normal, limits.TAGS_MAX, limits.TAG_BYTES_MAX)))
 
 
 def kind(field: str, value: str) -> str:
@@ -327,9 +335,9 @@ def attrs(field: str, values: Mapping[str, str]) -> dict[str, str]:
         raise InvalidArgument(field, f"{len(values)} attributes", f"at most {limits.ATTRS_MAX}")
     clean: dict[str, str] = {}
     for key in sorted(values):
-        name = line(f"{field}[{key!r}]", key, limits.ATTR_KEY_BYTES_MAX)
-        if not name:
-            raise InvalidArgument(field, key, "a key is not empty")
+        name = line(f"{field} key", key, limits.ATTR_KEY_BYTES_MAX)
+        if not name or name in clean:
+            raise InvalidArgument(f"{field} key", key, "not empty, and each key once")
         clean[name] = bounded_text(f"{field}.{name}", values[key], limits.ATTR_VALUE_BYTES_MAX, empty=True)
     return clean
 
