@@ -1,0 +1,55 @@
+"""The save guard: similarity is reported and never refuses a text by itself."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mnemesh_memory.gate import judge, novelty
+from mnemesh_memory.model import Related
+
+FAR = Related("far", "Far", "a far text", 0.2)
+NEAR = Related("near", "Near", "a near text", 0.97)
+SIMILARITY = st.floats(-1, 1)
+
+
+def test_a_text_in_an_empty_space_is_added_and_all_new() -> None:
+    verdict = judge((), ())
+    assert (verdict.action, verdict.novelty, verdict.target_id, verdict.related) == ("ADD", 1.0, "", ())
+    assert verdict.reason
+
+
+def test_even_a_very_near_text_is_added_and_the_nearest_is_named() -> None:
+    verdict = judge((FAR, NEAR), ())
+    assert verdict.action == "ADD"
+    assert verdict.target_id == "near"
+    assert verdict.similarity == 0.97
+    assert verdict.related == (FAR, NEAR)
+    assert "near at similarity 0.97" in verdict.reason
+
+
+def test_a_draft_that_replaces_others_says_which() -> None:
+    verdict = judge((NEAR,), ("old-1", "old-2"))
+    assert verdict.action == "SUPERSEDE"
+    assert verdict.target_id == "old-1"
+    assert verdict.reason == "replaces old-1, old-2"
+    assert verdict.related == (NEAR,)
+    assert verdict.novelty == novelty((NEAR,))
+
+
+def test_a_draft_replaces_also_in_a_space_without_neighbours() -> None:
+    assert judge((), ("old",)).action == "SUPERSEDE"
+
+
+@pytest.mark.parametrize(("similarity", "expected"), [(1.0, 0.0), (0.25, 0.75), (0.0, 1.0), (-1.0, 1.0), (1.0001, 0.0)])
+def test_novelty_is_what_the_nearest_neighbour_leaves(similarity: float, expected: float) -> None:
+    assert novelty((Related("x", "", "", similarity),)) == pytest.approx(expected)
+
+
+@settings(max_examples=100, derandomize=True, database=None, deadline=None)
+@given(st.lists(SIMILARITY, max_size=6), SIMILARITY)
+def test_one_more_neighbour_never_makes_a_text_newer(values: list[float], more: float) -> None:
+    known = [Related(str(i), "", "", value) for i, value in enumerate(values)]
+    before, after = novelty(known), novelty([*known, Related("more", "", "", more)])
+    assert 0.0 <= after <= before <= 1.0

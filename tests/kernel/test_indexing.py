@@ -1,0 +1,69 @@
+"""What of a memory is searched: nothing of its text is left out, and words that help to find it are matched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mnemesh_memory.indexing import index_texts
+from mnemesh_memory.limits import CHUNK_TOKENS_MAX
+from mnemesh_memory.model import Memory
+from mnemesh_memory.text import estimate_wordpieces
+
+PLAIN = Memory(
+    id="018f6f0e-7c1a-7000-8000-3f1f8d2f6a11",
+    space="team/payments",
+    kind="fact",
+    title="",
+    content="The ledger commits before it answers.",
+    state="active",
+    by="owner/test",
+    created_at=1,
+    updated_at=1,
+    heads=(),
+)
+LONG = "".join(f"Sentence {number} says something of its own. " for number in range(400))
+
+
+def test_a_short_text_is_one_text_as_it_is() -> None:
+    assert index_texts(PLAIN) == ((PLAIN.content, PLAIN.content),)
+
+
+def test_the_title_is_embedded_and_matched() -> None:
+    ((dense, words),) = index_texts(replace(PLAIN, title="Order of duties"))
+    assert dense == words == "Order of duties\n" + PLAIN.content
+
+
+def test_keywords_tags_and_paths_are_matched_by_word_but_not_embedded() -> None:
+    memory = replace(PLAIN, keywords=("fsync",), tags=("durability", "sqlite"), paths=("actors/ledger.py",))
+    ((dense, words),) = index_texts(memory)
+    assert dense == PLAIN.content
+    for word in ("fsync", "durability", "sqlite", "actors/ledger.py"):
+        assert word in words
+        assert word not in dense
+    assert words.startswith(PLAIN.content)
+
+
+def test_a_word_of_one_list_does_not_run_into_the_next() -> None:
+    ((_, words),) = index_texts(replace(PLAIN, keywords=("alpha",), tags=("beta", "gamma"), paths=("delta",)))
+    assert {"alpha", "beta", "gamma", "delta"} <= set(words.split())
+
+
+def test_every_part_of_a_long_text_carries_title_and_words() -> None:
+    memory = replace(PLAIN, content=LONG, title="A long one", tags=("chapter",))
+    texts = index_texts(memory)
+    assert len(texts) > 5
+    for dense, words in texts:
+        assert dense.startswith("A long one\n")
+        assert words.startswith(dense)
+        assert words.endswith("chapter")
+
+
+@settings(max_examples=50, derandomize=True, database=None, deadline=None)
+@given(st.text(max_size=3000))
+def test_no_character_of_a_text_is_lost_to_the_index(content: str) -> None:
+    parts = [dense for dense, _ in index_texts(replace(PLAIN, content=content))]
+    assert "".join(parts) == content
+    assert all(estimate_wordpieces(part) <= CHUNK_TOKENS_MAX for part in parts)
