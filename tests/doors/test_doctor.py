@@ -22,9 +22,11 @@ import pytest
 from mnemesh_actors.directory import open_directory
 from mnemesh_actors.index.state import IndexMeta, write_meta
 from mnemesh_actors.ledger import schema
-from mnemesh_gateway import doctor, doctor_checks
-from mnemesh_gateway.doctor_checks import Place, examine
-from mnemesh_gateway.doctor_installation import Finding
+from mnemesh_gateway import doctor
+from mnemesh_gateway.doctor import directory as doctor_directory
+from mnemesh_gateway.doctor.checks import examine
+from mnemesh_gateway.doctor.installation import Finding
+from mnemesh_gateway.doctor.place import Place
 from mnemesh_gateway.settings import Settings
 from mnemesh_proto.rendezvous import NodeAddress, write_node
 
@@ -96,9 +98,10 @@ def test_a_directory_that_cannot_be_written(place: Place) -> None:
     """Root may write everywhere, so the check runs as another user."""
     program = (
         "import os, sys, pathlib\n"
-        "from mnemesh_gateway import doctor_checks as checks\n"
+        "from mnemesh_gateway.doctor import directory as checks\n"
+        "from mnemesh_gateway.doctor.place import Place\n"
         "from mnemesh_gateway.settings import Settings\n"
-        "place = checks.Place(data_dir=pathlib.Path(sys.argv[1]), settings=Settings(), now_ms=0)\n"
+        "place = Place(data_dir=pathlib.Path(sys.argv[1]), settings=Settings(), now_ms=0)\n"
         "os.getuid() or os.setuid(65534)\n"
         "print(*(finding.problem for finding in checks.data_directory(place)), sep='\\n')\n"
     )
@@ -242,7 +245,7 @@ def test_a_disk_that_is_nearly_full(place: Place) -> None:
 def test_no_embedding_model_on_this_machine(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, download: bool, problem: str
 ) -> None:
-    monkeypatch.setattr(doctor_checks, "packaged_weights", lambda: None)
+    monkeypatch.setattr(doctor_directory, "packaged_weights", lambda: None)
     settings = replace(place.settings, model_cache_dir=str(tmp_path / "cache"), model_download=download)
     found = only(replace(place, settings=settings), "model")
     assert problem in found.problem

@@ -1,8 +1,4 @@
-"""`mnemesh doctor`: what is wrong with a node's directory, settings and installation, and what mends it.
-
-Reads only, and works whether a node runs or not. Prints every finding with its fix, then where each setting's value
-comes from. Exit code 0 healthy, 1 findings, 2 bad usage.
-"""
+"""The doctor's command: its arguments, its report for a person and as JSON, its exit code."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from mnemesh_gateway.doctor_installation import Finding, installation
+from mnemesh_gateway.doctor.installation import Finding, installation
 from mnemesh_gateway.settings import Loaded, Settings, load, table
 from mnemesh_memory.errors import InvalidArgument
 from mnemesh_proto.rendezvous import default_data_dir
@@ -65,10 +61,11 @@ def examine(loaded: Loaded) -> list[Finding]:
     findings, missing = installation(loaded.settings.runtime)
     if missing:
         return findings
-    from mnemesh_gateway.doctor_checks import Place, examine
+    from mnemesh_gateway.doctor.checks import examine as examine_place
+    from mnemesh_gateway.doctor.place import Place
 
     now_ms = time.time_ns() // 1_000_000
-    return [*findings, *examine(Place(data_dir=loaded.data_dir, settings=loaded.settings, now_ms=now_ms))]
+    return [*findings, *examine_place(Place(data_dir=loaded.data_dir, settings=loaded.settings, now_ms=now_ms))]
 
 
 def as_json(loaded: Loaded, findings: Sequence[Finding]) -> dict[str, Any]:

@@ -1,76 +1,28 @@
-"""Each check looks at one thing that can be wrong with a node and says what to do about it. Nothing is written.
-
-A check takes a `Place` and gives findings; none means healthy. It takes no lock that a node could want and opens
-SQLite read only, so it is safe beside a running node. Nothing here imports the engines (Automerge, Edge, the model): a
-broken one would stop the doctor too.
-"""
+"""Checks of what lies on the disk: directory, token, key, model, ledger, index. Reads only."""
 
 from __future__ import annotations
 
-import errno
-import http.client
 import json
 import os
-import re
-import shutil
-import socket
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 from mnemesh_actors.directory import FORMAT, KEY_FILE, MANIFEST
 from mnemesh_actors.embedding.directory import PACKAGE, configured, packaged_weights
 from mnemesh_actors.index.state import read_meta
 from mnemesh_actors.ledger.schema import MIGRATIONS
-from mnemesh_gateway.doctor_installation import Finding
-from mnemesh_gateway.settings import Settings
+from mnemesh_gateway.doctor.installation import Finding
+from mnemesh_gateway.doctor.place import Place
 from mnemesh_memory.errors import InvalidArgument
-from mnemesh_proto.rendezvous import (
-    AUTHORIZATION,
-    LOCK_FILE,
-    NODE_FILE,
-    TOKEN_FILE,
-    NodeAddress,
-    read_node,
-    read_token,
-)  # fmt: skip
+from mnemesh_proto.rendezvous import TOKEN_FILE
 
-HEALTH_TIMEOUT_S = 3.0
 DISK_FREE_BYTES_MIN = 512 * 1024 * 1024
 # A clock may differ a little between two starts without harm.
 CLOCK_SLACK_MS = 60_000
 SQLITE_WAIT_S = 2.0
-LOOPBACK = re.compile(r"^(localhost|127(\.\d+){3}|::1|\[::1\])$")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """What is looked at. `now_ms` is the clock's time in ms since the epoch; `free_bytes` tells the free space of the
-    disk that holds a path."""
-
-    data_dir: Path
-    settings: Settings
-    now_ms: int
-    free_bytes: Callable[[Path], int] = lambda path: shutil.disk_usage(path).free
-
-    @property
-    def node(self) -> NodeAddress | None:
-        """The node that has published itself here, when its process lives."""
-        return read_node(self.data_dir)
-
-    @property
-    def addresses(self) -> dict[str, str]:
-        """Address of each door: where the running node listens, else where the settings say."""
-        node = self.node or self.settings
-        return {"grpc": node.grpc, "http": node.http}
-
-    @property
-    def ledger(self) -> Path:
-        """The SQLite file of the log."""
-        return self.data_dir / "ledger" / "0.sqlite"
 
 
 def data_directory(place: Place) -> Iterator[Finding]:
@@ -144,142 +96,6 @@ def owner_token(place: Place) -> Iterator[Finding]:
         )  # fmt: skip
     if _open_to_others(path):
         yield Finding("owner token", f"{path} can be read by other users of this machine", f"chmod 600 {path}")
-
-
-def node_file(place: Place) -> Iterator[Finding]:
-    path = place.data_dir / NODE_FILE
-    if not path.exists() or place.node is not None:
-        return
-    try:
-        pid = json.loads(path.read_text("utf-8"))["pid"]
-        problem = f"{path} names process {pid}, which is gone: the node was killed or the machine went down"
-    except (ValueError, KeyError, TypeError):
-        problem = f"{path} is damaged"
-    yield Finding("node file", problem, "start the node (`mnemesh up`): it replaces the file; nothing is lost")
-
-
-def running_node(place: Place) -> Iterator[Finding]:
-    """A node that holds the directory has to answer."""
-    node = place.node
-    if node is not None and answers(node.http):
-        return
-    holder = node.pid if node else lock_holder(place.data_dir / LOCK_FILE)
-    if holder is None or (node and not _is_locked(place.data_dir / LOCK_FILE)):
-        return
-    yield Finding(
-        "running node",
-        f"process {holder} holds {place.data_dir} but does not answer" + (f" on {node.http}" if node else ""),
-        f"if it has only just started, wait; else stop it (kill {holder}, after 30 s kill -9 {holder}) and start the "
-        "node again: acknowledged writes are on disk",
-    )  # fmt: skip
-
-
-def lock_holder(lock: Path) -> int | None:
-    """The process that keeps `lock` locked, or None when nobody does."""
-    if not lock.exists() or not _is_locked(lock):
-        return None
-    digits = re.match(r"\s*(\d+)", lock.read_text("utf-8", "replace"))
-    return int(digits.group(1)) if digits else None
-
-
-def _is_locked(lock: Path) -> bool:
-    """Asks the kernel's list of locks, because trying the lock could turn a starting node away. Where there is no
-    such list, a lock file that names a living process counts as locked."""
-    if not lock.exists():
-        return False
-    table = Path("/proc/locks")
-    if not table.exists():
-        return True
-    inode = str(lock.stat().st_ino)
-    return any(
-        fields[1] == "FLOCK" and fields[5].rpartition(":")[2] == inode
-        for fields in (line.split() for line in table.read_text("ascii", "replace").splitlines())
-        if len(fields) > 5
-    )
-
-
-def degraded_node(place: Place) -> Iterator[Finding]:
-    """What a running node says of itself."""
-    node, token = place.node, read_token(place.data_dir)
-    if node is None or token is None:
-        return
-    status, body = _get(node.http, "/v1/status", token)
-    if status == http.client.UNAUTHORIZED:
-        yield Finding(
-            "owner token", f"the node refuses the token of {place.data_dir / TOKEN_FILE}: it was changed meanwhile",
-            "restart the node (`mnemesh up`)",
-        )  # fmt: skip
-    if status != http.client.OK:
-        return
-    told = json.loads(body)
-    if told["state"] not in ("ready", "starting"):
-        yield Finding(
-            "running node", f"the node is {told['state']}: {'; '.join(told['notices']) or 'it says no more'}",
-            f"look at {place.data_dir / 'node.log'} or the terminal of `mnemesh up`, then restart the node",
-        )  # fmt: skip
-
-
-def answers(address: str) -> bool:
-    """Whether a node at host:port says within HEALTH_TIMEOUT_S that it lives."""
-    return _get(address, "/health/live")[0] == http.client.OK
-
-
-def _get(address: str, path: str, token: str = "") -> tuple[int, bytes]:
-    """Status and body; status 0 when nothing answers."""
-    host, _, port = address.rpartition(":")
-    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=HEALTH_TIMEOUT_S)
-    try:
-        connection.request("GET", path, headers={AUTHORIZATION: f"Bearer {token}"} if token else {})
-        answer = connection.getresponse()
-        return answer.status, answer.read()
-    except (OSError, http.client.HTTPException):
-        return 0, b""
-    finally:
-        connection.close()
-
-
-def ports(place: Place) -> Iterator[Finding]:
-    """The configured addresses have to be free when no node of this directory runs."""
-    if place.node is not None:
-        return
-    for name, address in place.addresses.items():
-        host, _, port = address.rpartition(":")
-        fault = _cannot_listen(host.strip("[]"), int(port))
-        if fault == errno.EADDRINUSE:
-            yield Finding(
-                "ports", f"another program listens on {address}, where this node's {name} door should open",
-                f"stop it (`ss -ltnp 'sport = :{port}'` names it), or choose another port: --{name} {host}:0 takes "
-                "any free one and clients find it by themselves",
-            )  # fmt: skip
-        elif fault:
-            yield Finding(
-                "ports", f"{name} can't listen on {address}: {os.strerror(fault)}",
-                f"set {name} to an address of this machine and a port above 1023",
-            )  # fmt: skip
-
-
-def _cannot_listen(host: str, port: int) -> int:
-    """The error number of listening there, 0 when it works."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except socket.gaierror:
-            return errno.EADDRNOTAVAIL
-        except OSError as error:
-            return error.errno or errno.EIO
-    return 0
-
-
-def exposure(place: Place) -> Iterator[Finding]:
-    for name, address in place.addresses.items():
-        host = address.rpartition(":")[0]
-        if not LOOPBACK.match(host):
-            yield Finding(
-                "exposure", f"{name} on {address} has no TLS: token and memories can be read on the network",
-                f"set {name} to 127.0.0.1:PORT, and reach it from elsewhere through a tunnel (ssh -L) or a TLS proxy"
-                + ("" if place.settings.expose else "; without --expose true a node refuses that address"),
-            )  # fmt: skip
 
 
 def disk(place: Place) -> Iterator[Finding]:
@@ -380,24 +196,3 @@ def index(place: Place) -> Iterator[Finding]:
     yield Finding(
         "index", problem, "start the node (`mnemesh up`): it catches up or rebuilds from the ledger, and says so"
     )
-
-
-CHECKS: tuple[Callable[[Place], Iterator[Finding]], ...] = (
-    data_directory,
-    disk,
-    manifest,
-    owner_token,
-    node_file,
-    running_node,
-    degraded_node,
-    ports,
-    exposure,
-    model,
-    ledger,
-    index,
-)
-
-
-def examine(place: Place) -> list[Finding]:
-    """The findings of all checks, in order."""
-    return [finding for check in CHECKS for finding in check(place)]

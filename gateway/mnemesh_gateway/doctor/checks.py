@@ -1,0 +1,33 @@
+"""All checks, in the order in which a person would look.
+
+A check takes a `Place` and gives findings; none means healthy. Nothing is written, no lock is taken that a node could
+want, and the engines (Automerge, Edge, the model) are not imported: a broken one would stop the doctor too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from mnemesh_gateway.doctor import directory, process
+from mnemesh_gateway.doctor.installation import Finding
+from mnemesh_gateway.doctor.place import Place
+
+CHECKS: tuple[Callable[[Place], Iterator[Finding]], ...] = (
+    directory.data_directory,
+    directory.disk,
+    directory.manifest,
+    directory.owner_token,
+    process.node_file,
+    process.running_node,
+    process.degraded_node,
+    process.ports,
+    process.exposure,
+    directory.model,
+    directory.ledger,
+    directory.index,
+)
+
+
+def examine(place: Place) -> list[Finding]:
+    """The findings of all checks, in order."""
+    return [finding for check in CHECKS for finding in check(place)]

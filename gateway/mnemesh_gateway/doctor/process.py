@@ -1,0 +1,155 @@
+"""Checks of a node as a process: is it there, does it answer, can it listen. Takes no lock and sends only GET."""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import json
+import os
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from mnemesh_gateway.doctor.installation import Finding
+from mnemesh_gateway.doctor.place import Place
+from mnemesh_proto.rendezvous import AUTHORIZATION, LOCK_FILE, NODE_FILE, TOKEN_FILE, read_token
+
+HEALTH_TIMEOUT_S = 3.0
+LOOPBACK = re.compile(r"^(localhost|127(\.\d+){3}|::1|\[::1\])$")
+
+
+def node_file(place: Place) -> Iterator[Finding]:
+    path = place.data_dir / NODE_FILE
+    if not path.exists() or place.node is not None:
+        return
+    try:
+        pid = json.loads(path.read_text("utf-8"))["pid"]
+        problem = f"{path} names process {pid}, which is gone: the node was killed or the machine went down"
+    except (ValueError, KeyError, TypeError):
+        problem = f"{path} is damaged"
+    yield Finding("node file", problem, "start the node (`mnemesh up`): it replaces the file; nothing is lost")
+
+
+def running_node(place: Place) -> Iterator[Finding]:
+    """A node that holds the directory has to answer."""
+    node = place.node
+    if node is not None and answers(node.http):
+        return
+    holder = node.pid if node else lock_holder(place.data_dir / LOCK_FILE)
+    if holder is None or (node and not _is_locked(place.data_dir / LOCK_FILE)):
+        return
+    yield Finding(
+        "running node",
+        f"process {holder} holds {place.data_dir} but does not answer" + (f" on {node.http}" if node else ""),
+        f"if it has only just started, wait; else stop it (kill {holder}, after 30 s kill -9 {holder}) and start the "
+        "node again: acknowledged writes are on disk",
+    )  # fmt: skip
+
+
+def lock_holder(lock: Path) -> int | None:
+    """The process that keeps `lock` locked, or None when nobody does."""
+    if not lock.exists() or not _is_locked(lock):
+        return None
+    digits = re.match(r"\s*(\d+)", lock.read_text("utf-8", "replace"))
+    return int(digits.group(1)) if digits else None
+
+
+def _is_locked(lock: Path) -> bool:
+    """Asks the kernel's list of locks, because trying the lock could turn a starting node away. Where there is no
+    such list, a lock file that names a living process counts as locked."""
+    if not lock.exists():
+        return False
+    table = Path("/proc/locks")
+    if not table.exists():
+        return True
+    inode = str(lock.stat().st_ino)
+    return any(
+        fields[1] == "FLOCK" and fields[5].rpartition(":")[2] == inode
+        for fields in (line.split() for line in table.read_text("ascii", "replace").splitlines())
+        if len(fields) > 5
+    )
+
+
+def degraded_node(place: Place) -> Iterator[Finding]:
+    """What a running node says of itself."""
+    node, token = place.node, read_token(place.data_dir)
+    if node is None or token is None:
+        return
+    status, body = _get(node.http, "/v1/status", token)
+    if status == http.client.UNAUTHORIZED:
+        yield Finding(
+            "owner token", f"the node refuses the token of {place.data_dir / TOKEN_FILE}: it was changed meanwhile",
+            "restart the node (`mnemesh up`)",
+        )  # fmt: skip
+    if status != http.client.OK:
+        return
+    told = json.loads(body)
+    if told["state"] not in ("ready", "starting"):
+        yield Finding(
+            "running node", f"the node is {told['state']}: {'; '.join(told['notices']) or 'it says no more'}",
+            f"look at {place.data_dir / 'node.log'} or the terminal of `mnemesh up`, then restart the node",
+        )  # fmt: skip
+
+
+def answers(address: str) -> bool:
+    """Whether a node at host:port says within HEALTH_TIMEOUT_S that it lives."""
+    return _get(address, "/health/live")[0] == http.client.OK
+
+
+def _get(address: str, path: str, token: str = "") -> tuple[int, bytes]:
+    """Status and body; status 0 when nothing answers."""
+    host, _, port = address.rpartition(":")
+    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=HEALTH_TIMEOUT_S)
+    try:
+        connection.request("GET", path, headers={AUTHORIZATION: f"Bearer {token}"} if token else {})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    except (OSError, http.client.HTTPException):
+        return 0, b""
+    finally:
+        connection.close()
+
+
+def ports(place: Place) -> Iterator[Finding]:
+    """The configured addresses have to be free when no node of this directory runs."""
+    if place.node is not None:
+        return
+    for name, address in place.addresses.items():
+        host, _, port = address.rpartition(":")
+        fault = _cannot_listen(host.strip("[]"), int(port))
+        if fault == errno.EADDRINUSE:
+            yield Finding(
+                "ports", f"another program listens on {address}, where this node's {name} door should open",
+                f"stop it (`ss -ltnp 'sport = :{port}'` names it), or choose another port: --{name} {host}:0 takes "
+                "any free one and clients find it by themselves",
+            )  # fmt: skip
+        elif fault:
+            yield Finding(
+                "ports", f"{name} can't listen on {address}: {os.strerror(fault)}",
+                f"set {name} to an address of this machine and a port above 1023",
+            )  # fmt: skip
+
+
+def _cannot_listen(host: str, port: int) -> int:
+    """The error number of listening there, 0 when it works."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except socket.gaierror:
+            return errno.EADDRNOTAVAIL
+        except OSError as error:
+            return error.errno or errno.EIO
+    return 0
+
+
+def exposure(place: Place) -> Iterator[Finding]:
+    for name, address in place.addresses.items():
+        host = address.rpartition(":")[0]
+        if not LOOPBACK.match(host):
+            yield Finding(
+                "exposure", f"{name} on {address} has no TLS: token and memories can be read on the network",
+                f"set {name} to 127.0.0.1:PORT, and reach it from elsewhere through a tunnel (ssh -L) or a TLS proxy"
+                + ("" if place.settings.expose else "; without --expose true a node refuses that address"),
+            )  # fmt: skip
