@@ -13,7 +13,6 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import grpc
 import grpc.aio
-from google.protobuf.message import Message
 
 from mnemesh import reads, writes
 from mnemesh.batch import Batches, Outcome
@@ -34,7 +33,7 @@ def _method(
     async def method(self: AsyncClient, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
         return await self._send(build(*args, **kwargs))
 
-    as_method(method, build)
+    as_method(method, build, "Awaitable[{}]")
     return method
 
 
@@ -46,7 +45,7 @@ def _stream(
     def method(self: AsyncClient, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> AsyncIterator[Answer]:
         return self._receive(build(*args, **kwargs))
 
-    as_method(method, build)
+    as_method(method, build, "AsyncIterator[{}]")
     return method
 
 
@@ -133,7 +132,7 @@ class AsyncClient:
         target, channel = await self._connect(again)
         rpc = channel.unary_unary(
             call.rpc,
-            request_serializer=Message.SerializeToString,
+            request_serializer=type(call.request).SerializeToString,
             response_deserializer=call.response.FromString,
         )
         try:
@@ -147,7 +146,7 @@ class AsyncClient:
         target, channel = await self._connect()
         rpc = channel.unary_stream(
             call.rpc,
-            request_serializer=Message.SerializeToString,
+            request_serializer=type(call.request).SerializeToString,
             response_deserializer=call.response.FromString,
         )
         metadata = self._connection.metadata(target)

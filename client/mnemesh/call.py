@@ -36,9 +36,13 @@ def reading(cls: type[Answer]) -> Callable[[Any], Answer]:
     return partial(to_value, cls=cls)
 
 
-def as_method(method: Any, build: Callable[..., Any]) -> None:
-    """Make `method` look as `build` does to help() and editors, with `self` before the arguments."""
+def as_method(method: Any, build: Callable[..., Any], returns: str) -> None:
+    """Make `method` look to help() and editors as `build` does, with `self` before the arguments. `returns` is the
+    form of what it gives back, with {} for the answer."""
     update_wrapper(method, build)
     signature = inspect.signature(build)
     first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    method.__signature__ = signature.replace(parameters=[first, *signature.parameters.values()])
+    answer = str(signature.return_annotation).removeprefix("Call[").removesuffix("]")
+    method.__signature__ = signature.replace(
+        parameters=[first, *signature.parameters.values()], return_annotation=returns.format(answer)
+    )

@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import grpc
-from google.protobuf.message import Message
 
 from mnemesh import reads, writes
 from mnemesh.batch import Batches, Outcome
@@ -34,7 +33,7 @@ def _method(
     def method(self: Client, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
         return self._send(build(*args, **kwargs))
 
-    as_method(method, build)
+    as_method(method, build, "{}")
     return method
 
 
@@ -46,7 +45,7 @@ def _stream(
     def method(self: Client, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Iterator[Answer]:
         return self._receive(build(*args, **kwargs))
 
-    as_method(method, build)
+    as_method(method, build, "Iterator[{}]")
     return method
 
 
@@ -148,7 +147,7 @@ class Client:
         target, channel = self._connect(again)
         rpc = channel.unary_unary(
             call.rpc,
-            request_serializer=Message.SerializeToString,
+            request_serializer=type(call.request).SerializeToString,
             response_deserializer=call.response.FromString,
         )
         try:
@@ -162,7 +161,7 @@ class Client:
         target, channel = self._connect()
         rpc = channel.unary_stream(
             call.rpc,
-            request_serializer=Message.SerializeToString,
+            request_serializer=type(call.request).SerializeToString,
             response_deserializer=call.response.FromString,
         )
         metadata = self._connection.metadata(target)

@@ -109,7 +109,8 @@ class Connection:
             raise NotReachable(f"the node of {self.data_dir} can't be reached: {error}") from error
         if node is None:
             raise NotReachable(
-                f"no node runs on {self.data_dir}; start one with `mnemesh up`, or name one with an endpoint"
+                f"no node runs on {self.data_dir}; start one with `mnemesh up`, or in the background with `start` "
+                "(--start), or name another with an endpoint"
             )
         return _address(node.grpc)
 

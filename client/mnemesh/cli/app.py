@@ -1,0 +1,156 @@
+"""The commands of `mnemesh` put together, and the one place that turns an error into an exit status.
+
+0 done; 2 bad usage, also a value that can't be sent at all; 3 no node answers; 4 the node refused. Other words for
+remember and recall work as those two do, unlisted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from mnemesh.cli import exporting, importing, reading, writing
+from mnemesh.cli.options import expanded
+from mnemesh.cli.shell import print_json, printable
+from mnemesh.entry import EXIT_INTERRUPTED, EXIT_NOT_REACHABLE, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, run_program
+from mnemesh.errors import DeadlineExceeded, InvalidArgument, MnemeshError, NotReachable
+
+ALIASES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("save", "store", "write", "retain", "add_memory", "add-memory"), "remember"),
+    **dict.fromkeys(("find", "query", "search", "lookup", "retrieve"), "recall"),
+}
+HELP: Final = """One memory for all your agents.
+
+The node of this machine is found through its data directory; MNEMESH_ENDPOINT, MNEMESH_TOKEN and MNEMESH_DATA_DIR
+name another. With --json a command prints exactly one JSON object, for errors {"error": {"code", "message", ...}}.
+
+Exit status: 0 done, 2 bad usage, 3 no node answers, 4 refused, 130 interrupted, 141 output pipe closed."""
+# Programs of their own, dispatched by mnemesh.entry before this module is loaded; listed here for --help.
+PROGRAMS: Final[Mapping[str, str]] = {
+    "up": "Start a node in the foreground.",
+    "mcp": "Speak MCP on standard input and output; starts the local node when none runs.",
+    "doctor": "Look for what is wrong with a node, its data and its settings.",
+}
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run one command and return its exit status. KeyboardInterrupt and BrokenPipeError are the caller's."""
+    as_json = "--json" in (argv[: argv.index("--")] if "--" in argv else argv)
+    command = typer.main.get_command(_app())
+    try:
+        with command.make_context("mnemesh", list(argv)) as context:
+            command.invoke(context)
+    except typer.Exit as done:
+        return done.exit_code
+    except typer.Abort:
+        return EXIT_INTERRUPTED
+    except typer.TyperException as error:
+        return _refuse_usage(error, as_json)
+    except MnemeshError as error:
+        _report(error_body(error), as_json)
+        return exit_status(error)
+    return EXIT_OK
+
+
+def exit_status(error: MnemeshError) -> int:
+    """The exit status that `error` means."""
+    if isinstance(error, NotReachable | DeadlineExceeded):
+        return EXIT_NOT_REACHABLE
+    return EXIT_USAGE if isinstance(error, InvalidArgument) and not error.refused else EXIT_REFUSED
+
+
+def error_body(error: MnemeshError) -> dict[str, str]:
+    """What --json prints under "error": code, message and what the node said besides."""
+    return {"code": error.code, "message": error.message, **error.details}
+
+
+def _refuse_usage(error: typer.TyperException, as_json: bool) -> int:
+    message = error.format_message()
+    context = getattr(error, "ctx", None)
+    if not message and context is not None:  # the command alone, without any word
+        print(context.get_help())
+        return EXIT_USAGE
+    _report({"code": InvalidArgument.code, "message": message}, as_json)
+    if context is not None and not as_json:
+        print(f"Try `{context.command_path} --help`.", file=sys.stderr)
+    return EXIT_USAGE
+
+
+def _report(body: dict[str, str], as_json: bool) -> None:
+    if as_json:
+        print_json({"error": body})
+    else:
+        print(f"mnemesh: {printable(body['message'])}", file=sys.stderr)
+
+
+def _app() -> typer.Typer:
+    app = typer.Typer(
+        cls=_Commands, help=HELP, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )  # fmt: skip
+    for name, function in (*writing.COMMANDS, *reading.COMMANDS, *importing.COMMANDS, *exporting.COMMANDS):
+        app.command(name, cls=_Command)(expanded(function))
+    for name, help_text in PROGRAMS.items():
+        app.command(
+            name, cls=_Command, help=help_text, add_help_option=False,
+            context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+        )(_program)  # fmt: skip
+    return app
+
+
+def _program(context: typer.Context) -> None:
+    raise typer.Exit(run_program([str(context.info_name), *context.args]))
+
+
+class _Command(TyperCommand):
+    """A command whose options are read without pydantic."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Its arguments and options, --help among them."""
+        return _quick(super().get_params(ctx))
+
+
+class _Commands(TyperGroup):
+    """All commands, also under their aliases."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """The options before the command."""
+        return _quick(super().get_params(ctx))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name or alias."""
+        return super().get_command(ctx, ALIASES.get(cmd_name, cmd_name))
+
+
+def _quick(params: Any) -> Any:
+    """`params` with our own way to read them put where typer keeps its own: that one imports pydantic, which takes
+    0.1 s at every start. A typer that keeps it elsewhere takes its own way, only slower."""
+    for param in params:
+        descriptor = getattr(param, "type_descriptor", None)
+        if descriptor is not None:
+            vars(param)["_runtime_param"] = _Text(str(descriptor.annotation))
+    return params
+
+
+class _Text:
+    """Reads an option's text as the option's type."""
+
+    def __init__(self, annotation: str) -> None:
+        self._type = next((t for t in (float, int, Path) if t.__name__ in annotation), None)
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """`value` is None, a text, or a sequence of texts when the option may be repeated."""
+        if isinstance(value, list | tuple):
+            return list(value)
+        if self._type is None or not isinstance(value, str):
+            return value
+        try:
+            return self._type(value)
+        except ValueError:
+            rule = "a number" if self._type is float else "a whole number"
+            raise typer.BadParameter(f"{value!r} is not {rule}", ctx=ctx, param=param) from None

@@ -1,0 +1,180 @@
+"""The options that several commands share, in groups; their help is the contract's own.
+
+A group is a dataclass whose fields are options; `expanded` puts them into a command's own. Words and numbers go to
+the node as they were typed: it judges kinds, times and ranges, so that every door refuses alike.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from mnemesh.errors import InvalidArgument
+from mnemesh_proto.v1.field_help import FIELD_HELP
+
+
+def contract(field: str) -> str:
+    """What the contract says of a field, such as RecallRequest.query."""
+    return FIELD_HELP[f"mnemesh.v1.{field}"]
+
+
+def _option(field: str, *names: str, metavar: str | None = None, more: str = "") -> Any:
+    return typer.Option(*names, metavar=metavar, help=contract(field) + more)
+
+
+REPEAT = " Repeatable."
+Words = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="The text; - reads standard input.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="Id, unique id prefix (6 characters or more) or title.")]
+Space = Annotated[
+    str | None,
+    typer.Option("--space", "-s", help="Space; default: .mnemesh.toml, else the git root's name, else private."),
+]
+Spaces = Annotated[list[str] | None, _option("RecallRequest.spaces", "--space", "-s", more=REPEAT)]
+Wait = Annotated[str | None, _option("RememberRequest.wait", "--wait", metavar="WHEN")]
+Superseded = Annotated[bool, _option("RecallRequest.include_superseded", "--include-superseded")]
+Forgotten = Annotated[bool, _option("GetRequest.include_forgotten", "--include-forgotten")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """What describes a memory besides its text: options of remember, check, update and supersede."""
+
+    kind: Annotated[str | None, _option("RememberRequest.kind", "--kind", "-k")] = None
+    title: Annotated[str | None, _option("RememberRequest.title", "--title", "-t")] = None
+    tag: Annotated[list[str] | None, _option("RememberRequest.tags", "--tag", more=REPEAT)] = None
+    importance: Annotated[float | None, _option("RememberRequest.importance", "--importance")] = None
+    path: Annotated[list[str] | None, _option("RememberRequest.paths", "--path", more=REPEAT)] = None
+    valid_from: Annotated[str | None, _option("RememberRequest.valid_from", "--valid-from", metavar="TIME")] = None
+    valid_to: Annotated[str | None, _option("RememberRequest.valid_to", "--valid-to", metavar="TIME")] = None
+    keyword: Annotated[list[str] | None, _option("RememberRequest.keywords", "--keyword", more=REPEAT)] = None
+    attr: Annotated[list[str] | None, _option("RememberRequest.attrs", "--attr", metavar="KEY=VALUE", more=REPEAT)] = (
+        None
+    )
+    tier: Annotated[str | None, _option("RememberRequest.tier", "--tier")] = None
+    sensitive: Annotated[bool, _option("RememberRequest.sensitive", "--sensitive")] = False
+    force: Annotated[bool, _option("RememberRequest.force", "--force")] = False
+    idempotency_key: Annotated[
+        str | None, _option("RememberRequest.idempotency_key", "--idempotency-key", metavar="KEY")
+    ] = None
+    wait: Wait = None
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of the request that were given."""
+        return given(
+            kind=self.kind, title=self.title, tags=self.tag, importance=self.importance, paths=self.path,
+            valid_from=self.valid_from, valid_to=self.valid_to, keywords=self.keyword, attrs=pairs("attrs", self.attr),
+            tier=self.tier, sensitive=self.sensitive, force=self.force, idempotency_key=self.idempotency_key,
+            wait=self.wait,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a new memory comes from and what it is tied to: options of remember, check and supersede."""
+
+    session: Annotated[str | None, _option("Source.session", "--session")] = None
+    dir: Annotated[str | None, _option("Source.dir", "--dir")] = None
+    seq: Annotated[int | None, _option("Source.seq", "--seq")] = None
+    link: Annotated[list[str] | None, _option("RememberRequest.links", "--link", metavar="TYPE:ID", more=REPEAT)] = None
+    supersedes: Annotated[
+        list[str] | None, _option("RememberRequest.supersedes", "--supersedes", metavar="ID", more=REPEAT)
+    ] = None
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of the request that were given."""
+        source = given(session=self.session, dir=self.dir, seq=self.seq)
+        return given(source=source, links=self.link, supersedes=self.supersedes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Which memories a reading command looks at: options of recall and list."""
+
+    space: Spaces = None
+    kind: Annotated[list[str] | None, _option("RecallRequest.kinds", "--kind", "-k", more=REPEAT)] = None
+    tags_any: Annotated[list[str] | None, _option("RecallRequest.tags_any", "--tags-any", more=REPEAT)] = None
+    tags_all: Annotated[list[str] | None, _option("RecallRequest.tags_all", "--tag", "--tags-all", more=REPEAT)] = None
+    tags_none: Annotated[list[str] | None, _option("RecallRequest.tags_none", "--tags-none", more=REPEAT)] = None
+    since: Annotated[str | None, _option("RecallRequest.since", "--since", metavar="TIME")] = None
+    before: Annotated[str | None, _option("RecallRequest.before", "--before", metavar="TIME")] = None
+    by: Annotated[str | None, _option("RecallRequest.agent", "--by", metavar="AGENT")] = None
+    session: Annotated[str | None, _option("RecallRequest.session", "--session")] = None
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of the request that were given."""
+        return given(
+            space=self.space, kinds=self.kind, tags_any=self.tags_any, tags_all=self.tags_all,
+            tags_none=self.tags_none, since=self.since, before=self.before, agent=self.by, session=self.session,
+        )  # fmt: skip
+
+
+def expanded(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` as typer reads it: each parameter that is a group stands as the group's options."""
+    groups: dict[str, tuple[type, tuple[str, ...]]] = {}
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        if dataclasses.is_dataclass(parameter.annotation) and isinstance(parameter.annotation, type):
+            options = _parameters(parameter.annotation)
+            groups[parameter.name] = parameter.annotation, tuple(option.name for option in options)
+            parameters += options
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+
+    def run(**arguments: Any) -> None:
+        made = {
+            name: cls(**{option: arguments.pop(option) for option in names}) for name, (cls, names) in groups.items()
+        }
+        command(**made, **arguments)
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    vars(run)["__signature__"] = inspect.Signature(parameters)
+    return run
+
+
+def _parameters(group: type) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in dataclasses.fields(group)
+    ]
+
+
+def given(**fields: object) -> dict[str, Any]:
+    """The fields that were given on the command line; what was left out is not sent."""
+    return {
+        name: value
+        for name, value in fields.items()
+        if value is not None and value is not False and not (isinstance(value, list | dict) and not value)
+    }
+
+
+def pairs(field: str, items: Iterable[str] | None) -> dict[str, str]:
+    """KEY=VALUE texts as a mapping. Raises InvalidArgument for one without `=` or a key that comes twice."""
+    result: dict[str, str] = {}
+    for item in items or ():
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise InvalidArgument(field, item, "KEY=VALUE")
+        if key in result:
+            raise InvalidArgument(field, item, "each key once")
+        result[key] = value
+    return result
+
+
+def numbers(field: str, items: Iterable[str] | None) -> dict[str, float]:
+    """KEY=NUMBER texts as a mapping. Raises InvalidArgument."""
+    result: dict[str, float] = {}
+    for key, value in pairs(field, items).items():
+        try:
+            result[key] = float(value)
+        except ValueError:
+            raise InvalidArgument(f"{field}.{key}", value, "a number") from None
+    return result

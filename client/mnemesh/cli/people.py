@@ -1,0 +1,219 @@
+"""Answers as lines for people: what matters first, ids short enough to read and long enough to use again.
+
+Colours only on a terminal that wants them. Every text of a memory passes `printable`, because others wrote it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from mnemesh import values
+from mnemesh.cli.shell import one_line, printable
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+ID_CHARS: Final = 13
+TITLE_CHARS: Final = 72
+BOLD, DIM, GREEN, YELLOW, CYAN = "1", "2", "32", "33", "36"
+
+
+def recalled(answer: values.Recalled, *, explain: bool = False) -> Iterator[str]:
+    """Results, best first, each with its score, title or text, and where it is."""
+    for rank, result in enumerate(answer.results, 1):
+        title = one_line(result.title)
+        passage = one_line(result.snippet or result.content)
+        yield f"{rank:>2}  {_paint(f'{result.score:.2f}', GREEN)}  {_paint(clip(title or passage), BOLD)}"
+        if title and passage:
+            yield f"          {passage}"
+        yield "          " + _where(result.id, result.space, result.kind, result.tags)
+        if result.redirected_from:
+            yield _paint(f"          replaces {result.redirected_from[:ID_CHARS]}, which matched", DIM)
+    if explain and answer.results:
+        yield _explained(answer)
+    if not answer.results:
+        yield "nothing found in " + (", ".join(one_line(space) for space in answer.spaces) or "any space")
+    if answer.truncated_by_budget:
+        yield _paint(f"{answer.truncated_by_budget} more left out by the token budget", DIM)
+    if answer.abstain and answer.results:
+        yield _paint(f"probably not the answer (coverage {answer.coverage:.2f})", YELLOW)
+    for reason in answer.degraded_reasons:
+        yield _paint(f"incomplete: {one_line(reason)}", YELLOW)
+
+
+def remembered(done: values.Remembered) -> Iterator[str]:
+    """What was stored, why, and what is near it."""
+    yield from written(done)
+    if done.restorable:
+        yield _paint(f"it was forgotten; bring it back with: mnemesh restore {done.memory.id}", YELLOW)
+    for near in done.related:
+        yield _paint(f"near {near.similarity:.2f}  {near.id[:ID_CHARS]}  {clip(one_line(near.title))}", DIM)
+
+
+def written(done: values.Written) -> Iterator[str]:
+    """Action, id and reason."""
+    yield f"{_paint(done.action, GREEN)}  {done.memory.id}  {clip(title_of(done.memory))}"
+    yield _paint(f"{one_line(done.memory.space)}: {one_line(done.reason)}", DIM)
+
+
+def superseded(done: values.Superseded) -> Iterator[str]:
+    """The new memory and the one that it closed."""
+    yield from written(done)
+    yield _paint(f"closed {done.superseded.id}  {clip(title_of(done.superseded))}", DIM)
+
+
+def checked(done: values.Checked) -> Iterator[str]:
+    """What remember would do."""
+    target = f"  {done.target_id}" if done.target_id else ""
+    yield f"would {_paint(done.action, GREEN)}{target}  {one_line(done.reason)}"
+    for near in done.related:
+        yield _paint(f"near {near.similarity:.2f}  {near.id[:ID_CHARS]}  {clip(one_line(near.title))}", DIM)
+
+
+def found(answer: values.Found) -> Iterator[str]:
+    """Whole memories, one after the other."""
+    for position, memory in enumerate(answer.memories):
+        if position:
+            yield ""
+        yield from _whole(memory)
+    for missing in answer.missing:
+        yield _paint(f"not found: {one_line(missing)}", YELLOW)
+
+
+def listed(page: values.Page) -> Iterator[str]:
+    """A line a memory."""
+    for memory in page.memories:
+        yield _line(memory)
+    if page.cursor:
+        yield _paint(f"{len(page.memories)} of {page.total}; next page: --cursor {page.cursor}", DIM)
+    elif not page.memories:
+        yield "no memories"
+
+
+def timeline(line: values.Timeline) -> Iterator[str]:
+    """A line a memory, the one asked for marked."""
+    for position, memory in enumerate(line.memories):
+        yield (_paint("> ", CYAN) if position == line.position else "  ") + _line(memory)
+
+
+def counted(stats: values.Stats) -> Iterator[str]:
+    """Totals, then the most frequent of each sort."""
+    yield (
+        f"{stats.memories} memories, {stats.forgotten} forgotten, {stats.superseded} superseded, "
+        f"{stats.conflicted} in conflict"
+    )
+    for name, counts in (
+        ("kinds", stats.kinds), ("spaces", stats.spaces), ("agents", stats.agents), ("tags", stats.tags),
+    ):  # fmt: skip
+        if counts:
+            shown = ", ".join(f"{one_line(count.name)} {count.memories}" for count in counts[:20])
+            yield f"{name:<8}{shown}" + (f", and {len(counts) - 20} more" if len(counts) > 20 else "")
+
+
+def identity(who: values.Identity) -> Iterator[str]:
+    """Who speaks."""
+    yield f"{_paint(one_line(who.agent), BOLD)}  role {who.role}"
+    yield f"private space {one_line(who.private_space)}, default space {one_line(who.default_space) or '(private)'}"
+
+
+def status(facts: values.Status) -> Iterator[str]:
+    """What a person looks for first: state, addresses, counts, lag."""
+    colour = GREEN if facts.state == "ready" else YELLOW
+    yield f"{_paint(facts.state, colour)}  Mnemesh {facts.version}, runtime {facts.runtime}, pid {facts.pid}"
+    yield f"  data    {facts.data_dir}"
+    yield f"  gRPC    {facts.grpc}   HTTP http://{facts.http}   up {facts.uptime_s:.0f} s"
+    if facts.ledger:
+        yield f"  ledger  {facts.ledger.memories} memories, seq {facts.ledger.seq}, {facts.ledger.bytes / 1e6:.1f} MB"
+    for index in facts.index:
+        yield f"  index   {index.name} ({index.backend}): {index.points} points, {index.lag} behind, {index.state}"
+    if facts.model:
+        yield f"  model   {facts.model.name}, {facts.model.dimensions} dimensions, {facts.model.source}"
+    for actor in facts.actors:
+        yield _paint(f"  actor   {actor.name} ({actor.type}) pid {actor.pid} {actor.node} {actor.state}", DIM)
+    for notice in facts.notices:
+        yield _paint(f"  notice  {one_line(notice)}", YELLOW)
+
+
+def clip(text: str, chars: int = TITLE_CHARS) -> str:
+    """`text` cut to what a terminal line holds beside the rest; whole when the output is no terminal."""
+    if not sys.stdout.isatty():
+        return text
+    room = max(20, min(chars, shutil.get_terminal_size().columns - 24))
+    return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def title_of(memory: values.Memory) -> str:
+    """Its title, else its first line."""
+    return one_line(memory.title or memory.content[:200])
+
+
+def _whole(memory: values.Memory) -> Iterator[str]:
+    if memory.title:
+        yield _paint(one_line(memory.title), BOLD)
+    yield _where(memory.id, memory.space, memory.kind, memory.tags, whole_id=True)
+    facts = (
+        ("state", memory.state if memory.state != "active" else ""),
+        ("by", one_line(memory.by)),
+        ("created", _time(memory.created_at)),
+        ("updated", _time(memory.updated_at) if memory.updated_at != memory.created_at else ""),
+        ("valid from", _time(memory.valid_from)),
+        ("valid to", _time(memory.valid_to)),
+        ("importance", "" if memory.importance is None else f"{memory.importance:g}"),
+        ("tier", memory.tier if memory.tier != "normal" else ""),
+        ("superseded by", memory.superseded_by),
+        ("paths", one_line(", ".join(memory.paths))),
+        ("links", one_line(", ".join(f"{link.type} {link.id}" for link in memory.links))),
+        ("attrs", one_line(", ".join(f"{key}={value}" for key, value in memory.attrs.items()))),
+    )
+    yield _paint("  ".join(f"{name} {value}" for name, value in facts if value), DIM)
+    yield ""
+    yield printable(memory.content)
+    for head in memory.conflicts:
+        yield _paint(f"\nin conflict with {head.revision} by {one_line(head.by)}, {_time(head.at)}:", YELLOW)
+        yield printable(head.content)
+
+
+def _line(memory: values.Memory) -> str:
+    state = "" if memory.state == "active" else _paint(f" ({memory.state})", YELLOW)
+    day = _time(memory.created_at)[:10]
+    tags = _paint("  " + " ".join(f"#{one_line(tag)}" for tag in memory.tags), DIM) if memory.tags else ""
+    return f"{memory.id[:ID_CHARS]}  {day}  {memory.kind:<11} {clip(title_of(memory))}{state}{tags}"
+
+
+def _where(id: str, space: str, kind: str, tags: Iterable[str], *, whole_id: bool = False) -> str:
+    words = [id if whole_id else id[:ID_CHARS], one_line(space), kind, *(f"#{one_line(tag)}" for tag in tags)]
+    return _paint("  ".join(words), DIM)
+
+
+def _time(time: datetime | None) -> str:
+    return "" if time is None else time.astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _paint(text: str, code: str) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if _coloured() else text
+
+
+def _coloured() -> bool:
+    # https://no-color.org
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _explained(answer: values.Recalled) -> str:
+    """A table of each result's signals."""
+    from rich.console import Console
+    from rich.table import Table
+
+    names = sorted({name for result in answer.results for name in result.signals})
+    table: Table = Table("", "score", *names, "id", box=None, header_style="bold")
+    for rank, result in enumerate(answer.results, 1):
+        shown = (f"{result.signals[name]:.3f}" if name in result.signals else "" for name in names)
+        table.add_row(str(rank), f"{result.score:.3f}", *shown, result.id[:ID_CHARS])
+    out = io.StringIO()
+    Console(file=out, force_terminal=_coloured(), width=shutil.get_terminal_size().columns).print(table)
+    return "\n" + out.getvalue().rstrip()

@@ -1,0 +1,135 @@
+"""The commands that read: recall, get, list, timeline, stats, whoami, status, version."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+import typer
+
+from mnemesh.cli import people
+from mnemesh.cli.options import (
+    REPEAT,
+    Filters,
+    Forgotten,
+    Id,
+    Space,
+    Spaces,
+    Superseded,
+    contract,
+    given,
+    numbers,
+)  # fmt: skip
+from mnemesh.cli.shell import Shell, print_json
+
+
+def _option(field: str, *names: str, metavar: str | None = None, more: str = "") -> Any:
+    return typer.Option(*names, metavar=metavar, help=contract(field) + more)
+
+
+def recall(
+    shell: Shell,
+    filters: Filters,
+    query: Annotated[list[str] | None, typer.Argument(metavar="QUERY", help=contract("RecallRequest.query"))] = None,
+    limit: Annotated[int | None, _option("RecallRequest.limit", "--limit", "-n")] = None,
+    mode: Annotated[str | None, _option("RecallRequest.mode", "--mode")] = None,
+    as_of: Annotated[str | None, _option("RecallRequest.as_of", "--as-of", metavar="TIME")] = None,
+    min_score: Annotated[float | None, _option("RecallRequest.min_score", "--min-score")] = None,
+    min_heat: Annotated[float | None, _option("RecallRequest.min_heat", "--min-heat")] = None,
+    token_budget: Annotated[int | None, _option("RecallRequest.token_budget", "--token-budget")] = None,
+    sort: Annotated[str | None, _option("RecallRequest.sort", "--sort")] = None,
+    weight: Annotated[
+        list[str] | None, _option("RecallRequest.weights", "--weight", metavar="SIGNAL=NUMBER", more=REPEAT)
+    ] = None,
+    path: Annotated[list[str] | None, _option("RecallRequest.paths", "--path", more=REPEAT)] = None,
+    source_dir: Annotated[str | None, _option("RecallRequest.source_dir", "--source-dir")] = None,
+    include_superseded: Superseded = False,
+    include_archive: Annotated[bool, _option("RecallRequest.include_archive", "--include-archive")] = False,
+    explain: Annotated[bool, _option("RecallRequest.explain", "--explain")] = False,
+    snippets_only: Annotated[bool, _option("RecallRequest.snippets_only", "--snippets-only")] = False,
+) -> None:
+    """Find the memories that answer a question or match words, best first."""
+    options = given(
+        mode=mode, as_of=as_of, min_score=min_score, min_heat=min_heat, sort=sort, weights=numbers("weights", weight),
+        paths=path, source_dir=source_dir, include_superseded=include_superseded, include_archive=include_archive,
+        explain=explain, snippets_only=snippets_only, limit=limit, token_budget=token_budget,
+    )  # fmt: skip
+    with shell.client() as client:
+        answer = client.recall(" ".join(query or ()), **filters.fields(), **options)
+    shell.answer(answer, lambda: people.recalled(answer, explain=explain))
+
+
+def get(
+    shell: Shell,
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help=contract("GetRequest.ids"))],
+    include_forgotten: Forgotten = False,
+    space: Spaces = None,
+) -> None:
+    """Read memories by id, unique id prefix or title."""
+    with shell.client() as client:
+        found = client.get_many(ids, include_forgotten=include_forgotten, space=space)
+    shell.answer(found, lambda: people.found(found))
+
+
+def list_memories(
+    shell: Shell,
+    filters: Filters,
+    limit: Annotated[int | None, _option("ListRequest.limit", "--limit", "-n")] = None,
+    state: Annotated[str | None, _option("ListRequest.state", "--state")] = None,
+    order: Annotated[str | None, _option("ListRequest.order", "--order")] = None,
+    cursor: Annotated[str | None, _option("ListRequest.cursor", "--cursor")] = None,
+) -> None:
+    """Page through memories with filters."""
+    options = given(limit=limit, state=state, order=order, cursor=cursor)
+    with shell.client() as client:
+        page = client.list(**filters.fields(), **options)
+    shell.answer(page, lambda: people.listed(page))
+
+
+def timeline(
+    shell: Shell,
+    id: Id,
+    before: Annotated[int | None, _option("TimelineRequest.before", "--before")] = None,
+    after: Annotated[int | None, _option("TimelineRequest.after", "--after")] = None,
+    space: Space = None,
+) -> None:
+    """Show what was written just before and after a memory, in its session or its space."""
+    with shell.client(space) as client:
+        line = client.timeline(id, before=before, after=after)
+    shell.answer(line, lambda: people.timeline(line))
+
+
+def stats(shell: Shell, space: Spaces = None) -> None:
+    """Count memories by state, kind, tag, space and agent."""
+    with shell.client() as client:
+        counted = client.stats(space=space)
+    shell.answer(counted, lambda: people.counted(counted))
+
+
+def whoami(shell: Shell, space: Space = None) -> None:
+    """Say who this token and these options speak for; changes nothing."""
+    with shell.client(space) as client:
+        identity = client.whoami()
+    shell.answer(identity, lambda: people.identity(identity))
+
+
+def status(shell: Shell) -> None:
+    """Say what the node is doing: addresses, actors, ledger, index, model."""
+    with shell.client() as client:
+        facts = client.status()
+    shell.answer(facts, lambda: people.status(facts))
+
+
+def version(json: Annotated[bool, typer.Option("--json", help="Print exactly one JSON object.")] = False) -> None:
+    """Print the version of this installation."""
+    from mnemesh import __version__
+
+    if json:
+        print_json({"version": __version__})
+    else:
+        print(f"mnemesh {__version__}")
+
+
+COMMANDS: Final = (
+    ("recall", recall), ("get", get), ("list", list_memories), ("timeline", timeline), ("stats", stats),
+    ("whoami", whoami), ("status", status), ("version", version),
+)  # fmt: skip

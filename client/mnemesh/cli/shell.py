@@ -1,0 +1,91 @@
+"""What every command shares: the common options, the client that they make, and one way to answer.
+
+With --json exactly one JSON object goes to standard output, whatever happens; without it, lines for people. Texts of
+memories come from other agents, so control characters in them are shown, never sent to the terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemesh.errors import InvalidArgument
+from mnemesh.values import as_json
+
+if TYPE_CHECKING:
+    from mnemesh.client import Client
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shell:
+    """The options of every command that talks to a node."""
+
+    endpoint: Annotated[
+        str | None, typer.Option("--endpoint", metavar="HOST:PORT", help="gRPC address of the node. [MNEMESH_ENDPOINT]")
+    ] = None
+    token: Annotated[
+        str | None, typer.Option("--token", help="Bearer token; default: the local owner's. [MNEMESH_TOKEN]")
+    ] = None
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="DIR", help="The local node's data. [MNEMESH_DATA_DIR]")
+    ] = None
+    json: Annotated[bool, typer.Option("--json", help="Print exactly one JSON object.")] = False
+    agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Who writes: owner/NAME.")] = None
+    start: Annotated[bool, typer.Option("--start", help="Start a local node in the background if none runs.")] = False
+
+    def client(self, space: str | None = None) -> Client:
+        """A client with these options; `space` is its default space, None the one of the working directory."""
+        from mnemesh.client import Client
+
+        return Client(self.endpoint, self.token, data_dir=self.data, agent=self.agent, space=space, start=self.start)
+
+    def answer(self, value: object, lines: Callable[[], Iterable[str]]) -> None:
+        """Print `value` as JSON, or `lines` for people."""
+        if self.json:
+            print_json(as_json(value))
+        else:
+            for line in lines():
+                print(line)
+
+
+def print_json(value: object) -> None:
+    """One JSON object on one line; plain ASCII where the terminal can't show more."""
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    print(json.dumps(value, ensure_ascii=not utf8))
+
+
+def text_of(words: Iterable[str] | None, file: Path | None = None) -> str:
+    """The text that a command was given: words, `-` for standard input, or a file. Raises InvalidArgument."""
+    typed = list(words or ())
+    if file is None and not typed:
+        raise InvalidArgument("content", "nothing", "a text, - for standard input, or --file FILE")
+    if file is not None and typed:
+        raise InvalidArgument("content", "words and --file", "one of them")
+    if file is None and typed != ["-"]:
+        return " ".join(typed)
+    try:
+        data = file.read_bytes() if file is not None else sys.stdin.buffer.read()
+        return data.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgument("content", str(file or "-"), f"readable UTF-8 ({error})") from None
+
+
+def printable(text: str) -> str:
+    """`text` with what would steer a terminal made visible: control characters and changes of direction."""
+    return "".join(ch if ch in "\n\t" or not _steers(ch) else repr(ch)[1:-1] for ch in text)
+
+
+def one_line(text: str) -> str:
+    """`text` with every run of blanks as one blank, safe to print."""
+    return printable(" ".join(text.split()))
+
+
+def _steers(ch: str) -> bool:
+    return unicodedata.category(ch) in ("Cc", "Cs") or "\u202a" <= ch <= "\u202e" or "\u2066" <= ch <= "\u2069"

@@ -1,0 +1,107 @@
+"""The commands that write memories: remember, check, update, supersede, forget, restore."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from mnemesh.cli import people
+from mnemesh.cli.options import Described, Id, Origin, Space, Wait, Words, contract, given
+from mnemesh.cli.shell import Shell, text_of
+from mnemesh.errors import InvalidArgument
+
+TextFile = Annotated[Path | None, typer.Option("--file", "-f", metavar="FILE", help="Take the text from a file.")]
+CLEARED: Final[Mapping[str, object]] = {"tags": [], "paths": [], "keywords": [], "attrs": {}}
+
+
+def remember(
+    shell: Shell,
+    described: Described,
+    origin: Origin,
+    text: Words = None,
+    file: TextFile = None,
+    space: Space = None,
+) -> None:
+    """Store a memory. An exact duplicate in the same space is not stored again."""
+    with shell.client() as client:
+        done = client.remember(text_of(text, file), **given(space=space), **described.fields(), **origin.fields())
+    shell.answer(done, lambda: people.remembered(done))
+
+
+def check(
+    shell: Shell,
+    described: Described,
+    origin: Origin,
+    text: Words = None,
+    file: TextFile = None,
+    space: Space = None,
+) -> None:
+    """Say what remember would do with the same arguments, and why; writes nothing."""
+    with shell.client() as client:
+        done = client.check(text_of(text, file), **given(space=space), **described.fields(), **origin.fields())
+    shell.answer(done, lambda: people.checked(done))
+
+
+def update(
+    shell: Shell,
+    described: Described,
+    id: Id,
+    content: Annotated[str | None, typer.Option("--content", help="New text; - reads standard input.")] = None,
+    file: TextFile = None,
+    clear: Annotated[
+        list[str] | None, typer.Option("--clear", metavar="FIELD", help="Empty tags, paths, keywords or attrs.")
+    ] = None,
+    expected_head: Annotated[
+        list[str] | None,
+        typer.Option("--expected-heads", metavar="REVISION", help=contract("UpdateRequest.expected_heads")),
+    ] = None,
+    space: Space = None,
+) -> None:
+    """Change a memory: what is given replaces what was there; the old revision stays in its history."""
+    changes = described.fields()
+    if content is not None or file is not None:
+        changes["content"] = text_of(None if content is None else [content], file)
+    for field in clear or ():
+        if field not in CLEARED:
+            raise InvalidArgument("--clear", field, f"one of {', '.join(CLEARED)}")
+        changes[field] = CLEARED[field]
+    with shell.client(space) as client:
+        done = client.update(id, **changes, expected_heads=expected_head or [])
+    shell.answer(done, lambda: people.written(done))
+
+
+def supersede(
+    shell: Shell,
+    described: Described,
+    origin: Origin,
+    id: Id,
+    text: Words = None,
+    file: TextFile = None,
+    space: Space = None,
+) -> None:
+    """Replace a memory by a new one: the old is closed and linked, and leaves every read surface."""
+    with shell.client(space) as client:
+        done = client.supersede(id, text_of(text, file), **described.fields(), **origin.fields())
+    shell.answer(done, lambda: people.superseded(done))
+
+
+def forget(shell: Shell, id: Id, wait: Wait = None, space: Space = None) -> None:
+    """Forget a memory; restore brings it back."""
+    with shell.client(space) as client:
+        done = client.forget(id, wait=wait or "")
+    shell.answer(done, lambda: people.written(done))
+
+
+def restore(shell: Shell, id: Id, wait: Wait = None, space: Space = None) -> None:
+    """Bring a forgotten memory back, by its id or unique id prefix."""
+    with shell.client(space) as client:
+        done = client.restore(id, wait=wait or "")
+    shell.answer(done, lambda: people.written(done))
+
+
+COMMANDS: Final = tuple(
+    (command.__name__, command) for command in (remember, check, update, supersede, forget, restore)
+)

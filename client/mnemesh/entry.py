@@ -1,0 +1,73 @@
+"""The command `mnemesh`: the first word decides which program runs, before anything heavy is imported.
+
+`mcp` has to answer within milliseconds, and `up` and `doctor` become the node's own process; only the other commands
+load the command line itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+EXIT_OK: Final = 0
+EXIT_USAGE: Final = 2
+EXIT_NOT_REACHABLE: Final = 3
+EXIT_REFUSED: Final = 4
+EXIT_INTERRUPTED: Final = 130
+EXIT_PIPE_CLOSED: Final = 141
+NODE_COMMANDS: Final = ("up", "doctor")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `mnemesh ARGV...` and return its exit status; Ctrl-C and a closed pipe end it quietly."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _dispatch(words)
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The interpreter flushes once more when it ends, into nothing this time.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE_CLOSED
+
+
+def _dispatch(words: list[str]) -> int:
+    if words and words[0] in ("mcp", *NODE_COMMANDS):
+        return run_program(words)
+    from mnemesh.cli.app import run
+
+    return run(words)
+
+
+def run_program(words: Sequence[str]) -> int:
+    """Run `mcp`, `up` or `doctor`, which are programs of their own."""
+    if words[0] in NODE_COMMANDS:
+        return _become_node(words)
+    from mnemesh.stdio import main as mcp
+
+    return mcp(list(words[1:]))
+
+
+def _become_node(words: Sequence[str]) -> int:
+    """Replace this process by `python -m mnemesh_gateway WORDS...`; returns only when that can't be."""
+    from mnemesh.local import missing_node_modules
+
+    missing = missing_node_modules()
+    if missing and words[0] == "up":
+        print(
+            f"mnemesh: this installation is the client only ({', '.join(missing)} not installed).\n"
+            "To run a node here: pip install 'mnemesh[node]'",
+            file=sys.stderr,
+        )
+        return EXIT_USAGE
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return os.execv(sys.executable, [sys.executable, "-P", "-m", "mnemesh_gateway", *words])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
