@@ -13,12 +13,12 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mnemesh_actors.index.points import BM25, DENSE, IndexItem, IndexText, point_id, points_of, schema
-from mnemesh_actors.index.port import Filter, HasId, IndexBackend, Match, Point, QueryRequest, Scored
+from mnemesh_actors.index.passages import Passages
+from mnemesh_actors.index.points import ALIVE, BM25, DENSE, IndexItem, IndexText, check_id, points_of, schema
+from mnemesh_actors.index.port import Filter, HasId, IndexBackend, Point, QueryRequest
 from mnemesh_actors.index.scope import Search, filter_of, in_spaces
 from mnemesh_actors.index.state import DirectoryLock, IndexMeta, read_meta, write_meta
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, Unavailable
@@ -33,12 +33,9 @@ __all__ = [
 ]  # fmt: skip
 
 BACKENDS = ("edge", "local")
-SCORE_DECIMALS = 5  # engines sum floats in an order that differs by run, about 1e-7 apart
 FETCH_MARGIN_POINTS = 12
 FETCH_GROWTH = (1, 4, 16)
-SCROLL_PAGE_POINTS = 1000
 SEARCH_LIMIT_MAX = 500
-PASSAGES_MAX = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +61,8 @@ class ShardStatus:
     backend: str = "edge"
 
 
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Leg:
+class _Leg:
     """One list of a search: a vector in a field, what it may see, and whose terms count."""
 
     using: str
@@ -91,10 +87,10 @@ class RetrievalShard:
         self._backend: IndexBackend | None = None
         self._encoder: Bm25Encoder | None = None
         self._meta = IndexMeta(config.generation, config.dimensions, config.incarnation)
+        self._passages = Passages()
         self._seq = 0
+        self._dirty = False
         self._rebuilt = ""
-        self._owner: dict[str, str] = {}  # point of a passage after the first -> its memory
-        self._passages: dict[str, int] = {}  # memory -> how many points, where more than one
 
     def open(self) -> ShardStatus:
         """Open the index, or make it new. Raises Unavailable when another process holds it. Safe to call twice; after
@@ -121,20 +117,17 @@ class RetrievalShard:
         backend, encoder = self._opened()
         gone = dict.fromkeys(removed)
         latest = {item.id: item for item in items if item.id not in gone}
-        points: list[Point] = []
-        stale: list[str] = []
-        for item in latest.values():
-            if not 1 <= len(item.texts) <= PASSAGES_MAX:
-                raise InvalidArgument("texts", len(item.texts), f"1 to {PASSAGES_MAX} passages")
-            points += points_of(item, encoder)
-            stale += self._points_from(item.id, len(item.texts))
-        for memory in gone:
-            stale += self._points_from(memory, 0)
+        number = {id_: len(latest[id_].texts) if id_ in latest else 0 for id_ in (*latest, *gone)}
+        for id_ in number:
+            check_id(id_)
+        points: list[Point] = [point for item in latest.values() for point in points_of(item, encoder)]
+        stale = [point for id_ in number for point in self._passages.ids(id_, number[id_])]
+        self._dirty = True
         with self._damage_noted():
             backend.upsert(points)
             backend.delete(stale)
-        for memory in (*latest, *gone):
-            self._note_passages(memory, len(latest[memory].texts) if memory in latest else 0)
+        for id_ in number:
+            self._passages.note(id_, number[id_])
         self._seq = max(self._seq, seq)
 
     def search(self, search: Search) -> list[Candidate]:
@@ -145,12 +138,12 @@ class RetrievalShard:
         """
         encoder = self._opened()[1]
         where = filter_of(search)
-        legs: list[Leg] = []
+        legs: list[_Leg] = []
         if search.dense and search.vector is not None:
-            legs.append(Leg(DENSE, search.vector, where))
+            legs.append(_Leg(DENSE, search.vector, where))
         terms = encoder.query(search.text) if search.bm25 else None
         if terms is not None and terms.indices:
-            legs.append(Leg(BM25, terms, where, in_spaces(search.spaces)))
+            legs.append(_Leg(BM25, terms, where, in_spaces(search.spaces)))
         found = dict(zip((leg.using for leg in legs), self._ranked(legs, search.limit), strict=True))
         dense, bm25 = found.get(DENSE, {}), found.get(BM25, {})
         return [Candidate(memory, dense.get(memory), bm25.get(memory)) for memory in sorted({**dense, **bm25})]
@@ -163,17 +156,17 @@ class RetrievalShard:
         self, asked: Sequence[tuple[DenseVector, str]], limit: int
     ) -> list[list[tuple[str, float]]]:
         """`neighbours` of several (vector, space) at once, in their order."""
-        alive = (Match("forgotten", 0), Match("superseded", 0))
-        legs = [Leg(DENSE, vector, in_spaces((space,), alive)) for vector, space in asked]
+        legs = [_Leg(DENSE, vector, in_spaces((space,), view=ALIVE)) for vector, space in asked]
         return [list(found.items()) for found in self._ranked(legs, limit)]
 
     def flush(self) -> int:
         """Make everything applied durable; the sequence number up to which that now holds."""
         backend = self._opened()[0]
-        if self._meta.seq != self._seq:
+        if self._dirty:
             with self._damage_noted():
                 backend.maintain()
             self._write_meta(replace(self._meta, seq=self._seq))
+            self._dirty = False
         return self._meta.seq
 
     def status(self) -> ShardStatus:
@@ -183,14 +176,13 @@ class RetrievalShard:
             return ShardStatus(self._seq, backend.count(), self._rebuilt, self._config.backend)
 
     def close(self) -> None:
-        """Flush and let go of the directory. A second call does nothing."""
-        if self._backend is None:
-            return
+        """Flush and let go of the directory. A second call does nothing; of a damaged index nothing is kept."""
         try:
-            with self._damage_noted():
-                points = self._backend.count()
-                self._backend.maintain()
-            self._write_meta(replace(self._meta, seq=self._seq, points=points))
+            if self._backend is not None and not self._meta.damage:
+                with self._damage_noted():
+                    points = self._backend.count()
+                    self._backend.maintain()
+                self._write_meta(replace(self._meta, seq=self._seq, points=points))
         finally:
             self._let_go()
 
@@ -205,12 +197,13 @@ class RetrievalShard:
         from mnemesh_actors.index.bm25 import Bm25Encoder
 
         self._encoder = Bm25Encoder()
-        self._owner, self._passages = {}, {}
+        self._passages, self._dirty = Passages(), False
         wanted = IndexMeta(self._config.generation, self._config.dimensions, self._config.incarnation)
         meta, reason = read_meta(self._directory / "meta.json")
         if meta is not None:
             reason = meta.difference(wanted) or self._open_existing(meta)
         if meta is None or reason:
+            self._passages = Passages()
             if self._points_directory.exists():
                 shutil.rmtree(self._points_directory)
             self._backend = self._new_backend()
@@ -225,7 +218,7 @@ class RetrievalShard:
         try:
             if not backend.open(schema(self._config.dimensions)):
                 self._probe(meta)
-                self._read_passages()
+                self._passages.read(backend)
                 return ""
             reason = "the points were missing"
         except (DataLoss, FailedPrecondition) as error:
@@ -249,31 +242,7 @@ class RetrievalShard:
             if [hit.id for hit in hits] != [record.id]:
                 raise DataLoss("the index does not find a point by its own vector")
 
-    def _read_passages(self) -> None:
-        offset: str | None = None
-        while True:
-            where = Filter(must=(Match("surplus", 1),))
-            records, offset = self._opened()[0].scroll(where, SCROLL_PAGE_POINTS, offset)
-            for record in records:
-                memory = str(record.payload["memory"])
-                self._owner[record.id] = memory
-                self._passages[memory] = self._passages.get(memory, 1) + 1
-            if offset is None:
-                return
-
-    def _points_from(self, memory: str, passage: int) -> list[str]:
-        """The ids of a memory's points from that passage on."""
-        return [point_id(memory, n) for n in range(passage, self._passages.get(memory, 1))]
-
-    def _note_passages(self, memory: str, passages: int) -> None:
-        for stale in self._points_from(memory, max(passages, 1)):
-            self._owner.pop(stale, None)
-        self._passages.pop(memory, None)
-        if passages > 1:
-            self._passages[memory] = passages
-            self._owner.update((point_id(memory, n), memory) for n in range(1, passages))
-
-    def _ranked(self, legs: Sequence[Leg], limit: int) -> list[dict[str, float]]:
+    def _ranked(self, legs: Sequence[_Leg], limit: int) -> list[dict[str, float]]:
         """For each leg the best memories with their scores, best first; one batched query, more only when passages of
         the same memories or equal scores at the end crowd a list."""
         if not 1 <= limit <= SEARCH_LIMIT_MAX:
@@ -283,34 +252,18 @@ class RetrievalShard:
         waiting = list(range(len(legs)))
         for growth in FETCH_GROWTH:
             fetch = limit * growth + FETCH_MARGIN_POINTS
-            whole = growth == FETCH_GROWTH[-1]
             with self._damage_noted():
                 answers = backend.query([legs[leg].request(fetch) for leg in waiting])
+            crowded = []
             for leg, hits in zip(waiting, answers, strict=True):
-                found[leg] = self._pooled(hits, fetch, limit, whole)
-            waiting = [
-                leg
-                for leg, hits in zip(waiting, answers, strict=True)
-                if len(hits) == fetch and len(found[leg]) < limit
-            ]
+                cut = len(hits) == fetch and growth != FETCH_GROWTH[-1]
+                found[leg] = self._passages.pool(hits, limit, cut)
+                if cut and len(found[leg]) < limit:
+                    crowded.append(leg)
+            waiting = crowded
             if not waiting:
                 break
         return found
-
-    def _pooled(self, hits: Sequence[Scored], fetch: int, limit: int, whole: bool) -> dict[str, float]:
-        """Best passage of each memory, cut to `limit` by score and then id.
-
-        Which of several equal scores a full list ends with depends on the order of insertion, so that last group is
-        left out; unless `whole`, when asking for more has come to its end.
-        """
-        floor = -inf if whole or len(hits) < fetch else round(hits[-1].score, SCORE_DECIMALS)
-        scores: dict[str, float] = {}
-        for hit in hits:
-            score = round(hit.score, SCORE_DECIMALS)
-            memory = self._owner.get(hit.id, hit.id)
-            if score > floor and score > scores.get(memory, -inf):
-                scores[memory] = score
-        return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:limit])
 
     def _opened(self) -> tuple[IndexBackend, Bm25Encoder]:
         if self._backend is None or self._encoder is None:

@@ -8,10 +8,10 @@ both backends run these checks over a whole batch first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from uuid import UUID
 
 import numpy as np
 
+from mnemesh_actors.index.points import check_id
 from mnemesh_actors.index.port import (
     Condition,
     DenseVector,
@@ -53,17 +53,6 @@ def check_query(schema: Schema, request: QueryRequest) -> None:
         check_filter(schema, request.idf_corpus)
     if not 1 <= request.limit <= QUERY_POINTS_MAX:
         raise InvalidArgument("limit", request.limit, f"1 to {QUERY_POINTS_MAX} points")
-
-
-def check_id(text: str) -> UUID:
-    """The UUID that the text spells canonically (lower case, with hyphens)."""
-    try:
-        parsed = UUID(text)
-    except (ValueError, AttributeError, TypeError):
-        raise InvalidArgument("id", text, "a UUID in lower case") from None
-    if str(parsed) != text:
-        raise InvalidArgument("id", text, "a UUID in lower case")
-    return parsed
 
 
 def check_vector(schema: Schema, name: str, vector: DenseVector | SparseVector) -> None:

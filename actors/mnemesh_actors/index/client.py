@@ -13,7 +13,8 @@ import numpy as np
 from qdrant_client import QdrantClient, models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from mnemesh_actors.index.checks import check_filter, check_id, check_payload, check_points, check_query
+from mnemesh_actors.index.checks import check_filter, check_payload, check_points, check_query
+from mnemesh_actors.index.points import check_id
 from mnemesh_actors.index.port import (
     Condition,
     DenseVector,

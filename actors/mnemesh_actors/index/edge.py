@@ -17,7 +17,8 @@ from uuid import UUID
 import numpy as np
 import qdrant_edge as edge
 
-from mnemesh_actors.index.checks import check_filter, check_id, check_payload, check_points, check_query
+from mnemesh_actors.index.checks import check_filter, check_payload, check_points, check_query
+from mnemesh_actors.index.points import check_id
 from mnemesh_actors.index.port import (
     Condition,
     DenseVector,

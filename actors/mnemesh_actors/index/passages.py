@@ -1,0 +1,63 @@
+"""Which points are passages of which memory: the first has the memory's own id, so only the others are listed.
+
+Held in memory and read back from the index when it is opened, because fetching payloads doubles the cost of a query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from mnemesh_actors.index.points import point_id
+from mnemesh_actors.index.port import Filter, IndexBackend, Match, Scored
+
+SCORE_DECIMALS = 5  # engines sum floats in an order that differs by run, about 1e-7 apart
+SCROLL_PAGE_POINTS = 1000
+
+
+class Passages:
+    """The map between points and memories of one index."""
+
+    def __init__(self) -> None:
+        self._memory_of: dict[str, str] = {}  # each passage after the first -> its memory
+        self._number: dict[str, int] = {}  # memory -> how many passages, where more than one
+
+    def read(self, backend: IndexBackend) -> None:
+        """Learn what the index holds."""
+        where, offset = Filter(must=(Match("surplus", 1),)), None
+        while True:
+            records, offset = backend.scroll(where, SCROLL_PAGE_POINTS, offset)
+            for record in records:
+                memory = str(record.payload["memory"])
+                self._memory_of[record.id] = memory
+                self._number[memory] = max(self._number.get(memory, 1), int(str(record.payload["passage"])) + 1)
+            if offset is None:
+                return
+
+    def ids(self, memory: str, first: int) -> list[str]:
+        """The points of a memory from passage `first` on."""
+        return [point_id(memory, passage) for passage in range(first, self._number.get(memory, 1))]
+
+    def note(self, memory: str, number: int) -> None:
+        """The memory has that many passages now; 0 when it is gone."""
+        for stale in self.ids(memory, max(number, 1)):
+            self._memory_of.pop(stale, None)
+        self._number.pop(memory, None)
+        if number > 1:
+            self._number[memory] = number
+            self._memory_of.update((point_id(memory, passage), memory) for passage in range(1, number))
+
+    def pool(self, hits: Sequence[Scored], limit: int, cut: bool) -> dict[str, float]:
+        """The best passage's score of each memory, best first, at most `limit`, equal ones by id.
+
+        `cut` says that the index had more hits than these. Which of several equal scores such a list ends with
+        depends on the order of insertion, so its last group is left out.
+        """
+        floor = round(hits[-1].score, SCORE_DECIMALS) if cut else -inf
+        scores: dict[str, float] = {}
+        for hit in hits:
+            score = round(hit.score, SCORE_DECIMALS)
+            memory = self._memory_of.get(hit.id, hit.id)
+            if score > floor and score > scores.get(memory, -inf):
+                scores[memory] = score
+        return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:limit])
