@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from enum import Enum, auto
 from http.client import HTTPConnection, HTTPException, HTTPResponse
@@ -28,6 +29,10 @@ from mnemesh.stdio_rpc import (
 )
 
 ATTEMPTS_MAX = 4
+# A node that stops refuses new calls for a while before it closes its door; the next one answers them.
+STOPPING_TIMEOUT_S = 15.0
+STOPPING_POLL_S = 0.1
+ERROR_META = "mnemesh/error"
 # Requests that change nothing on the node, whatever their parameters.
 READING_METHODS = frozenset(
     {
@@ -40,9 +45,11 @@ Answer = dict[str, Any]
 
 
 class _End(Enum):
-    """How one attempt ended: settled, not handled by the node, or lost after it may have been handled."""
+    """How one attempt ended: settled, refused by a node that is stopping, not handled by the node for another
+    reason, or lost after it may have been handled."""
 
     SETTLED = auto()
+    STOPPING = auto()
     UNSENT = auto()
     LOST = auto()
 
@@ -111,13 +118,15 @@ class Exchange:
         self._may_repeat = may_repeat
         self._cancel = threading.Lock()
         self._cancelled = False
+        self._patience_ends = time.monotonic() + STOPPING_TIMEOUT_S
         self._socket: socket.socket | None = None
 
     def run(self) -> Answer | None:
         """Send the message and write what comes back. The answer, when it is one and not an error of this
         proxy."""
         try:
-            for _ in range(ATTEMPTS_MAX):
+            failures = 0
+            while failures < ATTEMPTS_MAX:
                 end, answer = self._attempt()
                 if end is _End.SETTLED or self._cancelled:
                     return answer
@@ -128,6 +137,10 @@ class Exchange:
                         "Look with recall or get, then repeat it if it is missing",
                     )
                     return None
+                if end is _End.STOPPING:
+                    time.sleep(STOPPING_POLL_S)
+                else:
+                    failures += 1
             self._refuse(NODE_UNREACHABLE, f"the node at {self._link.address()} keeps breaking connections")
         except NodeUnreachable as error:
             self._refuse(NODE_UNREACHABLE, str(error))
@@ -195,6 +208,9 @@ class Exchange:
             elif "jsonrpc" not in body:
                 words = _words(body)
             elif settled is None and self.message.wants_answer:
+                if _is_stopping(body) and time.monotonic() < self._patience_ends:
+                    connection.close()
+                    return _End.STOPPING, None
                 # The node doesn't repeat the id of a request that it refused before reading it.
                 settled = body | {"id": self.message.id}
                 if self.message.method == "initialize":
@@ -251,3 +267,13 @@ def _words(body: Answer) -> str:
     """What the HTTP door says of a refusal: {"error": {"message": ...}}."""
     error = body.get("error")
     return str(error.get("message", "")) if isinstance(error, dict) else ""
+
+
+def _is_stopping(answer: Answer) -> bool:
+    """Whether the node itself, and not a part of it, refused to begin: nothing was done. A tool's refusal
+    carries its fields in `_meta`, another method's in the error's data."""
+    error, result = answer.get("error"), answer.get("result")
+    fields = error.get("data") if isinstance(error, dict) else None
+    if isinstance(result, dict) and isinstance(result.get("_meta"), dict):
+        fields = result["_meta"].get(ERROR_META)
+    return isinstance(fields, dict) and fields.get("code") == "UNAVAILABLE" and fields.get("part") == "node"

@@ -86,7 +86,8 @@ class McpDoor:
             await stop.wait()
 
     async def server(self) -> McpServer:
-        """The server once it is loaded. Raises Unavailable."""
+        """The server once it is loaded. Raises Unavailable, and what went wrong when the library could not be
+        loaded. A node that awaits this before it loads anything else answers `initialize` soonest."""
         if self._server is None:
             raise Unavailable("MCP has not been started on this node", part="mcp")
         try:

@@ -1,8 +1,8 @@
 """A stand-in for `python -m mnemesh_gateway up`: what a client sees of a node's life, and nothing else.
 
 Takes the same flags, holds node.lock, publishes node.json when it listens, ends on SIGTERM. The first
-argument tells how to misbehave: `fine`, `slow`, `dies`, `silent` (never publishes) or `impatient` (fails when
-a port is taken).
+argument tells how to misbehave: `fine`, `slow`, `dies` or `silent` (never publishes). Without flags it takes
+free ports.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from stdio_support import META_2026, Host
 
 from mnemesh.stdio_rpc import LINE_BYTES_MAX, header_value
 from mnemesh_memory import limits
+from mnemesh_memory.errors import Unavailable
 from mnemesh_proto.rendezvous import NodeAddress, write_node
 
 both_generations = pytest.mark.parametrize("modern", [False, True], ids=["session", "2026"])
@@ -312,6 +313,28 @@ def test_calls_wait_for_a_node_that_is_down_for_a_moment_also_at_another_port(tm
     finally:
         if not stopped:
             node.stop()
+
+
+def test_a_call_that_a_stopping_node_refuses_is_answered_by_the_next_one(tmp_path: Path) -> None:
+    node = own_node(tmp_path)
+    try:
+        with Host("--data", str(tmp_path), "--space", "", "--no-start") as ours:
+            ours.initialize()
+            refusals: list[str] = []
+
+            async def refuse() -> FakeMesh:
+                refusals.append("refused")
+                raise Unavailable("the node is stopping", part="node")
+
+            ready, node.gate.ready = node.gate.ready, refuse
+            written = ours.ask("tools/call", name="remember", arguments={"content": "once"})
+            wait_until(lambda: len(refusals) > 1)
+            node.stop()
+            node.gate.ready = ready
+            node.start()
+            assert ours.answer(written)["result"]["structuredContent"]["action"] == "ADD"
+    finally:
+        node.stop()
 
 
 def test_a_call_that_the_node_took_down_with_it_is_repeated_only_when_that_is_safe(tmp_path: Path) -> None:
