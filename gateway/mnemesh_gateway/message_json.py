@@ -273,4 +273,6 @@ def shown(value: Any) -> Any:
 def printable(name: str) -> str:
     """A key of the caller's, short and safe to show in an error: what can't be printed is escaped."""
     short = name[:NAME_CHARS_MAX]
+    if not short:
+        return "''"
     return short if short.isprintable() else repr(short)[1:-1]

@@ -90,7 +90,7 @@ class FakeMesh:
             if (memory.space, memory.content, memory.state) == (clean.space, clean.content, "active"):
                 return Written(action="NOOP", memory=memory, reason="identical", deduplicated=True, indexed=True)
         related = self._related(clean)
-        memory = self._store(clean, caller)
+        memory = self.store(clean, caller)
         return Written(
             action="ADD", memory=memory, reason="new", novelty=0.5, related=related, indexed=clean.wait == "indexed"
         )
@@ -192,7 +192,7 @@ class FakeMesh:
     async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:
         self._enter()
         old = self._one(key)
-        new = self._store(validate.draft(replace(draft, space=old.space), caller), caller)
+        new = self.store(validate.draft(replace(draft, space=old.space), caller), caller)
         closed = self._change(
             old, "SUPERSEDE", "", state="superseded", superseded_by=new.id, valid_to=new.created_at,
             links=(Link("superseded-by", new.id),),
@@ -256,7 +256,8 @@ class FakeMesh:
         if self.fail_with is not None:
             raise self.fail_with
 
-    def _store(self, draft: Draft, caller: Caller) -> Memory:
+    def store(self, draft: Draft, caller: Caller) -> Memory:
+        """Keep a memory without judging it."""
         number = len(self.memories) + 1
         now = START_MS + number
         memory = Memory(

@@ -18,6 +18,7 @@ from mnemesh_gateway.metrics import CONTENT_TYPE
 from mnemesh_gateway.operations import OPERATIONS, Operation
 from mnemesh_memory import limits
 from mnemesh_memory.errors import Aborted, Overloaded, Unavailable
+from mnemesh_memory.model import Caller, Draft
 from mnemesh_proto.v1 import memory_pb2, memory_pb2_grpc, recall_pb2, sync_pb2_grpc
 
 BEARER = (("authorization", f"Bearer {TOKEN}"),)
@@ -201,11 +202,10 @@ async def test_a_message_over_4_mib_is_refused_before_it_is_read(client: GrpcCli
     assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
-async def test_a_page_larger_than_4_mib_is_sent(client: GrpcClient) -> None:
-    for i in range(0, 200, 20):
-        text = "x" * 32_000
-        items = [memory_pb2.RememberRequest(content=f"{i + j} {text}") for j in range(20)]
-        await client.call("remember_batch", items=items)
+async def test_a_page_larger_than_4_mib_is_sent(client: GrpcClient, doors: Doors) -> None:
+    for i in range(200):
+        draft = Draft(content=f"{i} " + "x" * 32_000, space="@owner")
+        doors.mesh.store(draft, Caller(agent="owner", principal="owner"))
     page = await client.call("list", limit=200)
     assert page.ByteSize() > 6_000_000
 
