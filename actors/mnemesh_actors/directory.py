@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
+
 from mnemesh_memory.errors import DataLoss, FailedPrecondition
 
 FORMAT = 1

@@ -6,11 +6,11 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
-from mnemesh_memory import limits
 from numpy.typing import NDArray
 
 from mnemesh_actors.batching import Batcher
 from mnemesh_actors.runtime.base import Handle
+from mnemesh_memory import limits
 
 Vector = NDArray[np.float32]
 BATCH_TEXTS_MAX = 64

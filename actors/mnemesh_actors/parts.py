@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from mnemesh_memory import limits
-from mnemesh_memory.ids import uuid7
-
 from mnemesh_actors.batching import Batcher
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.follower import IndexFollower
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.runtime.base import Handle
+from mnemesh_memory import limits
+from mnemesh_memory.ids import uuid7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mnemesh_actors.parts import Parts
 from mnemesh_memory import validate
 from mnemesh_memory.errors import MnemeshError, NotFound
 from mnemesh_memory.model import Caller, Memory
-
-from mnemesh_actors.parts import Parts
 
 
 async def find_many(

@@ -26,6 +26,9 @@ CANDIDATES = 100
 CANDIDATES_FILTERED = 400
 SNIPPET_CHARS = 240
 REDIRECTS_MAX = 10
+# Read beyond the limit in one step: some candidates are redirected or filtered away.
+READ_MARGIN = 6
+BEST_FOR_COVERAGE = 3
 LAG_TOLERATED_ENTRIES = 256
 
 
@@ -85,12 +88,30 @@ class Recalling:
                     raise
                 degraded = (*degraded, f"embedder: {error.message}; matched by words only")
         candidates = await self._candidates(_search_of(query, vector))
-        fused = fuse(candidates, self._weights(query))
-        memories = await self._view(query, [item.id for item in fused])
-        found = await self._redirected(query, [(item, memories[item.id]) for item in fused if item.id in memories])
-        best = [item.memory.content for item in found[:3]]
-        covered = coverage(query.text, [(item.fused, text) for item, text in zip(found[:3], best, strict=True)])
-        return await self._answer(query, await self._keep(query, found), covered, degraded)
+        kept, best = await self._pick(query, fuse(candidates, self._weights(query)))
+        covered = coverage(query.text, [(item.fused, item.memory.content) for item in best])
+        return await self._answer(query, kept, covered, degraded)
+
+    async def _pick(self, query: Query, fused: Sequence[Fused]) -> tuple[list[_Found], list[_Found]]:
+        """Enough memories to show, in the order asked for, and the best matches before any filter.
+
+        Rows are read a step at a time, because most of the candidates are never shown; another order needs all."""
+        by_relevance = query.sort == "relevance"
+        step = query.limit + READ_MARGIN if by_relevance else max(1, len(fused))
+        matched = {item.id for item in fused}
+        shown: set[str] = set()
+        kept: list[_Found] = []
+        best: list[_Found] = []
+        for start in range(0, len(fused), step):
+            part = fused[start : start + step]
+            memories = await self._view(query, [item.id for item in part])
+            pairs = [(item, memories[item.id]) for item in part if item.id in memories]
+            found = await self._redirected(query, pairs, matched, shown)
+            best = best or found[:BEST_FOR_COVERAGE]
+            kept += await self._keep(query, found)
+            if by_relevance and len(kept) >= query.limit:
+                break
+        return kept, best
 
     async def _candidates(self, search: Search) -> list[Candidate]:
         try:
@@ -124,13 +145,14 @@ class Recalling:
         now: dict[str, Memory] = await self._parts.ledger.read(ids)
         return now
 
-    async def _redirected(self, query: Query, pairs: Sequence[tuple[Fused, Memory]]) -> list[_Found]:
-        """A superseded memory gives way to its successor, unless the past was asked for."""
+    async def _redirected(
+        self, query: Query, pairs: Sequence[tuple[Fused, Memory]], matched: set[str], shown: set[str]
+    ) -> list[_Found]:
+        """A superseded memory gives way to its successor, unless the past was asked for. `matched` are the ids of all
+        candidates, `shown` those that stand in the answer already."""
         if query.include_superseded or query.as_of is not None:
             return [_Found(memory, fused) for fused, memory in pairs]
-        present = {memory.id for _, memory in pairs}
         found: list[_Found] = []
-        shown: set[str] = set()
         for fused, memory in pairs:
             origin = ""
             for _ in range(REDIRECTS_MAX):
@@ -142,7 +164,7 @@ class Recalling:
                     break
                 memory = successor
             # The successor keeps its own place when it matched by itself.
-            own_place = origin and memory.id in present
+            own_place = origin and memory.id in matched
             if memory.state == "active" and memory.id not in shown and not own_place:
                 shown.add(memory.id)
                 found.append(_Found(memory, fused, origin))

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mnemesh_actors.index.passages import Passages
-from mnemesh_actors.index.points import ALIVE, BM25, DENSE, IndexItem, IndexText, check_id, points_of, schema
-from mnemesh_actors.index.port import Filter, HasId, IndexBackend, Point, QueryRequest
-from mnemesh_actors.index.scope import Search, filter_of, in_spaces
+from mnemesh_actors.index.points import BM25, DENSE, IndexItem, IndexText, check_id, points_of, schema
+from mnemesh_actors.index.port import Filter, HasId, IndexBackend, MatchAny, Point, QueryRequest
+from mnemesh_actors.index.scope import ARCHIVE, EVERYTHING, SCOPE, Search, filter_of, in_spaces
 from mnemesh_actors.index.state import DirectoryLock, IndexMeta, read_meta, write_meta
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, Unavailable
 from mnemesh_memory.fusion import Candidate
@@ -143,7 +143,7 @@ class RetrievalShard:
             legs.append(_Leg(DENSE, search.vector, where))
         terms = encoder.query(search.text) if search.bm25 else None
         if terms is not None and terms.indices:
-            legs.append(_Leg(BM25, terms, where, in_spaces(search.spaces)))
+            legs.append(_Leg(BM25, terms, where, in_spaces(search.spaces, EVERYTHING)))
         found = dict(zip((leg.using for leg in legs), self._ranked(legs, search.limit), strict=True))
         dense, bm25 = found.get(DENSE, {}), found.get(BM25, {})
         return [Candidate(memory, dense.get(memory), bm25.get(memory)) for memory in sorted({**dense, **bm25})]
@@ -152,11 +152,9 @@ class RetrievalShard:
         """The nearest memories of a space that are neither forgotten nor superseded: (id, cosine), nearest first."""
         return self.neighbours_batch([(vector, space)], limit)[0]
 
-    def neighbours_batch(
-        self, asked: Sequence[tuple[DenseVector, str]], limit: int
-    ) -> list[list[tuple[str, float]]]:
+    def neighbours_batch(self, asked: Sequence[tuple[DenseVector, str]], limit: int) -> list[list[tuple[str, float]]]:
         """`neighbours` of several (vector, space) at once, in their order."""
-        legs = [_Leg(DENSE, vector, in_spaces((space,), view=ALIVE)) for vector, space in asked]
+        legs = [_Leg(DENSE, vector, in_spaces((space,), ARCHIVE)) for vector, space in asked]
         return [list(found.items()) for found in self._ranked(legs, limit)]
 
     def flush(self) -> int:
@@ -228,7 +226,8 @@ class RetrievalShard:
         return reason
 
     def _probe(self, meta: IndexMeta) -> None:
-        """Edge opens some damaged directories without a word and then finds less; raises DataLoss for those."""
+        """Edge opens some damaged directories without a word and then finds less. Raises DataLoss for those: it looks
+        for one point that is there, and counts when the index was closed cleanly."""
         backend = self._opened()[0]
         points = backend.count()
         if meta.points is not None and points != meta.points:
@@ -237,7 +236,8 @@ class RetrievalShard:
         if len(records) != min(points, 1):
             raise DataLoss(f"the index counts {points} points and shows none")
         for record in records:
-            where = in_spaces((str(record.payload.get("space", "")),), (HasId((record.id,)),))
+            words = record.payload.get(SCOPE)
+            where = Filter(must=(HasId((record.id,)), MatchAny(SCOPE, words if isinstance(words, tuple) else ())))
             hits = backend.query([QueryRequest(record.vectors[DENSE], DENSE, 1, where)])[0]
             if [hit.id for hit in hits] != [record.id]:
                 raise DataLoss("the index does not find a point by its own vector")

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
-from mnemesh_memory import limits
-from mnemesh_memory.model import LedgerStatus, ModelStatus
 
 from mnemesh_actors.batching import Batcher
 from mnemesh_actors.directory import DataDirectory
@@ -22,6 +20,8 @@ from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.runtime.base import Runtime
 from mnemesh_actors.shard import RetrievalShard, ShardConfig
+from mnemesh_memory import limits
+from mnemesh_memory.model import LedgerStatus, ModelStatus
 
 COMMIT_COMMANDS_MAX = 256
 NOTICES_MAX = 50

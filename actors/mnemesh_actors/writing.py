@@ -7,9 +7,15 @@ commit; what is looked up before it only saves work.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from mnemesh_actors.embedder import Vector
+from mnemesh_actors.ledger.commands import Command, Committed, Create, Forget, Lookup, Restore, Revise, Vectors
+from mnemesh_actors.parts import Parts
+from mnemesh_actors.places import find_one
 from mnemesh_memory import gate, validate
 from mnemesh_memory.errors import FailedPrecondition, MnemeshError
 from mnemesh_memory.ids import derived_id, fingerprint
@@ -17,11 +23,6 @@ from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.kinds import WAITS
 from mnemesh_memory.model import Caller, Checked, Draft, Memory, Patch, Related, Written
 from mnemesh_memory.text import content_hash, duplicate_key, snippet, title_of
-
-from mnemesh_actors.embedder import Vector
-from mnemesh_actors.ledger.commands import Command, Committed, Create, Forget, Lookup, Restore, Revise, Vectors
-from mnemesh_actors.parts import Parts
-from mnemesh_actors.places import find_one
 
 # One step of a batch: small enough that embedding the next overlaps committing and indexing this one.
 STEP_ITEMS = 32
@@ -35,7 +36,8 @@ class _Prepared:
 
     draft: Draft
     texts: tuple[str, ...]
-    vectors: list[Vector]
+    hashes: tuple[str, ...]
+    vectors: list[Vector] = field(default_factory=list)
     related: tuple[Related, ...] = ()
     done: Committed | None = None
 
@@ -96,11 +98,10 @@ class Writing:
         good = [item for item in items if isinstance(item, _Prepared)]
         if not good:
             return items
-        wanted = [content_hash(text) for item in good for text in item.texts]
+        wanted = [digest for item in good for digest in item.hashes]
         lookups = [self._lookup(caller, item.draft) for item in good]
         generation = self._parts.embedder.generation
         outcomes, cached = await self._parts.ledger.prepare(lookups, wanted, generation)
-        del cached  # the follower reads the cache; a repeated text is in the embedder's own
         refused: dict[int, MnemeshError] = {}
         for item, outcome in zip(good, outcomes, strict=True):
             if isinstance(outcome, MnemeshError):
@@ -108,7 +109,7 @@ class Writing:
             else:
                 item.done = outcome
         open_items = [item for item in good if item.done is None and id(item) not in refused]
-        await self._embed(open_items)
+        await self._embed(open_items, cached)
         await self._meet(open_items)
         return [refused.get(id(item), item) if isinstance(item, _Prepared) else item for item in items]
 
@@ -118,7 +119,7 @@ class Writing:
         except MnemeshError as error:
             return error
         texts = tuple(dense for dense, _ in index_texts(_as_memory(clean)))
-        return _Prepared(clean, texts, [])
+        return _Prepared(clean, texts, tuple(content_hash(text) for text in texts))
 
     def _lookup(self, caller: Caller, draft: Draft) -> Lookup:
         return Lookup(
@@ -127,14 +128,18 @@ class Writing:
             duplicate_key=duplicate_key(draft.content),
             idempotency_key=draft.idempotency_key,
             fingerprint=fingerprint(draft),
-            force=draft.force,
+            force=draft.force or bool(draft.supersedes),
             at=self._parts.clock(),
         )
 
-    async def _embed(self, items: Sequence[_Prepared]) -> None:
-        vectors = iter(await self._parts.embedder.embed([text for item in items for text in item.texts]))
+    async def _embed(self, items: Sequence[_Prepared], cached: Mapping[str, bytes]) -> None:
+        texts = {digest: text for item in items for digest, text in zip(item.hashes, item.texts, strict=True)}
+        vectors = {digest: np.frombuffer(cached[digest], np.float32) for digest in texts if digest in cached}
+        missing = [digest for digest in texts if digest not in vectors]
+        made = await self._parts.embedder.embed([texts[digest] for digest in missing])
+        vectors.update(zip(missing, made, strict=True))
         for item in items:
-            item.vectors = [next(vectors) for _ in item.texts]
+            item.vectors = [vectors[digest] for digest in item.hashes]
 
     async def _meet(self, items: Sequence[_Prepared]) -> None:
         """Ask the shard for the neighbours of each item's first text, and the ledger for their words."""
@@ -203,9 +208,7 @@ class Writing:
         draft, at = item.draft, self._parts.clock()
         fresh = self._parts.new_id(at)
         key = draft.idempotency_key
-        kept = tuple(
-            (content_hash(text), vector.tobytes()) for text, vector in zip(item.texts, item.vectors, strict=True)
-        )
+        kept = tuple((digest, vector.tobytes()) for digest, vector in zip(item.hashes, item.vectors, strict=True))
         return Create(
             agent=caller.agent,
             at=at,
@@ -236,6 +239,10 @@ class Writing:
         """Write a new revision. Raises NotFound, FailedPrecondition (forgotten), Aborted (other heads)."""
         clean = validate.patch(patch)
         memory = await find_one(self._parts, caller, key)
+        validate.times_in_order(
+            memory.valid_from if clean.valid_from is None else clean.valid_from,
+            memory.valid_to if clean.valid_to is None else clean.valid_to,
+        )
         texts: tuple[str, ...] = ()
         vectors: list[Vector] = []
         if clean.content is not None or clean.title is not None:
@@ -244,7 +251,6 @@ class Writing:
                 content=memory.content if clean.content is None else clean.content,
                 title=memory.title if clean.title is None else clean.title,
             )
-            validate.times_in_order(clean.valid_from, clean.valid_to)
             texts = tuple(dense for dense, _ in index_texts(after))
             vectors = await self._parts.embedder.embed(texts)
         kept = tuple((content_hash(text), vector.tobytes()) for text, vector in zip(texts, vectors, strict=True))

@@ -227,9 +227,7 @@ def _vector(vector: DenseVector | SparseVector) -> list[float] | models.SparseVe
 
 def _point(point: Point) -> models.PointStruct:
     vectors = {name: _vector(vector) for name, vector in point.vectors.items()}
-    return models.PointStruct(
-        id=point.id, vector=cast("models.VectorStruct", vectors), payload=_stored(point.payload)
-    )
+    return models.PointStruct(id=point.id, vector=cast("models.VectorStruct", vectors), payload=_stored(point.payload))
 
 
 def _stored(payload: Mapping[str, PayloadValue]) -> dict[str, object]:

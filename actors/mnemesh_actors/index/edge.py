@@ -72,8 +72,7 @@ class EdgeBackend:
         idf = edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)
         return edge.EdgeConfig(
             vectors={
-                name: edge.EdgeVectorParams(size=size, distance=edge.Distance.Cosine)
-                for name, size in dense.items()
+                name: edge.EdgeVectorParams(size=size, distance=edge.Distance.Cosine) for name, size in dense.items()
             },
             sparse_vectors=dict.fromkeys(sparse, idf),
             max_search_threads=self._search_threads,

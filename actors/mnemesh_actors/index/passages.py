@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import inf
 
 from mnemesh_actors.index.points import point_id
-from mnemesh_actors.index.port import Filter, IndexBackend, Match, Scored
+from mnemesh_actors.index.port import Filter, IndexBackend, Range, Scored
 
 SCORE_DECIMALS = 5  # engines sum floats in an order that differs by run, about 1e-7 apart
 SCROLL_PAGE_POINTS = 1000
@@ -24,7 +24,7 @@ class Passages:
 
     def read(self, backend: IndexBackend) -> None:
         """Learn what the index holds."""
-        where, offset = Filter(must=(Match("surplus", 1),)), None
+        where, offset = Filter(must=(Range("passage", gte=1),)), None
         while True:
             records, offset = backend.scroll(where, SCROLL_PAGE_POINTS, offset)
             for record in records:

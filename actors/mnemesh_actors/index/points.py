@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
 
 from mnemesh_actors.index.port import PayloadValue, Point, Schema
+from mnemesh_actors.index.scope import SCOPE, scope_of
 from mnemesh_memory.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
 DENSE = "dense"
 BM25 = "bm25"
-# Fields that hold the space of a memory: always; unless forgotten or archived; unless forgotten or superseded. The
-# usual questions so need one condition where space and flags would be three, each .4 ms at 10,000 points.
-SPACE, SHOWN, ALIVE = VIEWS = ("space", "shown", "alive")
 PASSAGES_MAX = 1024
 
 
@@ -64,11 +62,10 @@ def schema(dimensions: int) -> Schema:
     return Schema(
         dense={DENSE: dimensions},
         sparse=(BM25,),
-        tenant=SPACE,
-        keywords=(*VIEWS[1:], "kind", "tags", "agent", "session"),
-        flags=("forgotten", "superseded", "archive", "surplus"),
-        times=("created_at",),
-        stored=("memory", "passage", "seq", "updated_at", "valid_from", "valid_to"),
+        tenant=SCOPE,
+        keywords=("kind", "tags", "agent", "session"),
+        times=("created_at", "passage"),
+        stored=("memory", "seq", "updated_at", "valid_from", "valid_to"),
     )
 
 
@@ -90,14 +87,12 @@ def point_id(memory: str, passage: int) -> str:
 
 def points_of(item: IndexItem, encoder: Bm25Encoder) -> list[Point]:
     """One point for each passage, in their order. Raises InvalidArgument without a space or a passage."""
-    if not item.space:
-        raise InvalidArgument("space", item.space, "not empty")
     if not 1 <= len(item.texts) <= PASSAGES_MAX:
         raise InvalidArgument("texts", len(item.texts), f"1 to {PASSAGES_MAX} passages")
     shared = _payload(item)
     points = []
     for passage, text in enumerate(item.texts):
-        payload = shared if passage == 0 else {**shared, "surplus": 1, "memory": item.id, "passage": passage}
+        payload = shared if passage == 0 else {**shared, "memory": item.id, "passage": passage}
         vectors: dict[str, DenseVector | SparseVector] = {DENSE: text.dense}
         terms = encoder.document(text.lexical)
         if terms.indices:
@@ -107,23 +102,13 @@ def points_of(item: IndexItem, encoder: Bm25Encoder) -> list[Point]:
 
 
 def _payload(item: IndexItem) -> dict[str, PayloadValue]:
-    forgotten, superseded = item.state == "forgotten", item.state == "superseded"
-    archive = item.tier == "archive"
     payload: dict[str, PayloadValue] = {
-        SPACE: item.space,
+        SCOPE: scope_of(item.space, item.state, item.tier),
         "kind": item.kind,
         "created_at": item.created_at,
         "updated_at": item.updated_at,
-        "forgotten": int(forgotten),
-        "superseded": int(superseded),
-        "archive": int(archive),
-        "surplus": 0,
     }
-    texts: dict[str, str | tuple[str, ...]] = {
-        "agent": item.agent, "session": item.session, "tags": item.tags,
-        SHOWN: "" if forgotten or archive else item.space,
-        ALIVE: "" if forgotten or superseded else item.space,
-    }  # fmt: skip
+    texts: dict[str, str | tuple[str, ...]] = {"agent": item.agent, "session": item.session, "tags": item.tags}
     times = {"seq": item.seq, "valid_from": item.valid_from, "valid_to": item.valid_to}
     payload.update({name: text for name, text in texts.items() if text})
     payload.update({name: time for name, time in times.items() if time is not None})

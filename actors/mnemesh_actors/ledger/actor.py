@@ -10,15 +10,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-
-from mnemesh_crdt.document import Edit, MemoryDocument
-from mnemesh_crdt.revisions import forget, materialise, restore, supersede
-from mnemesh_memory.errors import Aborted, FailedPrecondition, MnemeshError, Unavailable
-from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.model import LedgerStatus, Link, ListQuery, Memory, Page, Stats
-from mnemesh_memory.text import content_hash
 
 from mnemesh_actors.directory import load_key
 from mnemesh_actors.ledger import reads, schema
@@ -36,6 +30,12 @@ from mnemesh_actors.ledger.commands import (
 )
 from mnemesh_actors.ledger.incarnation import LedgerLock, establish
 from mnemesh_actors.ledger.journal import Journal
+from mnemesh_crdt.document import Edit, MemoryDocument
+from mnemesh_crdt.revisions import forget, materialise, restore, supersede
+from mnemesh_memory.errors import Aborted, FailedPrecondition, MnemeshError, Unavailable
+from mnemesh_memory.indexing import index_texts
+from mnemesh_memory.model import Draft, LedgerStatus, Link, ListQuery, Memory, Page, Stats
+from mnemesh_memory.text import content_hash
 
 ACTIVITY_PENDING_MAX = 4096
 IDS_A_QUERY = 500
@@ -62,10 +62,9 @@ class Ledger:
 
     def commit(self, commands: Sequence[Command]) -> list[Committed | Exception]:
         """Carry out `commands` in order, in one transaction; one result a command. A refused command changes nothing
-        and does not hold up the others. Raises Unavailable or DataLoss when the disk fails: then nothing was written."""
+        and does not hold up the others. Raises Unavailable or DataLoss when the disk fails; then nothing is written."""
         results: list[Committed | Exception] = []
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
+        with self._transaction():
             for command in commands:
                 self._db.execute("SAVEPOINT command")
                 try:
@@ -75,6 +74,14 @@ class Ledger:
                     results.append(refused)
                 self._db.execute("RELEASE command")
             self._write_accesses()
+        self._accesses.clear()
+        return results
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield
             self._db.execute("COMMIT")
         except BaseException as error:
             if self._db.in_transaction:
@@ -82,13 +89,12 @@ class Ledger:
             if isinstance(error, sqlite3.DatabaseError):
                 raise self._disk_error(error) from error
             raise
-        return results
 
     def _carry_out(self, command: Command) -> Committed:
         replayed = self._db.execute("SELECT doc FROM entry WHERE actor = ?", (command.actor,)).fetchone()
         if replayed:
             memory = self._journal.memory(replayed[0])
-            return Committed(action=_ACTIONS[type(command)], memory=memory, reason="written already", replayed=True)
+            return Committed(action=_action_of(command), memory=memory, reason="written already", replayed=True)
         match command:
             case Create():
                 return self._create(command)
@@ -106,11 +112,12 @@ class Ledger:
             return seen
         if not draft.force and (known := self._admission.duplicate(draft.space, command.duplicate_key, command.at)):
             if not known.restorable:
+                known = self._replace_by(known, command)
                 self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, known, command.at)
             return known
         taken = self._db.execute("SELECT 1 FROM entry WHERE doc = ?", (command.id,)).fetchone()
         id_ = command.spare_id if taken else command.id
-        olds = [self._replaceable(old, draft.space) for old in draft.supersedes]
+        olds = self._to_replace(draft)
         links = (*draft.links, *(Link("supersedes", old.id) for old in olds))
         document = MemoryDocument(id_, draft.space)
         edit = Edit(
@@ -131,6 +138,27 @@ class Ledger:
         )
         self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, result, command.at)
         return result
+
+    def _to_replace(self, draft: Draft) -> list[Memory]:
+        """What a draft supersedes. One memory may be named twice, by its id and by its title."""
+        return list({old.id: old for old in (self._replaceable(key, draft.space) for key in draft.supersedes)}.values())
+
+    def _replace_by(self, known: Committed, command: Create) -> Committed:
+        """An exact duplicate that was meant to supersede others: the memory that is there already takes their place."""
+        olds = [old for old in self._to_replace(command.draft) if old.id != known.memory.id]
+        if not olds:
+            return known
+        links = Edit(links_put=tuple(Link("supersedes", old.id) for old in olds), at=command.at)
+        document = self._journal.document(known.memory)
+        memory, _ = self._journal.write(document, links, command.actor, command)
+        return Committed(
+            action="SUPERSEDE",
+            memory=memory,
+            deduplicated=True,
+            superseded=tuple(self._close(old, memory.id, command) for old in olds),
+            seq=self._journal.last_seq(),
+            reason=f"an identical memory was there already; it replaces {', '.join(old.id for old in olds)}",
+        )
 
     def _replaceable(self, key: str, space: str) -> Memory:
         old = self._journal.memory(reads.resolve(self._db, key, (space,)))
@@ -275,10 +303,9 @@ class Ledger:
         return found
 
     def keep_vectors(self, vectors: Vectors) -> None:
-        """Cache embeddings that were made outside a write."""
-        self._db.execute("BEGIN IMMEDIATE")
-        self._keep_vectors(vectors)
-        self._db.execute("COMMIT")
+        """Cache embeddings that were made outside a write. Raises Unavailable or DataLoss when the disk fails."""
+        with self._transaction():
+            self._keep_vectors(vectors)
 
     def _keep_vectors(self, vectors: Vectors) -> None:
         self._db.executemany(
@@ -293,7 +320,8 @@ class Ledger:
         for id_ in ids:
             count, _ = self._accesses.get(id_, (0, 0))
             self._accesses[id_] = (count + 1, now)
-        if len(self._accesses) > ACTIVITY_PENDING_MAX:
+        # Within a commit they are written by it.
+        if len(self._accesses) > ACTIVITY_PENDING_MAX and not self._db.in_transaction:
             self.commit([])
 
     def activity(self, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
@@ -318,7 +346,6 @@ class Ledger:
                 "accesses = accesses + excluded.accesses, last_used = max(last_used, excluded.last_used)",
                 [(id_, count, last) for id_, (count, last) in self._accesses.items()],
             )
-            self._accesses.clear()
 
     # ---- life -------------------------------------------------------------------------------------------------
 
@@ -348,4 +375,8 @@ class Ledger:
         return schema.damaged(self._path, error)
 
 
-_ACTIONS = {Create: "ADD", Revise: "UPDATE", Forget: "FORGET", Restore: "RESTORE"}
+def _action_of(command: Command) -> str:
+    """What `command` did when it wrote something."""
+    if isinstance(command, Create):
+        return "SUPERSEDE" if command.draft.supersedes else "ADD"
+    return {Revise: "UPDATE", Forget: "FORGET", Restore: "RESTORE"}[type(command)]

@@ -9,14 +9,13 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 
-from mnemesh_crdt.document import Edit, RevisionFields
-from mnemesh_memory import limits
-from mnemesh_memory.errors import AlreadyExists
-from mnemesh_memory.model import Draft, Memory, Patch
-
 from mnemesh_actors.ledger import rows
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.ledger.journal import Journal
+from mnemesh_crdt.document import Edit, RevisionFields
+from mnemesh_memory import limits, validate
+from mnemesh_memory.errors import AlreadyExists
+from mnemesh_memory.model import Draft, Memory, Patch
 
 KEY_LIFE_MS = limits.IDEMPOTENCY_DAYS * 24 * 3600 * 1000
 
@@ -153,5 +152,7 @@ def edit_of(memory: Memory, patch: Patch, command: Command) -> Edit | None:
     settles = len(parents) > 1
     if after == before and not (put or removed or settles):
         return None
+    if patch.valid_from is not None or patch.valid_to is not None:
+        validate.times_in_order(after.valid_from, after.valid_to)
     revision = after if after != before or settles else None
     return Edit(revision=revision, tags_put=put, tags_remove=removed, at=command.at)

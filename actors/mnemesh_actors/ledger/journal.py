@@ -8,15 +8,15 @@ from __future__ import annotations
 import sqlite3
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from mnemesh_actors.ledger import reads, rows, schema
+from mnemesh_actors.ledger.commands import Command
 from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.envelope import signing_bytes
 from mnemesh_crdt.revisions import materialise
 from mnemesh_memory.errors import DataLoss, NotFound, Unavailable
 from mnemesh_memory.model import Memory
 from mnemesh_memory.text import duplicate_key
-
-from mnemesh_actors.ledger import reads, rows, schema
-from mnemesh_actors.ledger.commands import Command
 
 
 class Journal:

@@ -9,11 +9,10 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from mnemesh_actors.ledger.rows import COLUMNS, from_row, from_rows
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument, NotFound
 from mnemesh_memory.model import ListQuery, Memory, Page, Stats
-
-from mnemesh_actors.ledger.rows import COLUMNS, from_row, from_rows
 
 FACETS_MAX = 200
 HEX = set("0123456789abcdef-")

@@ -44,7 +44,8 @@ def _first(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX idempotency_at ON idempotency (at)")
     db.execute("CREATE TABLE vector (hash BLOB, generation TEXT, data BLOB NOT NULL, PRIMARY KEY (hash, generation))")
     db.execute(
-        "CREATE TABLE activity (id TEXT PRIMARY KEY, accesses INTEGER NOT NULL, last_used INTEGER NOT NULL) WITHOUT ROWID"
+        "CREATE TABLE activity "
+        "(id TEXT PRIMARY KEY, accesses INTEGER NOT NULL, last_used INTEGER NOT NULL) WITHOUT ROWID"
     )
 
 

@@ -631,7 +631,7 @@ FIELD_HELP: Final = MappingProxyType(
             "An identical memory was forgotten; restore it, or pass force."
         ),
         "mnemesh.v1.RememberResponse.triggered": (
-            "Ids of the triggers that fired."
+            "Ids of the triggers that fired; empty as long as the node has no triggers."
         ),
         "mnemesh.v1.RestoreRequest.id": (
             "Id or unique id prefix."
