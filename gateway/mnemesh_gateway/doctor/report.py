@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -23,10 +24,12 @@ def main(argv: Sequence[str]) -> int:
     flags = {name: value for name, value in vars(given).items() if value is not None and name not in ("json", "config")}
     loaded, wrong = settings_or_defaults(flags, os.environ, given.config)
     findings = [*wrong, *examine(loaded)]
-    if given.json:
-        print(json.dumps(as_json(loaded, findings), indent=2))
-    else:
-        print(as_text(loaded, findings))
+    text = json.dumps(as_json(loaded, findings), indent=2) if given.json else as_text(loaded, findings)
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # The reader has gone; the interpreter flushes once more when it ends, into nothing this time.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1 if findings else 0
 
 
@@ -88,7 +91,7 @@ def as_text(loaded: Loaded, findings: Sequence[Finding]) -> str:
         lines += [f"{number}. {finding.check}: {finding.problem}", f"   Fix: {finding.fix}", ""]
     count = f"{len(findings)} finding" + "s" * (len(findings) > 1)
     lines += [count if findings else "Healthy: nothing to mend.", "", "Settings"]
-    rows = [(name, f"{value} {unit}".strip(), origin) for name, value, unit, origin in _settings_rows(loaded)]
+    rows = [(name, _shown(value, unit), origin) for name, value, unit, origin in _settings_rows(loaded)]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     lines += [f"  {name:{widths[0]}}  {value:{widths[1]}}  {origin}" for name, value, origin in rows]
     return "\n".join(lines)
@@ -99,3 +102,9 @@ def _settings_rows(loaded: Loaded) -> list[tuple[str, object, str, str]]:
         (entry.name, getattr(loaded.settings, entry.name), entry.metadata["unit"], loaded.origins[entry.name])
         for entry in table()
     ]
+
+
+def _shown(value: object, unit: str) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value} {unit}".strip() if isinstance(value, int | float) else str(value) or "(empty)"
