@@ -104,7 +104,7 @@ class Settings:
     recall_timeout_s: float = _setting(limits.RECALL_TIMEOUT_S, "Longest a recall may take.", _number(0.05, 60), "s")
     recall_weight_dense: float = _setting(0.5, "Weight of meaning in recall.", _number(0, 100))
     recall_weight_bm25: float = _setting(0.5, "Weight of words in recall.", _number(0, 100))
-    abstain_below: float = _setting(0.25, "Coverage below which recall flags abstain.", _number(0, 1))
+    abstain_below: float = _setting(0.35, "Coverage below which recall flags abstain.", _number(0, 1))
     mcp_toolsets: str = _setting("core", "Toolsets that MCP shows unless the URL names others, comma-separated.", _text)
     ready_timeout_s: float = _setting(60.0, "Longest a call waits for a starting node.", _number(0.1, 600), "s")
     drain_s: float = _setting(10.0, "Longest a stopping node lets calls finish.", _number(0, 600), "s")
