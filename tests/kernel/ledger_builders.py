@@ -1,0 +1,145 @@
+"""Shared by the tests of the ledger: a home directory for one, and short ways to say what it is asked.
+
+Nothing is random and no clock is read: a `Pen` counts its operations and its milliseconds, so a failing test replays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mnemesh_actors.directory import DataDirectory, open_directory
+from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.commands import Command, Committed, Create, Forget, Restore, Revise, Vectors
+from mnemesh_memory.ids import derived_id, fingerprint, uuid7
+from mnemesh_memory.model import Draft, Memory, Patch
+from mnemesh_memory.text import duplicate_key
+
+SPACE = "team/payments"
+OTHER_SPACE = "team/ops"
+AGENT = "owner/test"
+START = 1_700_000_000_000
+DAY = 86_400_000
+GENERATION = "all-minilm-l6-v2.fp32"
+
+
+@dataclass
+class Pen:
+    """Writes commands. Every one has its own operation id and comes a millisecond after the one before."""
+
+    agent: str = AGENT
+    now: int = START
+    count: int = 0
+
+    def _next(self) -> dict[str, Any]:
+        self.count += 1
+        self.now += 1
+        return {"agent": self.agent, "at": self.now, "actor": self.noise(16)}
+
+    def noise(self, size: int) -> bytes:
+        return hashlib.sha512(f"{self.agent} {self.count}".encode()).digest()[:size]
+
+    def create(self, content: str, *, vectors: Vectors | None = None, **fields: Any) -> Create:
+        common = self._next()
+        draft = Draft(**{"content": content, "space": SPACE, "kind": "fact", **fields})
+        fresh = uuid7(common["at"], self.noise(10))
+        key = draft.idempotency_key
+        return Create(
+            **common,
+            draft=draft,
+            id=derived_id(draft.space, self.agent, key) if key else fresh,
+            spare_id=fresh,
+            duplicate_key=duplicate_key(draft.content),
+            fingerprint=fingerprint(draft),
+            vectors=vectors or Vectors(),
+        )
+
+    def revise(self, memory: Memory, **changes: Any) -> Revise:
+        patch = Patch(**changes)
+        return Revise(
+            **self._next(),
+            id=memory.id,
+            patch=patch,
+            duplicate_key="" if patch.content is None else duplicate_key(patch.content),
+            fingerprint=fingerprint(patch, memory.id),
+        )
+
+    def forget(self, memory: Memory) -> Forget:
+        return Forget(**self._next(), id=memory.id)
+
+    def restore(self, memory: Memory) -> Restore:
+        return Restore(**self._next(), id=memory.id)
+
+
+@dataclass
+class Home:
+    """A data directory of a node, whose ledger can be opened, closed and looked into."""
+
+    directory: DataDirectory
+    pen: Pen = field(default_factory=Pen)
+
+    @classmethod
+    def at(cls, path: Path) -> Home:
+        return cls(open_directory(path))
+
+    @property
+    def file(self) -> Path:
+        return self.directory.ledger(0)
+
+    def open(self) -> Ledger:
+        return Ledger(str(self.file), str(self.directory.key_file), self.directory.node_id)
+
+    @contextmanager
+    def opened(self) -> Iterator[Ledger]:
+        ledger = self.open()
+        try:
+            yield ledger
+        finally:
+            ledger.close()
+
+    @contextmanager
+    def looked_into(self) -> Iterator[sqlite3.Connection]:
+        """Another connection to the file, to see what is really on disk."""
+        db = sqlite3.connect(self.file, isolation_level=None)
+        try:
+            yield db
+        finally:
+            db.close()
+
+    def entries(self) -> int:
+        with self.looked_into() as db:
+            return int(db.execute("SELECT count(*) FROM entry").fetchone()[0])
+
+
+def done(ledger: Ledger, command: Command) -> Committed:
+    """The outcome of one command; a refusal is raised."""
+    (result,) = ledger.commit([command])
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def all_done(ledger: Ledger, *commands: Command) -> list[Committed]:
+    """The outcomes of commands in one group commit, none of which is refused."""
+    results = []
+    for result in ledger.commit(commands):
+        if isinstance(result, Exception):
+            raise result
+        results.append(result)
+    return results
+
+
+def read_back(ledger: Ledger, memory: Memory) -> Memory:
+    return ledger.read([memory.id])[memory.id]
+
+
+def everything(directory: Path) -> dict[str, bytes]:
+    """Every file below `directory` with its bytes."""
+    return {
+        str(path.relative_to(directory)): path.read_bytes() for path in sorted(directory.rglob("*")) if path.is_file()
+    }
