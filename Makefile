@@ -62,8 +62,8 @@ proto-check: setup tools/node_modules/installed.stamp ## buf lint, and the gener
 	tools/node_modules/.bin/buf lint
 	$(BIN)/python tools/gen_proto.py --check
 
-docs: setup ## Regenerate docs/settings.md
-	$(BIN)/python tools/gen_settings.py
+docs: setup ## Regenerate docs/settings.md and docs/cli.md
+	$(BIN)/python tools/gen_docs.py
 
 lock: $(VENV)/lock/bin/uv ## Pin the dependencies of pyproject.toml anew, with hashes
 	$< pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \

@@ -1,0 +1,94 @@
+"""The README's commands are run as they stand, against a real node; only the ports are those of the test."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from node_process import NodeUnderTest, start_node, stop_node
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK_TIMEOUT_S = 100.0
+FENCE = re.compile(r"^```(\w+)( npm)?\n(.*?)^```", re.M | re.S)
+
+
+def blocks() -> list[tuple[str, bool, str]]:
+    """(language, wants npm, text) of each block that a reader would run, the two make commands left out."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    found = [
+        (language, bool(npm), text) for language, npm, text in FENCE.findall(readme) if language in ("sh", "python")
+    ]
+    return [block for block in found if "make up" not in block[2]]
+
+
+@pytest.fixture
+async def node(tmp_path: Path) -> AsyncIterator[NodeUnderTest]:
+    started = await start_node(tmp_path / "data")
+    yield started
+    await stop_node(started)
+
+
+def run(language: str, text: str, node: NodeUnderTest, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """One block, with this environment's programs first on the path, as the README's first step has it."""
+    text = text.replace("127.0.0.1:7433", node.grpc).replace("127.0.0.1:7434", node.http)
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("MNEMESH_")}
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    command = ["bash", "-euc", text] if language == "sh" else [sys.executable, "-c", text]
+    return subprocess.run(
+        command, cwd=cwd, env={**clean, "PATH": path, "MNEMESH_DATA_DIR": str(node.data_dir)},
+        capture_output=True, text=True, timeout=BLOCK_TIMEOUT_S, check=False,
+    )  # fmt: skip
+
+
+def copy_of_the_clone(target: Path) -> Path:
+    """What the blocks look at, where they may leave files."""
+    for name in ("docs", "proto"):
+        shutil.copytree(ROOT / name, target / name, ignore=shutil.ignore_patterns("node_modules"))
+    shutil.copy(ROOT / "buf.yaml", target)
+    (target / "tools").mkdir()
+    if (ROOT / "tools" / "node_modules").exists():
+        (target / "tools" / "node_modules").symlink_to(ROOT / "tools" / "node_modules")
+    return target
+
+
+async def test_the_readme_s_commands_work_as_printed(node: NodeUnderTest, tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    copy_of_the_clone(clone)
+    printed = ""
+    for language, npm, text in blocks():
+        if not npm:
+            ran = run(language, text, node, clone)
+            assert ran.returncode == 0, f"{text}\n{ran.stdout[-2000:]}\n{ran.stderr[-2000:]}"
+            printed += ran.stdout
+    assert "Deploys of the payment service run from CI only" in printed
+    assert "The staging database is refreshed every Monday" in printed
+    assert "on-call rota" in printed
+    assert (clone / "memories.jsonl").read_text("utf-8").count("\n") > 5
+
+
+async def test_the_readme_s_commands_from_npm_work_as_printed(node: NodeUnderTest, tmp_path: Path) -> None:
+    if shutil.which("npm") is None or not (ROOT / "tools/node_modules/.bin/buf").exists():
+        pytest.skip("buf is not installed here; `make proto-check` installs it")
+    asked = subprocess.run(["npm", "view", "@grpc/grpc-js", "version"], capture_output=True, timeout=60, check=False)
+    if asked.returncode != 0:
+        pytest.skip("npm reaches no registry here")
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    copy_of_the_clone(clone)
+    remembered = run("sh", 'mnemesh remember "Deploys of the payment service run from CI only"', node, clone)
+    assert remembered.returncode == 0, remembered.stderr
+    printed = ""
+    for language, npm, text in blocks():
+        if npm:
+            ran = run(language, text, node, clone)
+            assert ran.returncode == 0, f"{text}\n{ran.stdout[-2000:]}\n{ran.stderr[-2000:]}"
+            printed += ran.stdout
+    assert "run from CI only" in printed
+    assert "The JavaScript client speaks gRPC." in printed
