@@ -219,7 +219,7 @@ class RetrievalShard:
                 self._passages.read(backend)
                 return ""
             reason = "the points were missing"
-        except (DataLoss, FailedPrecondition) as error:
+        except (DataLoss, FailedPrecondition, InvalidArgument) as error:  # the last: a stored NaN, asked for
             reason = error.message
         with suppress(DataLoss):  # about to be removed
             backend.close()
@@ -236,11 +236,13 @@ class RetrievalShard:
         if len(records) != min(points, 1):
             raise DataLoss(f"the index counts {points} points and shows none")
         for record in records:
-            words = record.payload.get(SCOPE)
-            where = Filter(must=(HasId((record.id,)), MatchAny(SCOPE, words if isinstance(words, tuple) else ())))
-            hits = backend.query([QueryRequest(record.vectors[DENSE], DENSE, 1, where)])[0]
+            vector, words = record.vectors.get(DENSE), record.payload.get(SCOPE)
+            if vector is None or not isinstance(words, tuple):
+                raise DataLoss(f"the index has lost vector or space of the point {record.id}")
+            where = Filter(must=(HasId((record.id,)), MatchAny(SCOPE, words)))
+            (hits,) = backend.query([QueryRequest(vector, DENSE, 1, where)])
             if [hit.id for hit in hits] != [record.id]:
-                raise DataLoss("the index does not find a point by its own vector")
+                raise DataLoss(f"the index does not find the point {record.id} by its own vector")
 
     def _ranked(self, legs: Sequence[_Leg], limit: int) -> list[dict[str, float]]:
         """For each leg the best memories with their scores, best first; one batched query, more only when passages of

@@ -42,20 +42,32 @@ SCHEMA = Schema(
 Maker = Callable[[], IndexBackend]
 
 
+def maker(kind: str, path: Path) -> Maker:
+    if kind == "edge":
+        return lambda: EdgeBackend(path)
+    return lambda: ClientBackend(QdrantClient(path=str(path)), "points", payload_indexes=False)
+
+
 @pytest.fixture(params=["edge", "local"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Maker:
     """Makes a backend on the same storage each time; the one before must be closed."""
-    if request.param == "edge":
-        return lambda: EdgeBackend(tmp_path / "index")
-    return lambda: ClientBackend(QdrantClient(path=str(tmp_path / "index")), "points", payload_indexes=False)
+    return maker(request.param, tmp_path / "index")
 
 
-@pytest.fixture
-def index(make: Maker) -> Iterator[IndexBackend]:
-    backend = make()
+@pytest.fixture(scope="module", params=["edge", "local"])
+def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexBackend]:
+    backend = maker(request.param, tmp_path_factory.mktemp("contract") / "index")()
     assert backend.open(SCHEMA) is True
     yield backend
     backend.close()
+
+
+@pytest.fixture
+def index(opened: IndexBackend) -> IndexBackend:
+    """An empty index; to make one for each test would cost most of the time."""
+    opened.delete(Filter())
+    assert opened.count() == 0
+    return opened
 
 
 def name(n: int) -> str:
@@ -120,7 +132,10 @@ def test_a_dense_query_gives_cosines_best_first(index: IndexBackend) -> None:
 def test_a_sparse_query_sums_weights_times_inverse_document_frequency(index: IndexBackend) -> None:
     terms = {1: SparseVector([7, 9], [1.5, 1.0]), 2: SparseVector([7], [0.5]), 3: SparseVector([11], [1.0])}
     index.upsert([Point(name(n), {"dense": vector(1, 0, 0, 0), "bm25": t}, {"space": "a"}) for n, t in terms.items()])
-    hits = index.query([QueryRequest(SparseVector([7, 9], [1.0, 1.0]), "bm25", 10, Filter())])[0]
+    index.upsert([Point(name(9), {"dense": vector(1, 0, 0, 0), "bm25": terms[2]}, {"space": "a"})])
+    index.delete([name(9)])
+    query = QueryRequest(SparseVector([7, 9], [1.0, 1.0]), "bm25", 10, Filter(), idf_corpus=Filter())
+    hits = index.query([query])[0]
 
     def idf(holders: int) -> float:
         return math.log(1 + (3 - holders + 0.5) / (holders + 0.5))
@@ -139,7 +154,7 @@ def test_term_statistics_can_be_those_of_one_space_alone(index: IndexBackend) ->
         ]
     )
     space = Filter(must=(Match("space", "a"),))
-    whole = QueryRequest(common, "bm25", 5, space)
+    whole = QueryRequest(common, "bm25", 5, space, idf_corpus=Filter())
     own = QueryRequest(common, "bm25", 5, space, idf_corpus=space)
     (of_all,), (of_own,) = index.query([whole, own])
     assert of_all.score == pytest.approx(math.log(1 + 1.5 / 21.5), abs=1e-5)

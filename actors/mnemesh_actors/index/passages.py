@@ -10,6 +10,7 @@ from math import inf
 
 from mnemesh_actors.index.points import point_id
 from mnemesh_actors.index.port import Filter, IndexBackend, Range, Scored
+from mnemesh_memory.errors import DataLoss
 
 SCORE_DECIMALS = 5  # engines sum floats in an order that differs by run, about 1e-7 apart
 SCROLL_PAGE_POINTS = 1000
@@ -23,14 +24,16 @@ class Passages:
         self._number: dict[str, int] = {}  # memory -> how many passages, where more than one
 
     def read(self, backend: IndexBackend) -> None:
-        """Learn what the index holds."""
+        """Learn what the index holds. Raises DataLoss when a passage does not say whose it is."""
         where, offset = Filter(must=(Range("passage", gte=1),)), None
         while True:
             records, offset = backend.scroll(where, SCROLL_PAGE_POINTS, offset)
             for record in records:
-                memory = str(record.payload["memory"])
+                memory, passage = record.payload.get("memory"), record.payload.get("passage")
+                if not isinstance(memory, str) or not isinstance(passage, int):
+                    raise DataLoss(f"the index has lost the memory of the point {record.id}")
                 self._memory_of[record.id] = memory
-                self._number[memory] = max(self._number.get(memory, 1), int(str(record.payload["passage"])) + 1)
+                self._number[memory] = max(self._number.get(memory, 1), passage + 1)
             if offset is None:
                 return
 

@@ -83,7 +83,8 @@ class Filter:
 class QueryRequest:
     """The `limit` nearest points to `vector` in the vector field `using`.
 
-    `idf_corpus` (sparse only): the points whose term statistics count; None means the whole index.
+    `idf_corpus` (sparse only): the points whose term statistics count. None is the whole index, where Edge goes on
+    counting what was deleted or replaced until it is loaded again; a corpus counts exactly.
     """
 
     vector: DenseVector | SparseVector

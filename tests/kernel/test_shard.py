@@ -1,0 +1,407 @@
+"""The retrieval shard: what it finds, what it never shows, and that it holds no content. Over both backends."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from mnemesh_actors.index.port import Filter, Match, MatchAny, QueryRequest, Scored
+from mnemesh_actors.index.scope import in_spaces
+from mnemesh_actors.shard import (
+    SEARCH_LIMIT_MAX,
+    Candidate,
+    IndexItem,
+    IndexText,
+    RetrievalShard,
+    Search,
+    ShardConfig,
+    ShardStatus,
+)
+from mnemesh_memory.errors import InvalidArgument, Unavailable
+
+DIMENSIONS = 8
+SPACE = "team/x"
+KNOWN = 400
+
+
+def config(path: Path, backend: str = "edge", **changes: str) -> ShardConfig:
+    return replace(ShardConfig(str(path / "shard"), "model-1", DIMENSIONS, "life-1", backend), **changes)
+
+
+@pytest.fixture(scope="module", params=["edge", "local"])
+def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RetrievalShard]:
+    one = RetrievalShard(config(tmp_path_factory.mktemp("shard"), request.param))
+    assert one.open() == ShardStatus(0, 0, "absent", request.param)
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def shard(opened: RetrievalShard) -> RetrievalShard:
+    """An empty shard; to make one for each test would cost most of the time."""
+    opened.apply([], [memory(n) for n in range(KNOWN)], 0)
+    assert opened.status().points == 0
+    return opened
+
+
+def memory(n: int) -> str:
+    return str(UUID(int=n, version=4))
+
+
+def direction(n: int) -> np.ndarray:
+    """Unit vectors of which no two different n < KNOWN are equal."""
+    vector = np.random.default_rng(n).normal(size=DIMENSIONS).astype(np.float32)
+    return vector / np.float32(np.linalg.norm(vector))
+
+
+def text(n: int, words: str) -> IndexText:
+    return IndexText(direction(n), words)
+
+
+def item(n: int, words: str = "green apples", **changes: object) -> IndexItem:
+    whole = IndexItem(id=memory(n), space=SPACE, kind="fact", created_at=n, updated_at=n, texts=(text(n, words),))
+    return replace(whole, **changes)  # type: ignore[arg-type]
+
+
+def ask(words: str = "apple", near: int | None = None, spaces: tuple[str, ...] = (SPACE,), **changes: object) -> Search:
+    vector = None if near is None else direction(near)
+    return replace(Search(words, vector, spaces), **changes)  # type: ignore[arg-type]
+
+
+def ids(shard: RetrievalShard, search: Search) -> set[int]:
+    found = {candidate.id for candidate in shard.search(search)}
+    return {n for n in range(KNOWN) if memory(n) in found}
+
+
+def test_a_memory_is_found_by_meaning_and_by_words_once_it_is_applied(shard: RetrievalShard) -> None:
+    shard.apply([item(1, "green apples"), item(2, "the database listens on port 5433")], [], 7)
+    assert shard.status().points == 2
+    (first, second) = shard.search(ask("which ports do databases use?", near=1))
+    assert (first.id, second.id) == (memory(1), memory(2))
+    assert first.dense == pytest.approx(1.0, abs=1e-4)
+    assert first.bm25 is None
+    assert second.bm25 is not None
+    assert second.bm25 > 0
+    assert ids(shard, ask("APPLE")) == {1}
+
+
+def test_each_list_can_be_left_out(shard: RetrievalShard) -> None:
+    shard.apply([item(1, "apples"), item(2, "pears")], [], 1)
+    assert [candidate.bm25 for candidate in shard.search(ask("apples", near=1, bm25=False))] == [None, None]
+    (only,) = shard.search(ask("apples", near=1, dense=False))
+    assert only.dense is None
+    assert shard.search(ask("apples", near=1, dense=False, bm25=False)) == []
+
+
+def test_a_long_memory_is_one_candidate_with_its_best_passage(shard: RetrievalShard) -> None:
+    long = item(1, texts=(text(1, "beginning"), text(2, "middle apples"), text(3, "end apples apples")))
+    shard.apply([long, item(4, "apples")], [], 1)
+    assert shard.status().points == 4
+    found = {candidate.id: candidate for candidate in shard.search(ask("apples", near=2))}
+    assert found.keys() == {memory(1), memory(4)}
+    assert found[memory(1)].dense == pytest.approx(1.0, abs=1e-4)
+    alone = {c.id: c for c in shard.search(ask("beginning"))}
+    assert alone.keys() == {memory(1)}
+
+
+def test_passages_of_a_text_that_got_shorter_are_gone(shard: RetrievalShard) -> None:
+    shard.apply([item(1, texts=(text(1, "one"), text(2, "two"), text(3, "three")))], [], 1)
+    shard.apply([item(1, texts=(text(1, "one"), text(5, "four")))], [], 2)
+    assert shard.status().points == 2
+    assert [ids(shard, ask(word)) for word in ("one", "two", "three", "four")] == [{1}, set(), set(), {1}]
+    shard.apply([item(1, "five")], [], 3)
+    assert shard.status().points == 1
+    assert [ids(shard, ask(word)) for word in ("one", "four", "five")] == [set(), set(), {1}]
+
+
+def test_a_removed_memory_leaves_no_point(shard: RetrievalShard) -> None:
+    shard.apply([item(1, texts=(text(1, "one"), text(2, "two"))), item(2)], [], 1)
+    shard.apply([item(2, "changed")], [memory(1), memory(2), memory(99)], 2)
+    assert shard.status().points == 0
+    assert shard.search(ask("one two changed", near=1)) == []
+
+
+def test_applying_the_same_again_changes_nothing(shard: RetrievalShard) -> None:
+    batch = [item(1, texts=(text(1, "one apple"), text(2, "two"))), item(2, "apple")]
+    shard.apply(batch, [], 5)
+    before = shard.search(ask("apple", near=2))
+    shard.apply(batch, [memory(7)], 3)
+    assert shard.search(ask("apple", near=2)) == before
+    assert shard.status().points == 3
+
+
+def test_of_two_states_of_a_memory_in_one_batch_the_later_counts(shard: RetrievalShard) -> None:
+    shard.apply([item(1, texts=(text(1, "old"), text(2, "older"))), item(1, "new")], [], 1)
+    assert shard.status().points == 1
+    assert ids(shard, ask("old new older")) == {1}
+    assert ids(shard, ask("old older")) == set()
+
+
+def test_forgotten_superseded_and_archived_memories_come_only_when_asked_for(shard: RetrievalShard) -> None:
+    shard.apply(
+        [
+            item(1),
+            item(2, state="forgotten"),
+            item(3, state="superseded"),
+            item(4, tier="archive"),
+            item(5, tier="archive", state="superseded"),
+            item(6, tier="pinned"),
+        ],
+        [],
+        1,
+    )
+    assert ids(shard, ask()) == {1, 6}
+    assert ids(shard, ask(include_forgotten=True)) == {1, 2, 6}
+    assert ids(shard, ask(include_superseded=True)) == {1, 3, 6}
+    assert ids(shard, ask(include_archive=True)) == {1, 4, 6}
+    assert ids(shard, ask(include_archive=True, include_superseded=True)) == {1, 3, 4, 5, 6}
+    assert ids(shard, ask(include_archive=True, include_superseded=True, include_forgotten=True)) == {1, 2, 3, 4, 5, 6}
+    shard.apply([item(2), item(1, state="forgotten")], [], 2)
+    assert ids(shard, ask()) == {2, 6}
+
+
+def test_every_filter_is_judged_by_the_index(shard: RetrievalShard) -> None:
+    shard.apply(
+        [
+            item(1, kind="decision", tags=("a", "b"), agent="owner/x", session="s1", created_at=100),
+            item(2, kind="error", tags=("b",), agent="owner/x", session="s2", created_at=200),
+            item(3, kind="fact", tags=("c",), agent="owner/y", session="s1", created_at=300),
+            item(4, kind="fact", created_at=400),
+        ],
+        [],
+        1,
+    )
+    assert ids(shard, ask(kinds=("decision",))) == {1}
+    assert ids(shard, ask(kinds=("decision", "fact"))) == {1, 3, 4}
+    assert ids(shard, ask(tags_any=("a", "c"))) == {1, 3}
+    assert ids(shard, ask(tags_all=("a", "b"))) == {1}
+    assert ids(shard, ask(tags_none=("b",))) == {3, 4}
+    assert ids(shard, ask(tags_none=("a", "c"))) == {2, 4}
+    assert ids(shard, ask(agent="owner/x")) == {1, 2}
+    assert ids(shard, ask(session="s1", agent="owner/x")) == {1}
+    assert ids(shard, ask(since=200)) == {2, 3, 4}
+    assert ids(shard, ask(before=200)) == {1}
+    assert ids(shard, ask(since=200, before=400)) == {2, 3}
+    assert ids(shard, ask(near=4, tags_any=("a",), kinds=("fact",))) == set()
+
+
+def test_nothing_of_another_space_is_ever_found(shard: RetrievalShard) -> None:
+    shard.apply([item(n, space=space) for n, space in enumerate(["a", "b", "a/b", "@a", "A", "a "])], [], 1)
+    for n, space in enumerate(["a", "b", "a/b", "@a", "A", "a "]):
+        everything = ask(near=9, spaces=(space,), include_forgotten=True, include_superseded=True, include_archive=True)
+        assert ids(shard, everything) == {n}
+        assert ids(shard, ask(near=9, spaces=(space,))) == {n}
+        assert [one for one, _ in shard.neighbours(direction(9), space, 50)] == [memory(n)]
+    assert ids(shard, ask(near=9, spaces=("a", "@a", "none"))) == {0, 3}
+
+
+@pytest.mark.parametrize("spaces", [(), ("",), ("a", ""), "a"])
+def test_a_question_without_a_space_is_refused(shard: RetrievalShard, spaces: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidArgument):
+        shard.search(ask(near=1, spaces=spaces))
+    with pytest.raises(InvalidArgument):
+        in_spaces(spaces, 0)
+    with pytest.raises(InvalidArgument):
+        shard.neighbours(direction(1), "", 5)
+
+
+def test_every_query_that_reaches_the_backend_names_the_spaces(shard: RetrievalShard) -> None:
+    seen: list[QueryRequest] = []
+    backend = shard._backend
+    assert backend is not None
+
+    class Spy:
+        def query(self, requests: list[QueryRequest]) -> list[list[Scored]]:
+            seen.extend(requests)
+            return backend.query(requests)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(backend, name)
+
+    shard._backend = Spy()  # type: ignore[assignment]
+    for changes in ({}, {"include_forgotten": True}, {"include_archive": True}, {"kinds": ("fact",), "since": 5}):
+        shard.search(ask(near=1, **changes))
+        shard.search(ask(near=1, spaces=("a", "b"), **changes))
+    shard.neighbours_batch([(direction(1), "a"), (direction(2), "b")], 3)
+    shard._backend = backend
+
+    def spaces_of(where: Filter | None) -> tuple[str, ...]:
+        assert where is not None
+        first = where.must[0]
+        assert isinstance(first, Match | MatchAny)
+        assert first.field == "scope"
+        words = (first.value,) if isinstance(first, Match) else first.values
+        return tuple(str(word).partition(":")[2] for word in words)
+
+    each = [(SPACE,), (SPACE,), ("a", "b"), ("a", "b")]
+    assert [spaces_of(one.filter) for one in seen] == each * 4 + [("a",), ("b",)]
+    assert all(spaces_of(one.idf_corpus) == spaces_of(one.filter) for one in seen if one.using == "bm25")
+
+
+def test_rare_words_of_a_space_are_rare_whatever_other_spaces_say(shard: RetrievalShard) -> None:
+    shard.apply([item(1, "apple"), item(2, "pear"), *(item(n, "apple", space="b") for n in range(10, 40))], [], 1)
+    (apple,) = shard.search(ask("apple"))
+    (pear,) = shard.search(ask("pear"))
+    assert apple.bm25 == pear.bm25
+
+
+QUESTIONS = [
+    "", " ", "\n\t", "?", "'", '"', "-", "+", "*", "( ) : ^ ~ [ ] { } / \\ && || !", "AND NEAR OR NOT", "the of and",
+    "\x00", "a\x00b", "🎉🎉👩\u200d👩\u200d👧", "日本語のテキスト", "中文搜索", "한국어 검색", "مرحبا بالعالم", "Ω≈ç√∫",
+    "e\u0301 ﬁ ①", "\u200b\ufeff", "\ud800 lone", "\udfff", "x" * 10_000, "word " * 2_000, "?" * 10_000, "語" * 10_000,
+    " ".join(f"w{n}" for n in range(1_700)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("near", [None, 1])
+def test_no_question_fails_whatever_its_characters(shard: RetrievalShard, near: int | None) -> None:
+    shard.apply([item(1, "green apples"), item(2, "日本語のテキスト"), item(3, "\ud800 lone 🎉")], [], 1)
+    for question in QUESTIONS:
+        found = shard.search(ask(question, near=near))
+        assert near is None or len(found) == 3, question
+        assert all(c.bm25 is None or math.isfinite(c.bm25) for c in found), question
+    assert ids(shard, ask("日本語のテキスト")) == {2}
+    assert ids(shard, ask("?!")) == set()
+
+
+def test_a_memory_without_a_word_is_found_by_meaning(shard: RetrievalShard) -> None:
+    shard.apply([item(1, "!?"), item(2, "")], [], 1)
+    assert ids(shard, ask("anything", near=1)) == {1, 2}
+
+
+def test_the_answer_does_not_depend_on_the_order_of_writing(tmp_path: Path) -> None:
+    seed = 11
+    print("seed", seed)
+    chance = random.Random(seed)
+    words = ["red", "green", "blue"]
+    items = [item(n, texts=(text(n % 40, " ".join(chance.choices(words, k=2))),)) for n in range(300)]
+    items += [item(n, "red green") for n in range(300, 330)]
+    answers = []
+    for order in range(3):
+        chance.shuffle(items)
+        one = RetrievalShard(config(tmp_path / str(order)))
+        one.open()
+        one.apply(items, [], 1)
+        answers.append((one.search(ask("red", near=5, limit=50)), one.neighbours(direction(3), SPACE, 5)))
+        one.close()
+    assert answers[0] == answers[1] == answers[2]
+    assert sum(candidate.bm25 is not None for candidate in answers[0][0]) == 50
+    assert sum(candidate.dense is not None for candidate in answers[0][0]) == 50
+
+
+def test_one_long_memory_does_not_crowd_out_the_others(shard: RetrievalShard) -> None:
+    passages = tuple(IndexText(direction(1), f"apple apple apple {n}") for n in range(150))
+    shard.apply([item(1, texts=passages), *(item(n, "an apple among other fruit") for n in range(2, 12))], [], 1)
+    found = shard.search(ask("apple", near=1, limit=10))
+    assert sum(candidate.dense is not None for candidate in found) == 10
+    assert sum(candidate.bm25 is not None for candidate in found) == 10
+    assert memory(1) in {candidate.id for candidate in found}
+
+
+def test_neighbours_are_the_nearest_that_are_neither_forgotten_nor_superseded(shard: RetrievalShard) -> None:
+    shard.apply(
+        [
+            item(1, state="forgotten"), item(2, state="superseded"), item(3, tier="archive"), item(4),
+            item(5, texts=(text(50, "x"), text(3, "y"))), item(6, space="other"),
+        ],
+        [], 1,
+    )  # fmt: skip
+    asked = [(direction(3), SPACE), (direction(4), SPACE), (direction(4), "no")]
+    (near3, near4, none) = shard.neighbours_batch(asked, 2)
+    assert [one for one, _ in near3] == [memory(3), memory(5)]
+    assert [cosine for _, cosine in near3] == pytest.approx([1.0, 1.0], abs=1e-4)
+    assert near4[0] == (memory(4), pytest.approx(1.0, abs=1e-4))
+    assert near4 == shard.neighbours(direction(4), SPACE, 2)
+    assert none == []
+    assert shard.neighbours_batch([], 3) == []
+
+
+@pytest.mark.parametrize("limit", [0, -1, SEARCH_LIMIT_MAX + 1])
+def test_a_limit_out_of_range_is_refused(shard: RetrievalShard, limit: int) -> None:
+    with pytest.raises(InvalidArgument, match="limit"):
+        shard.search(ask(near=1, limit=limit))
+    with pytest.raises(InvalidArgument, match="limit"):
+        shard.neighbours(direction(1), SPACE, limit)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"texts": ()},
+        {"space": ""},
+        {"id": "no uuid"},
+        {"id": "no uuid", "texts": (text(1, "a"), text(2, "b"))},
+        {"texts": (IndexText(np.zeros(3, np.float32), "short"),)},
+        {"texts": (text(1, "fine"), IndexText(np.full(DIMENSIONS, np.nan, np.float32), "NaN"))},
+        {"created_at": 2**60},
+        {"tags": ("\ud800",)},
+    ],
+)
+def test_an_item_that_does_not_fit_changes_nothing(shard: RetrievalShard, bad: dict[str, object]) -> None:
+    shard.apply([item(1, "one")], [], 1)
+    before = shard.status()
+    with pytest.raises(InvalidArgument):
+        shard.apply([item(1, "two"), item(2, "three"), item(3, **bad)], [memory(1)], 2)
+    with pytest.raises(InvalidArgument):
+        shard.apply([item(2, "three")], [memory(1), "no uuid"], 2)
+    assert shard.status() == before
+    assert ids(shard, ask("one")) == {1}
+
+
+def test_no_word_of_a_memory_is_in_any_file_of_the_shard(tmp_path: Path) -> None:
+    words = "zebrasecret quaggawhisper"
+    one = RetrievalShard(config(tmp_path))
+    one.open()
+    one.apply([item(n, words, texts=(text(n, words), text(n + 100, words))) for n in range(1, 80)], [], 1)
+    one.search(ask(words, near=1))
+    one.flush()
+    one.apply([item(1, words, state="forgotten")], [memory(2)], 2)
+    one.close()
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert len(files) > 10
+    for file in files:
+        data = file.read_bytes().lower()
+        assert b"zebrasecret" not in data, file
+        assert b"quagga" not in data, file
+        assert "zebrasecret".encode("utf-16-le") not in data, file
+
+
+def test_a_shard_that_is_not_open_is_unavailable(tmp_path: Path) -> None:
+    one = RetrievalShard(config(tmp_path))
+    for _ in range(2):
+        for use in (
+            lambda: one.apply([], [], 1),
+            lambda: one.search(ask(near=1)),
+            lambda: one.neighbours(direction(1), SPACE, 1),
+            one.flush,
+            one.status,
+        ):
+            with pytest.raises(Unavailable):
+                use()
+        one.open()
+        one.close()
+        one.close()
+
+
+def test_an_unknown_backend_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="backend"):
+        RetrievalShard(config(tmp_path, "faiss"))
+
+
+def test_what_crosses_between_processes_survives_pickle(tmp_path: Path) -> None:
+    for value in (config(tmp_path), ShardStatus(3, 4, "why"), Candidate(memory(1), 0.5, None)):
+        assert pickle.loads(pickle.dumps(value)) == value
+    there = pickle.loads(pickle.dumps(item(1, "words", tags=("a",))))
+    assert there.texts[0].lexical == "words"
+    assert there.texts[0].dense == pytest.approx(direction(1))
+    question = pickle.loads(pickle.dumps(ask("words", near=2)))
+    assert question.vector == pytest.approx(direction(2))
+    assert question.spaces == (SPACE,)

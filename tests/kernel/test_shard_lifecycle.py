@@ -1,0 +1,258 @@
+"""Opening, closing, crashing: what a shard says it holds, and when it makes itself new."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from mnemesh_actors.index.port import Filter
+from mnemesh_actors.shard import IndexItem, IndexText, RetrievalShard, Search, ShardConfig, ShardStatus
+from mnemesh_memory.errors import DataLoss, Unavailable
+
+DIMENSIONS = 4
+WAIT_S = 60
+
+
+def config(path: Path) -> ShardConfig:
+    return ShardConfig(str(path), "model-1", DIMENSIONS, "life-1")
+
+
+def item(n: int, *words: str) -> IndexItem:
+    vector = np.zeros(DIMENSIONS, np.float32)
+    vector[n % DIMENSIONS] = 1
+    texts = tuple(IndexText(vector, word) for word in words)
+    return IndexItem(id=memory(n), space="a", kind="fact", created_at=n, updated_at=n, texts=texts)
+
+
+def memory(n: int) -> str:
+    return str(UUID(int=n, version=4))
+
+
+def found(shard: RetrievalShard, words: str) -> list[str]:
+    return [candidate.id for candidate in shard.search(Search(words, None, ("a",)))]
+
+
+def opened(path: Path, **changes: object) -> tuple[RetrievalShard, ShardStatus]:
+    shard = RetrievalShard(replace(config(path), **changes))  # type: ignore[arg-type]
+    return shard, shard.open()
+
+
+def filled(path: Path) -> None:
+    """A closed shard of five memories, one of them with three passages, at entry 9."""
+    shard, _ = opened(path)
+    shard.apply([*(item(n, "apple") for n in range(1, 5)), item(5, "one", "two", "three")], [], 9)
+    shard.close()
+
+
+def test_a_shard_that_was_closed_holds_everything_when_it_is_opened_again(tmp_path: Path) -> None:
+    filled(tmp_path)
+    shard, status = opened(tmp_path)
+    assert status == ShardStatus(9, 7, "", "edge")
+    assert found(shard, "apple") == [memory(n) for n in range(1, 5)]
+    assert found(shard, "two three") == [memory(5)]
+    shard.apply([item(5, "one")], [], 10)
+    assert shard.status() == ShardStatus(10, 5, "", "edge")
+    assert found(shard, "two three") == []
+    shard.close()
+
+
+def test_flush_says_up_to_which_entry_the_index_is_durable(tmp_path: Path) -> None:
+    shard, _ = opened(tmp_path)
+    assert shard.flush() == 0
+    shard.apply([item(1, "apple")], [], 4)
+    assert json.loads((tmp_path / "meta.json").read_text())["seq"] == 0
+    assert shard.flush() == 4
+    assert json.loads((tmp_path / "meta.json").read_text())["seq"] == 4
+    shard.apply([item(1, "pear")], [], 2)
+    assert shard.flush() == 4
+    shard.close()
+
+
+def test_after_sigkill_the_shard_says_what_was_flushed_and_applying_again_sets_it_right(tmp_path: Path) -> None:
+    child = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import os, signal, sys; from pathlib import Path\n"
+            f"sys.path[:0] = {sys.path!r}\n"
+            "from test_shard_lifecycle import item, memory, opened\n"
+            f"shard, _ = opened(Path({str(tmp_path)!r}))\n"
+            "shard.apply([item(1, 'apple'), item(2, 'one', 'two', 'three')], [], 3); assert shard.flush() == 3\n"
+            "shard.apply([item(1, 'pear'), item(2, 'one'), item(3, 'plum', 'fig')], [], 5)\n"
+            "os.kill(os.getpid(), signal.SIGKILL)",
+        ],
+        cwd=Path(__file__).parent,
+        timeout=WAIT_S,
+        check=False,
+    )
+    assert child.returncode == -signal.SIGKILL
+    shard, status = opened(tmp_path)
+    assert (status.seq, status.rebuilt) == (3, "")
+    for _ in range(2):
+        shard.apply([item(1, "pear"), item(2, "one"), item(3, "plum", "fig")], [], 5)
+        assert shard.status().points == 4
+        assert [found(shard, word) for word in ("apple", "two", "pear", "fig")] == [[], [], [memory(1)], [memory(3)]]
+    shard.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [({"generation": "model-2"}, "generation"), ({"incarnation": "life-2"}, "incarnation"), ({"dimensions": 5}, "dim")],
+)
+def test_an_index_of_another_model_or_another_life_of_the_ledger_is_made_new(
+    tmp_path: Path, changes: dict[str, object], reason: str
+) -> None:
+    filled(tmp_path)
+    shard, status = opened(tmp_path, **changes)
+    assert (status.seq, status.points) == (0, 0)
+    assert reason in status.rebuilt
+    shard.close()
+    shard, status = opened(tmp_path, **changes)
+    assert status == ShardStatus(0, 0, "", "edge")
+    shard.close()
+
+
+def segment(path: Path, name: str) -> Path:
+    (file,) = (path / "points" / "segments").glob(f"*/{name}")
+    return file
+
+
+def halve(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def lose_ids(path: Path) -> None:
+    halve(segment(path, "mutable_id_tracker.mappings"))
+    for log in (path / "points" / "wal").glob("open-*"):
+        log.unlink()
+
+
+def edit(path: Path, **changes: object) -> None:
+    file = path / "meta.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+
+HARMS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no meta": (lambda path: (path / "meta.json").unlink(), "absent"),
+    "meta is not JSON": (lambda path: (path / "meta.json").write_text("{"), "meta.json was damaged"),
+    "meta is a list": (lambda path: (path / "meta.json").write_text("[]"), "meta.json was damaged"),
+    "meta is not text": (lambda path: (path / "meta.json").write_bytes(b"\xff\xfe"), "meta.json was damaged"),
+    "meta lacks a field": (lambda path: (path / "meta.json").write_text('{"seq": 3}'), "meta.json was damaged"),
+    "meta has a negative seq": (lambda path: edit(path, seq=-1), "meta.json was damaged"),
+    "meta has a text as seq": (lambda path: edit(path, seq="9"), "meta.json was damaged"),
+    "meta of another format": (lambda path: edit(path, format=99), "format"),
+    "meta tells of damage": (lambda path: edit(path, damage="a panic"), "a panic"),
+    "points of an older copy": (lambda path: edit(path, points=6), "holds 7 points"),
+    "no points": (lambda path: subprocess.run(["rm", "-r", str(path / "points")], check=True), "missing"),
+    "no configuration": (lambda path: (path / "points" / "edge_config.json").unlink(), "configuration"),
+    "segment state gone": (lambda path: segment(path, "segment.json").unlink(), "segment"),
+    "half of the ids": (lose_ids, "points"),
+    "no vectors": (lambda path: segment(path, "vector_storage-dense/vectors/status.dat").unlink(), "lost vector"),
+    "a Rust panic": (lambda path: halve(segment(path, "vector_storage-dense/deleted/status.dat")), "damaged"),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_damaged_index_is_made_new_and_says_why(tmp_path: Path, harm: str) -> None:
+    filled(tmp_path)
+    do, reason = HARMS[harm]
+    do(tmp_path)
+    shard, status = opened(tmp_path)
+    assert (status.seq, status.points) == (0, 0)
+    assert reason in status.rebuilt
+    shard.apply([item(1, "apple", "pear")], [], 2)
+    assert found(shard, "apple") == [memory(1)]
+    shard.close()
+    shard, status = opened(tmp_path)
+    assert status == ShardStatus(2, 2, "", "edge")
+    shard.close()
+
+
+def test_damage_that_shows_in_use_makes_the_index_new_when_it_is_opened_next(tmp_path: Path) -> None:
+    shard, _ = opened(tmp_path)
+    shard.apply([item(1, "apple")], [], 3)
+    backend = shard._backend
+    assert backend is not None
+
+    class Broken:
+        def query(self, requests: object) -> object:
+            raise DataLoss("the index failed: planted")
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(backend, name)
+
+    shard._backend = Broken()  # type: ignore[assignment]
+    with pytest.raises(DataLoss, match="planted"):
+        found(shard, "apple")
+    status = shard.open()
+    assert (status.seq, status.points) == (0, 0)
+    assert "planted" in status.rebuilt
+    shard.apply([item(1, "apple")], [], 3)
+    shard.close()
+    shard, status = opened(tmp_path)
+    assert status == ShardStatus(3, 1, "", "edge")
+    shard._backend, backend = Broken(), shard._backend  # type: ignore[assignment]
+    with pytest.raises(DataLoss, match="planted"):
+        found(shard, "apple")
+    shard.close()
+    again, status = opened(tmp_path)
+    assert "planted" in status.rebuilt
+    again.close()
+
+
+def test_opening_an_open_shard_again_tells_how_it_is(tmp_path: Path) -> None:
+    shard, _ = opened(tmp_path)
+    shard.apply([item(1, "apple")], [], 3)
+    assert shard.open() == ShardStatus(3, 1, "absent", "edge")
+    shard.close()
+
+
+def test_a_second_shard_on_a_directory_is_refused_and_the_first_is_unharmed(tmp_path: Path) -> None:
+    filled(tmp_path)
+    first, _ = opened(tmp_path)
+    other = RetrievalShard(replace(config(tmp_path), generation="model-2"))
+    with pytest.raises(Unavailable, match="in use"):
+        other.open()
+    other.close()
+    assert first.status().points == 7
+    assert found(first, "apple") == [memory(n) for n in range(1, 5)]
+    first.close()
+    assert other.open().seq == 0
+    other.close()
+
+
+def test_an_index_in_memory_is_new_each_time_and_says_so(tmp_path: Path) -> None:
+    shard, status = opened(tmp_path, backend="local")
+    assert status.rebuilt == "absent"
+    shard.apply([item(1, "apple")], [], 3)
+    assert shard.flush() == 3
+    shard.close()
+    shard, status = opened(tmp_path, backend="local")
+    assert status == ShardStatus(0, 0, "the points were missing", "local")
+    shard.close()
+
+
+def test_a_passage_that_a_crash_left_behind_goes_with_the_next_write(tmp_path: Path) -> None:
+    shard, _ = opened(tmp_path)
+    shard.apply([item(1, "one", "two", "three", "four")], [], 1)
+    backend = shard._backend
+    assert backend is not None
+    records, _ = backend.scroll(Filter(), 10)
+    backend.delete([record.id for record in records if record.payload.get("passage") in (1, 2)])
+    shard.flush()
+    shard.close()
+    shard, status = opened(tmp_path)
+    assert status.points == 2
+    shard.apply([item(1, "one")], [], 2)
+    assert shard.status().points == 1
+    shard.close()
