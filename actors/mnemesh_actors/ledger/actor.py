@@ -9,9 +9,8 @@ Serial and synchronous: one thread or process owns one Ledger. Changes are never
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from mnemesh_actors.directory import load_key
@@ -28,11 +27,12 @@ from mnemesh_actors.ledger.commands import (
     Revise,
     Vectors,
 )
+from mnemesh_actors.ledger.faults import explained, reading
 from mnemesh_actors.ledger.incarnation import LedgerLock, establish
-from mnemesh_actors.ledger.journal import Journal
+from mnemesh_actors.ledger.journal import Journal, check_log
 from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.revisions import forget, materialise, restore, supersede
-from mnemesh_memory.errors import Aborted, FailedPrecondition, MnemeshError, Unavailable
+from mnemesh_memory.errors import Aborted, FailedPrecondition, MnemeshError
 from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.model import Draft, LedgerStatus, Link, ListQuery, Memory, Page, Stats
 from mnemesh_memory.text import content_hash
@@ -45,18 +45,20 @@ class Ledger:
     """`path` is the SQLite file; `key_path` the node's signing key; `node_id` goes into every entry."""
 
     def __init__(self, path: str, key_path: str, node_id: str) -> None:
-        self._path = Path(path)
-        self._lock = LedgerLock(self._path.with_suffix(".lock"))
-        try:
-            self._db = schema.connect(self._path)
-        except MnemeshError:
-            self._lock.close()
-            raise
-        self._incarnation = establish(self._db, self._lock)
+        self.path = Path(path)
+        self._lock = LedgerLock(self.path.with_suffix(".lock"))
         self._accesses: dict[str, tuple[int, int]] = {}
-        self._journal = Journal(self._db, load_key(Path(key_path)), node_id)
-        self._admission = Admission(self._db, self._journal, self.touch)
-        self._journal.rebuild_view_if_old()
+        with ExitStack() as undo:
+            undo.callback(self._lock.close)
+            self._db = schema.connect(self.path)
+            undo.callback(self._db.close)
+            with explained(self.path, "it can not be opened"):
+                check_log(self._db, self.path)
+                self._journal = Journal(self._db, load_key(Path(key_path)), node_id)
+                self._admission = Admission(self._db, self._journal, self.touch)
+                self._incarnation = establish(self._db, self._lock)
+                self._journal.rebuild_view_if_old()
+            undo.pop_all()
 
     # ---- writing ----------------------------------------------------------------------------------------------
 
@@ -79,16 +81,15 @@ class Ledger:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            yield
-            self._db.execute("COMMIT")
-        except BaseException as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            if isinstance(error, sqlite3.DatabaseError):
-                raise self._disk_error(error) from error
-            raise
+        with explained(self.path, "nothing was stored"):
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
 
     def _carry_out(self, command: Command) -> Committed:
         replayed = self._db.execute("SELECT doc FROM entry WHERE actor = ?", (command.actor,)).fetchone()
@@ -226,6 +227,7 @@ class Ledger:
 
     # ---- what decides a write ---------------------------------------------------------------------------------
 
+    @reading
     def prepare(
         self, lookups: Sequence[Lookup], hashes: Sequence[str], generation: str
     ) -> tuple[list[Committed | Exception | None], dict[str, bytes]]:
@@ -244,10 +246,12 @@ class Ledger:
 
     # ---- reading ----------------------------------------------------------------------------------------------
 
+    @reading
     def read(self, ids: Sequence[str]) -> dict[str, Memory]:
         """Memories by id; unknown ids are absent."""
         return reads.by_ids(self._db, ids)
 
+    @reading
     def find(self, keys: Sequence[str], spaces: Sequence[str]) -> list[Memory | Exception]:
         """A memory for each id, unique prefix or title, or the error that says why not."""
         found: list[Memory | Exception] = []
@@ -258,6 +262,7 @@ class Ledger:
                 found.append(error)
         return found
 
+    @reading
     def read_as_of(self, ids: Sequence[str], at: int) -> dict[str, Memory]:
         """Memories as they were recorded at `at` (ms); those that did not exist yet are absent."""
         found: dict[str, Memory] = {}
@@ -266,30 +271,36 @@ class Ledger:
                 found[then.id] = then
         return found
 
+    @reading
     def page(self, query: ListQuery) -> Page:
         """One page."""
         return reads.page(self._db, query)
 
+    @reading
     def timeline(self, id_: str, before: int, after: int) -> tuple[list[Memory], int]:
         """Neighbours in time, and the position of the asked memory among them."""
         return reads.timeline(self._db, self._journal.memory(id_), before, after)
 
+    @reading
     def stats(self, spaces: Sequence[str]) -> Stats:
         """Counts."""
         return reads.stats(self._db, spaces)
 
+    @reading
     def export_page(
         self, spaces: Sequence[str], states: Sequence[str], after: tuple[int, str], limit: int
     ) -> list[Memory]:
         """Memories in order of creation, after a (created_at, id)."""
         return reads.export_page(self._db, spaces, states, after, limit)
 
+    @reading
     def feed(self, after: int, limit: int, generation: str) -> FeedPage:
         """What the index has to take in after `after`, at most `limit` entries."""
         memories, seq = reads.changed(self._db, after, limit)
         hashes = [content_hash(dense) for _, memory in memories for dense, _ in index_texts(memory)]
         return FeedPage(tuple(memories), self.vectors(hashes, generation), seq, self._journal.last_seq())
 
+    @reading
     def vectors(self, hashes: Sequence[str], generation: str) -> dict[str, bytes]:
         """Cached embeddings of one generation, float32 bytes by content hash; those not cached are absent."""
         wanted, found = list(dict.fromkeys(hashes)), {}
@@ -318,12 +329,13 @@ class Ledger:
     def touch(self, ids: Sequence[str], now: int) -> None:
         """Note that memories were used. Written with the next commit; a read costs no fsync."""
         for id_ in ids:
-            count, _ = self._accesses.get(id_, (0, 0))
-            self._accesses[id_] = (count + 1, now)
+            count, last = self._accesses.get(id_, (0, 0))
+            self._accesses[id_] = (count + 1, max(last, now))
         # Within a commit they are written by it.
         if len(self._accesses) > ACTIVITY_PENDING_MAX and not self._db.in_transaction:
             self.commit([])
 
+    @reading
     def activity(self, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
         """(accesses, last use in ms) by id; those never used are absent."""
         marks = ", ".join("?" * len(ids))
@@ -335,8 +347,8 @@ class Ledger:
         }
         for id_ in ids:
             if id_ in self._accesses:
-                count, last = self._accesses[id_]
-                found[id_] = (found.get(id_, (0, 0))[0] + count, last)
+                (count, last), (stored, stored_last) = self._accesses[id_], found.get(id_, (0, 0))
+                found[id_] = (stored + count, max(stored_last, last))
         return found
 
     def _write_accesses(self) -> None:
@@ -349,30 +361,28 @@ class Ledger:
 
     # ---- life -------------------------------------------------------------------------------------------------
 
+    @reading
     def status(self) -> LedgerStatus:
         """Where the log stands."""
         active = self._db.execute("SELECT count(*) FROM memory WHERE state = 'active'").fetchone()[0]
         size = sum(
-            path.stat().st_size for path in self._path.parent.glob(self._path.name + "*") if path.suffix != ".lock"
+            path.stat().st_size for path in self.path.parent.glob(self.path.name + "*") if path.suffix != ".lock"
         )
         return LedgerStatus(incarnation=self._incarnation, seq=self._journal.last_seq(), memories=active, bytes=size)
 
     def rebuild_view(self) -> int:
         """Compute the view anew from the entries; returns how many memories it holds."""
-        return self._journal.rebuild_view()
+        with explained(self.path, "the view is as it was"):
+            return self._journal.rebuild_view()
 
     def close(self) -> None:
         """Write what is left of the activity, fold the write-ahead log into the file, release the lock."""
-        if self._accesses:
-            self.commit([])
-        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        self._db.close()
-        self._lock.close()
-
-    def _disk_error(self, error: sqlite3.DatabaseError) -> MnemeshError:
-        if isinstance(error, sqlite3.OperationalError):
-            return Unavailable(f"the ledger could not write: {error}; nothing was stored", part="ledger")
-        return schema.damaged(self._path, error)
+        with ExitStack() as last:
+            last.callback(self._lock.close)
+            last.callback(self._db.close)
+            if self._accesses:
+                self.commit([])
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _action_of(command: Command) -> str:

@@ -1,15 +1,15 @@
 """Whose life a ledger directory is living: a new incarnation after a restore or a copy, the same one after a restart.
 
 Sequence numbers mean something only within an incarnation. Two marks are compared at start: a token written at every
-open, in the database and in a file beside it, and the file's own inode. A restored database has an older token than the
-file; a copied directory has another inode. Either gives a new incarnation, which is always safe: cursors of others
-start again at 0 and duplicates are dropped by hash.
+open, in the database and in a file beside it, and that file's device, inode and change time, which no copy can set. A
+restored database has an older token than the file; a copied directory has another inode; a directory that was restored
+in place has another change time. Each gives a new incarnation, which is always safe: cursors of others start again at 0
+and duplicates are dropped by hash.
 """
 
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import secrets
 import sqlite3
@@ -26,7 +26,7 @@ class LedgerLock:
     predecessor still dying, so taking it waits a bounded time."""
 
     def __init__(self, path: Path, wait_s: float = LOCK_WAIT_S) -> None:
-        self._file = open(path, "a+", encoding="utf-8")  # noqa: SIM115  held until close()
+        self._file = open(path, "a+", encoding="utf-8", errors="replace")  # noqa: SIM115  held until close()
         deadline = time.monotonic() + wait_s
         while True:
             try:
@@ -42,27 +42,23 @@ class LedgerLock:
                     ) from None
                 time.sleep(0.05)
 
-    def read(self) -> dict[str, object]:
-        """What the last holder wrote, or nothing."""
+    def read(self) -> str:
+        """What the last holder wrote, or ""."""
         self._file.seek(0)
-        try:
-            value = json.loads(self._file.read() or "{}")
-        except ValueError:
-            return {}
-        return value if isinstance(value, dict) else {}
+        return self._file.read()
 
-    def write(self, value: dict[str, object]) -> None:
+    def write(self, value: str) -> None:
         """Replace the content, durably."""
         self._file.seek(0)
         self._file.truncate()
-        self._file.write(json.dumps(value))
+        self._file.write(value)
         self._file.flush()
         os.fsync(self._file.fileno())
 
-    def inode(self) -> list[int]:
-        """Device and inode of the lock file: a copy has others."""
+    def place(self) -> str:
+        """Device, inode and change time (ns) of the lock file."""
         status = os.fstat(self._file.fileno())
-        return [status.st_dev, status.st_ino]
+        return f"{status.st_dev}:{status.st_ino}:{status.st_ctime_ns}"
 
     def close(self) -> None:
         """Release."""
@@ -72,15 +68,14 @@ class LedgerLock:
 def establish(db: sqlite3.Connection, lock: LedgerLock) -> str:
     """The incarnation of this life, kept or new, and fresh marks for the next start."""
     known = dict(db.execute("SELECT key, value FROM meta"))
-    marks = lock.read()
-    same = "incarnation" in known and marks.get("token") == known.get("token") and marks.get("inode") == lock.inode()
+    same = "incarnation" in known and lock.read() == known.get("token") and lock.place() == known.get("place")
     incarnation = known["incarnation"] if same else secrets.token_hex(16)
     token = secrets.token_hex(16)
+    lock.write(token)
     db.execute("BEGIN IMMEDIATE")
-    for key, value in (("incarnation", incarnation), ("token", token)):
+    for key, value in (("incarnation", incarnation), ("token", token), ("place", lock.place())):
         db.execute(
             "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (key, value)
         )
     db.execute("COMMIT")
-    lock.write({"token": token, "inode": lock.inode()})
     return incarnation

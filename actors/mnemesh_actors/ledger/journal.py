@@ -6,11 +6,14 @@ Runs inside the transaction of its caller and decides nothing.
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mnemesh_actors.ledger import reads, rows, schema
 from mnemesh_actors.ledger.commands import Command
+from mnemesh_actors.ledger.faults import damaged
+from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.envelope import signing_bytes
 from mnemesh_crdt.revisions import materialise
@@ -103,3 +106,14 @@ class Journal:
 
     def _changes(self, doc: str) -> list[bytes]:
         return [row[0] for row in self._db.execute("SELECT raw FROM entry WHERE doc = ? ORDER BY seq", (doc,))]
+
+
+def check_log(db: sqlite3.Connection, path: Path) -> None:
+    """Compare every change with its hash, because SQLite checks how its pages are built and not what they hold."""
+    for seq, digest, raw in db.execute("SELECT seq, hash, raw FROM entry"):
+        try:
+            sound = read_head(raw).hash == digest.hex()
+        except DataLoss as error:
+            raise damaged(path, f"entry {seq}: {error.message}") from error
+        if not sound:
+            raise damaged(path, f"entry {seq}: its change has another hash")

@@ -10,9 +10,13 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from mnemesh_memory.errors import DataLoss, FailedPrecondition
+from mnemesh_actors.ledger.faults import damaged, explained
+from mnemesh_memory.errors import FailedPrecondition, MnemeshError
 
 BUSY_TIMEOUT_S = 5.0
+# In the first page of a file (https://www.sqlite.org/fileformat.html, 1.3): the magic, and user_version.
+_MAGIC = b"SQLite format 3\x00"
+_VERSION_BYTES = slice(60, 64)
 
 
 def _first(db: sqlite3.Connection) -> None:
@@ -55,39 +59,58 @@ VIEW_VERSION = 1
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open, check and migrate. Raises FailedPrecondition for a newer file, DataLoss for a damaged one."""
-    db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
+    """Open, check and migrate. Raises FailedPrecondition for a newer file, DataLoss for a damaged one, Unavailable
+    when it can not be opened."""
+    # Before SQLite opens it: closing it again would fold a write-ahead log that a newer version left.
+    refuse_newer(_version_of(path), path)
+    with explained(path, "it can not be opened"):
+        db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
     try:
-        version = _version(db, path)
-        for pragma in (
-            "journal_mode=WAL",
-            "synchronous=FULL",
-            "secure_delete=ON",
-            "foreign_keys=OFF",
-            "cache_size=-32768",
-            "mmap_size=268435456",
-            "wal_autocheckpoint=2000",
-            "temp_store=MEMORY",
-        ):
-            db.execute(f"PRAGMA {pragma}")
-        if version:
-            check(db, path)
-        for number, migrate in enumerate(MIGRATIONS[version:], version + 1):
-            db.execute("BEGIN IMMEDIATE")
-            migrate(db)
-            db.execute(f"PRAGMA user_version = {number}")
-            db.execute("COMMIT")
-    except sqlite3.DatabaseError as error:
-        db.close()
-        raise damaged(path, error) from error
-    except (FailedPrecondition, DataLoss):
+        with explained(path, "it can not be opened"):
+            _prepare(db, path)
+    except MnemeshError:
         db.close()
         raise
     return db
 
 
-def _version(db: sqlite3.Connection, path: Path) -> int:
+def _prepare(db: sqlite3.Connection, path: Path) -> None:
     version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    refuse_newer(version, path)
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "secure_delete=ON",
+        "foreign_keys=OFF",
+        "cache_size=-32768",
+        "mmap_size=268435456",
+        "wal_autocheckpoint=2000",
+        "temp_store=MEMORY",
+    ):
+        db.execute(f"PRAGMA {pragma}")
+    if version:
+        check(db, path)
+    for number, migrate in enumerate(MIGRATIONS[version:], version + 1):
+        db.execute("BEGIN IMMEDIATE")
+        migrate(db)
+        db.execute(f"PRAGMA user_version = {number}")
+        db.execute("COMMIT")
+        # Into the file itself, where an older version looks for it.
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _version_of(path: Path) -> int:
+    """The version in the file's own first page, 0 for a new one or for what is no SQLite file."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_VERSION_BYTES.stop)
+    except OSError:
+        return 0
+    return int.from_bytes(head[_VERSION_BYTES]) if head.startswith(_MAGIC) else 0
+
+
+def refuse_newer(version: int, path: Path) -> None:
+    """Raise FailedPrecondition for a version that this code does not know."""
     if version > len(MIGRATIONS):
         raise FailedPrecondition(
             f"{path} has format {version}, this version reads up to {len(MIGRATIONS)}; nothing was changed. "
@@ -96,7 +119,6 @@ def _version(db: sqlite3.Connection, path: Path) -> int:
             value=str(version),
             limit=str(len(MIGRATIONS)),
         )
-    return version
 
 
 def check(db: sqlite3.Connection, path: Path) -> None:
@@ -104,13 +126,3 @@ def check(db: sqlite3.Connection, path: Path) -> None:
     result = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
     if result != "ok":
         raise damaged(path, result)
-
-
-def damaged(path: Path, why: object) -> DataLoss:
-    """The error for a damaged ledger file, with what to do."""
-    return DataLoss(
-        f"the ledger {path} is damaged ({why}); nothing was changed. Keep a copy of the directory, restore the file "
-        "from a backup, or salvage it with `sqlite3 ledger.sqlite .recover`; `mnemesh doctor` shows more",
-        field="data_dir",
-        value=str(path),
-    )

@@ -1,0 +1,60 @@
+"""SQLite's errors as ours: a disk that fails is Unavailable, bytes that cannot be right are DataLoss."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from mnemesh_memory.errors import DataLoss, Unavailable
+
+# How Python's sqlite3 names bytes that are no text; SQLite has no code for them.
+_NO_TEXT = "Could not decode to UTF-8"
+
+
+@contextmanager
+def explained(path: Path, outcome: str) -> Iterator[None]:
+    """Raise what goes wrong with the file at `path` as Unavailable or DataLoss; `outcome` says what that means."""
+    try:
+        yield
+    except (sqlite3.DatabaseError, json.JSONDecodeError) as error:
+        if isinstance(error, sqlite3.OperationalError) and not str(error).startswith(_NO_TEXT):
+            raise Unavailable(f"the ledger {path}: {error}; {outcome}", part="ledger") from error
+        raise damaged(path, error) from error
+
+
+class OnFile(Protocol):
+    """Something that reads one SQLite file."""
+
+    @property
+    def path(self) -> Path: ...
+
+
+Reader = TypeVar("Reader", bound=OnFile)
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+
+def reading(method: Callable[Concatenate[Reader, Given], Answer]) -> Callable[Concatenate[Reader, Given], Answer]:
+    """A method that only reads, with its failures explained."""
+
+    @wraps(method)
+    def read(self: Reader, /, *args: Given.args, **kwargs: Given.kwargs) -> Answer:
+        with explained(self.path, "nothing was read"):
+            return method(self, *args, **kwargs)
+
+    return read
+
+
+def damaged(path: Path, why: object) -> DataLoss:
+    """The error for a damaged ledger file, with what to do."""
+    return DataLoss(
+        f"the ledger {path} is damaged ({why}); nothing was changed. Keep a copy of the directory, restore the file "
+        "from a backup, or salvage it with `sqlite3 ledger.sqlite .recover`; `mnemesh doctor` shows more",
+        field="data_dir",
+        value=str(path),
+    )
