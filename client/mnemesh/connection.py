@@ -72,7 +72,7 @@ class Connection:
         # A data directory that was named is meant, whatever address and token the environment holds.
         around = environ if data_dir is None else {}
         self.timeout_s = timeout_s
-        self.data_dir = Path(data_dir).expanduser() if data_dir is not None else default_data_dir(environ)
+        self.data_dir = local_data_dir(data_dir, environ)
         self._endpoint = _address(endpoint or around.get("MNEMESH_ENDPOINT") or "")
         self._token = token or around.get("MNEMESH_TOKEN") or ""
         self._start = start
@@ -119,6 +119,11 @@ class Connection:
             return read_token(self.data_dir) or ""
         except (OSError, UnicodeDecodeError) as error:
             raise Unauthenticated(f"{self.data_dir / TOKEN_FILE} can't be read: {error}") from error
+
+
+def local_data_dir(given: str | os.PathLike[str] | None, environ: Mapping[str, str] = os.environ) -> Path:
+    """The data directory of the local node: the one given, else the environment's, else the default."""
+    return default_data_dir(environ) if given is None else Path(given).expanduser()
 
 
 class Tries:

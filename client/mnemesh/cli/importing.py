@@ -1,3 +1,224 @@
-"""x"""
+"""The command `import`: files into memories, in batches, resumable; what is refused is listed and the rest goes on.
 
-COMMANDS = ()
+Two batches are under way at a time, so that the node computes while the next one is read. An item counts as done when
+the node has it on disk; at the end one wait lets the index catch up.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, cast
+
+import typer
+
+from mnemesh.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, Outcome
+from mnemesh.cli import sources
+from mnemesh.cli.import_report import Bar, Report
+from mnemesh.cli.import_state import ImportState
+from mnemesh.cli.shell import Shell
+from mnemesh.connection import local_data_dir
+from mnemesh.errors import MnemeshError, Overloaded
+from mnemesh.importer import Defaults, Entry, Problem, finish
+from mnemesh.space import detect_space
+from mnemesh.writes import Item
+
+if TYPE_CHECKING:
+    from mnemesh.client import Client
+
+BATCHES_IN_FLIGHT: Final = 2
+OVERLOADED_TRIES_MAX: Final = 20
+OVERLOADED_PAUSE_MAX_S: Final = 5.0
+INDEX_WAIT_S: Final = 600.0
+INDEX_POLL_S: Final = 0.2
+EXIT_REFUSED: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """An item on its way, and where it came from."""
+
+    file: sources.SourceFile
+    entry: Entry
+
+    @property
+    def key(self) -> str:
+        """Its idempotency key."""
+        return str(self.entry.fields["idempotency_key"])
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of its text."""
+        return len(str(self.entry.fields.get("content", "")).encode("utf-8", "replace"))
+
+
+Batch = list[Work]
+
+
+def import_files(
+    shell: Shell,
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A file, or a directory with all below it.")],
+    space: Annotated[
+        str | None, typer.Option("--space", "-s", help="Space of all items; default: their own, else the project's.")
+    ] = None,
+    kind: Annotated[str | None, typer.Option("--kind", "-k", help="Kind of the items that name none.")] = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag for all items. Repeatable.")] = None,
+    format: Annotated[
+        str | None, typer.Option("--format", help="Read as markdown, text or jsonl; default: by the name's ending.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be stored; store nothing.")] = False,
+    state: Annotated[
+        Path | None,
+        typer.Option("--state", metavar="FILE", help="Where to note what is done; default: data directory."),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Send also what an earlier import has stored.")] = False,
+) -> None:
+    """Store the contents of files: Markdown by heading, text by paragraphs, JSON lines as exported.
+
+    Running it again goes on where it stopped and stores nothing twice. Exit status 4 when anything was refused.
+    """
+    found = sources.find(path, format or "")
+    home = "" if space else detect_space(Path.cwd())
+    defaults = Defaults(space=space or "", home=home, kind=kind or "", tags=tuple(tag or ()))
+    report = Report(found, dry_run=dry_run)
+    if dry_run:
+        for work in _read(found, defaults, report):
+            report.would_store(work.file.name, work.entry)
+    else:
+        with shell.client() as client:
+            place = state or local_data_dir(shell.data) / "imports" / f"{_life_of(client)}.keys"
+            with ImportState(None if again else place) as done, Bar(_size(found), shown=not shell.json) as bar:
+                _Importer(client, done, report, bar).run(_read(found, defaults, report))
+    shell.answer(report.summary(), report.lines)
+    if report.refused:
+        raise typer.Exit(EXIT_REFUSED)
+
+
+def _read(found: sources.Found, defaults: Defaults, report: Report) -> Iterator[Work]:
+    """The items of all files, in order; problems go to the report."""
+    for file in found.files:
+        for part in sources.parsed(file):
+            if isinstance(part, Problem):
+                report.problem(file.name, part)
+            else:
+                yield Work(file, finish(part, file.name, defaults))
+
+
+def _size(found: sources.Found) -> int:
+    return sum(file.bytes for file in found.files)
+
+
+def _life_of(client: Client) -> str:
+    """Names the present life of the node's data, so that what was stored in another one counts for nothing."""
+    status = client.status()
+    return (status.ledger.incarnation if status.ledger else "") or status.node_id or "node"
+
+
+class _Importer:
+    """Sends items in batches. What was acknowledged is noted at once, also when it is interrupted."""
+
+    def __init__(self, client: Client, done: ImportState, report: Report, bar: Bar) -> None:
+        self._client = client
+        self._done = done
+        self._report = report
+        self._bar = bar
+        self._under_way: deque[tuple[Batch, Future[list[Outcome]]]] = deque()
+
+    def run(self, items: Iterable[Work]) -> None:
+        """Store all items. Raises the error of a batch that failed as a whole, and KeyboardInterrupt."""
+        with ThreadPoolExecutor(BATCHES_IN_FLIGHT, thread_name_prefix="import") as threads:
+            try:
+                for batch in _batches(self._fresh(items)):
+                    if len(self._under_way) == BATCHES_IN_FLIGHT:
+                        self._finish_oldest()
+                    self._under_way.append((batch, threads.submit(_store, self._client, batch)))
+                while self._under_way:
+                    self._finish_oldest()
+            except (MnemeshError, KeyboardInterrupt) as error:
+                self._settle()
+                print(
+                    f"mnemesh: stopped after {self._report.stored} stored items; the same command goes on from here",
+                    file=sys.stderr,
+                )
+                raise error
+        self._bar.say("indexing")
+        self._report.indexed = not self._report.stored or _indexed(self._client)
+
+    def _fresh(self, items: Iterable[Work]) -> Iterator[Work]:
+        for work in items:
+            if work.key in self._done:
+                self._report.done_before += 1
+                self._bar.advance(work.bytes)
+            else:
+                yield work
+
+    def _finish_oldest(self) -> None:
+        batch, future = self._under_way.popleft()
+        outcomes = future.result()
+        for work, outcome in zip(batch, outcomes, strict=True):
+            self._report.outcome(work.file.name, work.entry.line, outcome)
+        stored = (
+            work.key for work, outcome in zip(batch, outcomes, strict=True) if not isinstance(outcome, MnemeshError)
+        )
+        self._done.add(stored)
+        self._bar.advance(sum(work.bytes for work in batch))
+
+    def _settle(self) -> None:
+        """Take what is still under way to its end, as far as it was sent."""
+        while self._under_way:
+            if self._under_way[0][1].cancel():
+                self._under_way.popleft()
+                continue
+            try:
+                self._finish_oldest()
+            except MnemeshError:
+                continue  # the first failure is the one that is reported
+
+
+def _batches(items: Iterable[Work]) -> Iterator[Batch]:
+    batch: Batch = []
+    size = 0
+    for work in items:
+        if batch and (len(batch) == BATCH_ITEMS_MAX or size + work.bytes > BATCH_BYTES_MAX):
+            yield batch
+            batch, size = [], 0
+        batch.append(work)
+        size += work.bytes
+    if batch:
+        yield batch
+
+
+def _store(client: Client, batch: Batch) -> list[Outcome]:
+    """Send a batch; what the node is too busy for is sent again after the pause that it asked for."""
+    outcomes: dict[int, Outcome] = {}
+    waiting = list(range(len(batch)))
+    for _ in range(OVERLOADED_TRIES_MAX):
+        try:
+            answers = client.remember_batch([cast(Item, batch[i].entry.fields) for i in waiting], wait="durable")
+        except Overloaded as error:
+            answers = (error,) * len(waiting)
+        outcomes.update(zip(waiting, answers, strict=True))
+        busy = [(i, answer) for i, answer in zip(waiting, answers, strict=True) if isinstance(answer, Overloaded)]
+        if not busy:
+            break
+        waiting = [i for i, _ in busy]
+        time.sleep(min(OVERLOADED_PAUSE_MAX_S, max(INDEX_POLL_S, *(answer.retry_after_s for _, answer in busy))))
+    return [outcomes[i] for i in range(len(batch))]
+
+
+def _indexed(client: Client) -> bool:
+    """Wait, bounded, until the index has caught up."""
+    deadline = time.monotonic() + INDEX_WAIT_S
+    while any(index.lag for index in client.status().index):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(INDEX_POLL_S)
+    return True
+
+
+COMMANDS: Final = (("import", import_files),)

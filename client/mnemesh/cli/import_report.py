@@ -1,0 +1,147 @@
+"""What an import did: counted and listed while it runs, shown as a bar, summed up at the end. Stores nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from mnemesh.batch import Outcome
+from mnemesh.cli.people import clip
+from mnemesh.cli.shell import one_line
+from mnemesh.cli.sources import Found
+from mnemesh.errors import MnemeshError
+from mnemesh.importer import Entry, Problem
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+SHOWN_MAX: Final = 50
+
+
+@dataclass(slots=True)
+class Report:
+    """The counts of one import. `stored` items are new, `already_there` were in the node, `done_before` an earlier
+    run of the import had stored; `refused` and `notices` say where and why; `listed` is what a dry run would store."""
+
+    found: Found
+    dry_run: bool = False
+    stored: int = 0
+    already_there: int = 0
+    done_before: int = 0
+    indexed: bool = False
+    refused: list[dict[str, Any]] = field(default_factory=list)
+    notices: list[dict[str, Any]] = field(default_factory=list)
+    listed: list[dict[str, Any]] = field(default_factory=list)
+
+    def problem(self, file: str, problem: Problem) -> None:
+        """Something in a file was not taken."""
+        place = {"file": file, "line": problem.line, "message": problem.message}
+        (self.refused if problem.refused else self.notices).append(place)
+
+    def outcome(self, file: str, line: int, outcome: Outcome) -> None:
+        """The node answered."""
+        if isinstance(outcome, MnemeshError):
+            self.refused.append({"file": file, "line": line, "message": outcome.message, "code": outcome.code})
+        elif outcome.replayed or outcome.action != "ADD":
+            self.already_there += 1
+            if outcome.restorable:
+                said = f"was forgotten; bring it back with: mnemesh restore {outcome.memory.id}"
+                self.notices.append({"file": file, "line": line, "message": said})
+        else:
+            self.stored += 1
+
+    def would_store(self, file: str, entry: Entry) -> None:
+        """An item of a dry run."""
+        content = str(entry.fields.get("content", ""))
+        shown = {name: entry.fields[name] for name in ("title", "kind", "space", "tags") if name in entry.fields}
+        self.listed.append(
+            {"file": file, "line": entry.line, "bytes": len(content.encode("utf-8", "replace")), **shown}
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """What --json prints."""
+        body: dict[str, Any] = {
+            "dry_run": self.dry_run,
+            "files": len(self.found.files),
+            "skipped": dict(self.found.skipped),
+            "refused": self.refused,
+            "notices": self.notices,
+        }
+        if self.dry_run:
+            return {**body, "items": self.listed}
+        return {
+            **body,
+            "stored": self.stored,
+            "already_there": self.already_there,
+            "done_before": self.done_before,
+            "indexed": self.indexed,
+        }
+
+    def lines(self) -> Iterator[str]:
+        """What people read."""
+        for item in self.listed:
+            title = clip(one_line(str(item.get("title", ""))))
+            yield f"{one_line(item['file'])}:{item['line']}  {item['bytes']} bytes  {title}"
+        yield from _places("notice", self.notices)
+        yield from _places("refused", self.refused)
+        skipped = ", ".join(f"{count} {reason}" for reason, count in sorted(self.found.skipped.items()))
+        files = f"{len(self.found.files)} files" + (f" (skipped: {skipped})" if skipped else "")
+        if self.dry_run:
+            yield f"{files}: would store {len(self.listed)} items; {len(self.refused)} refused"
+            return
+        yield (
+            f"{files}: {self.stored} stored, {self.already_there} were there already, "
+            f"{self.done_before} done by an earlier run, {len(self.refused)} refused"
+        )
+        if self.stored and not self.indexed:
+            yield "the index is still catching up; everything stored is safe and will be found soon"
+
+
+def _places(word: str, places: list[dict[str, Any]]) -> Iterator[str]:
+    for place in places[:SHOWN_MAX]:
+        where = f"{one_line(place['file'])}:{place['line']}" if place["line"] else one_line(place["file"])
+        yield f"{word}  {where}  {one_line(place['message'])}"
+    if len(places) > SHOWN_MAX:
+        yield f"{word}  and {len(places) - SHOWN_MAX} more; --json lists all"
+
+
+class Bar:
+    """A progress bar over bytes of text on standard error, when that is a terminal; otherwise nothing."""
+
+    def __init__(self, total: int, *, shown: bool) -> None:
+        self._progress: Progress | None = None
+        self._left = total
+        if shown and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (TextColumn("{task.description}"), BarColumn(), "{task.percentage:>3.0f}%", TimeRemainingColumn())
+            self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._task = self._progress.add_task("importing", total=total)
+
+    def advance(self, count: int) -> None:
+        """`count` more bytes are done; never beyond the total, as items are estimated by their texts."""
+        step = min(count, self._left)
+        self._left -= step
+        if self._progress is not None:
+            self._progress.advance(self._task, step)
+
+    def say(self, text: str) -> None:
+        """What is going on, with the bar full."""
+        if self._progress is not None:
+            self._progress.update(self._task, description=text, advance=self._left)
+        self._left = 0
+
+    def __enter__(self) -> Self:
+        if self._progress is not None:
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()

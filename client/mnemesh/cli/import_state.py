@@ -1,0 +1,63 @@
+"""What an import has stored already, so that it goes on where it was interrupted.
+
+An append-only file of idempotency keys, one a line. Written only after the node has acknowledged; a half-written last
+line is no key and does no harm, because storing its item again stores nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TextIO
+
+from mnemesh.errors import InvalidArgument
+
+
+class ImportState:
+    """The keys in the file `path`, which is made when the first one is added. Raises InvalidArgument when it can't
+    be read or written. Without a path nothing is kept."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._file: TextIO | None = None
+        self._keys: set[str] = set()
+        if path is not None:
+            try:
+                self._keys = set(path.read_text("utf-8").split())
+            except FileNotFoundError:
+                pass
+            except (OSError, UnicodeDecodeError) as error:
+                raise _unusable(path, error) from error
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._keys
+
+    def add(self, keys: Iterable[str]) -> None:
+        """Note that the items with these keys are stored."""
+        fresh = [key for key in keys if key not in self._keys]
+        if self.path is None or not fresh:
+            return
+        try:
+            if self._file is None:
+                self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                self._file = self.path.open("a", encoding="utf-8")
+                self._file.write("\n")  # ends a line that an earlier run left half-written
+            self._file.write("".join(f"{key}\n" for key in fresh))
+            self._file.flush()
+        except OSError as error:
+            raise _unusable(self.path, error) from error
+        self._keys.update(fresh)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def _unusable(path: Path, error: Exception) -> InvalidArgument:
+    return InvalidArgument("--state", str(path), f"a file that can be read and written ({error})")

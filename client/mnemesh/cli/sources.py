@@ -1,0 +1,141 @@
+"""Which files an import reads, and how: nothing outside the directory that was named, nothing hidden, nothing binary.
+
+Symbolic links are never followed, so that no link in somebody's directory can reach the reader's other files. What is
+left out is counted by reason.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from mnemesh.errors import InvalidArgument
+from mnemesh.importer import Parsed, parse_jsonl, parse_text
+from mnemesh.importer import Problem as Problem
+
+FORMATS: Final[Mapping[str, str]] = {
+    ".md": "markdown", ".markdown": "markdown", ".mdown": "markdown",
+    ".txt": "text", ".text": "text",
+    ".jsonl": "jsonl", ".ndjson": "jsonl",
+}  # fmt: skip
+FILE_BYTES_MAX: Final = 16 * 1024 * 1024
+LINE_BYTES_MAX: Final = 1024 * 1024
+SNIFFED_BYTES: Final = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file to import. `name` is its path relative to what was named, with slashes."""
+
+    path: Path
+    name: str
+    format: str
+    bytes: int
+
+
+@dataclass(slots=True)
+class Found:
+    """The files of an import, in order of their names, and how many were left out, by reason."""
+
+    files: list[SourceFile] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+
+
+def find(root: Path, format: str = "") -> Found:
+    """The files at or below `root`; `format` reads all of them as markdown, text or jsonl. Raises InvalidArgument."""
+    if format and format not in FORMATS.values():
+        raise InvalidArgument("--format", format, f"one of {', '.join(dict.fromkeys(FORMATS.values()))}")
+    found = Found()
+    try:
+        base = root.resolve(strict=True)
+        if base.is_dir():
+            _walk(base, "", format, found)
+        elif not base.is_file():
+            raise InvalidArgument("path", str(root), "a file or a directory")
+        else:
+            _take(base, base.name, format or FORMATS.get(base.suffix.lower(), "text"), found)
+    except OSError as error:
+        raise InvalidArgument("path", str(root), f"a readable file or directory ({error.strerror})") from None
+    return found
+
+
+def _walk(directory: Path, prefix: str, format: str, found: Found) -> None:
+    with os.scandir(directory) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            name = prefix + entry.name
+            suffix = FORMATS.get(Path(entry.name).suffix.lower(), "")
+            if entry.is_symlink():
+                found.skipped["symbolic link"] += 1
+            elif entry.name.startswith("."):
+                found.skipped["hidden"] += 1
+            elif entry.is_dir():
+                _walk(Path(entry.path), name + "/", format, found)
+            elif not entry.is_file() or not (format or suffix):
+                found.skipped["other type"] += 1
+            else:
+                _take(Path(entry.path), name, format or suffix, found)
+
+
+def _take(path: Path, name: str, format: str, found: Found) -> None:
+    with open_no_link(path) as file:
+        head = file.read(SNIFFED_BYTES)
+    size = path.stat().st_size
+    if b"\0" in head:
+        found.skipped["binary"] += 1
+    elif format != "jsonl" and size > FILE_BYTES_MAX:
+        found.skipped[f"over {FILE_BYTES_MAX // 2**20} MiB"] += 1
+    else:
+        found.files.append(SourceFile(path, name, format, size))
+
+
+def parsed(file: SourceFile) -> Parsed:
+    """The items and problems of a file."""
+    try:
+        with open_no_link(file.path) as stream:
+            if file.format == "jsonl":
+                yield from _json_lines(stream)
+                return
+            text = stream.read(FILE_BYTES_MAX + 1).decode("utf-8")
+    except OSError as error:
+        yield Problem(line=0, message=f"can't be read: {error.strerror}")
+    except UnicodeDecodeError as error:
+        yield Problem(line=error.object.count(b"\n", 0, error.start) + 1, message="is not UTF-8")
+    else:
+        if file.format == "markdown":
+            from mnemesh.markdown import parse_markdown
+
+            yield from parse_markdown(text, file.name)
+        else:
+            yield from parse_text(text, file.name)
+
+
+def _json_lines(stream: BinaryIO) -> Parsed:
+    for number, line in _lines(stream):
+        if len(line) > LINE_BYTES_MAX:
+            yield Problem(line=number, message=f"line of more than {LINE_BYTES_MAX} bytes")
+            continue
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError:
+            yield Problem(line=number, message="is not UTF-8")
+        else:
+            yield from parse_jsonl(((number, text),))
+
+
+def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Numbered lines; of one that is too long, its beginning, and the rest is passed over."""
+    number = 0
+    while line := stream.readline(LINE_BYTES_MAX + 1):
+        number += 1
+        yield number, line
+        while len(line) > LINE_BYTES_MAX and not line.endswith(b"\n") and line:
+            line = stream.readline(LINE_BYTES_MAX + 1)
+
+
+def open_no_link(path: Path) -> BinaryIO:
+    """Open for reading; raises OSError when `path` has become a symbolic link meanwhile."""
+    return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
