@@ -129,14 +129,15 @@ def _evidence(wanted: frozenset[str], fused: Fused, text: str) -> float:
 
 
 def terms(text: str) -> frozenset[str]:
-    """What of a text is matched by coverage: words without the common English ones, folded and cut to their first
-    letters in place of a stemmer; pairs of characters in scripts without spaces."""
+    """What of a text coverage matches: folded words without the common English ones, in place of a stemmer without a
+    plural s and cut to their first letters; pairs of characters in scripts without spaces."""
     found: set[str] = set()
     for word in _WORD.findall(text.casefold()):
         if len(word) > 1 and _UNSPACED.search(word):
             found.update(word[at : at + 2] for at in range(len(word) - 1))
         elif word not in COMMON_WORDS:
-            found.add(word[:TERM_CHARS])
+            plural = len(word) > 3 and word[-1] == "s" and word[-2] not in "su"
+            found.add(word[: -1 if plural else None][:TERM_CHARS])
     return frozenset(found)
 
 

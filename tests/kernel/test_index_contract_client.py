@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from pydantic import BaseModel
 from qdrant_client import QdrantClient
 
 from mnemesh_actors.index.client import ClientBackend
@@ -63,3 +64,24 @@ def test_a_server_that_is_gone_is_unavailable() -> None:
     with pytest.raises(Unavailable, match="does not answer"):
         backend.open(SCHEMA)
     backend.close()
+
+
+def test_payload_indexes_are_asked_for_by_field_and_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, dict[str, object]] = {}
+
+    def note(collection: str, field: str, params: BaseModel, wait: bool) -> None:
+        assert wait
+        asked[field] = params.model_dump(exclude_none=True, mode="json")
+
+    client = QdrantClient(":memory:")
+    monkeypatch.setattr(client, "create_payload_index", note)
+    schema = Schema(dense={"dense": 4}, tenant="space", keywords=("tags",), flags=("gone",), times=("at",))
+    backend = ClientBackend(client, "points")
+    assert backend.open(schema) is True
+    backend.close()
+    assert asked == {
+        "space": {"type": "keyword", "is_tenant": True},
+        "tags": {"type": "keyword", "is_tenant": False},
+        "gone": {"type": "integer", "lookup": True, "range": False},
+        "at": {"type": "integer", "lookup": False, "range": True},
+    }
