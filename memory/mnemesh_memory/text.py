@@ -36,9 +36,7 @@ _BORDERS: Final = (_PARAGRAPH_END, _SENTENCE_END, _WORD_END)
 _WORDPIECES: Final = re.compile(r"([a-zA-Z]+)|([0-9]+)|([가-힣])|[^\W_]|[^\w\s]|_")
 _WORD: Final = re.compile(r"\w+")
 # Scripts written without spaces: a term is a pair of neighbouring characters.
-_UNSPACED: Final = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
-)
+_UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 _FENCE_OR_RULE: Final = re.compile(r"\s*(?:```.*|~~~.*|(?:[-*_=]\s*){3,})\s*")
 _LINE_MARKS: Final = re.compile(r"\s*(?:(?:#{1,6}|>|[-*+]|\d{1,9}[.)]|\[[ xX]\])\s+)+")
@@ -168,19 +166,21 @@ def _terms(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _passage_start(text: str, wanted: set[str], width: int) -> int:
-    """Where the best window of `width` characters starts: moved back to a sentence or word, for context."""
+    """Where the window of `width` characters with the most weight starts, the tightest of equal ones; moved back
+    to a sentence or word, for context."""
     hits = [hit for hit in _terms(text) if hit[2] in wanted]
     inside: Counter[str] = Counter()
-    weight = best_weight = right = 0
-    best = (0, 0)
+    weight = right = 0
+    best, best_rank = (0, 0), (0, 0)
     for left, (start, _, first) in enumerate(hits):
         while right < len(hits) and (right <= left or hits[right][1] <= start + width):
             term = hits[right][2]
             weight += 0 if inside[term] else len(term)
             inside[term] += 1
             right += 1
-        if weight > best_weight:
-            best_weight, best = weight, (start, hits[right - 1][1])
+        end = hits[right - 1][1]
+        if (weight, start - end) > best_rank:
+            best, best_rank = (start, end), (weight, start - end)
         inside[first] -= 1
         weight -= 0 if inside[first] else len(first)
     return _context_start(text, best[0], max(0, best[1] - width))

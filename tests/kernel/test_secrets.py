@@ -122,10 +122,10 @@ def test_characters_that_change_length_with_case_do_not_shift_the_search(letter:
 
 
 HOSTILE = [
-    "a", "-", ":", "9", "密码", "\\n", "://", "://a:", "eyJ", "eyJ-", "-eyJa", "sk-", "sk-a-", "sk-ant-", "pypi-AgE-", "xoxb-",
-    "AKIA", "SG.", "ghp_" + "x" * 300, "key", "api key ", "api_key=a1", "token: ", "token:", "_auth=", "secret is ",
-    "key" + " " * 50, "pass:", "pass:1", "password ", "password=", "password=1", "password for a b ", "password is now ",
-    "-u ", "-u a:", "--user ", "mysql -", "login ", "login -u ", "bearer ", "authorization: basic ",
+    "a", "-", ":", "9", "密码", "\\n", "://", "://a:", "eyJ", "eyJ-", "-eyJa", "sk-", "sk-a-", "sk-ant-", "pypi-AgE-",
+    "xoxb-", "AKIA", "SG.", "ghp_" + "x" * 300, "key", "api key ", "api_key=a1", "token: ", "token:", "_auth=",
+    "secret is ", "key" + " " * 50, "pass:", "pass:1", "password ", "password=", "password=1", "password for a b ",
+    "password is now ", "-u ", "-u a:", "--user ", "mysql -", "login ", "login -u ", "bearer ", "authorization: basic ",
     "-----BEGIN PRIVATE KEY-----", "-----BEGIN A A A ",
 ]  # fmt: skip
 

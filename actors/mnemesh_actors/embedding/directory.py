@@ -54,9 +54,15 @@ def configured(directory: Path) -> Located:
     for name in (MODEL_FILE, "tokenizer.json", "tokenizer_config.json"):
         if not (directory / name).is_file():
             raise InvalidArgument("model_dir", str(directory), f"a folder with {name}, which is missing there")
+    if "model" not in _json(directory / "tokenizer.json"):
+        raise InvalidArgument("model_dir", str(directory), "a model that loads: tokenizer.json holds no tokenizer")
     named = _json(directory / "config.json").get("_name_or_path", "")
     name = named if isinstance(named, str) and named else "custom"
-    return Located(name, _digest(directory), "configured", directory, pooling_of(directory))
+    try:
+        revision = _digest(directory)
+    except OSError as error:
+        raise InvalidArgument("model_dir", str(directory), f"a folder whose files can be read: {error}") from error
+    return Located(name, revision, "configured", directory, pooling_of(directory))
 
 
 def pooling_of(directory: Path) -> str:

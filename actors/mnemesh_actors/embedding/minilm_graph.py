@@ -55,26 +55,29 @@ def write_minilm(weights_dir: Path, target: Path) -> None:
     for layer in range(int(config["num_hidden_layers"])):
         x = _layer(graph, x, bias, f"encoder.layer.{layer}", hidden // heads, heads, config["layer_norm_eps"])
     _mean_of_unit_length(graph, x, mask)
-    inputs = [_input(name) for name in ("input_ids", "attention_mask")]
-    output = onnx.helper.make_tensor_value_info("embedding", onnx.TensorProto.FLOAT, ["batch", hidden])
-    made = onnx.helper.make_graph(graph.nodes, "all-MiniLM-L6-v2", inputs, [output], graph.initializers)
-    model = onnx.helper.make_model(
-        made,
-        opset_imports=[onnx.helper.make_opsetid("", _OPSET)],
-        ir_version=_IR_VERSION,
-        producer_name="mnemesh",
+    graph.model.graph.output.append(
+        onnx.helper.make_tensor_value_info("embedding", onnx.TensorProto.FLOAT, ["batch", hidden])
     )
-    onnx.checker.check_model(model)
-    onnx.save_model(model, str(target))
+    onnx.save_model(graph.model, str(target))
 
 
 class _Graph:
-    """Nodes and constants in the making; every node's output carries the node's own name."""
+    """A model in the making; every node's output carries the node's own name.
+
+    Everything is added to the one ModelProto, because onnx's helpers would copy its 90 MB at each step.
+    """
 
     def __init__(self, weights: Mapping[str, NDArray[Any]]) -> None:
+        import onnx
+
         self.weights = weights
-        self.nodes: list[Any] = []
-        self.initializers: list[Any] = []
+        self.model = onnx.ModelProto(ir_version=_IR_VERSION, producer_name="mnemesh")
+        self.model.opset_import.append(onnx.helper.make_opsetid("", _OPSET))
+        self.model.graph.name = "all-MiniLM-L6-v2"
+        for name in ("input_ids", "attention_mask"):
+            self.model.graph.input.append(
+                onnx.helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["batch", "tokens"])
+            )
         self._known: set[str] = set()
 
     def constant(self, name: str, value: NDArray[Any]) -> str:
@@ -82,7 +85,7 @@ class _Graph:
 
         if name not in self._known:
             self._known.add(name)
-            self.initializers.append(onnx.numpy_helper.from_array(np.ascontiguousarray(value), name))
+            self.model.graph.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(value), name))
         return name
 
     def ints(self, *values: int) -> str:
@@ -97,8 +100,8 @@ class _Graph:
     def apply(self, op_type: str, *inputs: str, name: str = "", **attributes: Any) -> str:
         import onnx
 
-        output = name or f"{op_type.lower()}_{len(self.nodes)}"
-        self.nodes.append(onnx.helper.make_node(op_type, list(inputs), [output], name=output, **attributes))
+        output = name or f"{op_type.lower()}_{len(self.model.graph.node)}"
+        self.model.graph.node.append(onnx.helper.make_node(op_type, list(inputs), [output], name=output, **attributes))
         return output
 
     def linear(self, x: str, prefix: str) -> str:
@@ -108,12 +111,6 @@ class _Graph:
     def layer_norm(self, x: str, prefix: str, epsilon: float) -> str:
         scale, shift = self.weight(f"{prefix}.weight"), self.weight(f"{prefix}.bias")
         return self.apply("LayerNormalization", x, scale, shift, axis=-1, epsilon=epsilon)
-
-
-def _input(name: str) -> Any:
-    import onnx
-
-    return onnx.helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["batch", "tokens"])
 
 
 def _embeddings(graph: _Graph, epsilon: float) -> str:

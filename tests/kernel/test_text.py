@@ -1,0 +1,293 @@
+"""Normal forms, titles, snippets and chunks hold for any Unicode, and cost linear time."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import unicodedata
+from itertools import accumulate
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from mnemesh_memory.limits import (
+    CHUNK_TOKENS_MAX,
+    CONTENT_BYTES_MAX,
+    SNIPPET_CHARS_MAX,
+    TITLE_BYTES_MAX,
+    TITLE_CHARS_MAX,
+)
+from mnemesh_memory.text import (
+    chunks,
+    content_hash,
+    duplicate_key,
+    estimate_tokens,
+    estimate_wordpieces,
+    normalise,
+    snippet,
+    title_of,
+)
+
+FAMILY = "\N{MAN}\u200d\N{WOMAN}\u200d\N{GIRL}"
+FLAG = "\U0001f1e9\U0001f1ea"
+ACCENT = "e\u0301"
+JOINED = [FAMILY, FLAG, ACCENT, "\N{THUMBS UP SIGN}\U0001f3fd", "\u1100\u1161\u11a8", "\r\n", "\ud83d\ude00", "क\u094d"]
+# Pieces that a cut must not fall into, next to ordinary text and everything else that Unicode has.
+ANY_TEXT = st.lists(
+    st.one_of(
+        st.text(max_size=40),
+        st.sampled_from(JOINED),
+        st.sampled_from(["word ", "Ende. ", "\n\n", "決定した。", "a" * 300, "!" * 90, "7" * 120, "\ud800", " "]),
+    ),
+    max_size=60,
+).map("".join)
+
+
+# --- normal form and hashes -----------------------------------------------------------------------------------
+
+
+@given(ANY_TEXT)
+def test_the_normal_form_of_a_normal_form_is_itself(text: str) -> None:
+    assert normalise(normalise(text)) == normalise(text)
+
+
+@given(ANY_TEXT)
+def test_case_composition_width_and_white_space_do_not_make_another_memory(text: str) -> None:
+    key = duplicate_key(text)
+    assert duplicate_key(f"\n {text}\t\t") == key
+    assert duplicate_key(unicodedata.normalize("NFD", text)) == key
+    assert duplicate_key(unicodedata.normalize("NFKC", text)) == key
+    assert duplicate_key(text.casefold()) == key
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Use  Postgres.\n", "use postgres."),
+        ("STRASSE", "straße"),
+        ("ﬁle", "FILE"),
+        ("\uff21\uff30\uff29", "api"),
+        ("é", "e\u0301"),
+    ],
+)
+def test_texts_that_read_the_same_share_a_duplicate_key(one: str, other: str) -> None:
+    assert duplicate_key(one) == duplicate_key(other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("a b", "ab"), ("1.0", "10"), ("no", "not"), ("", "."), ("e", "é")])
+def test_texts_that_say_something_else_do_not(one: str, other: str) -> None:
+    assert duplicate_key(one) != duplicate_key(other)
+
+
+def test_the_content_hash_is_the_hash_of_the_exact_text() -> None:
+    assert content_hash("Ärger ") == hashlib.sha256("Ärger ".encode()).hexdigest()
+    assert content_hash("a") != content_hash("A")
+    assert len(content_hash("\ud800")) == 64
+
+
+# --- estimates ------------------------------------------------------------------------------------------------
+
+
+def test_token_estimates_follow_the_documented_ratio() -> None:
+    assert estimate_tokens("") == 0
+    assert estimate_tokens("abcd" * 10) == 10
+    assert estimate_tokens("a") == 1
+    assert estimate_tokens("決定") == 2
+
+
+@given(ANY_TEXT, ANY_TEXT)
+def test_parts_never_cost_fewer_wordpieces_than_the_whole(left: str, right: str) -> None:
+    assert estimate_wordpieces(left + right) <= estimate_wordpieces(left) + estimate_wordpieces(right)
+
+
+# --- chunks ---------------------------------------------------------------------------------------------------
+
+
+@given(ANY_TEXT)
+@settings(max_examples=200)
+@example("")
+@example(FAMILY * 400)
+@example(FLAG * 400)
+@example("x" + "\u0301" * 2000)
+def test_chunks_keep_every_character_in_order_and_stay_within_the_bound(text: str) -> None:
+    made = chunks(text)
+    assert "".join(made) == text
+    assert all(estimate_wordpieces(piece) <= CHUNK_TOKENS_MAX for piece in made)
+    assert made == [text] or all(made)
+
+
+@given(ANY_TEXT)
+@settings(max_examples=200)
+def test_no_chunk_begins_inside_a_character_that_people_see(text: str) -> None:
+    starts = set(accumulate(map(len, chunks(text)[:-1])))
+    for joined in JOINED:
+        if joined != FLAG:  # which of two neighbouring letters begin a flag depends on all before them
+            ends = {
+                at + inner for at in range(len(text)) if text.startswith(joined, at) for inner in range(1, len(joined))
+            }
+            assert not starts & ends
+
+
+def test_a_run_of_flags_is_cut_between_flags() -> None:
+    made = chunks(FLAG * 500)
+    assert len(made) > 1
+    assert all(len(piece) % 2 == 0 for piece in made)
+
+
+def test_one_endless_character_is_cut_rather_than_kept_beyond_the_bound() -> None:
+    made = chunks((FAMILY + "\u200d") * 300)
+    assert len(made) > 1
+    assert all(estimate_wordpieces(piece) <= CHUNK_TOKENS_MAX for piece in made)
+
+
+def test_a_text_that_fits_is_one_chunk_of_itself() -> None:
+    assert chunks("  Use Postgres for payments.\n") == ["  Use Postgres for payments.\n"]
+    text = "We decided to use Postgres. " * 20
+    assert chunks(text) == [text]
+
+
+def test_chunks_end_at_sentences_when_they_can() -> None:
+    text = "The gateway translates and decides nothing at all. " * 60
+    made = chunks(text)
+    assert len(made) > 1
+    assert all(piece.endswith("all. ") for piece in made)
+
+
+def test_chunks_end_at_paragraphs_before_sentences() -> None:
+    paragraph = "One sentence about locks. Another one about queues and waits. " * 8
+    made = chunks(f"{paragraph}\n\n{paragraph}\n\n{paragraph}")
+    assert [piece.strip() for piece in made] == [paragraph.strip()] * 3
+
+
+def test_scripts_without_spaces_are_cut_after_their_full_stop() -> None:
+    made = chunks("支払いにはデータベースを使うことに決めた。" * 40)
+    assert len(made) > 1
+    assert all(piece.endswith("。") for piece in made)
+
+
+def test_the_largest_content_gives_a_bounded_number_of_chunks() -> None:
+    assert len(chunks("." * CONTENT_BYTES_MAX)) <= 200
+    assert len(chunks("가" * (CONTENT_BYTES_MAX // 3))) <= 400
+
+
+# --- titles ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "title"),
+    [
+        ("", ""),
+        (" \n\t\n", ""),
+        ("---\n```python\n# Use Postgres\n", "Use Postgres"),
+        ("- [x] 1. *done* and `dusted`", "done and dusted"),
+        ("> ## **Decision**: see [ADR-12](docs/adr.md)!", "Decision: see ADR-12!"),
+        ("![logo](a.png) first ~~words~~", "logo first words"),
+        ("**kwargs, test_* and __init__.py", "**kwargs, test_* and __init__.py"),
+        ("2 * 3 * 4 and a_b_c", "2 * 3 * 4 and a_b_c"),
+        ("zero\x00width\x1bcontrol", "zero width control"),
+        ("first line\nsecond line", "first line"),
+    ],
+)
+def test_a_title_is_the_first_words_without_markup(content: str, title: str) -> None:
+    assert title_of(content) == title
+
+
+@given(ANY_TEXT)
+@example("決定" * 100)
+@example("\U0001f600" * 100)
+@example("x" * 79 + FAMILY + " tail")
+@example("\U0001f600" * 40 + "y" * 30 + " z" * 20)
+def test_a_title_is_one_printable_line_within_its_limits(text: str) -> None:
+    title = title_of(text)
+    assert len(title) <= TITLE_CHARS_MAX
+    assert len(title.encode("utf-8", "surrogatepass")) <= TITLE_BYTES_MAX
+    assert title == title.strip()
+    assert len(title.splitlines()) <= 1
+    assert bool(title) >= any(ch.isalnum() for ch in text)
+
+
+def test_a_long_title_ends_with_a_whole_word() -> None:
+    assert title_of("considerably longer words follow here " * 5).endswith("longer words follow here…")
+    assert title_of("y" * 300) == "y" * (TITLE_CHARS_MAX - 1) + "…"
+
+
+# --- snippets -------------------------------------------------------------------------------------------------
+
+STORY = (
+    "The team met on Monday. " * 20
+    + "We decided to use Postgres for payments because of row locking. "
+    + "Lunch was late again. " * 20
+)
+
+
+def test_a_snippet_shows_the_passage_that_answers() -> None:
+    shown = snippet(STORY, "which database did we decide on for payments?")
+    assert "We decided to use Postgres for payments because of row locking." in shown
+    assert shown.startswith("…")
+    assert shown.endswith("…")
+
+
+def test_a_short_text_is_its_own_snippet_with_white_space_folded() -> None:
+    assert snippet(" a\n\n b ", "anything") == "a b"
+
+
+def test_without_a_match_the_snippet_is_the_beginning() -> None:
+    assert snippet(STORY, "zebra").startswith("The team met on Monday.")
+    assert snippet(STORY, "").startswith("The team met on Monday.")
+
+
+def test_rare_long_words_outweigh_common_short_ones() -> None:
+    text = "it is as it is and so it is. " * 20 + "reconciliation runs at night. " + "it is what it is. " * 20
+    assert "reconciliation" in snippet(text, "as it is, when is reconciliation?", 80)
+
+
+def test_a_snippet_finds_words_of_scripts_without_spaces_and_of_other_case() -> None:
+    text = "天気がいいですね。" * 40 + "支払いにはPostgresを使うことに決めた。" + "昼ごはんは遅かった。" * 40
+    assert "決めた" in snippet(text, "支払いを決めた", 60)
+    assert "POSTGRES" in snippet("padding words " * 40 + "POSTGRES it is" + " more words" * 40, "postgres", 60)
+
+
+def test_a_match_at_the_very_end_is_shown_to_the_end() -> None:
+    shown = snippet("filler text here " * 40 + "the answer is reconciliation", "reconciliation", 60)
+    assert shown.endswith("the answer is reconciliation")
+
+
+@given(ANY_TEXT, ANY_TEXT, st.integers(min_value=-1, max_value=300))
+@settings(max_examples=200)
+@example("x" * 500, "x" * 500, 40)
+@example("a" + "\u0301" * 500, "a", 40)
+def test_a_snippet_of_anything_stays_within_its_length(text: str, query: str, chars: int) -> None:
+    shown = snippet(text, query, chars)
+    assert len(shown) <= max(chars, 0)
+
+
+# --- cost -----------------------------------------------------------------------------------------------------
+
+HOSTILE = [
+    ".", " ", "\n", "a", "é", "가", "。", "\u0301", "_", "*", "**a", "- ", "#", "[", "[a](", "`", "~~", "(", '."',
+    "\n ", ". ", "> ", "1. ", FAMILY, FLAG, "word ", "a.", "\u2026", "\r", "*_", "---", "- - ",
+]  # fmt: skip
+
+
+def _seconds(text: str) -> float:
+    best = float("inf")
+    for _ in range(2):
+        start = time.process_time()
+        chunks(text)
+        title_of(text)
+        snippet(text, text[:1000])
+        duplicate_key(text)
+        best = min(best, time.process_time() - start)
+    return best
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_cost_grows_with_the_length_of_a_hostile_text_and_not_with_its_square(unit: str) -> None:
+    whole = unit * (CONTENT_BYTES_MAX // len(unit.encode()))
+    quarter = whole[: len(whole) // 4]
+    assert _seconds(whole) < max(_seconds(quarter), 0.002) * 9
+
+
+def test_a_snippet_has_its_default_length() -> None:
+    assert len(snippet("word " * 1000, "word")) <= SNIPPET_CHARS_MAX
