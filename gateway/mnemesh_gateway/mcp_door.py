@@ -49,6 +49,7 @@ class McpDoor:
         self._build = (gate, authenticator, metrics, toolsets_default, loopback)
         self._server: asyncio.Future[McpServer] | None = None
         self._drained = asyncio.Event()
+        self._wanted = asyncio.Event()
         self.routes: Sequence[BaseRoute] = (
             Route("/mcp", _Guarded(self, lambda server, *asgi: server.streamable_http(*asgi))),
             Route("/sse", _Guarded(self, lambda server, *asgi: server.sse(*asgi)), methods=["GET"]),
@@ -57,7 +58,8 @@ class McpDoor:
 
     @asynccontextmanager
     async def lifespan(self, app: object = None) -> AsyncIterator[None]:
-        """Load the library and keep its sessions alive until the end."""
+        """Keep the library's sessions alive until the end. It loads when the first request comes, or at `load`: it
+        costs as much as the rest of the node, and a start without an MCP host should not wait for it."""
         self._server = asyncio.get_running_loop().create_future()
         stop = asyncio.Event()
         task = asyncio.create_task(self._serve(self._server, stop), name="mcp-sessions")
@@ -74,6 +76,14 @@ class McpDoor:
 
     async def _serve(self, ready: asyncio.Future[McpServer], stop: asyncio.Event) -> None:
         """The library's task group has to be entered and left by one task: this one."""
+        wanted = asyncio.ensure_future(self._wanted.wait())
+        stopped = asyncio.ensure_future(stop.wait())
+        await asyncio.wait((wanted, stopped), return_when=asyncio.FIRST_COMPLETED)
+        wanted.cancel()
+        stopped.cancel()
+        if stop.is_set():
+            ready.cancel()
+            return
         try:
             module = await asyncio.to_thread(import_module, "mnemesh_gateway.mcp_server")
             server: McpServer = module.McpServer(*self._build)
@@ -85,11 +95,16 @@ class McpDoor:
             ready.set_result(server)
             await stop.wait()
 
+    def load(self) -> None:
+        """Begin to load the library now."""
+        self._wanted.set()
+
     async def server(self) -> McpServer:
         """The server once it is loaded. Raises Unavailable, and what went wrong when the library could not be
-        loaded. A node that awaits this before it loads anything else answers `initialize` soonest."""
+        loaded."""
         if self._server is None:
             raise Unavailable("MCP has not been started on this node", part="mcp")
+        self.load()
         try:
             return await asyncio.wait_for(asyncio.shield(self._server), LOAD_TIMEOUT_S)
         except TimeoutError:

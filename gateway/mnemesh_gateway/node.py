@@ -26,7 +26,7 @@ from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.gate import MeshGate
 from mnemesh_gateway.grpc_door import GrpcDoor
 from mnemesh_gateway.http_door import build_app, is_loopback
-from mnemesh_gateway.mcp_door import build_mcp
+from mnemesh_gateway.mcp_door import McpDoor, build_mcp
 from mnemesh_gateway.metrics import Metrics
 from mnemesh_gateway.presence import NodeLock, owner_token, withdraw
 from mnemesh_gateway.settings import Loaded, Settings
@@ -80,11 +80,12 @@ class Node:
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self.stop)
-            async with self._doors(gate, authenticator, metrics) as grpc_door:
+            async with self._doors(gate, authenticator, metrics) as (grpc_door, mcp):
                 self._mesh = await self._build(directory)
                 gate.open(self._mesh)
                 await grpc_door.set_serving(True)
                 self._on_ready(gate)
+                mcp.load()
                 await self._stop.wait()
                 log.info("draining", seconds_max=settings.drain_s)
                 gate.drain()
@@ -95,7 +96,9 @@ class Node:
             log.info("stopped")
 
     @contextlib.asynccontextmanager
-    async def _doors(self, gate: MeshGate, authenticator: Authenticator, metrics: Metrics) -> AsyncIterator[GrpcDoor]:
+    async def _doors(
+        self, gate: MeshGate, authenticator: Authenticator, metrics: Metrics
+    ) -> AsyncIterator[tuple[GrpcDoor, McpDoor]]:
         settings = self._settings
         for name in ("grpc", "http"):
             _refuse_exposed(name, getattr(settings, name), settings.expose)
@@ -130,7 +133,7 @@ class Node:
             if serving.done():
                 raise FailedPrecondition("http: the server did not start; see the log", field="http")
             write_node(self._data_dir, NodeAddress(os.getpid(), gate.grpc, gate.http, version("mnemesh")))
-            yield grpc_door
+            yield grpc_door, mcp
         finally:
             withdraw(self._data_dir)
             mcp.drain()
