@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mnemesh_actors.ledger.rows import COLUMNS, from_row, from_rows
-from mnemesh_memory import limits
+from mnemesh_memory import limits, validate
 from mnemesh_memory.errors import InvalidArgument, NotFound
 from mnemesh_memory.model import ListQuery, Memory, Page, Stats
 
@@ -181,9 +181,12 @@ def _cursor_out(memory: Memory) -> str:
 
 def _cursor_in(token: str) -> tuple[int, str]:
     try:
-        at, last = json.loads(base64.urlsafe_b64decode(token.encode()))
-        return int(at), str(last)
-    except (ValueError, TypeError, binascii.Error):
+        # Text that is cut off decodes to nothing that fits; it bounds how deep its JSON can go.
+        at, last = json.loads(base64.urlsafe_b64decode(token[: limits.CURSOR_CHARS_MAX].encode()))
+        if isinstance(at, int) and isinstance(last, str) and limits.TIME_MS_MIN <= at <= limits.TIME_MS_MAX:
+            return at, validate.memory_id("cursor", last)
+        raise ValueError("not made by _cursor_out")
+    except (ValueError, TypeError, binascii.Error, InvalidArgument):
         raise InvalidArgument("cursor", token, "the cursor of the page before, unchanged") from None
 
 
