@@ -6,11 +6,13 @@ Nothing is random and no clock is read: a `Pen` counts its operations and its mi
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from mnemesh_actors.directory import DataDirectory, open_directory
@@ -26,6 +28,9 @@ AGENT = "owner/test"
 START = 1_700_000_000_000
 DAY = 86_400_000
 GENERATION = "all-minilm-l6-v2.fp32"
+# A folder in memory where the machine has one: what is proven here is logic, and a busy disk makes every sync wait.
+# That an acknowledged write survives a kill is proven elsewhere, on a disk.
+MEMORY = "/dev/shm"
 
 
 @dataclass
@@ -86,6 +91,13 @@ class Home:
     @classmethod
     def at(cls, path: Path) -> Home:
         return cls(open_directory(path))
+
+    @classmethod
+    @contextmanager
+    def for_one_example(cls) -> Iterator[Home]:
+        """A home that a property test throws away after each example."""
+        with TemporaryDirectory(prefix="mnemesh-", dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as path:
+            yield cls.at(Path(path) / "data")
 
     @property
     def file(self) -> Path:
