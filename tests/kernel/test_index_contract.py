@@ -80,7 +80,7 @@ def vector(*components: float) -> np.ndarray:
 
 def point(n: int, space: str = "a", dense: np.ndarray | None = None, **payload: object) -> Point:
     where = vector(1, 0, 0, 0) if dense is None else dense
-    return Point(name(n), {"dense": where}, {"space": space, **payload})  # type: ignore[dict-item]
+    return Point(name(n), {"dense": where}, {"space": space, **payload})
 
 
 EVERYTHING = Filter()
@@ -283,8 +283,8 @@ BAD_IDS = ["", "1", "x" * 36, name(1).upper().replace("0", "A"), "{" + name(1) +
 def bad_points() -> dict[str, Point]:
     whole = {"dense": vector(1, 0, 0, 0)}
     return {
-        **{f"vector: {what}": Point(name(9), bad, {"space": "a"}) for what, bad in BAD_VECTORS.items()},  # type: ignore[arg-type]
-        **{f"payload: {what}": Point(name(9), whole, bad) for what, bad in BAD_PAYLOADS.items()},  # type: ignore[arg-type]
+        **{f"vector: {what}": Point(name(9), bad, {"space": "a"}) for what, bad in BAD_VECTORS.items()},
+        **{f"payload: {what}": Point(name(9), whole, bad) for what, bad in BAD_PAYLOADS.items()},
         **{f"id: {bad!r}": Point(bad, whole, {"space": "a"}) for bad in BAD_IDS},
     }
 

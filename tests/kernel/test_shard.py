@@ -68,12 +68,12 @@ def text(n: int, words: str) -> IndexText:
 
 def item(n: int, words: str = "green apples", **changes: object) -> IndexItem:
     whole = IndexItem(id=memory(n), space=SPACE, kind="fact", created_at=n, updated_at=n, texts=(text(n, words),))
-    return replace(whole, **changes)  # type: ignore[arg-type]
+    return replace(whole, **changes)
 
 
 def ask(words: str = "apple", near: int | None = None, spaces: tuple[str, ...] = (SPACE,), **changes: object) -> Search:
     vector = None if near is None else direction(near)
-    return replace(Search(words, vector, spaces), **changes)  # type: ignore[arg-type]
+    return replace(Search(words, vector, spaces), **changes)
 
 
 def ids(shard: RetrievalShard, search: Search) -> set[int]:
@@ -226,7 +226,7 @@ def test_every_query_that_reaches_the_backend_names_the_spaces(shard: RetrievalS
         def __getattr__(self, name: str) -> object:
             return getattr(backend, name)
 
-    shard._backend = Spy()  # type: ignore[assignment]
+    shard._backend = Spy()
     for changes in ({}, {"include_forgotten": True}, {"include_archive": True}, {"kinds": ("fact",), "since": 5}):
         shard.search(ask(near=1, **changes))
         shard.search(ask(near=1, spaces=("a", "b"), **changes))

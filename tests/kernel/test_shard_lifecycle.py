@@ -43,7 +43,7 @@ def found(shard: RetrievalShard, words: str) -> list[str]:
 
 
 def opened(path: Path, **changes: object) -> tuple[RetrievalShard, ShardStatus]:
-    shard = RetrievalShard(replace(config(path), **changes))  # type: ignore[arg-type]
+    shard = RetrievalShard(replace(config(path), **changes))
     return shard, shard.open()
 
 
@@ -191,7 +191,7 @@ def test_damage_that_shows_in_use_makes_the_index_new_when_it_is_opened_next(tmp
         def __getattr__(self, name: str) -> object:
             return getattr(backend, name)
 
-    shard._backend = Broken()  # type: ignore[assignment]
+    shard._backend = Broken()
     with pytest.raises(DataLoss, match="planted"):
         found(shard, "apple")
     status = shard.open()
@@ -201,7 +201,7 @@ def test_damage_that_shows_in_use_makes_the_index_new_when_it_is_opened_next(tmp
     shard.close()
     shard, status = opened(tmp_path)
     assert status == ShardStatus(3, 1, "", "edge")
-    shard._backend, backend = Broken(), shard._backend  # type: ignore[assignment]
+    shard._backend, backend = Broken(), shard._backend
     with pytest.raises(DataLoss, match="planted"):
         found(shard, "apple")
     shard.close()
