@@ -153,8 +153,7 @@ def say(text: str) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the proxy on this process's standard input and output; the exit status."""
-    options = _options()
-    target = _target(options, options.parse_args(argv))
+    target = _target(parser().parse_args(argv))
     lines = Lines(sys.stdout.buffer)
     sys.stdout = sys.stderr  # whatever else prints must not reach the host
     signal.signal(signal.SIGTERM, _terminated)
@@ -165,42 +164,50 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _options() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The options of `mnemesh mcp`."""
+    options = argparse.ArgumentParser(
         prog="mnemesh mcp",
         description="MCP over standard input and output, for agents that start their servers as child "
         "processes. Starts the local node in the background when none runs.",
     )
-    parser.add_argument(
+    options.add_argument(
         "--endpoint", default="", metavar="HOST:PORT", help="HTTP address of a node; default: the local one"
     )
-    parser.add_argument(
+    options.add_argument(
         "--token", default="", help="bearer token; default: MNEMESH_TOKEN, else the local node's owner token"
     )
-    parser.add_argument(
+    options.add_argument(
         "--data", type=Path, metavar="DIR", help="data directory of the local node; default: MNEMESH_DATA_DIR"
     )
-    parser.add_argument(
+    options.add_argument(
         "--toolsets", default="", metavar="LIST", help="comma-separated toolsets; default: the node's setting"
     )
-    parser.add_argument("--space", help="default space; default: .mnemesh.toml, else the git root's name")
-    parser.add_argument("--no-start", action="store_true", help="never start a node")
-    return parser
+    options.add_argument(
+        "--space", help="default space; default: MNEMESH_SPACE, else .mnemesh.toml, else the git root's name"
+    )
+    options.add_argument(
+        "--agent", default="", help="name that signs writes; default: MNEMESH_AGENT, else the host's own"
+    )
+    options.add_argument("--no-start", action="store_true", help="never start a node")
+    return options
 
 
-def _target(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Target:
+def _target(options: argparse.Namespace) -> Target:
     try:
         if options.endpoint:
             split_address(options.endpoint)
-        space = detect_space(Path.cwd()) if options.space is None else options.space
+        space = os.environ.get("MNEMESH_SPACE") if options.space is None else options.space
+        space = detect_space(Path.cwd()) if space is None else space
     except (ValueError, InvalidArgument) as error:
-        parser.error(str(error))
+        parser().error(str(error))
     return Target(
         data_dir=options.data or default_data_dir(os.environ),
         endpoint=options.endpoint,
         token=options.token or os.environ.get("MNEMESH_TOKEN", ""),
         toolsets=options.toolsets,
         space=space,
+        agent=options.agent or os.environ.get("MNEMESH_AGENT", ""),
         start=not options.no_start,
     )
 

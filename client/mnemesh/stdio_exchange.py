@@ -28,7 +28,9 @@ from mnemesh.stdio_rpc import (
     error_body,
 )
 
-ATTEMPTS_MAX = 4
+# Pauses before another attempt: none after the first failure, which is mostly a connection that had gone
+# stale; then long enough for a dying node to be gone and the next one to be looked for.
+RETRY_PAUSES_S = (0.0, 0.1, 0.3, 1.0, 3.0)
 # A node that stops refuses new calls for a while before it closes its door; the next one answers them.
 STOPPING_TIMEOUT_S = 15.0
 STOPPING_POLL_S = 0.1
@@ -125,8 +127,10 @@ class Exchange:
         """Send the message and write what comes back. The answer, when it is one and not an error of this
         proxy."""
         try:
-            failures = 0
-            while failures < ATTEMPTS_MAX:
+            pauses = iter(RETRY_PAUSES_S)
+            pause: float | None = 0.0
+            while pause is not None:
+                time.sleep(pause)
                 end, answer = self._attempt()
                 if end is _End.SETTLED or self._cancelled:
                     return answer
@@ -137,10 +141,7 @@ class Exchange:
                         "Look with recall or get, then repeat it if it is missing",
                     )
                     return None
-                if end is _End.STOPPING:
-                    time.sleep(STOPPING_POLL_S)
-                else:
-                    failures += 1
+                pause = STOPPING_POLL_S if end is _End.STOPPING else next(pauses, None)
             self._refuse(NODE_UNREACHABLE, f"the node at {self._link.address()} keeps breaking connections")
         except NodeUnreachable as error:
             self._refuse(NODE_UNREACHABLE, str(error))

@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from mnemesh.local import NodeNotStarted, accepts, ensure_node, find_node, split_address
-from mnemesh_proto.rendezvous import AUTHORIZATION, SPACE_HEADER, read_token
+from mnemesh_proto.rendezvous import AGENT_HEADER, AUTHORIZATION, SPACE_HEADER, read_token
 
 CONNECT_TIMEOUT_S = 2.0
 CONNECTS_MAX = 3
@@ -54,6 +54,7 @@ class Target:
     token: str = ""
     toolsets: str = ""
     space: str = ""
+    agent: str = ""
     start: bool = True
 
     @property
@@ -82,9 +83,10 @@ class Link:
         fields = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
         if self._token:
             fields[AUTHORIZATION] = f"Bearer {self._token}"
-        if self.target.space:
-            # Header values are ASCII; a path of other letters travels percent-encoded.
-            fields[SPACE_HEADER] = quote(self.target.space, safe="/@:+,;=!$&'()*~ ")
+        for name, value in ((SPACE_HEADER, self.target.space), (AGENT_HEADER, self.target.agent)):
+            if value:
+                # Header values are ASCII; other letters travel percent-encoded.
+                fields[name] = quote(value, safe="/@:+,;=!$&'()*~ ")
         return fields
 
     def connection(self) -> HTTPConnection:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import threading
 from typing import Any, BinaryIO
@@ -107,5 +108,7 @@ class Lines:
             try:
                 self._out.write(line)
                 self._out.flush()
-            except (BrokenPipeError, ValueError):
+            except BrokenPipeError:
                 self.closed = True
+                # What is left in the buffer is flushed once more when the interpreter ends: into nothing.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._out.fileno())

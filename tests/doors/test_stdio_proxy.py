@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import subprocess
 import sys
@@ -12,9 +13,13 @@ from pathlib import Path
 
 import pytest
 from fake_mesh import FakeFacts, FakeMesh
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from mcp_support import TOKEN, Node
+from starlette.applications import Starlette
 from stdio_support import META_2026, Host
 
+from mnemesh.stdio import CALLS_IN_FLIGHT_MAX
 from mnemesh.stdio_rpc import LINE_BYTES_MAX, header_value
 from mnemesh_memory import limits
 from mnemesh_memory.errors import Unavailable
@@ -154,10 +159,37 @@ def test_the_project_directory_gives_the_space(node: Node, tmp_path: Path) -> No
     with Host("--endpoint", node.address, "--token", TOKEN, cwd=below) as ours:
         ours.initialize()
         assert ours.call("remember", content="x")["structuredContent"]["memory"]["space"] == "team/rivers"
+    with Host("--endpoint", node.address, "--token", TOKEN, cwd=below, env={"MNEMESH_SPACE": "lake"}) as ours:
+        ours.initialize()
+        assert ours.call("remember", content="x")["structuredContent"]["memory"]["space"] == "lake"
     (tmp_path / ".mnemesh.toml").write_text("space = [")
     with Host("--endpoint", node.address, "--token", TOKEN, cwd=below) as broken:
         assert broken.process.wait(30) == 2
     assert ".mnemesh.toml" in broken.diagnostics
+
+
+def test_a_name_may_be_given_that_signs_writes_instead_of_the_hosts(node: Node) -> None:
+    with Host("--endpoint", node.address, "--token", TOKEN, "--space", "", "--agent", "Nightly Review") as ours:
+        ours.initialize(name="codex")
+        assert ours.call("remember", content="x")["structuredContent"]["memory"]["by"] == "owner/nightly-review"
+
+
+def test_a_host_that_stops_reading_ends_the_proxy_quietly(node: Node) -> None:
+    command = (sys.executable, "-m", "mnemesh.stdio", "--endpoint", node.address, "--token", TOKEN, "--space", "")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as proxy:
+        proxy.stdin.write(b"{}\n")
+        proxy.stdin.flush()
+        assert json.loads(proxy.stdout.readline())["error"]["code"] == -32600
+        proxy.stdout.close()
+        with contextlib.suppress(BrokenPipeError):
+            while proxy.poll() is None:
+                proxy.stdin.write(b"{}\n")
+                proxy.stdin.flush()
+        assert proxy.wait(30) == 0
+        assert proxy.stderr.read() == b""
+        with contextlib.suppress(BrokenPipeError):
+            proxy.stdin.close()
 
 
 @pytest.mark.parametrize(
@@ -227,6 +259,51 @@ def test_an_id_in_use_is_refused_and_text_and_number_are_two_ids(node: Node) -> 
         node.call(mesh.hold.set)
         assert "result" in ours.answer(7)
         assert "result" in ours.answer("7")
+
+
+class ProgressNode(Node):
+    """A server whose one tool tells of its progress; ours finish too soon for that."""
+
+    def app(self) -> Starlette:
+        server = MCPServer("progress")
+
+        @server.tool()
+        async def count(context: Context) -> str:
+            """Count to three."""
+            for number in range(3):
+                await context.report_progress(number + 1, 3, f"at {number + 1}")
+            return "done"
+
+        return server.streamable_http_app()
+
+
+@both_generations
+def test_progress_reaches_the_host_before_the_answer(modern: bool) -> None:
+    node = ProgressNode().start()
+    try:
+        with host(node, modern=modern) as ours:
+            meta = {"progressToken": "token"} | (META_2026 if modern else {})
+            ours.send({"id": "p", "method": "tools/call", "params": {"name": "count", "arguments": {}, "_meta": meta}})
+            assert ours.answer("p")["result"]["content"][0]["text"] == "done"
+        told = [note["params"] for note in ours.notes if note["method"] == "notifications/progress"]
+        assert [params["progress"] for params in told] == [1, 2, 3]
+        assert {params["progressToken"] for params in told} == {"token"}
+    finally:
+        node.stop()
+
+
+def test_more_calls_than_the_limit_are_refused_and_the_others_answered(node: Node) -> None:
+    mesh = node.gate.mesh
+    with host(node, modern=True) as ours:
+        mesh.hold = asyncio.Event()
+        asked = [
+            ours.ask("tools/call", modern=True, name="recall", arguments={"query": "x"})
+            for _ in range(CALLS_IN_FLIGHT_MAX + 2)
+        ]
+        for identity in asked[CALLS_IN_FLIGHT_MAX:]:
+            assert ours.answer(identity)["error"]["code"] == -32003
+        node.call(mesh.hold.set)
+        assert all("result" in ours.answer(identity) for identity in asked[:CALLS_IN_FLIGHT_MAX])
 
 
 def test_what_was_asked_before_the_input_ended_is_answered(node: Node) -> None:
