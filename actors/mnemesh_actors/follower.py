@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 import numpy as np
 import structlog
@@ -18,15 +19,17 @@ from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.ledger.commands import FeedPage, Vectors
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.shard import IndexItem, IndexText, ShardStatus
-from mnemesh_memory.errors import DeadlineExceeded, MnemeshError, Unavailable
+from mnemesh_memory.errors import DataLoss, DeadlineExceeded, MnemeshError, Unavailable
 from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.model import Memory
 from mnemesh_memory.text import content_hash
 
 PAGE_ENTRIES_MAX = 256
-FLUSH_S = 1.0
+# A flush holds the interpreter for tens of milliseconds; what it would save is applied again from the ledger.
+FLUSH_S = 10.0
 RETRY_S = 0.5
 WAIT_S = 30.0
+Answer = TypeVar("Answer")
 log = structlog.get_logger("mnemesh.index")
 
 
@@ -120,20 +123,29 @@ class IndexFollower:
         self.fault = error.message
         await asyncio.sleep(RETRY_S)
         try:
-            await self.reopen()
+            await self._reopen()
         except MnemeshError as again:
             self.fault = again.message
 
-    async def reopen(self) -> None:
+    async def read(self, ask: Callable[[Handle], Awaitable[Answer]]) -> Answer:
+        """What the shard answers to `ask`; one that is closed or found itself damaged is opened again first."""
+        try:
+            return await ask(self._shard)
+        except (Unavailable, DataLoss):
+            await self._reopen()
+        return await ask(self._shard)
+
+    async def _reopen(self) -> None:
         """Open the shard again: one whose process died has been started anew, closed, and may know less."""
         await self._open()
         self._news.set()
 
     async def _step(self) -> None:
-        page: FeedPage = await self._ledger.feed(self.applied, PAGE_ENTRIES_MAX, self._embedder.generation)
+        after = self.applied
+        page: FeedPage = await self._ledger.feed(after, PAGE_ENTRIES_MAX, self._embedder.generation)
         self.head = max(self.head, page.head)
         items = await self._items(page)
-        await self._shard.apply(items, [], page.seq)
+        await self._shard.apply(items, [], page.seq, after)
         self.applied = page.seq
         self._dirty = True
         while self._waiting and self._waiting[0][0] <= self.applied:

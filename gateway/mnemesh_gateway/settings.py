@@ -16,6 +16,7 @@ from typing import Any
 
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument
+from mnemesh_memory.fusion import DEFAULT_WEIGHTS
 from mnemesh_proto.rendezvous import DEFAULT_GRPC, DEFAULT_HTTP, default_data_dir
 
 PREFIX = "MNEMESH_"
@@ -102,9 +103,9 @@ class Settings:
     model_cache_dir: str = _setting("", "Where converted models are kept; empty means the user's cache.", _text, "path")
     model_download: bool = _setting(True, "Fetch the model from its hub when none is found here.", _flag)
     recall_timeout_s: float = _setting(limits.RECALL_TIMEOUT_S, "Longest a recall may take.", _number(0.05, 60), "s")
-    recall_weight_dense: float = _setting(0.5, "Weight of meaning in recall.", _number(0, 100))
-    recall_weight_bm25: float = _setting(0.5, "Weight of words in recall.", _number(0, 100))
-    abstain_below: float = _setting(0.35, "Coverage below which recall flags abstain.", _number(0, 1))
+    recall_weight_dense: float = _setting(DEFAULT_WEIGHTS["dense"], "Weight of meaning in recall.", _number(0, 100))
+    recall_weight_bm25: float = _setting(DEFAULT_WEIGHTS["bm25"], "Weight of words in recall.", _number(0, 100))
+    abstain_below: float = _setting(0.4, "Coverage below which recall flags abstain.", _number(0, 1))
     mcp_toolsets: str = _setting("core", "Toolsets that MCP shows unless the URL names others, comma-separated.", _text)
     ready_timeout_s: float = _setting(60.0, "Longest a call waits for a starting node.", _number(0.1, 600), "s")
     drain_s: float = _setting(10.0, "Longest a stopping node lets calls finish.", _number(0, 600), "s")
