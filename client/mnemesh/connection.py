@@ -170,6 +170,8 @@ def _address(text: str) -> str:
         return ""
     try:
         host, port = split_address(text)
+        if "/" in host or host != host.strip():
+            raise ValueError(host)
     except ValueError:
         raise InvalidArgument("endpoint", text, "HOST:PORT, such as 127.0.0.1:7433") from None
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

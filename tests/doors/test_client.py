@@ -1,0 +1,340 @@
+"""What Client and AsyncClient send and what they give back; every sentence holds for both."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from client_support import TOKEN, Both, Failure, RecordingNode, serving
+
+import mnemesh
+from mnemesh import AsyncClient, Client, connection, errors, values
+from mnemesh.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, CONTENT_BYTES_MAX
+from mnemesh.wire import NESTED
+from mnemesh_memory import limits
+from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
+
+Make = Callable[..., Both]
+
+
+@pytest.fixture
+def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[RecordingNode]:
+    monkeypatch.setattr(connection, "PAUSE_FIRST_S", 0.001)
+    with serving(RecordingNode()) as started:
+        yield started
+
+
+@pytest.fixture(params=["sync", "async"])
+def make(request: pytest.FixtureRequest, node: RecordingNode) -> Iterator[Make]:
+    """Makes clients of the node, all of one sort."""
+    made: list[Both] = []
+    with asyncio.Runner() as runner:
+
+        def new(**options: Any) -> Both:
+            given = {"endpoint": node.endpoint, "token": TOKEN, "space": "", **options}
+            if request.param == "sync":
+                made.append(Both(Client(**given)))
+            else:
+                made.append(Both(AsyncClient(**given), runner.run))
+            return made[-1]
+
+        yield new
+        for client in made:
+            client.call("close")
+
+
+@pytest.fixture
+def client(make: Make) -> Both:
+    return make()
+
+
+def test_a_memory_is_remembered_recalled_read_changed_forgotten_and_restored(client: Both) -> None:
+    done = client.call("remember", "Deploys run from CI only", kind="decision", tags=["deploy"], space="team/x")
+    assert (done.action, done.memory.kind, done.memory.tags, done.indexed) == ("ADD", "decision", ("deploy",), True)
+    id_ = done.memory.id
+    answer = client.call("recall", "deploys", space="team/x", limit=3)
+    assert [(r.id, r.content, r.memory.content) for r in answer.results] == [(id_,) + ("Deploys run from CI only",) * 2]
+    assert client.call("get", id_).content == "Deploys run from CI only"
+    assert client.call("get_many", [id_, "nope"]).missing == ("nope",)
+    assert client.call("update", id_, content="Deploys run at night", tags=[]).memory.version == 2
+    assert client.call("get", id_).tags == ()
+    assert client.call("forget", id_).memory.state == "forgotten"
+    assert client.call("restore", id_).memory.state == "active"
+    assert client.call("list", limit=1).total == 1
+    assert client.call("timeline", id_).position == 0
+    assert client.call("check", "anything").action == "ADD"
+    new = client.call("supersede", id_, "Deploys run by day")
+    assert (new.superseded.id, new.superseded.superseded_by) == (id_, new.memory.id)
+    assert client.call("stats").kinds == (values.Count(name="fact", memories=2),)
+    assert client.call("status").ledger.seq == 2
+    assert len(client.export()) == 2
+
+
+def test_every_field_of_a_memory_arrives_as_it_was_given(client: Both, node: RecordingNode) -> None:
+    noon = datetime(2026, 5, 1, 14, 0, tzinfo=timezone(timedelta(hours=2)))
+    client.call(
+        "remember", "text", kind="fact", title="t", space="s", tags="one", importance=0.0, paths=["a", "b"],
+        source=values.Source(session="s1", seq=0), valid_from=noon, valid_to="2026-05-02T12:00:00+02:00", keywords=["k"],
+        attrs={"a": "1"}, links=["see-also:id-1", {"type": "supports", "id": "id-2"}, values.Link(type="part-of", id="3")],
+        tier="pinned", supersedes=["old"], sensitive=False, force=True, idempotency_key="mine", wait="durable",
+    )  # fmt: skip
+    (sent,) = node.requests("Remember")
+    assert sent.valid_from.ToJsonString() == "2026-05-01T12:00:00Z"
+    assert sent.valid_to.ToJsonString() == "2026-05-02T10:00:00Z"
+    assert [(link.type, link.id) for link in sent.links] == [
+        ("see-also", "id-1"),
+        ("supports", "id-2"),
+        ("part-of", "3"),
+    ]
+    assert (sent.source.session, sent.source.HasField("seq"), sent.source.seq) == ("s1", True, 0)
+    assert (sent.HasField("importance"), list(sent.tags), list(sent.paths)) == (True, ["one"], ["a", "b"])
+    assert (sent.tier, sent.force, sent.idempotency_key, sent.wait) == ("pinned", True, "mine", "durable")
+    (memory,) = client.export()
+    assert memory.valid_from == datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
+    assert memory.importance == 0.0
+    assert memory.source == values.Source(session="s1", seq=0)
+
+
+def test_a_date_means_its_midnight_in_utc(client: Both, node: RecordingNode) -> None:
+    client.call("recall", "x", since="2026-05-01", before=datetime(2026, 5, 2, tzinfo=UTC))
+    (sent,) = node.requests("Recall")
+    assert (sent.since.ToJsonString(), sent.before.ToJsonString()) == ("2026-05-01T00:00:00Z", "2026-05-02T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("method", "fields", "field"),
+    [
+        ("remember", {"content": 3}, "content"),
+        ("remember", {"content": "\ud800"}, "content"),
+        ("remember", {"content": "x", "tag": "y"}, "tag"),
+        ("remember", {"content": "x", "valid_from": datetime(2026, 5, 1)}, "valid_from"),
+        ("remember", {"content": "x", "valid_to": "soon"}, "valid_to"),
+        ("remember", {"content": "x", "importance": "high"}, "importance"),
+        ("remember", {"content": "x", "force": 1}, "force"),
+        ("remember", {"content": "x", "tags": ["a", 3]}, "tags[1]"),
+        ("remember", {"content": "x", "attrs": ["a"]}, "attrs"),
+        ("remember", {"content": "x", "attrs": {"a": 1}}, "attrs.a"),
+        ("remember", {"content": "x", "links": ["nowhere"]}, "links[0]"),
+        ("remember", {"content": "x", "source": {"seq": -1}}, "source.seq"),
+        ("remember", {"content": "x", "source": "here"}, "source"),
+        ("recall", {"query": "x", "limit": -1}, "limit"),
+        ("recall", {"query": "x", "weights": {"dense": "much"}}, "weights.dense"),
+    ],
+)
+def test_what_the_wire_can_not_carry_is_refused_with_its_field_and_nothing_is_sent(
+    client: Both, node: RecordingNode, method: str, fields: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(errors.InvalidArgument) as refused:
+        client.call(method, **fields)
+    assert (refused.value.field, refused.value.refused) == (field, False)
+    assert refused.value.limit
+    assert node.calls == []
+
+
+@pytest.mark.parametrize(("code", "leaf"), errors.LEAVES.items())
+def test_each_status_has_its_leaf_with_the_details_of_the_node(
+    client: Both, node: RecordingNode, code: str, leaf: type[errors.MnemeshError]
+) -> None:
+    fields = {"field": "kind", "value": "'x'", "limit": "one of fact"}
+    node.fail["Recall"].extend([Failure(code, "said so", fields, retry_after_s=0.25)] * connection.ATTEMPTS_MAX)
+    with pytest.raises(leaf) as raised:
+        client.call("recall", "x")
+    error = raised.value
+    assert (error.code, error.message, error.refused) == (code, "said so", True)
+    assert (error.field, error.value, error.limit) == ("kind", "'x'", "one of fact")
+    if isinstance(error, errors.Overloaded):
+        assert error.retry_after_s == 0.25
+
+
+def test_a_status_without_a_leaf_is_the_base_class_with_its_code(client: Both, node: RecordingNode) -> None:
+    node.fail["Recall"].append(Failure("UNIMPLEMENTED", "not here"))
+    with pytest.raises(errors.MnemeshError) as raised:
+        client.call("recall", "x")
+    assert (type(raised.value), raised.value.code) == (errors.MnemeshError, "UNIMPLEMENTED")
+
+
+def test_a_write_whose_answer_was_lost_is_asked_for_again_and_stored_once(client: Both, node: RecordingNode) -> None:
+    node.fail["Remember"].append(Failure("UNAVAILABLE", after=True))
+    done = client.call("remember", "once")
+    first, second = node.requests("Remember")
+    assert first.idempotency_key == second.idempotency_key != ""
+    assert done.replayed is True
+    assert len(node.memories) == 1
+
+
+def test_two_calls_have_two_keys(client: Both, node: RecordingNode) -> None:
+    client.call("remember", "one")
+    client.call("remember", "two")
+    one, two = node.requests("Remember")
+    assert one.idempotency_key != two.idempotency_key
+
+
+def test_reads_are_tried_a_bounded_number_of_times(client: Both, node: RecordingNode) -> None:
+    node.fail["Recall"].extend([Failure("UNAVAILABLE")] * 99)
+    with pytest.raises(errors.NotReachable, match="mnemesh up"):
+        client.call("recall", "x")
+    assert len(node.requests("Recall")) == connection.ATTEMPTS_MAX
+
+
+@pytest.mark.parametrize("method", ["forget", "restore"])
+def test_a_write_without_a_key_is_not_sent_twice(client: Both, node: RecordingNode, method: str) -> None:
+    id_ = client.call("remember", "x").memory.id
+    node.fail[method.capitalize()].append(Failure("UNAVAILABLE"))
+    with pytest.raises(errors.NotReachable):
+        client.call(method, id_)
+    assert len(node.requests(method.capitalize())) == 1
+
+
+def test_a_refusal_is_not_tried_again(client: Both, node: RecordingNode) -> None:
+    node.fail["Remember"].append(Failure("RESOURCE_EXHAUSTED", fields={}))
+    with pytest.raises(errors.Overloaded):
+        client.call("remember", "x")
+    assert len(node.requests("Remember")) == 1
+
+
+def test_a_call_gives_up_at_its_deadline(make: Make, node: RecordingNode) -> None:
+    node.fail["Recall"].append(Failure("DEADLINE_EXCEEDED"))
+    with pytest.raises(errors.DeadlineExceeded, match="within"):
+        make(timeout_s=5).call("recall", "x")
+
+
+def test_agent_space_and_token_travel_as_headers_whatever_letters_they_have(make: Make, node: RecordingNode) -> None:
+    make(agent="claude-code", space="équipe/a b%").call("recall", "x")
+    headers = node.calls[-1].headers
+    assert headers["authorization"] == f"Bearer {TOKEN}"
+    assert headers["x-mnemesh-agent"] == "claude-code"
+    assert headers["x-mnemesh-space"] == "%C3%A9quipe/a b%25"
+
+
+def test_a_batch_of_any_length_goes_in_calls_of_256_and_gives_one_outcome_an_item(
+    client: Both, node: RecordingNode
+) -> None:
+    items: list[Any] = [f"item {i}" for i in range(600)]
+    items[3] = {"content": "refuse this"}
+    items[300] = {"content": "x", "contnt": 1}
+    items[599] = {"content": "y" * (CONTENT_BYTES_MAX + 1)}
+    outcomes = client.call("remember_batch", items, wait="durable")
+    assert [len(request.items) for request in node.requests("RememberBatch")] == [256, 256, 86]
+    assert len(outcomes) == 600
+    bad = {i: outcome for i, outcome in enumerate(outcomes) if isinstance(outcome, errors.MnemeshError)}
+    assert {i: (type(error), error.field) for i, error in bad.items()} == {
+        3: (errors.InvalidArgument, "content"),
+        300: (errors.InvalidArgument, "contnt"),
+        599: (errors.InvalidArgument, "content"),
+    }
+    assert outcomes[599].refused is False
+    assert outcomes[4].memory.content == "item 4"
+    sent = [item for request in node.requests("RememberBatch") for item in request.items]
+    assert len({item.idempotency_key for item in sent}) == 598
+    assert {item.wait for item in sent} == {"durable"}
+
+
+def test_a_batch_stays_below_one_mebibyte_a_call(client: Both, node: RecordingNode) -> None:
+    client.call("remember_batch", [f"{i}" + "z" * 30_000 for i in range(80)])
+    sizes = [sum(len(item.content) for item in request.items) for request in node.requests("RememberBatch")]
+    assert max(sizes) <= BATCH_BYTES_MAX
+    assert len(sizes) == 3
+
+
+def test_a_batch_that_breaks_half_way_says_what_was_stored(client: Both, node: RecordingNode) -> None:
+    node.fail["RememberBatch"].extend([None, *[Failure("UNAVAILABLE")] * connection.ATTEMPTS_MAX])
+    outcomes = client.call("remember_batch", (f"item {i}" for i in range(600)))
+    kinds = [type(outcome) for outcome in outcomes]
+    assert kinds == [values.Remembered] * 256 + [errors.NotReachable] * 344
+    assert len(node.requests("RememberBatch")) == 1 + connection.ATTEMPTS_MAX
+
+
+def test_a_batch_that_never_began_raises(client: Both, node: RecordingNode) -> None:
+    node.fail["RememberBatch"].append(Failure("PERMISSION_DENIED", fields={}))
+    with pytest.raises(errors.PermissionDenied):
+        client.call("remember_batch", ["a", "b"])
+    assert client.call("remember_batch", []) == ()
+
+
+def test_an_export_that_breaks_off_raises(client: Both, node: RecordingNode) -> None:
+    client.call("remember", "x")
+    node.fail["Export"].append(Failure("UNAVAILABLE", after=True))
+    with pytest.raises(errors.NotReachable):
+        client.export()
+
+
+def test_a_page_of_200_large_memories_arrives(client: Both) -> None:
+    client.call("remember_batch", [f"{i:03}" + "w" * (CONTENT_BYTES_MAX - 3) for i in range(200)])
+    assert len(client.call("list", limit=200).memories) == 200
+
+
+def test_a_closed_client_opens_again(client: Both) -> None:
+    client.call("status")
+    client.call("close")
+    assert client.call("status").state == "ready"
+
+
+def test_both_clients_have_the_same_methods_with_the_same_arguments_and_help() -> None:
+    def methods(cls: type) -> dict[str, tuple[Any, ...]]:
+        public = {name: getattr(cls, name) for name in vars(cls) if not name.startswith("_")}
+        return {name: tuple(inspect.signature(method).parameters) for name, method in public.items()}
+
+    assert methods(Client) == methods(AsyncClient)
+    for name in methods(Client):
+        assert ">>>" in (getattr(Client, name).__doc__ or "") or name == "close"
+        assert getattr(AsyncClient, name).__doc__
+
+
+def test_the_values_have_the_fields_of_the_messages() -> None:
+    pairs: dict[Any, type] = {
+        memory_pb2.RememberResponse: values.Remembered,
+        memory_pb2.UpdateResponse: values.Updated,
+        memory_pb2.SupersedeResponse: values.Superseded,
+        memory_pb2.ForgetResponse: values.Written,
+        memory_pb2.RestoreResponse: values.Written,
+        memory_pb2.CheckResponse: values.Checked,
+        memory_pb2.GetResponse: values.Found,
+        memory_pb2.ListResponse: values.Page,
+        memory_pb2.TimelineResponse: values.Timeline,
+        memory_pb2.StatsResponse: values.Stats,
+        recall_pb2.RecallResponse: values.Recalled,
+        admin_pb2.StatusResponse: values.Status,
+        admin_pb2.WhoamiResponse: values.Identity,
+    }
+    modules = (memory_pb2, recall_pb2, admin_pb2)
+    for name, cls in NESTED.items():
+        message = next(getattr(m, name.rpartition(".")[2]) for m in modules if hasattr(m, name.rpartition(".")[2]))
+        pairs[message] = cls
+    for message, cls in pairs.items():
+        wanted = set(message.DESCRIPTOR.fields_by_name)
+        assert {field for field in cls.__dataclass_fields__} == wanted, cls  # type: ignore[attr-defined]
+
+
+def test_the_limits_of_a_batch_are_those_of_the_node() -> None:
+    assert (CONTENT_BYTES_MAX, BATCH_ITEMS_MAX, BATCH_BYTES_MAX) == (
+        limits.CONTENT_BYTES_MAX, limits.BATCH_ITEMS_MAX, limits.BATCH_BYTES_MAX,
+    )  # fmt: skip
+
+
+def test_every_public_name_is_there_and_only_a_client_loads_grpc() -> None:
+    script = (
+        "import sys, mnemesh; from mnemesh import MnemeshError, Memory, detect_space\n"
+        "assert not [name for name in ('grpc', 'google.protobuf', 'typer', 'rich') if name in sys.modules]\n"
+        "from mnemesh import Client; assert 'grpc' in sys.modules and 'rich' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    for name in mnemesh.__all__:
+        assert getattr(mnemesh, name) is not None
+    with pytest.raises(AttributeError, match="nonsense"):
+        mnemesh.nonsense  # noqa: B018  # the access itself is what is tested
+
+
+def test_errors_survive_pickle() -> None:
+    import pickle
+
+    for error in (errors.InvalidArgument("f", "v", "l"), errors.from_node("ABORTED", "m", {"field": "x"})):
+        copy = pickle.loads(pickle.dumps(error))
+        assert (type(copy), copy.code, copy.message, copy.refused, copy.details) == (
+            type(error), error.code, error.message, error.refused, error.details,
+        )  # fmt: skip

@@ -1,0 +1,167 @@
+"""How a client finds its node and what it sends where: arguments, environment, the files of a data directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from client_support import TOKEN, RecordingNode, serving
+
+from mnemesh import Client, connection, errors
+from mnemesh.connection import Connection, Target, Tries
+from mnemesh.local import NodeNotStarted
+from mnemesh_proto.rendezvous import TOKEN_FILE, NodeAddress, write_node
+
+
+@pytest.fixture
+def node() -> Iterator[RecordingNode]:
+    with serving(RecordingNode()) as started:
+        yield started
+
+
+def publish(directory: Path, endpoint: str, token: str = TOKEN) -> Path:
+    """The files of a running node."""
+    directory.mkdir(exist_ok=True)
+    write_node(directory, NodeAddress(os.getpid(), endpoint, "127.0.0.1:1", "test"))
+    (directory / TOKEN_FILE).write_text(token + "\n")
+    return directory
+
+
+def located(environ: dict[str, str], **given: object) -> Target:
+    options = {"data_dir": None, "agent": None, "space": "", "timeout_s": 1.0, "start": False, **given}
+    endpoint, token = options.pop("endpoint", None), options.pop("token", None)
+    return Connection(endpoint, token, environ=environ, **options).locate()  # type: ignore[arg-type]
+
+
+def test_a_client_without_arguments_finds_the_node_of_this_machine(
+    node: RecordingNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MNEMESH_DATA_DIR", str(publish(tmp_path, node.endpoint)))
+    monkeypatch.delenv("MNEMESH_ENDPOINT", raising=False)
+    monkeypatch.delenv("MNEMESH_TOKEN", raising=False)
+    with Client() as client:
+        assert client.status().state == "ready"
+
+
+def test_arguments_win_over_the_environment_and_the_environment_over_the_directory(tmp_path: Path) -> None:
+    directory = str(publish(tmp_path, "127.0.0.1:1111", "from-file"))
+    environ = {"MNEMESH_DATA_DIR": directory}
+    assert located(environ) == Target("127.0.0.1:1111", "from-file")
+    environ |= {"MNEMESH_ENDPOINT": "127.0.0.1:2222", "MNEMESH_TOKEN": "from-env"}
+    assert located(environ) == Target("127.0.0.1:2222", "from-env")
+    assert located(environ, endpoint="127.0.0.1:3333", token="given") == Target("127.0.0.1:3333", "given")
+    assert located(environ, endpoint="127.0.0.1:3333") == Target("127.0.0.1:3333", "from-env")
+
+
+def test_a_named_data_directory_is_meant_whatever_the_environment_says(tmp_path: Path) -> None:
+    directory = publish(tmp_path, "127.0.0.1:1111", "from-file")
+    environ = {"MNEMESH_ENDPOINT": "127.0.0.1:2222", "MNEMESH_TOKEN": "from-env"}
+    assert located(environ, data_dir=directory) == Target("127.0.0.1:1111", "from-file")
+
+
+def test_the_owner_token_never_leaves_this_machine(tmp_path: Path) -> None:
+    directory = str(publish(tmp_path, "127.0.0.1:1111"))
+    environ = {"MNEMESH_DATA_DIR": directory}
+    for local in ("127.0.0.1:9", "localhost:9", "[::1]:9", "0.0.0.0:9"):
+        assert located(environ, endpoint=local).token == TOKEN
+    for remote in ("192.0.2.7:9", "node.example:9", "[2001:db8::1]:9", "localhost.example:9"):
+        assert located(environ, endpoint=remote).token == ""
+
+
+def test_an_address_of_all_interfaces_is_dialled_at_loopback(tmp_path: Path) -> None:
+    assert located({"MNEMESH_DATA_DIR": str(publish(tmp_path, "0.0.0.0:7433"))}).endpoint == "127.0.0.1:7433"
+    assert located({"MNEMESH_DATA_DIR": str(publish(tmp_path, "[::]:7433"))}).endpoint == "[::1]:7433"
+
+
+@pytest.mark.parametrize("endpoint", ["nowhere", "host:", ":7433", "host:port", "host:0", "host:70000", "http://h:1"])
+def test_an_endpoint_that_is_none_is_refused_before_anything_is_sent(endpoint: str) -> None:
+    with pytest.raises(errors.InvalidArgument) as refused:
+        Client(endpoint)
+    assert refused.value.field == "endpoint"
+
+
+@pytest.mark.parametrize("token", ["two\nlines", "schlüssel"])
+def test_a_token_that_no_header_can_carry_is_refused_and_not_shown(token: str) -> None:
+    with pytest.raises(errors.InvalidArgument) as refused:
+        Client("127.0.0.1:1", token)
+    assert token not in str(refused.value)
+
+
+def test_where_no_node_runs_the_error_says_how_to_start_one_and_none_is_started(tmp_path: Path) -> None:
+    for directory in (tmp_path, tmp_path / "not-there"):
+        with pytest.raises(errors.NotReachable, match="mnemesh up"), Client(data_dir=directory, space="") as client:
+            client.status()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_start_asks_for_exactly_the_local_node(
+    node: RecordingNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+
+    def ensure_node(data_dir: Path, timeout_s: float) -> NodeAddress:
+        asked.append(data_dir)
+        publish(data_dir, node.endpoint)
+        return NodeAddress(1, node.endpoint, "127.0.0.1:1", "test")
+
+    monkeypatch.setattr(connection, "ensure_node", ensure_node)
+    with Client(data_dir=tmp_path, space="", start=True) as client:
+        assert client.status().state == "ready"
+        client.status()
+    assert asked == [tmp_path]
+
+
+def test_a_node_that_does_not_start_is_not_reachable_and_the_reason_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ensure_node(data_dir: Path, timeout_s: float) -> NodeAddress:
+        raise NodeNotStarted("the disk is full")
+
+    monkeypatch.setattr(connection, "ensure_node", ensure_node)
+    with pytest.raises(errors.NotReachable, match="the disk is full"):
+        Client(data_dir=tmp_path, space="", start=True).status()
+
+
+def test_a_client_follows_its_node_to_another_port(
+    node: RecordingNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "PAUSE_FIRST_S", 0.001)
+    with Client(data_dir=publish(tmp_path, "127.0.0.1:9"), space="") as client:
+        with serving(RecordingNode()) as first:
+            publish(tmp_path, first.endpoint)
+            client.status()
+        publish(tmp_path, node.endpoint)
+        client.status()
+    assert node.requests("Status")
+
+
+def test_a_wrong_token_is_refused_by_the_node(node: RecordingNode) -> None:
+    with pytest.raises(errors.Unauthenticated) as refused, Client(node.endpoint, "wrong", space="") as client:
+        client.status()
+    assert refused.value.refused is True
+
+
+def test_a_proxy_of_the_environment_is_not_used(node: RecordingNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    with Client(node.endpoint, TOKEN, space="") as client:
+        assert client.status().state == "ready"
+
+
+@pytest.mark.parametrize("timeout_s", [0, -1, float("nan")])
+def test_a_timeout_is_a_time(timeout_s: float) -> None:
+    with pytest.raises(errors.InvalidArgument, match="timeout_s"):
+        Client("127.0.0.1:1", timeout_s=timeout_s)
+
+
+def test_pauses_between_attempts_grow_and_end_with_the_time() -> None:
+    down = errors.NotReachable("down")
+    tries = Tries(60.0, repeatable=True)
+    pauses = [tries.pause_s(down) for _ in range(connection.ATTEMPTS_MAX - 1)]
+    assert all(0 < pause <= connection.PAUSE_MAX_S for pause in pauses)
+    assert pauses[-1] > pauses[0]
+    with pytest.raises(errors.NotReachable):
+        tries.pause_s(down)
+    with pytest.raises(errors.NotReachable):
+        Tries(0.01, repeatable=True).pause_s(down)

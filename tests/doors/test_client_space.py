@@ -1,0 +1,85 @@
+"""Which space a directory belongs to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mnemesh.errors import InvalidArgument
+from mnemesh.space import BadSpaceFile, detect_space, segment_of
+from mnemesh_memory.validate import space_path
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+def test_the_nearest_project_file_decides(home: Path) -> None:
+    inner = home / "src" / "payments" / "api"
+    inner.mkdir(parents=True)
+    (home / "src" / "payments" / ".git").mkdir()
+    (home / "src" / ".mnemesh.toml").write_text('space = "team/all"\n')
+    assert detect_space(inner, home) == "team/all"
+    (inner.parent / ".mnemesh.toml").write_text('space = " team/payments "\nother = 1\n')
+    assert detect_space(inner, home) == "team/payments"
+
+
+def test_else_the_name_of_the_git_work_tree(home: Path) -> None:
+    inner = home / "src" / "payments" / "api"
+    inner.mkdir(parents=True)
+    (home / "src" / "payments" / ".git").mkdir()
+    assert detect_space(inner, home) == "payments"
+    # A worktree and a submodule have a file of that name.
+    (inner / ".git").write_text("gitdir: ../.git/modules/api\n")
+    assert detect_space(inner, home) == "api"
+
+
+def test_else_nothing(home: Path) -> None:
+    (home / "notes").mkdir()
+    assert detect_space(home / "notes", home) == ""
+
+
+def test_a_repository_of_dot_files_in_the_home_directory_claims_nothing(home: Path) -> None:
+    (home / ".git").mkdir()
+    (home / "notes").mkdir()
+    assert detect_space(home / "notes", home) == ""
+    (home / ".mnemesh.toml").write_text('space = "mine"')
+    assert detect_space(home / "notes", home) == "mine"
+
+
+def test_nothing_above_the_home_directory_counts(home: Path) -> None:
+    (home.parent / ".mnemesh.toml").write_text('space = "of-another"')
+    (home.parent / ".git").mkdir()
+    assert detect_space(home, home) == ""
+
+
+@pytest.mark.parametrize("text", ["space = ", "", "space = 3", 'space = " "', b"\xff"])
+def test_a_project_file_that_names_no_space_is_an_error_and_no_guess(home: Path, text: str | bytes) -> None:
+    (home / ".mnemesh.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(BadSpaceFile) as refused:
+        detect_space(home, home)
+    assert str(home / ".mnemesh.toml") in str(refused.value)
+    assert isinstance(refused.value, InvalidArgument)
+
+
+@pytest.mark.parametrize(
+    ("name", "segment"),
+    [
+        ("payments", "payments"),
+        ("Mon Projet é", "Mon Projet é"),
+        ("cafe\u0301", "café"),
+        ('a\\b*c?d"e<f>g|h@i', "a-b-c-d-e-f-g-h-i"),
+        ("tab\there\n", "tab-here-"),
+        (" blank ", "blank"),
+        ("..", ""),
+        ("bad\udcff", "bad-"),
+        ("x" * 255, "x" * 200),
+    ],
+)
+def test_any_folder_name_becomes_a_segment_that_the_node_accepts(name: str, segment: str) -> None:
+    assert segment_of(name) == segment
+    if segment:
+        assert space_path("space", segment) == segment
