@@ -81,6 +81,10 @@ class IndexFollower:
             self.head = seq
             self._news.set()
 
+    def look(self) -> None:
+        """The ledger may have more than was published: a commit was not answered."""
+        self._news.set()
+
     async def wait_for(self, seq: int) -> None:
         """Return once recall sees everything up to `seq`. Raises DeadlineExceeded after WAIT_S; the write stays."""
         if seq <= self.applied:
@@ -98,14 +102,14 @@ class IndexFollower:
 
     async def _follow(self) -> None:
         while True:
-            await self._news.wait()
-            self._news.clear()
-            while self.applied < self.head:
-                try:
-                    await self._step()
-                    self.fault = ""
-                except MnemeshError as error:
-                    await self._stumble(error)
+            if self.applied >= self.head:
+                await self._news.wait()
+                self._news.clear()
+            try:
+                await self._step()
+                self.fault = ""
+            except MnemeshError as error:
+                await self._stumble(error)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """A bug ended a task: say so everywhere, because nothing will be indexed any more."""
@@ -126,6 +130,7 @@ class IndexFollower:
             await self._reopen()
         except MnemeshError as again:
             self.fault = again.message
+            self._news.set()
 
     async def read(self, ask: Callable[[Handle], Awaitable[Answer]]) -> Answer:
         """What the shard answers to `ask`; one that is closed or found itself damaged is opened again first."""
@@ -144,10 +149,11 @@ class IndexFollower:
         after = self.applied
         page: FeedPage = await self._ledger.feed(after, PAGE_ENTRIES_MAX, self._embedder.generation)
         self.head = max(self.head, page.head)
-        items = await self._items(page)
-        await self._shard.apply(items, [], page.seq, after)
-        self.applied = page.seq
-        self._dirty = True
+        if page.seq > after:
+            items = await self._items(page)
+            await self._shard.apply(items, [], page.seq, after)
+            self.applied = page.seq
+            self._dirty = True
         while self._waiting and self._waiting[0][0] <= self.applied:
             _, _, future = heapq.heappop(self._waiting)
             if not future.done():

@@ -11,9 +11,10 @@ from mnemesh_actors.parts import Parts
 from mnemesh_actors.places import find_many, find_one
 from mnemesh_actors.recalling import LAG_TOLERATED_ENTRIES, Recalling
 from mnemesh_actors.runtime.base import Runtime
+from mnemesh_actors.shard import ShardStatus
 from mnemesh_actors.writing import Writing
 from mnemesh_memory import limits, validate
-from mnemesh_memory.errors import InvalidArgument, MnemeshError, Unavailable
+from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.model import (
     Caller,
     Checked,
@@ -130,8 +131,9 @@ class Mesh:
         follower = self._parts.follower
         state, points = follower.fault or ("behind" if follower.lag > LAG_TOLERATED_ENTRIES else "ok"), 0
         try:
-            points = (await self._parts.shard.status()).points
-        except Unavailable as error:
+            shard: ShardStatus = await follower.read(lambda shard: shard.status())
+            points = shard.points
+        except MnemeshError as error:
             state = error.message
         index = IndexStatus(
             name="shard-0", backend="edge", seq=follower.applied, lag=follower.lag, points=points, state=state

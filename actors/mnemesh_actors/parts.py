@@ -28,7 +28,6 @@ class Parts:
     """`clock` gives milliseconds since the epoch; `entropy(n)` gives n random bytes."""
 
     ledger: Handle
-    shard: Handle
     embedder: Embedder
     follower: IndexFollower
     commits: Batcher[Command, Committed]

@@ -114,13 +114,8 @@ class Recalling:
         return kept, best
 
     async def _candidates(self, search: Search) -> list[Candidate]:
-        try:
-            first: list[Candidate] = await self._parts.shard.search(search)
-            return first
-        except Unavailable:
-            await self._parts.follower.reopen()
-        again: list[Candidate] = await self._parts.shard.search(search)
-        return again
+        found: list[Candidate] = await self._parts.follower.read(lambda shard: shard.search(search))
+        return found
 
     def _behind(self) -> tuple[str, ...]:
         follower = self._parts.follower

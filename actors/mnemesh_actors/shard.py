@@ -108,13 +108,16 @@ class RetrievalShard:
                 raise
         return self.status()
 
-    def apply(self, items: Sequence[IndexItem], removed: Sequence[str], seq: int) -> None:
+    def apply(self, items: Sequence[IndexItem], removed: Sequence[str], seq: int, after: int = 0) -> None:
         """Take in the state of memories as of ledger entry `seq`: whole items replace what was there, `removed` ids go.
 
         An id in both is removed; of two items with one id the later counts. Applying again changes nothing. Raises
-        InvalidArgument before anything changed when an item does not fit the index.
+        InvalidArgument before anything changed when an item does not fit the index, and Unavailable when it holds
+        less than the entries up to `after`, on which these follow: it was opened anew in between.
         """
         backend, encoder = self._opened()
+        if self._seq < after:
+            raise Unavailable(f"the index holds the ledger up to {self._seq}, not {after}", part="index")
         gone = dict.fromkeys(removed)
         latest = {item.id: item for item in items if item.id not in gone}
         number = {id_: len(latest[id_].texts) if id_ in latest else 0 for id_ in (*latest, *gone)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,9 +18,10 @@ from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.parts import MeshConfig, Parts
-from mnemesh_actors.runtime.base import Runtime
+from mnemesh_actors.runtime.base import Handle, Runtime
 from mnemesh_actors.shard import RetrievalShard, ShardConfig
 from mnemesh_memory import limits
+from mnemesh_memory.errors import MnemeshError
 from mnemesh_memory.model import LedgerStatus, ModelStatus
 
 COMMIT_COMMANDS_MAX = 256
@@ -43,6 +44,9 @@ async def start_mesh(directory: DataDirectory, runtime: Runtime, config: StartCo
     notices: list[str] = []
 
     def notice(text: str) -> None:
+        # What is told again moves to the end.
+        if text in notices:
+            notices.remove(text)
         notices.append(text)
         del notices[:-NOTICES_MAX]
 
@@ -79,11 +83,10 @@ async def start_mesh(directory: DataDirectory, runtime: Runtime, config: StartCo
         "index_ready", seq=opened.seq, points=opened.points, behind=status.seq - opened.seq, rebuilt=opened.rebuilt
     )
     commits: Batcher[Command, Committed] = Batcher(
-        "ledger", ledger.commit, COMMIT_COMMANDS_MAX, limits.INBOX_MESSAGES_MAX
+        "ledger", _publishing(ledger, follower), COMMIT_COMMANDS_MAX, limits.INBOX_MESSAGES_MAX
     )
     parts = Parts(
         ledger=ledger,
-        shard=shard,
         embedder=embedder,
         follower=follower,
         commits=commits,
@@ -93,6 +96,24 @@ async def start_mesh(directory: DataDirectory, runtime: Runtime, config: StartCo
     )
     told = ModelStatus(generation=model.generation, name=model.name, dimensions=model.dimensions, source=model.source)
     return Mesh(parts, runtime, directory.node_id, told, notices)
+
+
+def _publishing(
+    ledger: Handle, follower: IndexFollower
+) -> Callable[[list[Command]], Awaitable[Sequence[Committed | Exception]]]:
+    """The ledger's commit, followed by the news for the index: also when nobody waits for the answer any more."""
+
+    async def commit(commands: list[Command]) -> Sequence[Committed | Exception]:
+        try:
+            results: Sequence[Committed | Exception] = await ledger.commit(commands)
+        except MnemeshError:
+            # A ledger that died may have committed before it could answer.
+            follower.look()
+            raise
+        follower.publish(max((result.seq for result in results if isinstance(result, Committed)), default=0))
+        return results
+
+    return commit
 
 
 def _shard_path(directory: DataDirectory) -> str:

@@ -146,7 +146,9 @@ class Writing:
         if not items:
             return
         asked = [(item.vectors[0], item.draft.space) for item in items]
-        near: list[list[tuple[str, float]]] = await self._parts.shard.neighbours_batch(asked, gate.RELATED_MAX)
+        near: list[list[tuple[str, float]]] = await self._parts.follower.read(
+            lambda shard: shard.neighbours_batch(asked, gate.RELATED_MAX)
+        )
         ids = list({id_ for found in near for id_, _ in found})
         known: dict[str, Memory] = await self._parts.ledger.read(ids) if ids else {}
         for item, found in zip(items, near, strict=True):
@@ -176,7 +178,6 @@ class Writing:
         last = max(
             (pair[1].seq for pair in pairs if isinstance(pair, tuple) and isinstance(pair[1], Committed)), default=0
         )
-        self._parts.follower.publish(last)
         if any(isinstance(item, _Prepared) and item.draft.wait == "indexed" for item in items):
             await self._parts.follower.wait_for(last)
         return [self._written(pair) for pair in pairs]
@@ -190,8 +191,6 @@ class Writing:
         return self._answer(outcome, item.related)
 
     def _answer(self, outcome: Committed, related: tuple[Related, ...] = ()) -> Written:
-        # A replay has no number of its own: its write may still be on its way into the index.
-        seq = outcome.seq or (self._parts.follower.head if outcome.replayed else 0)
         return Written(
             action=outcome.action,
             memory=outcome.memory,
@@ -201,7 +200,7 @@ class Writing:
             deduplicated=outcome.deduplicated,
             restorable=outcome.restorable,
             replayed=outcome.replayed,
-            indexed=seq <= self._parts.follower.applied,
+            indexed=outcome.seq <= self._parts.follower.applied,
         )
 
     def _create(self, caller: Caller, item: _Prepared) -> Create:
@@ -290,7 +289,6 @@ class Writing:
 
     async def _commit(self, command: Command, wait: str) -> Written:
         outcome = await self._parts.commits.submit(command)
-        self._parts.follower.publish(outcome.seq)
         if wait == "indexed":
             await self._parts.follower.wait_for(outcome.seq)
         return self._answer(outcome)

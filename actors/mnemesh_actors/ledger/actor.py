@@ -95,7 +95,13 @@ class Ledger:
         replayed = self._db.execute("SELECT doc FROM entry WHERE actor = ?", (command.actor,)).fetchone()
         if replayed:
             memory = self._journal.memory(replayed[0])
-            return Committed(action=_action_of(command), memory=memory, reason="written already", replayed=True)
+            return Committed(
+                action=_action_of(command),
+                memory=memory,
+                seq=self._journal.last_seq(),
+                reason="written already",
+                replayed=True,
+            )
         match command:
             case Create():
                 return self._create(command)

@@ -46,7 +46,13 @@ class Admission:
                 limit="one content a key",
             )
         memory = self._journal.memory(row[1])
-        return Committed(action=row[2], memory=memory, reason="this key was seen before", replayed=True)
+        return Committed(
+            action=row[2],
+            memory=memory,
+            seq=self._journal.last_seq(),
+            reason="this key was seen before",
+            replayed=True,
+        )
 
     def keep_key(self, agent: str, key: str, fingerprint: bytes, result: Committed, now: int) -> None:
         """Remember the outcome for the life of the key; drop keys that are past theirs."""

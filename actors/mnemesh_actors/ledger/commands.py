@@ -68,7 +68,8 @@ class Restore(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """What was written, durably. `seq` is 0 when nothing had to be."""
+    """What was written, durably. `seq` is 0 when nothing had to be; a replay gives the last number of the log, because
+    its write, some time before, may still be on its way into the index."""
 
     action: str
     memory: Memory
