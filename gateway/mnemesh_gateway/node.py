@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from mnemesh_actors.runtime.base import Runtime
     from mnemesh_actors.start import StartConfig
 
+MCP_HEAD_START_S = 0.1
 log = structlog.get_logger("mnemesh.node")
 
 
@@ -81,6 +82,8 @@ class Node:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self.stop)
             async with self._doors(gate, authenticator, metrics) as (grpc_door, mcp):
+                # A host that had us started asks at once; the library that answers it then loads before the actors'.
+                await mcp.loaded_if_asked(within_s=MCP_HEAD_START_S)
                 self._mesh = await self._build(directory)
                 gate.open(self._mesh)
                 await grpc_door.set_serving(True)
@@ -144,15 +147,16 @@ class Node:
     async def _build(self, directory: DataDirectory) -> Mesh:
         # The actors' libraries load while the doors answer already.
         start = await asyncio.to_thread(import_module, "mnemesh_actors.start")
-        mesh: Mesh = await start.start_mesh(directory, await self._runtime(), _start_config(self._settings))
+        runtime = await self._runtime(directory.node_id)
+        mesh: Mesh = await start.start_mesh(directory, runtime, _start_config(self._settings))
         return mesh
 
-    async def _runtime(self) -> Runtime:
+    async def _runtime(self, node_id: str) -> Runtime:
         if self._settings.runtime == "local":
             return LocalRuntime()
         from mnemesh_actors.runtime.ray import RayRuntime
 
-        runtime = RayRuntime(self._data_dir / "ray", self._settings.ray_address)
+        runtime = RayRuntime(self._data_dir / "ray", node_id, self._settings.ray_address)
         await runtime.start()
         return runtime
 
@@ -196,7 +200,11 @@ def _listen(field: str, address: str) -> socket.socket:
     host = host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, int(port)), family=family, backlog=512)
+        listener = socket.create_server((host, int(port)), family=family, backlog=512)
+        # Accepted connections inherit it. asyncio would set it itself, but not for sockets made this way, and an
+        # answer in two segments would then wait 40 ms for the peer's delayed acknowledgement.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listener
     except OSError as error:
         raise _taken(field, address, error) from error
 

@@ -15,27 +15,49 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mnemesh_memory.errors import Unavailable
+from mnemesh_memory import limits
+from mnemesh_memory.errors import FailedPrecondition, Overloaded, Unavailable
 from mnemesh_memory.model import ActorStatus
 
-NAMESPACE = "mnemesh"
 TASK_RETRIES = 3
 OBJECT_STORE_BYTES = 128 * 2**20
 START_TIMEOUT_S = 60.0
+PLACEMENT_TIMEOUT_S = 2.0
+CLOSE_TIMEOUT_S = 10.0
 
 
-def _actor_class(cls: type) -> type:
-    """`cls` with one more method, so that status can say where it lives."""
+class _Host:
+    """What runs in the actor's process: makes the object with the first call, and passes calls to it.
 
-    class Placed(cls):  # type: ignore[misc]  # the base is only known at run time
-        def placement(self) -> tuple[int, str]:
-            import ray
+    Ray gives an actor up for ever when its constructor raises; here a refusal (a lock still held by a dying
+    predecessor, a damaged file) reaches the caller as it is, and the next call tries again.
+    """
 
-            return os.getpid(), ray.get_runtime_context().get_node_id()
+    def __init__(self, cls: type, args: tuple[Any, ...]) -> None:
+        self._cls = cls
+        self._args = args
+        self._object: Any = None
 
-    Placed.__name__ = cls.__name__
-    Placed.__qualname__ = cls.__qualname__
-    return Placed
+    def placement(self) -> tuple[int, str]:
+        """Process and Ray node."""
+        import ray
+
+        self._built()
+        return os.getpid(), ray.get_runtime_context().get_node_id()
+
+    def call(self, method: str, *args: Any) -> Any:
+        """`method` of the object."""
+        return getattr(self._built(), method)(*args)
+
+    def shut(self) -> None:
+        """The object's own `close`, if it was made and has one."""
+        if close := getattr(self._object, "close", None):
+            close()
+
+    def _built(self) -> Any:
+        if self._object is None:
+            self._object = self._cls(*self._args)
+        return self._object
 
 
 class RayHandle:
@@ -49,10 +71,19 @@ class RayHandle:
     def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]:
         if method.startswith("_"):
             raise AttributeError(method)
-        return partial(self._call, method)
+        return partial(self._call, "call", method)
+
+    async def placement(self) -> tuple[int, str]:
+        """Process and Ray node. Raises what the object's constructor raises."""
+        found: tuple[int, str] = await self._call("placement")
+        return found
+
+    async def shut(self) -> None:
+        """Close the object."""
+        await self._call("shut")
 
     async def _call(self, method: str, *args: Any) -> Any:
-        from ray.exceptions import RayActorError, RayTaskError
+        from ray.exceptions import PendingCallsLimitExceeded, RayActorError, RayTaskError
 
         try:
             return await getattr(self._actor, method).remote(*args)
@@ -62,16 +93,21 @@ class RayHandle:
                 raise error.cause from None
             raise
         except RayActorError as error:
-            raise Unavailable(f"{self.name} is restarting: {error}", part=self.name) from error
+            why = str(error).partition("\n")[0]
+            raise Unavailable(f"{self.name} is restarting: {why}", part=self.name) from error
+        except PendingCallsLimitExceeded as error:
+            raise Overloaded(f"inbox of {self.name}", limits.INBOX_MESSAGES_MAX) from error
 
 
 class RayRuntime:
-    """`address` "" starts a head on this machine; otherwise joins the cluster there. `directory` holds its token."""
+    """`address` "" starts a head on this machine; otherwise joins the cluster there. `directory` holds its token.
+    `node_id` keeps the actors of several nodes in one cluster apart."""
 
     name = "ray"
 
-    def __init__(self, directory: Path, address: str = "") -> None:
+    def __init__(self, directory: Path, node_id: str, address: str = "") -> None:
         self._directory = directory
+        self._namespace = f"mnemesh-{node_id}"
         self._address = address
         self._handles: list[RayHandle] = []
 
@@ -87,7 +123,7 @@ class RayRuntime:
             import ray
         except ModuleNotFoundError as error:
             raise Unavailable("the ray runtime needs Ray: pip install 'mnemesh[cluster]'", part="ray") from error
-        common: dict[str, Any] = {"namespace": NAMESPACE, "log_to_driver": False, "logging_level": "ERROR"}
+        common: dict[str, Any] = {"namespace": self._namespace, "log_to_driver": False, "logging_level": "ERROR"}
         if self._address:
             common["address"] = self._address
         else:
@@ -117,6 +153,7 @@ class RayRuntime:
 
     async def spawn(self, name: str, cls: type, *args: Any, pinned: bool = False) -> RayHandle:
         import ray
+        from ray.exceptions import ActorAlreadyExistsError
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         options: dict[str, Any] = {
@@ -124,22 +161,36 @@ class RayRuntime:
             "num_cpus": 0,
             "max_restarts": -1,
             "max_task_retries": TASK_RETRIES,
+            "max_pending_calls": limits.INBOX_MESSAGES_MAX,
         }
         if pinned:
             here = ray.get_runtime_context().get_node_id()
             options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(here, soft=False)
-        actor: Any = ray.remote(_actor_class(cls)).options(**options).remote(*args)
-        handle = RayHandle(name, cls.__name__, actor)
-        await asyncio.wait_for(handle.placement(), START_TIMEOUT_S)
+        # Ray shows a process by the name of its class.
+        host: Any = ray.remote(type(cls.__name__, (_Host,), {}))
+        try:
+            handle = RayHandle(name, cls.__name__, host.options(**options).remote(cls, args))
+        except ActorAlreadyExistsError as error:
+            raise FailedPrecondition(
+                f"this node's {name} runs in the Ray cluster already ({self._namespace}); stop the other node that has "
+                "the same identity: one of them was started on a copy of the other's data directory",
+                field="ray_address",
+                value=self._address,
+                limit="one node an identity",
+            ) from error
         self._handles.append(handle)
+        try:
+            await asyncio.wait_for(handle.placement(), START_TIMEOUT_S)
+        except TimeoutError:
+            raise Unavailable(f"Ray has not started {name} within {START_TIMEOUT_S:g} s", part=name) from None
         return handle
 
     async def actors(self) -> tuple[ActorStatus, ...]:
-        return tuple([await self._status(handle) for handle in self._handles])
+        return tuple(await asyncio.gather(*(self._status(handle) for handle in self._handles)))
 
     async def _status(self, handle: RayHandle) -> ActorStatus:
         try:
-            pid, node = await asyncio.wait_for(handle.placement(), 2.0)
+            pid, node = await asyncio.wait_for(handle.placement(), PLACEMENT_TIMEOUT_S)
         except (Unavailable, TimeoutError):
             return ActorStatus(name=handle.name, type=handle.type, pid=0, state="starting")
         return ActorStatus(name=handle.name, type=handle.type, pid=pid, state="ready", node=node)
@@ -149,7 +200,7 @@ class RayRuntime:
 
         for handle in reversed(self._handles):
             with contextlib.suppress(Unavailable, TimeoutError):
-                await asyncio.wait_for(handle.close(), 10.0)
+                await asyncio.wait_for(handle.shut(), CLOSE_TIMEOUT_S)
             ray.kill(handle._actor)
         self._handles.clear()
         await asyncio.to_thread(ray.shutdown)
