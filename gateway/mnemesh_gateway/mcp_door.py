@@ -99,6 +99,14 @@ class McpDoor:
         """Begin to load the library now."""
         self._wanted.set()
 
+    async def loaded_if_asked(self, within_s: float) -> None:
+        """Return at once when no MCP request comes `within_s`; when one does, once the library has loaded for it."""
+        try:
+            await asyncio.wait_for(self._wanted.wait(), within_s)
+        except TimeoutError:
+            return
+        await self.server()
+
     async def server(self) -> McpServer:
         """The server once it is loaded. Raises Unavailable, and what went wrong when the library could not be
         loaded."""
