@@ -45,9 +45,11 @@ class Batcher(Generic[Item, Result]):
         return await asyncio.gather(*(self._enqueue(item) for item in items), return_exceptions=True)
 
     def _enqueue(self, item: Item) -> asyncio.Future[Result]:
-        if len(self._queue) >= self._waiting_max:
-            raise Overloaded(self._name, self._waiting_max)
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        if len(self._queue) >= self._waiting_max:
+            # Not raised: of many items handed in at once, those before this one are on their way.
+            future.set_exception(Overloaded(self._name, self._waiting_max))
+            return future
         self._queue.append((item, future))
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run(), name=self._name)
@@ -61,6 +63,8 @@ class Batcher(Generic[Item, Result]):
                 continue
             try:
                 results = await self._call([item for item, _ in live])
+                if len(results) != len(live):
+                    raise ValueError(f"{self._name}: {len(results)} results for {len(live)} items")
             except Exception as error:  # noqa: BLE001  boundary: every caller of the batch gets the error itself
                 for _, future in live:
                     if not future.done():

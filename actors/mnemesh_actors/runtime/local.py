@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
 
@@ -56,9 +57,11 @@ class LocalHandle:
         if self._closed:
             return
         self._closed = True
-        if close := getattr(self._actor, "close", None):
-            await asyncio.get_running_loop().run_in_executor(self._executor, close)
-        self._executor.shutdown(wait=True)
+        try:
+            if close := getattr(self._actor, "close", None):
+                await asyncio.get_running_loop().run_in_executor(self._executor, close)
+        finally:
+            self._executor.shutdown(wait=True)
 
 
 class LocalRuntime:
@@ -81,6 +84,7 @@ class LocalRuntime:
         )
 
     async def close(self) -> None:
-        for handle in reversed(self._handles):
-            await handle.shut()
-        self._handles.clear()
+        async with AsyncExitStack() as last:  # one that fails to close keeps no other open
+            for handle in self._handles:
+                last.push_async_callback(handle.shut)
+            self._handles.clear()
