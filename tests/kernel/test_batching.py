@@ -1,0 +1,193 @@
+"""Batch while busy: a lone caller goes at once, those who come meanwhile go together, and each gets its own answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from mnemesh_actors.batching import Batcher
+from mnemesh_memory.errors import NotFound, Overloaded, Unavailable
+
+PATIENCE_S = 10.0
+
+
+class Clerk:
+    """Doubles numbers when told to go on; remembers what it was handed in each call."""
+
+    def __init__(self, gated: bool = True) -> None:
+        self.calls: list[list[int]] = []
+        self._news = asyncio.Condition()
+        self._allowed = 0 if gated else 10**9
+
+    async def __call__(self, items: list[int]) -> Sequence[int | Exception]:
+        async with self._news:
+            self.calls.append(items)
+            number = len(self.calls)
+            self._news.notify_all()
+            await self._news.wait_for(lambda: self._allowed >= number)
+        if 666 in items:
+            raise Unavailable("the clerk is out", part="clerk")
+        return [NotFound("number", str(item)) if item < 0 else item * 2 for item in items]
+
+    async def called(self, times: int) -> None:
+        async with asyncio.timeout(PATIENCE_S), self._news:
+            await self._news.wait_for(lambda: len(self.calls) >= times)
+
+    async def go_on(self, times: int = 1) -> None:
+        async with self._news:
+            self._allowed += times
+            self._news.notify_all()
+
+
+def batcher(clerk: Clerk, items_max: int = 4, waiting_max: int = 8) -> Batcher[int, int]:
+    return Batcher("numbers", clerk, items_max, waiting_max)
+
+
+async def waiting(batch: Batcher[int, int], *items: int) -> list[asyncio.Task[int]]:
+    """Callers that have handed in their item and wait."""
+    tasks = [asyncio.create_task(batch.submit(item)) for item in items]
+    await asyncio.sleep(0)
+    return tasks
+
+
+async def test_a_lone_caller_goes_at_once_and_alone() -> None:
+    clerk = Clerk(gated=False)
+    batch = batcher(clerk)
+    async with asyncio.timeout(PATIENCE_S):
+        assert [await batch.submit(item) for item in (1, 2, 3)] == [2, 4, 6]
+    assert clerk.calls == [[1], [2], [3]]
+
+
+async def test_those_who_come_while_it_is_busy_go_together_in_order() -> None:
+    clerk = Clerk()
+    batch = batcher(clerk)
+    (first,) = await waiting(batch, 1)
+    await clerk.called(1)
+    others = await waiting(batch, 2, 3, 4)
+    assert clerk.calls == [[1]]
+    await clerk.go_on(2)
+    async with asyncio.timeout(PATIENCE_S):
+        assert await asyncio.gather(first, *others) == [2, 4, 6, 8]
+    assert clerk.calls == [[1], [2, 3, 4]]
+
+
+async def test_a_call_takes_at_most_its_limit_and_the_rest_follows() -> None:
+    clerk = Clerk()
+    batch = batcher(clerk, items_max=3)
+    (first,) = await waiting(batch, 0)
+    await clerk.called(1)
+    others = await waiting(batch, *range(1, 8))
+    await clerk.go_on(9)
+    async with asyncio.timeout(PATIENCE_S):
+        assert await asyncio.gather(first, *others) == [item * 2 for item in range(8)]
+    assert clerk.calls == [[0], [1, 2, 3], [4, 5, 6], [7]]
+
+
+async def test_an_error_of_one_item_goes_to_its_own_caller_only() -> None:
+    clerk = Clerk(gated=False)
+    batch = batcher(clerk)
+    tasks = await waiting(batch, 1, -2, 3)
+    good, bad, other = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), PATIENCE_S)
+    assert (good, other) == (2, 6)
+    assert isinstance(bad, NotFound)
+    assert "-2" in bad.message
+
+
+async def test_a_call_that_fails_fails_for_all_of_its_batch_and_for_no_other() -> None:
+    clerk = Clerk()
+    batch = batcher(clerk)
+    (before,) = await waiting(batch, 1)
+    await clerk.called(1)
+    failing = await waiting(batch, 2, 666)
+    await clerk.go_on(2)
+    await clerk.called(2)
+    after = await waiting(batch, 4)
+    await clerk.go_on(1)
+    results = await asyncio.wait_for(asyncio.gather(before, *failing, *after, return_exceptions=True), PATIENCE_S)
+    assert [type(result).__name__ for result in results] == ["int", "Unavailable", "Unavailable", "int"]
+
+
+async def test_a_call_that_answers_too_few_leaves_no_caller_waiting() -> None:
+    async def careless(items: list[int]) -> Sequence[int | Exception]:
+        return items[:1]
+
+    batch: Batcher[int, int] = Batcher("numbers", careless, 4, 8)
+    tasks = await waiting(batch, 1, 2)
+    async with asyncio.timeout(PATIENCE_S):
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(isinstance(result, ValueError) for result in results)
+        assert await batch.submit(3) == 3
+
+
+async def test_a_full_queue_refuses_and_says_when_to_come_back() -> None:
+    clerk = Clerk()
+    batch = batcher(clerk, waiting_max=3)
+    (first,) = await waiting(batch, 1)
+    await clerk.called(1)
+    others = await waiting(batch, 2, 3, 4)
+    with pytest.raises(Overloaded) as caught:
+        await batch.submit(5)
+    assert caught.value.fields["limit"] == 3
+    assert caught.value.fields["retry_after_s"] > 0
+    await clerk.go_on(9)
+    async with asyncio.timeout(PATIENCE_S):
+        assert await asyncio.gather(first, *others) == [2, 4, 6, 8]
+        assert await batch.submit(5) == 10, "there is room again"
+
+
+async def test_of_many_handed_in_at_once_those_without_room_are_refused_each_for_itself() -> None:
+    clerk = Clerk(gated=False)
+    batch = batcher(clerk, waiting_max=3)
+    results = await asyncio.wait_for(batch.submit_many([1, 2, 3, 4, 5]), PATIENCE_S)
+    assert results[:3] == [2, 4, 6]
+    assert [type(result) for result in results[3:]] == [Overloaded, Overloaded]
+
+
+async def test_many_get_their_results_in_order_with_the_errors_among_them() -> None:
+    batch = batcher(Clerk(gated=False))
+    results = await asyncio.wait_for(batch.submit_many([1, -2, 3]), PATIENCE_S)
+    assert (results[0], results[2]) == (2, 6)
+    assert isinstance(results[1], NotFound)
+    assert await batch.submit_many([]) == []
+
+
+async def test_a_caller_who_has_gone_is_skipped() -> None:
+    clerk = Clerk()
+    batch = batcher(clerk)
+    (first,) = await waiting(batch, 1)
+    await clerk.called(1)
+    gone, staying = await waiting(batch, 2, 3)
+    gone.cancel()
+    await clerk.go_on(9)
+    async with asyncio.timeout(PATIENCE_S):
+        assert await asyncio.gather(first, staying) == [2, 6]
+    assert clerk.calls == [[1], [3]]
+    assert gone.cancelled()
+
+
+async def test_when_all_have_gone_nothing_is_called() -> None:
+    clerk = Clerk()
+    batch = batcher(clerk)
+    (first,) = await waiting(batch, 1)
+    await clerk.called(1)
+    for task in await waiting(batch, 2, 3):
+        task.cancel()
+    await clerk.go_on(9)
+    async with asyncio.timeout(PATIENCE_S):
+        assert await first == 2
+        assert await batch.submit(4) == 8
+    assert clerk.calls == [[1], [4]]
+
+
+async def test_a_caller_who_goes_during_the_call_does_not_disturb_the_others() -> None:
+    clerk = Clerk()
+    batch = batcher(clerk)
+    gone, staying = await waiting(batch, 1, 2)
+    await clerk.called(1)
+    gone.cancel()
+    await clerk.go_on()
+    async with asyncio.timeout(PATIENCE_S):
+        assert await staying == 4
+    assert clerk.calls == [[1, 2]]

@@ -1,0 +1,224 @@
+"""Actors in threads: one call at a time, in order, at most so many waiting, and everything closed at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator
+
+import pytest
+
+from mnemesh_actors.runtime.local import LocalHandle, LocalRuntime
+from mnemesh_memory.errors import InvalidArgument, NotFound, Overloaded, Unavailable
+from mnemesh_memory.limits import INBOX_MESSAGES_MAX
+
+PATIENCE_S = 10.0
+
+
+class Diary:
+    """Writes down what it is asked, by which thread, and whether two calls ever overlapped."""
+
+    def __init__(self, lines: list[str], name: str = "diary", broken: str = "") -> None:
+        if broken == "construct":
+            raise InvalidArgument("diary", name, "a diary that can be opened")
+        self.lines = lines
+        self.name = name
+        self.broken = broken
+        self.gate = threading.Event()
+        self.started = threading.Event()
+        self.inside = 0
+        self.thread = threading.get_ident()
+        lines.append(f"{name} opened")
+
+    def write(self, line: str) -> str:
+        self.inside += 1
+        assert self.inside == 1, "two calls at a time"
+        self.lines.append(line)
+        self.inside -= 1
+        return line.upper()
+
+    def wait(self, line: str) -> str:
+        self.started.set()
+        assert self.gate.wait(PATIENCE_S)
+        return self.write(line)
+
+    def threads(self) -> tuple[int, int]:
+        return self.thread, threading.get_ident()
+
+    def fail(self, key: str) -> None:
+        raise NotFound("memory", key)
+
+    def close(self) -> None:
+        self.lines.append(f"{self.name} closed")
+        if self.broken == "close":
+            raise Unavailable(f"{self.name} does not close", part=self.name)
+
+
+class Plain:
+    """An actor without a close."""
+
+    def ask(self) -> int:
+        return 42
+
+
+@pytest.fixture
+async def runtime() -> AsyncIterator[LocalRuntime]:
+    made = LocalRuntime()
+    yield made
+    await made.close()
+
+
+async def gated(runtime: LocalRuntime, lines: list[str]) -> tuple[LocalHandle, Diary, asyncio.Task[str]]:
+    """An actor that is busy until its gate opens."""
+    handle = await runtime.spawn("diary-0", Diary, lines)
+    actor: Diary = handle._actor
+    task = asyncio.ensure_future(handle.wait("first"))
+    await asyncio.to_thread(actor.started.wait, PATIENCE_S)
+    return handle, actor, task
+
+
+async def test_calls_are_answered(runtime: LocalRuntime) -> None:
+    lines: list[str] = []
+    handle = await runtime.spawn("diary-0", Diary, lines)
+    assert handle.name == "diary-0"
+    assert await handle.write("one") == "ONE"
+    assert lines == ["diary opened", "one"]
+
+
+async def test_calls_run_one_at_a_time_in_the_order_of_their_arrival(runtime: LocalRuntime) -> None:
+    lines: list[str] = []
+    handle, actor, first = await gated(runtime, lines)
+    calls = [asyncio.ensure_future(handle.write(str(number))) for number in range(200)]
+    await asyncio.sleep(0)
+    assert lines == ["diary opened"]
+    actor.gate.set()
+    async with asyncio.timeout(PATIENCE_S):
+        assert await asyncio.gather(first, *calls) == ["FIRST", *(str(number) for number in range(200))]
+    assert lines == ["diary opened", "first", *(str(number) for number in range(200))]
+
+
+async def test_an_actor_lives_in_one_thread_of_its_own(runtime: LocalRuntime) -> None:
+    one = await runtime.spawn("one", Diary, [])
+    two = await runtime.spawn("two", Diary, [])
+    made_in, called_in = await one.threads()
+    assert made_in == called_in != threading.get_ident()
+    assert (await two.threads())[0] != made_in
+
+
+async def test_more_waiting_calls_than_the_inbox_holds_are_refused(runtime: LocalRuntime) -> None:
+    lines: list[str] = []
+    handle, actor, first = await gated(runtime, lines)
+    calls = [asyncio.ensure_future(handle.write(str(number))) for number in range(INBOX_MESSAGES_MAX - 1)]
+    await asyncio.sleep(0)
+    with pytest.raises(Overloaded) as caught:
+        await handle.write("one too many")
+    assert caught.value.fields["limit"] == INBOX_MESSAGES_MAX
+    assert "diary-0" in caught.value.message
+    actor.gate.set()
+    async with asyncio.timeout(PATIENCE_S):
+        await asyncio.gather(first, *calls)
+        assert await handle.write("room again") == "ROOM AGAIN"
+    assert "one too many" not in lines
+
+
+async def test_the_inbox_has_its_own_limit() -> None:
+    handle = LocalHandle("small", inbox_messages_max=1)
+    await handle.construct(Diary, [])
+    busy = asyncio.ensure_future(handle.wait("first"))
+    await asyncio.sleep(0)
+    with pytest.raises(Overloaded):
+        await handle.write("second")
+    handle._actor.gate.set()
+    assert await asyncio.wait_for(busy, PATIENCE_S) == "FIRST"
+    await handle.shut()
+
+
+async def test_an_error_of_the_actor_reaches_the_caller_whole(runtime: LocalRuntime) -> None:
+    handle = await runtime.spawn("diary-0", Diary, [])
+    with pytest.raises(NotFound) as caught:
+        await handle.fail("key-7")
+    assert caught.value.fields["value"] == "'key-7'"
+    assert await handle.write("after it") == "AFTER IT"
+
+
+async def test_an_actor_that_cannot_be_made_says_why_and_is_not_listed(runtime: LocalRuntime) -> None:
+    with pytest.raises(InvalidArgument, match="can be opened"):
+        await runtime.spawn("diary-0", Diary, [], "x", "construct")
+    assert await runtime.actors() == ()
+
+
+async def test_status_lists_the_actors_with_type_and_process(runtime: LocalRuntime) -> None:
+    await runtime.spawn("one", Diary, [], pinned=True)
+    await runtime.spawn("two", Plain)
+    assert [(actor.name, actor.type, actor.pid, actor.state) for actor in await runtime.actors()] == [
+        ("one", "Diary", os.getpid(), "ready"),
+        ("two", "Plain", os.getpid(), "ready"),
+    ]
+
+
+async def test_closing_finishes_what_was_accepted_and_then_closes_in_reverse_order() -> None:
+    runtime, lines = LocalRuntime(), list[str]()
+    await runtime.spawn("first", Diary, lines, "first")
+    handle = await runtime.spawn("second", Diary, lines, "second")
+    await runtime.spawn("plain", Plain)
+    accepted = [asyncio.ensure_future(handle.write(str(number))) for number in range(3)]
+    await asyncio.sleep(0)
+    await asyncio.wait_for(runtime.close(), PATIENCE_S)
+    assert lines == ["first opened", "second opened", "0", "1", "2", "second closed", "first closed"]
+    assert await asyncio.gather(*accepted) == ["0", "1", "2"]
+    assert await runtime.actors() == ()
+
+
+async def test_a_closed_actor_is_unavailable_and_closing_twice_is_fine() -> None:
+    runtime, lines = LocalRuntime(), list[str]()
+    handle = await runtime.spawn("diary-0", Diary, lines)
+    await runtime.close()
+    await runtime.close()
+    await handle.shut()
+    with pytest.raises(Unavailable, match="diary-0 is closed"):
+        await handle.write("too late")
+    assert lines == ["diary opened", "diary closed"]
+
+
+async def test_an_actor_that_does_not_close_keeps_no_other_open() -> None:
+    runtime, lines = LocalRuntime(), list[str]()
+    await runtime.spawn("ledger", Diary, lines, "ledger")
+    await runtime.spawn("shard", Diary, lines, "shard", "close")
+    with pytest.raises(Unavailable, match="shard does not close"):
+        await runtime.close()
+    assert lines[-2:] == ["shard closed", "ledger closed"]
+
+
+async def test_closing_leaves_no_thread_behind() -> None:
+    runtime = LocalRuntime()
+    for number in range(3):
+        handle = await runtime.spawn(f"kept-alive-{number}", Diary, [])
+        await handle.write("x")
+    await runtime.close()
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("kept-alive-")] == []
+
+
+async def test_a_caller_who_goes_frees_its_place_in_the_inbox() -> None:
+    handle = LocalHandle("small", inbox_messages_max=2)
+    await handle.construct(Diary, [])
+    actor: Diary = handle._actor
+    busy = asyncio.ensure_future(handle.wait("first"))
+    gone = asyncio.ensure_future(handle.write("never"))
+    await asyncio.sleep(0)
+    gone.cancel()
+    await asyncio.sleep(0)
+    last = asyncio.ensure_future(handle.write("last"))
+    await asyncio.sleep(0)
+    actor.gate.set()
+    async with asyncio.timeout(PATIENCE_S):
+        assert await asyncio.gather(busy, last) == ["FIRST", "LAST"]
+    assert actor.lines == ["diary opened", "first", "last"]
+    await handle.shut()
+
+
+def test_an_attribute_of_python_is_not_taken_for_a_method() -> None:
+    handle = LocalHandle("any")
+    with pytest.raises(AttributeError):
+        handle._private  # noqa: B018  the look-up is what is tested
+    assert not hasattr(handle, "__len__")
