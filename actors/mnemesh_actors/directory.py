@@ -60,11 +60,17 @@ def open_directory(path: Path) -> DataDirectory:
     """Open `path`, making it when it is new. A newer format is refused before anything is written."""
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except (OSError, FileExistsError) as error:
+    except OSError as error:
         raise FailedPrecondition(f"data_dir: cannot make {path}: {error}", field="data_dir", value=str(path)) from error
     manifest = path / MANIFEST
     if manifest.exists():
         node_id = _read(manifest)
+    elif (path / "ledger").exists():
+        raise DataLoss(
+            f"{manifest} is missing, but memories lie beside it; restore it from a backup: it holds the node's id",
+            field="data_dir",
+            value=str(manifest),
+        )
     else:
         node_id = secrets.token_hex(16)
         _write_private(path / KEY_FILE, _new_key())
@@ -126,3 +132,8 @@ def replace_file(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

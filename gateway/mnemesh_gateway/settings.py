@@ -82,7 +82,8 @@ def _number(low: float, high: float) -> Callable[[str, Any], float]:
 
 def _address(name: str, value: Any) -> str:
     host, colon, port = str(value).rpartition(":")
-    if not (colon and host and port.isdigit() and int(port) < 65536):
+    digits = port.isascii() and port.isdigit()
+    if not (colon and host and digits and int(port) < 65536) or any(ch.isspace() or ch in "/@" for ch in host):
         raise InvalidArgument(name, value, "HOST:PORT, such as 127.0.0.1:7433; port 0 takes a free one")
     return str(value)
 
@@ -141,9 +142,12 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | No
     path = config or Path(directory).expanduser() / FILE_NAME
     given |= _file(path, known, required=config is not None)
     given |= variables
-    given |= {name: (value, f"flag --{name.replace('_', '-')}") for name, value in flags.items()}
-    # The file is looked for in the data directory, so it cannot move it.
-    given["data_dir"] = (directory, given["data_dir"][1] if "data_dir" in given else "default")
+    for name, value in flags.items():
+        if name not in known:
+            raise InvalidArgument(name, value, f"a setting; they are {', '.join(sorted(known))}")
+        given[name] = (value, f"flag --{name.replace('_', '-')}")
+    if not given.get("data_dir", ("", ""))[0]:
+        given["data_dir"] = (directory, "default")
     values = {name: known[name].metadata["parse"](name, value) for name, (value, _) in given.items()}
     origins = {name: given[name][1] if name in given else "default" for name in known}
     return Loaded(Settings(**values), origins)
@@ -164,12 +168,12 @@ def _variables(environ: Mapping[str, str], known: Mapping[str, object]) -> dict[
 def _file(path: Path, known: Mapping[str, object], *, required: bool) -> dict[str, tuple[Any, str]]:
     try:
         values = tomllib.loads(path.read_text("utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        if required:
-            raise InvalidArgument("config", str(path), "a TOML file that exists") from None
-        return {}
+    except OSError as error:
+        if isinstance(error, FileNotFoundError | NotADirectoryError) and not required:
+            return {}
+        raise InvalidArgument("config", str(path), f"a TOML file that can be read: {error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidArgument("config", str(path), f"well-formed TOML: {error}") from None
+        raise InvalidArgument("config", str(path), f"well-formed TOML in {path}: {error}") from None
     if "data_dir" in values and not required:
         raise InvalidArgument("data_dir", values["data_dir"], f"not in {path}, which lies in the data directory itself")
     for name in values:
