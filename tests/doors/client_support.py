@@ -6,6 +6,7 @@ node does is shown elsewhere, by the scenario suite and by test_cli_node.py.
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections import defaultdict, deque
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from mnemesh_proto.v1 import admin_pb2, admin_pb2_grpc, memory_pb2, memory_pb2_g
 
 NAMESPACE = uuid.UUID("6f1c3f0e-0000-4000-8000-000000000000")
 TOKEN = "test-token"
+WAIT_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -64,15 +66,22 @@ class Failure:
 class RecordingNode(
     memory_pb2_grpc.MemoryServiceServicer, recall_pb2_grpc.RecallServiceServicer, admin_pb2_grpc.AdminServiceServicer
 ):
-    """All three services over one dict. `fail[rpc]` holds the failures of the next calls; None lets one pass."""
+    """All three services over one dict. `fail[rpc]` holds the failures of the next calls; None lets one pass. While
+    `held`, recall says that it has `arrived` and waits for `release`."""
 
     def __init__(self) -> None:
         self.calls: list[Recorded] = []
         self.fail: dict[str, deque[Failure | None]] = defaultdict(deque)
         self.memories: dict[str, memory_pb2.Memory] = {}
         self.by_key: dict[str, str] = {}
+        self.by_text: dict[tuple[str, str], str] = {}
+        self._lock = threading.Lock()
         self.endpoint = ""
         self.lags: deque[int] = deque()
+        self.held = False
+        self._batches_passed: int | None = None
+        self.arrived = threading.Event()
+        self.release = threading.Event()
 
     def requests(self, rpc: str) -> list[Any]:
         """The requests of one method, in order."""
@@ -82,8 +91,15 @@ class RecordingNode(
         with self._call("Remember", request, context):
             return self._store(request)
 
+    def hold_batches_after(self, count: int) -> None:
+        """Let `count` batches pass; the next ones say that they have `arrived` and wait for `release`."""
+        self._batches_passed = count
+
     def RememberBatch(self, request: Any, context: Any) -> Any:
         with self._call("RememberBatch", request, context):
+            if self._batches_passed is not None and len(self.requests("RememberBatch")) > self._batches_passed:
+                self.arrived.set()
+                self.release.wait(WAIT_S)
             return memory_pb2.RememberBatchResponse(results=[self._outcome(item) for item in request.items])
 
     def Check(self, request: Any, context: Any) -> Any:
@@ -147,6 +163,9 @@ class RecordingNode(
 
     def Recall(self, request: Any, context: Any) -> Any:
         with self._call("Recall", request, context):
+            if self.held:
+                self.arrived.set()
+                self.release.wait(WAIT_S)
             words = set(request.query.lower().split())
             results = [
                 recall_pb2.RecallResult(
@@ -199,8 +218,12 @@ class RecordingNode(
         return memory_pb2.BatchResult(ok=self._store(item))
 
     def _store(self, item: Any) -> Any:
+        with self._lock:
+            return self._stored(item)
+
+    def _stored(self, item: Any) -> Any:
         known = self.by_key.get(item.idempotency_key)
-        twin = next((m.id for m in self.memories.values() if (m.space, m.content) == (item.space, item.content)), None)
+        twin = self.by_text.get((item.space, item.content))
         if known or (twin and not item.force):
             return memory_pb2.RememberResponse(
                 action="ADD" if known else "NOOP", memory=self.memories[known or twin or ""], reason="was there",
@@ -218,7 +241,7 @@ class RecordingNode(
         memory.created_at.FromMilliseconds(1_700_000_000_000 + len(self.memories))
         memory.updated_at.CopyFrom(memory.created_at)
         self.memories[memory.id] = memory
-        self.by_key[item.idempotency_key] = memory.id
+        self.by_key[item.idempotency_key] = self.by_text[item.space, item.content] = memory.id
         return memory_pb2.RememberResponse(action="ADD", memory=memory, reason="new", novelty=1.0, indexed=True)
 
 

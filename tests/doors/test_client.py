@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import inspect
 import subprocess
 import sys
@@ -80,8 +81,9 @@ def test_every_field_of_a_memory_arrives_as_it_was_given(client: Both, node: Rec
     noon = datetime(2026, 5, 1, 14, 0, tzinfo=timezone(timedelta(hours=2)))
     client.call(
         "remember", "text", kind="fact", title="t", space="s", tags="one", importance=0.0, paths=["a", "b"],
-        source=values.Source(session="s1", seq=0), valid_from=noon, valid_to="2026-05-02T12:00:00+02:00", keywords=["k"],
-        attrs={"a": "1"}, links=["see-also:id-1", {"type": "supports", "id": "id-2"}, values.Link(type="part-of", id="3")],
+        source=values.Source(session="s1", seq=0), valid_from=noon, valid_to="2026-05-02T12:00:00+02:00",
+        links=["see-also:id-1", {"type": "supports", "id": "id-2"}, values.Link(type="part-of", id="3")],
+        keywords=["k"], attrs={"a": "1"},
         tier="pinned", supersedes=["old"], sensitive=False, force=True, idempotency_key="mine", wait="durable",
     )  # fmt: skip
     (sent,) = node.requests("Remember")
@@ -308,7 +310,7 @@ def test_the_values_have_the_fields_of_the_messages() -> None:
         pairs[message] = cls
     for message, cls in pairs.items():
         wanted = set(message.DESCRIPTOR.fields_by_name)
-        assert {field for field in cls.__dataclass_fields__} == wanted, cls  # type: ignore[attr-defined]
+        assert {field.name for field in dataclasses.fields(cls)} == wanted, cls
 
 
 def test_the_limits_of_a_batch_are_those_of_the_node() -> None:

@@ -81,7 +81,8 @@ def test_an_exported_line_gives_the_fields_of_remember() -> None:
 
 def test_bad_lines_are_reported_by_number_and_the_rest_goes_on() -> None:
     items = lines(
-        '{"content": "good"}', "", "{broken", "[1]", '{"content": "x", "contnt": 1}', '{"content": "a", "content": "b"}',
+        '{"content": "good"}', "", "{broken", "[1]", '{"content": "x", "contnt": 1}',
+        '{"content": "a", "content": "b"}',
         '{"tags": "no list"}', "[" * 100_000, '{"content": "also good"}',
     )  # fmt: skip
     assert [item.line for item in items if isinstance(item, Entry)] == [1, 9]

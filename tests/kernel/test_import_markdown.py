@@ -38,7 +38,10 @@ def test_a_section_is_a_memory_titled_by_the_headings_that_lead_to_it() -> None:
 
 
 def test_only_headings_of_commonmark_count() -> None:
-    text = "# A\n\n```sh\n# comment\n```\n\n    # code\n\n> # quoted\n\n- x\n\n  # in a list\n\n<!--\n# hidden\n-->\n#no\n\nB\n===\n\nb\n\nC\n---\n"
+    text = (
+        "# A\n\n```sh\n# comment\n```\n\n    # code\n\n> # quoted\n\n- x\n\n  # in a list\n\n"
+        "<!--\n# hidden\n-->\n#no\n\nB\n===\n\nb\n\nC\n---\n"
+    )
     assert titles(text) == ["A", "B", "B > C"]
 
 

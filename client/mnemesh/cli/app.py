@@ -54,6 +54,10 @@ def run(argv: Sequence[str]) -> int:
     except MnemeshError as error:
         _report(error_body(error), as_json)
         return exit_status(error)
+    except KeyboardInterrupt:
+        if as_json:
+            _report({"code": "CANCELLED", "message": "interrupted"}, as_json)
+        raise
     return EXIT_OK
 
 

@@ -139,15 +139,24 @@ class _Importer:
                     self._under_way.append((batch, threads.submit(_store, self._client, batch)))
                 while self._under_way:
                     self._finish_oldest()
-            except (MnemeshError, KeyboardInterrupt) as error:
+            except MnemeshError:
                 self._settle()
-                print(
-                    f"mnemesh: stopped after {self._report.stored} stored items; the same command goes on from here",
-                    file=sys.stderr,
+                self._say(f"stopped after {self._report.stored} stored items; the same command goes on from here")
+                raise
+            except KeyboardInterrupt:
+                self._say(
+                    "ending with what is under way; Ctrl-C again ends at once. The same command goes on from here"
                 )
-                raise error
+                try:
+                    self._settle()
+                except KeyboardInterrupt:
+                    self._client.close()  # breaks off the calls under way, so that their threads end
+                raise
         self._bar.say("indexing")
         self._report.indexed = not self._report.stored or _indexed(self._client)
+
+    def _say(self, text: str) -> None:
+        print(f"mnemesh: {text}", file=sys.stderr, flush=True)
 
     def _fresh(self, items: Iterable[Work]) -> Iterator[Work]:
         for work in items:
@@ -158,14 +167,19 @@ class _Importer:
                 yield work
 
     def _finish_oldest(self) -> None:
-        batch, future = self._under_way.popleft()
-        outcomes = future.result()
+        batch, future = self._under_way[0]
+        try:
+            outcomes = future.result()
+        except MnemeshError:
+            self._under_way.popleft()
+            raise
         for work, outcome in zip(batch, outcomes, strict=True):
             self._report.outcome(work.file.name, work.entry.line, outcome)
         stored = (
             work.key for work, outcome in zip(batch, outcomes, strict=True) if not isinstance(outcome, MnemeshError)
         )
         self._done.add(stored)
+        self._under_way.popleft()  # last, so that an interrupt before it loses nothing
         self._bar.advance(sum(work.bytes for work in batch))
 
     def _settle(self) -> None:

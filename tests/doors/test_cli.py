@@ -1,0 +1,367 @@
+"""The command line: what is sent, what is printed, how it ends. Run in this process against a recording node."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from client_support import TOKEN, WAIT_S, Failure, RecordingNode, serving
+
+from mnemesh import connection, entry
+from mnemesh.cli.app import ALIASES
+from mnemesh.cli.shell import one_line, printable
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one object on standard output."""
+        (line,) = self.out.splitlines()
+        return json.loads(line)
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[RecordingNode]:
+    monkeypatch.setattr(connection, "PAUSE_FIRST_S", 0.001)
+    with serving(RecordingNode()) as started:
+        yield started
+
+
+@pytest.fixture
+def bare(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs `mnemesh` with exactly these words, in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(connection, "PAUSE_FIRST_S", 0.001)
+    for name in ("MNEMESH_ENDPOINT", "MNEMESH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("MNEMESH_DATA_DIR", str(tmp_path / "data"))
+
+    def run(*words: str) -> Ended:
+        status = entry.main(words)
+        return Ended(status, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def cli(bare: Run, node: RecordingNode) -> Run:
+    """Runs `mnemesh` with these words against the node."""
+
+    def run(command: str, *words: str) -> Ended:
+        return bare(command, "--endpoint", node.endpoint, "--token", TOKEN, *words)
+
+    return run
+
+
+def test_a_memory_is_stored_found_read_changed_forgotten_and_restored(cli: Run) -> None:
+    done = cli("remember", "--json", "Deploys run from CI only", "--kind", "decision", "--tag", "ci", "--tag", "x").json
+    assert (done["action"], done["memory"]["tags"]) == ("ADD", ["ci", "x"])
+    id_ = done["memory"]["id"]
+    found = cli("recall", "--json", "how", "deploys").json
+    assert [(result["id"], result["content"]) for result in found["results"]] == [(id_, "Deploys run from CI only")]
+    assert {"coverage", "abstain", "degraded", "tokens_used"} <= found.keys()
+    assert cli("get", "--json", id_).json["memory"]["content"] == "Deploys run from CI only"
+    assert cli("update", "--json", id_, "--content", "Deploys run at night").json["memory"]["version"] == 2
+    assert cli("forget", "--json", id_).json["action"] == "FORGET"
+    assert cli("restore", "--json", id_).json["action"] == "RESTORE"
+    assert cli("supersede", "--json", id_, "By", "day").json["superseded"]["id"] == id_
+    assert cli("check", "--json", "anything").json["action"] == "ADD"
+    assert cli("timeline", "--json", id_).json["position"] == 0
+    listed = cli("list", "--json").json
+    assert (listed["total"], listed["cursor"], len(listed["memories"])) == (2, "", 2)
+    assert cli("stats", "--json").json["kinds"] == [{"name": "fact", "memories": 2}]
+    assert cli("whoami", "--json", "--agent", "tester").json["agent"] == "owner/tester"
+    assert cli("status", "--json").json["state"] == "ready"
+
+
+def test_every_option_of_remember_arrives(cli: Run, node: RecordingNode) -> None:
+    ended = cli(
+        "remember", "the", "text", "--kind", "fact", "--title", "T", "--space", "s/x", "--tag", "a,b",
+        "--importance", "0", "--path", "a.py", "--path", "b.py", "--session", "s1", "--dir", "/d", "--seq", "0",
+        "--valid-from", "2026-05-01", "--valid-to", "2026-05-02T00:00:00Z", "--keyword", "k", "--attr", "a=b=c",
+        "--link", "see-also:1", "--tier", "archive", "--supersedes", "old", "--force", "--sensitive",
+        "--idempotency-key", "mine", "--wait", "durable",
+    )  # fmt: skip
+    assert ended.status == 0
+    (sent,) = node.requests("Remember")
+    assert (sent.content, sent.title, sent.space, list(sent.tags)) == ("the text", "T", "s/x", ["a,b"])
+    assert (sent.HasField("importance"), sent.source.HasField("seq"), dict(sent.attrs)) == (True, True, {"a": "b=c"})
+    assert (list(sent.paths), sent.source.session, sent.source.dir) == (["a.py", "b.py"], "s1", "/d")
+    assert (sent.valid_from.seconds, sent.valid_to.seconds) == (1777593600, 1777680000)
+    assert ([link.type for link in sent.links], list(sent.supersedes)) == (["see-also"], ["old"])
+    assert (sent.tier, sent.force, sent.sensitive, sent.wait) == ("archive", True, True, "durable")
+    assert (list(sent.keywords), sent.idempotency_key) == (["k"], "mine")
+
+
+def test_every_option_of_recall_arrives(cli: Run, node: RecordingNode) -> None:
+    ended = cli(
+        "recall", "a", "b", "--space", "s1", "--space", "s2", "--limit", "3", "--mode", "keyword", "--kind", "fact",
+        "--tags-any", "a", "--tag", "b", "--tags-all", "c", "--tags-none", "d", "--since", "2026-05-01", "--before",
+        "2026-06-01", "--as-of", "2026-05-15", "--min-score", "0.1", "--min-heat", "0.2", "--token-budget", "100",
+        "--include-superseded", "--include-archive", "--sort", "recency", "--weight", "dense=0.5", "--weight", "bm25=1",
+        "--path", "*.py", "--by", "owner/x", "--session", "s", "--source-dir", "/d", "--explain", "--snippets-only",
+    )  # fmt: skip
+    assert ended.status == 0
+    (sent,) = node.requests("Recall")
+    unset = {field.name for field in sent.DESCRIPTOR.fields} - {field.name for field, _ in sent.ListFields()}
+    assert unset == set()
+    assert (sent.query, list(sent.spaces), sent.limit, dict(sent.weights)) == (
+        "a b", ["s1", "s2"], 3, {"dense": 0.5, "bm25": 1.0},
+    )  # fmt: skip
+    assert (list(sent.tags_any), list(sent.tags_all), list(sent.tags_none)) == (["a"], ["b", "c"], ["d"])
+
+
+def test_what_was_not_given_is_not_sent(cli: Run, node: RecordingNode) -> None:
+    cli("recall", "x")
+    cli("list")
+    cli("update", "some-id", "--clear", "tags", "--importance", "0", "--json")
+    assert [field.name for field, _ in node.requests("Recall")[0].ListFields()] == ["query"]
+    assert node.requests("List")[0].ListFields() == []
+    names = [field.name for field, _ in node.requests("Update")[0].ListFields()]
+    assert names == ["id", "tags", "importance", "idempotency_key"]
+
+
+@pytest.mark.parametrize(("alias", "name"), ALIASES.items())
+def test_other_words_do_the_same_and_are_not_listed(
+    cli: Run, bare: Run, node: RecordingNode, alias: str, name: str
+) -> None:
+    assert cli(alias, "--json", "words").status == 0
+    assert [call.rpc for call in node.calls] == [name.capitalize()]
+    assert f" {alias} " not in bare("--help").out
+
+
+def test_text_comes_from_standard_input_or_a_file(
+    cli: Run, node: RecordingNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("from stdin é\n".encode())))
+    assert cli("remember", "-").status == 0
+    (tmp_path / "note.txt").write_text("from a file\n")
+    assert cli("remember", "--file", "note.txt").status == 0
+    assert cli("remember", "--", "--dashes").status == 0
+    assert [sent.content for sent in node.requests("Remember")] == ["from stdin é\n", "from a file\n", "--dashes"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("remember",),
+        ("remember", "x", "--file", "y"),
+        ("remember", "--file", "not-there"),
+        ("remember", "x", "--attr", "no-equals"),
+        ("remember", "x", "--attr", "a=1", "--attr", "a=2"),
+        ("remember", "x", "--importance", "high"),
+        ("remember", "x", "--valid-from", "tomorrow"),
+        ("remember", "x", "--link", "nowhere"),
+        ("remember", "x", "--nonsense"),
+        ("remember", "x", "--endpoint", "nowhere"),
+        ("remember", "bad \udcff bytes"),
+        ("recall", "x", "--limit", "many"),
+        ("recall", "x", "--limit", "-1"),
+        ("recall", "x", "--weight", "dense=much"),
+        ("update", "id", "--clear", "content"),
+        ("get",),
+        ("export", "--format", "docx"),
+        ("export", "--format", "markdown"),
+        ("export",),
+        ("import",),
+        ("import", "not-there"),
+        ("nonsense",),
+    ],
+)
+def test_bad_usage_ends_with_2_says_what_is_wrong_and_sends_nothing(
+    bare: Run, node: RecordingNode, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MNEMESH_ENDPOINT", node.endpoint)
+    monkeypatch.setenv("MNEMESH_TOKEN", TOKEN)
+    told = bare(*words, "--json")
+    assert told.status == 2
+    assert told.json["error"]["code"] == "INVALID_ARGUMENT"
+    assert told.json["error"]["message"]
+    if words != ("export",):
+        shown = bare(*words)
+        assert (shown.status, shown.out) == (2, "")
+        assert shown.err.startswith("mnemesh: ")
+        assert node.calls == []
+
+
+def test_where_no_node_answers_it_ends_with_3_and_says_how_to_start_one(bare: Run) -> None:
+    for words in (("status",), ("recall", "x", "--endpoint", "127.0.0.1:1"), ("import", ".")):
+        ended = bare(*words, "--json")
+        assert (ended.status, ended.json["error"]["code"]) == (3, "UNAVAILABLE")
+        shown = bare(*words)
+        assert (shown.status, shown.out) == (3, "")
+        assert "mnemesh up" in shown.err
+    assert "--start" in bare("status").err
+
+
+def test_what_the_node_refuses_ends_with_4_and_its_own_words(cli: Run, node: RecordingNode) -> None:
+    fields = {"field": "kind", "value": "'x'", "limit": "one of fact, decision"}
+    node.fail["Remember"].extend([Failure("INVALID_ARGUMENT", "kind: 'x' is not allowed", fields)] * 2)
+    refused = cli("remember", "x", "--json")
+    error = {"code": "INVALID_ARGUMENT", "message": "kind: 'x' is not allowed", "reason": "INVALID_ARGUMENT", **fields}
+    assert (refused.status, refused.json) == (4, {"error": error})
+    assert cli("remember", "x").err == "mnemesh: kind: 'x' is not allowed\n"
+    assert cli("get", "unknown-id").status == 4
+    node.fail["Recall"].append(Failure("DEADLINE_EXCEEDED"))
+    assert cli("recall", "x").status == 3
+
+
+def test_a_wrong_token_is_refused(bare: Run, node: RecordingNode) -> None:
+    ended = bare("status", "--json", "--endpoint", node.endpoint, "--token", "wrong")
+    assert (ended.status, ended.json["error"]["code"]) == (4, "UNAUTHENTICATED")
+
+
+def test_the_space_of_the_working_directory_is_sent(cli: Run, node: RecordingNode, tmp_path: Path) -> None:
+    (tmp_path / ".mnemesh.toml").write_text('space = "team/payments"')
+    cli("remember", "x")
+    assert node.calls[-1].headers["x-mnemesh-space"] == "team/payments"
+    cli("forget", next(iter(node.memories)), "--space", "other")
+    assert node.calls[-1].headers["x-mnemesh-space"] == "other"
+    (tmp_path / ".mnemesh.toml").write_text("space =")
+    ended = cli("remember", "x")
+    assert ended.status == 2
+    assert ".mnemesh.toml" in ended.err
+
+
+def test_people_see_titles_scores_places_and_short_ids(cli: Run) -> None:
+    options = ("--title", "Deploys", "--tag", "ci", "--space", "s")
+    id_ = cli("remember", "--json", "Deploys run from CI", *options).json["memory"]["id"]
+    shown = cli("recall", "deploys", "--explain").out
+    for expected in ("0.50", "Deploys", "Deploys run from CI", id_[:13], "s", "#ci", "bm25"):
+        assert expected in shown
+    assert "\x1b" not in shown
+    assert "nothing found" in cli("recall", "zebra").out
+    assert id_ in cli("get", id_).out
+    assert "Deploys" in cli("list").out
+    assert "ADD" in cli("remember", "new one").out
+    assert "ready" in cli("status").out
+    assert "fact 2" in cli("stats").out
+    assert "owner" in cli("whoami").out
+    assert "would ADD" in cli("check", "x").out
+    assert "FORGET" in cli("forget", id_).out
+    assert ">" in cli("timeline", id_).out
+    assert "closed" in cli("supersede", id_, "better").out
+
+
+def test_what_others_wrote_can_not_steer_the_terminal(cli: Run) -> None:
+    evil = "\x1b[2J\x1b]0;title\x07red \u202egnp.exe\r\x9b31m"
+    id_ = cli("remember", "--json", evil, "--title", "t\x1b[31m", "--tag", "\x1b[0m").json["memory"]["id"]
+    for ended in (cli("get", id_), cli("list"), cli("recall", "red"), cli("timeline", id_)):
+        assert not set(ended.out) & set("\x1b\x07\r\x9b\u202e")
+    assert printable("a\x1b\nb\tc\u202e") == "a\\x1b\nb\tc\\u202e"
+    assert one_line(" a \n b\x00 ") == "a b\\x00"
+
+
+def test_help_names_every_command_and_every_exit_status(bare: Run) -> None:
+    shown = bare("--help")
+    assert shown.status == 0
+    for name in (
+        "up", "mcp", "doctor", "remember", "recall", "get", "list", "timeline", "update", "supersede", "forget",
+        "restore", "check", "stats", "whoami", "import", "export", "status", "version",
+    ):  # fmt: skip
+        assert f" {name} " in shown.out
+        assert bare(name, "-h").status == 0 if name not in ("up", "mcp", "doctor") else True
+    for status in ("0 done", "2 bad usage", "3 no node", "4 refused"):
+        assert status in " ".join(shown.out.split())
+    assert bare().status == 2
+
+
+def test_version_needs_no_node(bare: Run) -> None:
+    assert bare("version").out.startswith("mnemesh ")
+    assert set(bare("version", "--json").json) == {"version"}
+
+
+def test_a_local_node_is_started_only_when_asked(
+    bare: Run, node: RecordingNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mnemesh_proto.rendezvous import TOKEN_FILE, NodeAddress
+
+    asked: list[Path] = []
+
+    def ensure_node(data_dir: Path, timeout_s: float) -> NodeAddress:
+        asked.append(data_dir)
+        data_dir.mkdir()
+        (data_dir / TOKEN_FILE).write_text(TOKEN)
+        return NodeAddress(1, node.endpoint, "127.0.0.1:1", "test")
+
+    monkeypatch.setattr(connection, "ensure_node", ensure_node)
+    assert bare("status").status == 3
+    assert bare("status", "--start").status == 0
+    assert asked == [tmp_path / "data"]
+
+
+def test_up_and_doctor_become_the_node_and_mcp_its_proxy(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda path, words: ran.append(words[1:]) or 0)
+    monkeypatch.setattr("mnemesh.stdio.main", lambda argv: ran.append(["mcp", *argv]) or 0)
+    entry.main(["up", "--data", "x"])
+    entry.main(["doctor"])
+    entry.main(["mcp", "--no-start"])
+    assert ran == [
+        ["-P", "-m", "mnemesh_gateway", "up", "--data", "x"],
+        ["-P", "-m", "mnemesh_gateway", "doctor"],
+        ["mcp", "--no-start"],
+    ]  # fmt: skip
+    monkeypatch.setattr("mnemesh.local.missing_node_modules", lambda: ("automerge",))
+    assert entry.main(["up"]) == 2
+    assert "pip install 'mnemesh[node]'" in capsys.readouterr().err
+
+
+def test_a_command_loads_only_what_it_needs(node: RecordingNode) -> None:
+    script = (
+        "import sys; from mnemesh.entry import main\n"
+        f"assert main(['recall', 'x', '--json', '--endpoint', '{node.endpoint}', '--token', '{TOKEN}']) == 0\n"
+        "assert not [n for n in ('pydantic', 'rich', 'yaml', 'markdown_it', 'mnemesh.aio') if n in sys.modules]"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60, stdout=subprocess.DEVNULL)
+
+
+def test_a_closed_pipe_ends_it_quietly(node: RecordingNode) -> None:
+    node.memories = {str(i): _memory(str(i)) for i in range(5000)}
+    words = [sys.executable, "-m", "mnemesh", "export", "--endpoint", node.endpoint, "--token", TOKEN]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(60) == entry.EXIT_PIPE_CLOSED
+        assert process.stderr.read() == b""
+
+
+def test_ctrl_c_ends_it_with_130_and_no_traceback(node: RecordingNode) -> None:
+    node.held = True
+    words = [sys.executable, "-m", "mnemesh", "recall", "x", "--json", "--endpoint", node.endpoint, "--token", TOKEN]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert node.arrived.wait(WAIT_S)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=WAIT_S)
+        assert (process.returncode, err) == (entry.EXIT_INTERRUPTED, b"")
+        assert json.loads(out)["error"]["code"] == "CANCELLED"
+    node.release.set()
+
+
+def _memory(id_: str) -> Any:
+    from mnemesh_proto.v1 import memory_pb2
+
+    return memory_pb2.Memory(id=id_, content="x" * 200, state="active")
