@@ -9,10 +9,13 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from mnemesh_proto.rendezvous import read_node, read_token
 
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
+KEPT_STDERR_BYTES = 65_536
 
 
 @dataclass(frozen=True)
@@ -26,37 +29,64 @@ class NodeUnderTest:
     process: asyncio.subprocess.Process = field(compare=False)
 
 
-async def start_node(data_dir: Path, *flags: str, env: dict[str, str] | None = None) -> NodeUnderTest:
-    """Start `mnemesh_gateway up` on free ports and return once it has printed its ready block."""
-    process = await asyncio.create_subprocess_exec(
+@dataclass(frozen=True)
+class Ended:
+    """How a node that did not get ready ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+async def launch_node(data_dir: Path, *flags: str, env: dict[str, str] | None = None) -> asyncio.subprocess.Process:
+    """Start `mnemesh_gateway up` on free ports, unless `flags` give others, and return at once."""
+    return await asyncio.create_subprocess_exec(
         sys.executable, "-m", "mnemesh_gateway", "up", "--data", str(data_dir), "--grpc", "127.0.0.1:0",
         "--http", "127.0.0.1:0", *flags,
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         env={**os.environ, **(env or {})}, cwd="/",
     )  # fmt: skip
+
+
+async def start_node(data_dir: Path, *flags: str, env: dict[str, str] | None = None) -> NodeUnderTest:
+    """Start `mnemesh_gateway up` on free ports and return once it has printed its ready block."""
+    process = await launch_node(data_dir, *flags, env=env)
     assert process.stdout is not None
     assert process.stderr is not None
+    # A pipe that nobody reads would stop the node when it is full.
+    said = asyncio.get_running_loop().create_task(_drain(process.stderr))
     try:
         line = await asyncio.wait_for(process.stdout.readline(), START_TIMEOUT_S)
     except TimeoutError:
         process.kill()
-        raise AssertionError(
-            f"the node was not ready within {START_TIMEOUT_S} s: {await process.stderr.read()!r}"
-        ) from None
+        raise AssertionError(f"the node was not ready within {START_TIMEOUT_S} s: {(await said).decode()}") from None
     if b"is ready" not in line:
-        raise AssertionError(f"the node did not start: {line!r} {(await process.stderr.read()).decode()}")
-    # A pipe that nobody reads would stop the node when it is full.
+        raise AssertionError(f"the node did not start: {line!r} {(await said).decode()}")
     asyncio.get_running_loop().create_task(_drain(process.stdout))
-    asyncio.get_running_loop().create_task(_drain(process.stderr))
     address, token = read_node(data_dir), read_token(data_dir)
     assert address is not None
     assert token is not None
     return NodeUnderTest(address.grpc, address.http, token, data_dir, process)
 
 
-async def _drain(stream: asyncio.StreamReader) -> None:
-    while await stream.read(65536):
-        pass
+async def refused_start(data_dir: Path, *flags: str, env: dict[str, str] | None = None) -> Ended:
+    """Start a node that is expected to end by itself, and return how it did."""
+    process = await launch_node(data_dir, *flags, env=env)
+    try:
+        out, err = await asyncio.wait_for(process.communicate(), START_TIMEOUT_S)
+    except TimeoutError:
+        process.kill()
+        raise AssertionError(f"the node was still there after {START_TIMEOUT_S} s") from None
+    assert process.returncode is not None
+    return Ended(process.returncode, out.decode(), err.decode())
+
+
+async def _drain(stream: asyncio.StreamReader) -> bytes:
+    """Read to the end; the last bytes, for whoever asks why."""
+    kept = b""
+    while data := await stream.read(65536):
+        kept = (kept + data)[-KEPT_STDERR_BYTES:]
+    return kept
 
 
 async def stop_node(node: NodeUnderTest) -> int:
@@ -70,3 +100,20 @@ async def kill_node(node: NodeUnderTest) -> None:
     """SIGKILL: no drain, no flush."""
     node.process.kill()
     await asyncio.wait_for(node.process.wait(), STOP_TIMEOUT_S)
+
+
+def descendants(pid: int) -> list[psutil.Process]:
+    """The processes that `pid` has started, and theirs. psutil tells a process from a later one of the same pid."""
+    return psutil.Process(pid).children(recursive=True)
+
+
+def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
+    """Those that still run; a zombie has ended and waits for its parent only."""
+    return [process for process in processes if process.is_running() and _status(process) != psutil.STATUS_ZOMBIE]
+
+
+def _status(process: psutil.Process) -> str:
+    try:
+        return str(process.status())
+    except psutil.NoSuchProcess:
+        return psutil.STATUS_ZOMBIE

@@ -28,6 +28,7 @@ from mnemesh_gateway import wire
 from mnemesh_gateway.operations import Operation, by_name
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.model import Caller
+from mnemesh_proto.rendezvous import AGENT_HEADER, AUTHORIZATION
 
 CALL_TIMEOUT_S = 30.0
 # Fields whose command-line option has another name.
@@ -50,6 +51,10 @@ class Door(Protocol):
     async def call(self, operation: str, **fields: Any) -> dict[str, Any]: ...
 
     async def close(self) -> None: ...
+
+
+def _headers(node: NodeUnderTest, agent: str) -> dict[str, str]:
+    return {AUTHORIZATION: f"Bearer {node.token}"} | ({AGENT_HEADER: agent} if agent else {})
 
 
 class InProcessDoor:
@@ -77,9 +82,9 @@ class GrpcDoor:
 
     name = "grpc"
 
-    def __init__(self, node: NodeUnderTest) -> None:
+    def __init__(self, node: NodeUnderTest, agent: str = "") -> None:
         self._channel = grpc.aio.insecure_channel(node.grpc)
-        self._metadata = (("authorization", f"Bearer {node.token}"),)
+        self._metadata = tuple(_headers(node, agent).items())
 
     async def call(self, operation: str, **fields: Any) -> dict[str, Any]:
         row = by_name(operation)
@@ -114,9 +119,9 @@ class HttpDoor:
 
     name = "http"
 
-    def __init__(self, node: NodeUnderTest) -> None:
+    def __init__(self, node: NodeUnderTest, agent: str = "") -> None:
         self._client = httpx2.AsyncClient(
-            base_url=f"http://{node.http}", headers={"authorization": f"Bearer {node.token}"}, timeout=CALL_TIMEOUT_S
+            base_url=f"http://{node.http}", headers=_headers(node, agent), timeout=CALL_TIMEOUT_S
         )
 
     async def call(self, operation: str, **fields: Any) -> dict[str, Any]:
@@ -174,14 +179,14 @@ class McpDoor:
             await self._closing.wait()
 
     @classmethod
-    def over_http(cls, node: NodeUnderTest) -> McpDoor:
+    def over_http(cls, node: NodeUnderTest, agent: str = "") -> McpDoor:
         """Connect to /mcp on the node."""
 
         @asynccontextmanager
         async def client() -> AsyncIterator[Client]:
             url = f"http://{node.http}/mcp?toolsets=core,curate,admin"
             async with (
-                httpx2.AsyncClient(headers={"authorization": f"Bearer {node.token}"}, timeout=CALL_TIMEOUT_S) as http,
+                httpx2.AsyncClient(headers=_headers(node, agent), timeout=CALL_TIMEOUT_S) as http,
                 Client(streamable_http_client(url, http_client=http)) as opened,
             ):
                 yield opened

@@ -1,0 +1,164 @@
+"""Eight agents write at once through each door of a real node, half of it the same texts: only distinct ones are kept.
+
+The shared texts come in another order from every writer, so that the same text is on its way several times at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sys
+import uuid
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from node_process import NodeUnderTest, start_node, stop_node
+from node_reads import WAIT_S, contents, settled
+from scenario_doors import Door, GrpcDoor, HttpDoor, McpDoor
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+WRITERS = 8
+SHARED = 100
+OWN = 100
+DISTINCT = SHARED + WRITERS * OWN
+IDS_A_READ = 100
+# A process for every single write would take minutes; the command that many processes run at once is `import`.
+IMPORTERS = 4
+IMPORT_DISTINCT = SHARED + IMPORTERS * OWN
+SEED = random.SystemRandom().getrandbits(32)
+ANIMALS = ("ant", "bat", "cat", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay")
+
+OpenDoor = Callable[[NodeUnderTest, str], Door]
+DOORS: dict[str, tuple[OpenDoor, ...]] = {
+    "grpc": (GrpcDoor,),
+    "http": (HttpDoor,),
+    "mcp-http": (McpDoor.over_http,),
+    "all three": (GrpcDoor, HttpDoor, McpDoor.over_http),
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def node(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[NodeUnderTest]:
+    started = await start_node(tmp_path_factory.mktemp("writers"))
+    yield started
+    await stop_node(started)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def reader(node: NodeUnderTest) -> AsyncIterator[GrpcDoor]:
+    door = GrpcDoor(node)
+    yield door
+    await door.close()
+
+
+@dataclass
+class Answers:
+    """What the writers were told: by text every id, and how often each action."""
+
+    ids: dict[str, set[str]] = field(default_factory=dict)
+    actions: Counter[str] = field(default_factory=Counter)
+
+    def note(self, text: str, answer: dict[str, Any]) -> None:
+        self.ids.setdefault(text, set()).add(answer["memory"]["id"])
+        self.actions[answer["action"]] += 1
+
+
+def texts_of(writer: int) -> list[str]:
+    """200 short texts in an order of the writer's own: 100 that all writers have and 100 that only it has."""
+    shared = [f"Everybody has seen the {ANIMALS[number % 10]} in garden {number}." for number in range(SHARED)]
+    own = [f"Writer {writer} fed the {ANIMALS[number % 10]} at gate {number}." for number in range(OWN)]
+    texts = shared + own
+    random.Random(SEED + writer).shuffle(texts)
+    return texts
+
+
+async def write_all(node: NodeUnderTest, doors: tuple[OpenDoor, ...], space: str) -> Answers:
+    """Every writer writes its texts one after the other, all writers at once."""
+    answers = Answers()
+
+    async def writer(number: int) -> None:
+        door = doors[number % len(doors)](node, f"writer-{number}")
+        try:
+            for text in texts_of(number):
+                answers.note(text, await door.call("remember", content=text, space=space, wait="durable"))
+        finally:
+            await door.close()
+
+    await asyncio.gather(*(writer(number) for number in range(WRITERS)))
+    return answers
+
+
+async def stored(reader: Door, space: str, ids: list[str]) -> dict[str, str]:
+    """Content by id, as far as the node has them."""
+    found: dict[str, str] = {}
+    for start in range(0, len(ids), IDS_A_READ):
+        answer = await reader.call("get", ids=ids[start : start + IDS_A_READ], spaces=[space])
+        assert answer.get("missing", []) == []
+        found |= {memory["id"]: memory["content"] for memory in answer["memories"]}
+    return found
+
+
+@pytest.mark.parametrize("way", DOORS)
+async def test_eight_agents_writing_the_same_and_their_own_store_each_text_once(
+    node: NodeUnderTest, reader: GrpcDoor, way: str
+) -> None:
+    print(f"seed {SEED}")
+    space = f"writers/{uuid.uuid4().hex}"
+    answers = await write_all(node, DOORS[way], space)
+    assert answers.actions == {"ADD": DISTINCT, "NOOP": WRITERS * (SHARED + OWN) - DISTINCT}
+    assert len(answers.ids) == DISTINCT
+    assert all(len(ids) == 1 for ids in answers.ids.values()), "one text has two ids"
+
+    expected = {next(iter(ids)): text for text, ids in answers.ids.items()}
+    assert await stored(reader, space, sorted(expected)) == expected
+    before = await settled(reader)
+    assert (await reader.call("stats", spaces=[space]))["memories"] == DISTINCT
+    shown = await reader.call("recall", query="Writer 3 fed the fox at gate 5.", spaces=[space], limit=1)
+    assert shown["results"][0]["content"] == "Writer 3 fed the fox at gate 5."
+
+    again = await write_all(node, DOORS[way], space)
+    assert again.actions == {"NOOP": WRITERS * (SHARED + OWN)}
+    assert again.ids == answers.ids
+    after = await settled(reader)
+    assert after["ledger"]["seq"] == before["ledger"]["seq"]
+    assert after["index"][0]["points"] == before["index"][0]["points"]
+
+
+async def test_four_imports_at_once_from_the_command_line_store_each_text_once(
+    node: NodeUnderTest, reader: GrpcDoor, tmp_path: Path
+) -> None:
+    print(f"seed {SEED}")
+    space = f"writers/{uuid.uuid4().hex}"
+    files = [tmp_path / f"{number}.jsonl" for number in range(IMPORTERS)]
+    for number, file in enumerate(files):
+        file.write_text("".join(json.dumps({"content": text}) + "\n" for text in texts_of(number)))
+    first = await asyncio.gather(*(import_file(node, file, space) for file in files))
+    assert sum(summary["stored"] for summary in first) == IMPORT_DISTINCT
+    assert sum(summary["already_there"] for summary in first) == IMPORTERS * (SHARED + OWN) - IMPORT_DISTINCT
+    assert sorted(await contents(reader, space)) == sorted({text for n in range(IMPORTERS) for text in texts_of(n)})
+    before = await settled(reader)
+
+    again = await asyncio.gather(*(import_file(node, file, space, "--again") for file in files))
+    assert [summary["already_there"] for summary in again] == [SHARED + OWN] * IMPORTERS
+    assert (await settled(reader))["ledger"]["seq"] == before["ledger"]["seq"]
+
+
+async def import_file(node: NodeUnderTest, file: Path, space: str, *flags: str) -> dict[str, Any]:
+    """Run `mnemesh import` as a process of its own; its summary."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "mnemesh.entry", "import", str(file), "--json", "--space", space),
+        *("--data", str(node.data_dir), *flags),
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd="/",
+    )  # fmt: skip
+    out, err = await asyncio.wait_for(process.communicate(), WAIT_S)
+    assert process.returncode == 0, err.decode()
+    summary: dict[str, Any] = json.loads(out)
+    assert summary["refused"] == []
+    return summary
