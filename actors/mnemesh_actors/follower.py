@@ -46,6 +46,8 @@ class IndexFollower:
         self._numbers = itertools.count()
         self._tasks: list[asyncio.Task[None]] = []
         self._dirty = False
+        self._bug = ""  # stays until the node is started again
+        self._over = ""  # why nothing more will be indexed
         self.applied = 0
         self.head = 0
         self.fault = ""
@@ -86,11 +88,15 @@ class IndexFollower:
         self._news.set()
 
     async def wait_for(self, seq: int) -> None:
-        """Return once recall sees everything up to `seq`. Raises DeadlineExceeded after WAIT_S; the write stays."""
+        """Return once recall sees everything up to `seq`. Raises DeadlineExceeded after WAIT_S, and Unavailable when
+        nothing will be indexed any more; the write stays."""
         if seq <= self.applied:
             return
+        if self._over:
+            raise Unavailable(self._over, part="index")
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._waiting, (seq, next(self._numbers), future))
+        entry = (seq, next(self._numbers), future)
+        heapq.heappush(self._waiting, entry)
         try:
             await asyncio.wait_for(future, WAIT_S)
         except TimeoutError:
@@ -99,6 +105,11 @@ class IndexFollower:
                 "use wait=durable to return earlier",
                 part="index",
             ) from None
+        finally:
+            # Who gave up is not kept: a long fault would otherwise gather them.
+            if future.cancelled() and entry in self._waiting:
+                self._waiting.remove(entry)
+                heapq.heapify(self._waiting)
 
     async def _follow(self) -> None:
         while True:
@@ -107,7 +118,7 @@ class IndexFollower:
                 self._news.clear()
             try:
                 await self._step()
-                self.fault = ""
+                self.fault = self._bug
             except MnemeshError as error:
                 await self._stumble(error)
 
@@ -115,10 +126,11 @@ class IndexFollower:
         """A bug ended a task: say so everywhere, because nothing will be indexed any more."""
         if task.cancelled() or (error := task.exception()) is None:
             return
-        self.fault = f"{task.get_name()} ended by a fault of ours: {error!r}; restart the node"
+        self.fault = self._bug = f"{task.get_name()} ended by a fault of ours: {error!r}; restart the node"
         self._notice(self.fault)
         log.error("index_ended", task=task.get_name(), exc_info=error)
-        self._refuse_waiting(Unavailable(f"stored, but not indexed: {self.fault}", part="index"))
+        if task is self._tasks[0]:
+            self._refuse_waiting(f"stored, but not indexed: {self.fault}")
 
     async def _stumble(self, error: MnemeshError) -> None:
         if not self.fault:
@@ -189,12 +201,13 @@ class IndexFollower:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._refuse_waiting(Unavailable("stored; the node is stopping before the index took it in", part="index"))
+        self._refuse_waiting("stored; the node is stopping before the index took it in")
 
-    def _refuse_waiting(self, why: Unavailable) -> None:
+    def _refuse_waiting(self, why: str) -> None:
+        self._over = why
         for _, _, future in self._waiting:
             if not future.done():
-                future.set_exception(why)
+                future.set_exception(Unavailable(why, part="index"))
         self._waiting.clear()
 
 
