@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemesh_actors.batching import Batcher
+from mnemesh_actors.embedding import ModelInfo
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory import limits
+from mnemesh_memory.errors import FailedPrecondition, Unavailable
 
 Vector = NDArray[np.float32]
 BATCH_TEXTS_MAX = 64
+STEP_TEXTS_MAX = 8 * BATCH_TEXTS_MAX
 CACHE_TEXTS_MAX = 4096
 
 
@@ -33,8 +36,24 @@ class Embedder:
         )
 
     async def _run(self, texts: list[str]) -> list[Vector | Exception]:
-        made = await self._worker.embed(texts)
+        try:
+            made = await self._worker.embed(texts)
+        except Unavailable:
+            # A worker whose process died has been started anew and holds no model yet.
+            await self._load_again()
+            made = await self._worker.embed(texts)
         return list(made)
+
+    async def _load_again(self) -> None:
+        model: ModelInfo = await self._worker.load()
+        if model.generation != self.generation:
+            raise FailedPrecondition(
+                f"the embedding model has changed while the node ran ({model.generation}, not {self.generation}); "
+                "restart the node, which makes the index anew",
+                field="model",
+                value=model.generation,
+                limit=self.generation,
+            )
 
     async def embed_one(self, text: str) -> Vector:
         """The unit vector of `text`, shape (dimensions,)."""
@@ -47,16 +66,18 @@ class Embedder:
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """The unit vectors of `texts`, in order. Raises what the worker raised, for all of them."""
-        missing = [text for text in dict.fromkeys(texts) if text not in self._cache]
-        made: dict[str, Vector] = {}
-        for text, result in zip(missing, await self._batcher.submit_many(missing), strict=True):
-            if isinstance(result, BaseException):
-                raise result
-            made[text] = result
-        vectors = [made[text] if text in made else self._cache[text] for text in texts]
-        for text, vector in made.items():
-            self._keep(text, vector)
-        return vectors
+        # What the cache holds now it may have dropped when the others are made.
+        found = {text: self._cache[text] for text in texts if text in self._cache}
+        missing = [text for text in dict.fromkeys(texts) if text not in found]
+        # In steps, so that one long list does not fill the queue by itself.
+        for start in range(0, len(missing), STEP_TEXTS_MAX):
+            step = missing[start : start + STEP_TEXTS_MAX]
+            for text, result in zip(step, await self._batcher.submit_many(step), strict=True):
+                if isinstance(result, BaseException):
+                    raise result
+                found[text] = result
+                self._keep(text, result)
+        return [found[text] for text in texts]
 
     def _keep(self, text: str, vector: Vector) -> None:
         self._cache[text] = vector
