@@ -50,7 +50,11 @@ async def launch_node(data_dir: Path, *flags: str, env: dict[str, str] | None = 
 
 async def start_node(data_dir: Path, *flags: str, env: dict[str, str] | None = None) -> NodeUnderTest:
     """Start `mnemesh_gateway up` on free ports and return once it has printed its ready block."""
-    process = await launch_node(data_dir, *flags, env=env)
+    return await ready_node(data_dir, await launch_node(data_dir, *flags, env=env))
+
+
+async def ready_node(data_dir: Path, process: asyncio.subprocess.Process) -> NodeUnderTest:
+    """Wait for the ready block of a node that was launched on `data_dir`."""
     assert process.stdout is not None
     assert process.stderr is not None
     # A pipe that nobody reads would stop the node when it is full.
@@ -100,6 +104,38 @@ async def kill_node(node: NodeUnderTest) -> None:
     """SIGKILL: no drain, no flush."""
     node.process.kill()
     await asyncio.wait_for(node.process.wait(), STOP_TIMEOUT_S)
+
+
+class Nodes:
+    """Starts nodes and sees to it that none of their processes outlives the test, also when the test fails."""
+
+    def __init__(self) -> None:
+        self._processes: list[asyncio.subprocess.Process] = []
+        self._children: list[psutil.Process] = []
+
+    async def launch(
+        self, data_dir: Path, *flags: str, env: dict[str, str] | None = None
+    ) -> asyncio.subprocess.Process:
+        """As launch_node."""
+        process = await launch_node(data_dir, *flags, env=env)
+        self._processes.append(process)
+        return process
+
+    async def start(self, data_dir: Path, *flags: str, env: dict[str, str] | None = None) -> NodeUnderTest:
+        """As start_node."""
+        node = await ready_node(data_dir, await self.launch(data_dir, *flags, env=env))
+        self._children += descendants(node.process.pid)
+        return node
+
+    async def end(self) -> None:
+        """Kill what is left."""
+        for process in self._processes:
+            if process.returncode is None:
+                self._children += descendants(process.pid)
+                process.kill()
+                await asyncio.wait_for(process.wait(), STOP_TIMEOUT_S)
+        for child in alive(self._children):
+            child.kill()
 
 
 def descendants(pid: int) -> list[psutil.Process]:
