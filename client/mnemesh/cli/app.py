@@ -93,18 +93,18 @@ def _report(body: dict[str, str], as_json: bool) -> None:
 
 
 def _app() -> typer.Typer:
-    app = typer.Typer(
+    commands = typer.Typer(
         cls=_Commands, help=HELP, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["--help", "-h"]},
     )  # fmt: skip
     for name, function in (*writing.COMMANDS, *reading.COMMANDS, *importing.COMMANDS, *exporting.COMMANDS):
-        app.command(name, cls=_Command)(expanded(function))
+        commands.command(name, cls=_Command)(expanded(function))
     for name, help_text in PROGRAMS.items():
-        app.command(
+        commands.command(
             name, cls=_Command, help=help_text, add_help_option=False,
             context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
         )(_program)  # fmt: skip
-    return app
+    return commands
 
 
 def _program(context: typer.Context) -> None:

@@ -1,0 +1,163 @@
+"""The command line and the Python client against a real node, as a new user has them: up, remember, recall, files.
+
+Every example of docs/python.md runs here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from mnemesh import AsyncClient, Client, Memory, errors
+from mnemesh.cli import app as cli_app
+from mnemesh.entry import main
+from mnemesh_proto.rendezvous import read_node
+
+ROOT = Path(__file__).resolve().parents[2]
+START_TIMEOUT_S = 60.0
+Run = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The data directory of a node that `mnemesh up` runs."""
+    directory = tmp_path_factory.mktemp("node")
+    words = ("up", "--data", str(directory), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0")
+    with (directory / "out").open("wb") as out:
+        process = subprocess.Popen([sys.executable, "-m", "mnemesh", *words], stdout=out, stderr=out, cwd="/")
+    deadline = time.monotonic() + START_TIMEOUT_S
+    with Client(data_dir=directory, space="") as client:
+        while not (read_node(directory) and client.status().state == "ready"):
+            assert process.poll() is None, (directory / "out").read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    yield directory
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(START_TIMEOUT_S) == 0
+
+
+@pytest.fixture
+def cli(data: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command with --json in an empty directory; gives the object, and asserts the exit status."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(command: str, *words: str, status: int = 0) -> Any:
+        ended = main([command, "--json", "--data", str(data), *words])
+        out = capsys.readouterr().out
+        assert ended == status, out
+        (line,) = out.splitlines()
+        return json.loads(line)
+
+    return run
+
+
+def test_what_one_command_remembers_another_recalls(cli: Run) -> None:
+    done = cli("remember", "The staging database listens on port 5433", "--space", "t/a", "--kind", "infra")
+    assert (done["action"], done["memory"]["kind"], done["indexed"]) == ("ADD", "reference", True)
+    found = cli("recall", "which", "port", "does", "staging", "use?", "--space", "t/a")
+    assert found["results"][0]["id"] == done["memory"]["id"]
+    refused = cli("remember", "x", "--kind", "nonsense", status=4)
+    assert refused["error"]["field"] == "kind"
+    assert refused["error"]["limit"].startswith("one of fact")
+
+
+def test_the_documents_of_this_repository_are_imported_once_and_found(cli: Run) -> None:
+    words = (str(ROOT / "docs" / "decisions"), "--space", "t/docs", "--tag", "adr")
+    first = cli("import", *words)
+    assert first["stored"] > 5
+    assert (first["refused"], first["indexed"]) == ([], True)
+    assert cli("import", *words)["done_before"] == first["stored"]
+    again = cli("import", *words, "--again")
+    assert (again["stored"], again["already_there"]) == (0, first["stored"])
+    assert cli("stats", "--space", "t/docs")["memories"] == first["stored"]
+    found = cli("recall", "why is the log SQLite?", "--space", "t/docs", "--limit", "3")
+    assert any("SQLite" in result["content"] for result in found["results"])
+
+
+def test_a_secret_in_a_file_is_refused_by_line_and_not_repeated(cli: Run, tmp_path: Path) -> None:
+    secret = "AKIA" + "IOSFODNN7" + "QX3MPLW"
+    (tmp_path / "a.jsonl").write_text(json.dumps({"content": "fine"}) + "\n" + json.dumps({"content": f"key {secret}"}))
+    summary = cli("import", "a.jsonl", "--space", "t/secret", status=4)
+    (refused,) = summary["refused"]
+    assert (refused["line"], summary["stored"]) == (2, 1)
+    assert secret not in json.dumps(summary)
+
+
+CONTENTS = (
+    "plain", "two\n\nparagraphs\n", "# heading\n\nand text\n## more", "---\nfake: front\n---\nmatter",
+    "  leading\tand trailing  ", "emoji 😀, עברית, 数据库\u2028separator\u0085", "windows\r\nlines\r\n", "\ufeffmark",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["markdown", "jsonl"])
+def test_memories_come_back_from_files_as_they_were(cli: Run, data: Path, tmp_path: Path, form: str) -> None:
+    items: list[Any] = [
+        {
+            "content": content, "kind": "decision", "title": f"Title: #{number} \"quoted\" / 'x'",
+            "tags": ["a b", "c,d"], "importance": number / 10, "space": f"t/out-{form}", "keywords": ["k"],
+            "attrs": {"key: x": "- value"}, "paths": ["src/*.py"], "tier": "pinned",
+            "valid_from": "2026-05-01T12:00:00.250Z", "source": {"session": "s", "dir": "/d", "seq": number},
+        }
+        for number, content in enumerate(CONTENTS)
+    ]  # fmt: skip
+    with Client(data_dir=data, space="") as client:
+        assert not [done for done in client.remember_batch(items) if isinstance(done, errors.MnemeshError)]
+        before = {memory.content: _described(memory) for memory in client.export(space=f"t/out-{form}")}
+        cli("export", "--space", f"t/out-{form}", "--format", form, "--output", "out")
+        assert cli("import", "out", "--space", f"t/in-{form}", "--format", form)["refused"] == []
+        after = {memory.content: _described(memory) for memory in client.export(space=f"t/in-{form}")}
+    assert len(before) == len(CONTENTS)
+    assert after == before
+
+
+def _described(memory: Memory) -> tuple[Any, ...]:
+    return (
+        memory.content, memory.kind, memory.title, memory.tags, memory.importance, memory.keywords, dict(memory.attrs),
+        memory.paths, memory.tier, memory.valid_from, memory.source,
+    )  # fmt: skip
+
+
+def test_the_examples_of_the_python_page_run(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MNEMESH_DATA_DIR", str(data))
+    monkeypatch.delenv("MNEMESH_ENDPOINT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    examples = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/python.md").read_text("utf-8"), re.M | re.S)
+    assert len(examples) >= 5
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for example in examples:
+        exec(compile(example, "docs/python.md", "exec"), names)
+
+
+def test_the_python_page_names_every_method_and_every_error() -> None:
+    page = (ROOT / "docs/python.md").read_text("utf-8")
+    methods = [name for name in vars(Client) if not name.startswith("_")]
+    assert [name for name in methods if f"`{name}(" not in page] == []
+    assert [leaf.__name__ for leaf in errors.LEAVES.values() if f"`{leaf.__name__}`" not in page] == []
+    assert set(vars(AsyncClient)) >= set(methods)
+
+
+def test_the_page_about_files_names_every_format_and_option_of_import_and_export() -> None:
+    page = (ROOT / "docs/import-export.md").read_text("utf-8")
+    commands = typer.main.get_command(cli_app._app()).commands  # type: ignore[attr-defined]  # a group has commands
+    own = {flag for name in ("import", "export") for param in commands[name].params for flag in param.opts}
+    shared = {flag for param in commands["status"].params for flag in param.opts}
+    assert [flag for flag in own - shared if flag.startswith("--") and flag not in page] == []
+    assert [ending for ending in (".md", ".txt", ".jsonl") if f"`{ending}`" not in page] == []
+
+
+def test_a_node_answers_a_command_within_a_second_or_two(data: Path) -> None:
+    """A bound for a loaded machine; bench measures the real figure."""
+    words = [sys.executable, "-m", "mnemesh", "status", "--json", "--data", str(data)]
+    done = subprocess.run(words, capture_output=True, timeout=20, check=True, env={**os.environ, "LANG": "C"})
+    assert json.loads(done.stdout)["state"] == "ready"
