@@ -28,6 +28,8 @@ from mnemesh_memory.text import content_hash, duplicate_key, snippet, title_of
 STEP_ITEMS = 32
 OPERATION_BYTES = 16
 SNIPPET_CHARS = 160
+# Of a neighbour only its beginning is shown, so only that is worked on.
+BEGINNING_CHARS = 400
 
 
 @dataclass(slots=True)
@@ -35,6 +37,8 @@ class _Prepared:
     """A validated draft on its way: its texts to embed and what was found for it."""
 
     draft: Draft
+    duplicate_key: str
+    fingerprint: bytes
     texts: tuple[str, ...]
     hashes: tuple[str, ...]
     vectors: list[Vector] = field(default_factory=list)
@@ -80,7 +84,7 @@ class Writing:
             raise prepared
         clean = prepared.draft
         if not clean.force:
-            lookup = [replace(self._lookup(caller, clean), idempotency_key="")]
+            lookup = [replace(self._lookup(caller, prepared), idempotency_key="")]
             ((known,), _) = await self._parts.ledger.prepare(lookup, [], self._parts.embedder.generation)
             if known is not None:
                 return Checked(
@@ -99,7 +103,7 @@ class Writing:
         if not good:
             return items
         wanted = [digest for item in good for digest in item.hashes]
-        lookups = [self._lookup(caller, item.draft) for item in good]
+        lookups = [self._lookup(caller, item) for item in good]
         generation = self._parts.embedder.generation
         outcomes, cached = await self._parts.ledger.prepare(lookups, wanted, generation)
         refused: dict[int, MnemeshError] = {}
@@ -119,15 +123,17 @@ class Writing:
         except MnemeshError as error:
             return error
         texts = tuple(dense for dense, _ in index_texts(_as_memory(clean)))
-        return _Prepared(clean, texts, tuple(content_hash(text) for text in texts))
+        hashes = tuple(content_hash(text) for text in texts)
+        return _Prepared(clean, duplicate_key(clean.content), fingerprint(clean), texts, hashes)
 
-    def _lookup(self, caller: Caller, draft: Draft) -> Lookup:
+    def _lookup(self, caller: Caller, item: _Prepared) -> Lookup:
+        draft = item.draft
         return Lookup(
             agent=caller.agent,
             space=draft.space,
-            duplicate_key=duplicate_key(draft.content),
+            duplicate_key=item.duplicate_key,
             idempotency_key=draft.idempotency_key,
-            fingerprint=fingerprint(draft),
+            fingerprint=item.fingerprint,
             force=draft.force or bool(draft.supersedes),
             at=self._parts.clock(),
         )
@@ -153,12 +159,7 @@ class Writing:
         known: dict[str, Memory] = await self._parts.ledger.read(ids) if ids else {}
         for item, found in zip(items, near, strict=True):
             item.related = tuple(
-                Related(
-                    id_,
-                    known[id_].title or title_of(known[id_].content),
-                    snippet(known[id_].content, "", SNIPPET_CHARS),
-                    similarity,
-                )
+                _related(known[id_], similarity)
                 for id_, similarity in found
                 if id_ in known and known[id_].state == "active"
             )
@@ -215,8 +216,8 @@ class Writing:
             draft=draft,
             id=derived_id(draft.space, caller.agent, key) if key else fresh,
             spare_id=fresh,
-            duplicate_key=duplicate_key(draft.content),
-            fingerprint=fingerprint(draft),
+            duplicate_key=item.duplicate_key,
+            fingerprint=item.fingerprint,
             vectors=Vectors(generation=self._parts.embedder.generation, items=kept),
         )
 
@@ -292,6 +293,12 @@ class Writing:
         if wait == "indexed":
             await self._parts.follower.wait_for(outcome.seq)
         return self._answer(outcome)
+
+
+def _related(memory: Memory, similarity: float) -> Related:
+    beginning = memory.content[:BEGINNING_CHARS]
+    title = memory.title or title_of(beginning)
+    return Related(memory.id, title, snippet(beginning, "", SNIPPET_CHARS), similarity)
 
 
 def _as_memory(draft: Draft) -> Memory:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Final
 
-from mnemesh_memory.model import Draft, Patch
+from mnemesh_memory.model import Draft, Link, Patch, Source
 
 NAMESPACE: Final = uuid.UUID("6d6e656d-6573-5068-8000-6d656d6f7279")
 # These say how to answer, not what to store, so a retry may differ in them.
@@ -32,6 +33,16 @@ def derived_id(space: str, agent: str, key: str) -> str:
 
 def fingerprint(request: Draft | Patch, target: str = "") -> bytes:
     """32 bytes that two requests share if and only if they ask for the same thing (SHA-256 of their canonical form)."""
-    value = {name: field for name, field in asdict(request).items() if name not in _NOT_CONTENT}
-    text = json.dumps([type(request).__name__, target, value], sort_keys=True, ensure_ascii=False)
+    value = {one.name: getattr(request, one.name) for one in fields(request) if one.name not in _NOT_CONTENT}
+    text = json.dumps([type(request).__name__, target, value], sort_keys=True, ensure_ascii=False, default=_plain)
     return hashlib.sha256(text.encode()).digest()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Source):
+        return [value.session, value.dir, value.seq]
+    if isinstance(value, Link):
+        return [value.type, value.id]
+    raise TypeError(f"{type(value).__name__} has no canonical form")
