@@ -67,7 +67,7 @@ def _measure(texts: list[str], given: argparse.Namespace, folder: Path, console:
         rows.append(storage.rebuild(data_dir))
         progress.add_task("side by side", total=None)
         questions = [latency.question(text) for text in islice(source, RIVAL_QUESTIONS)]
-        rows += rivals.measure(large, questions, data_dir, whole_node.SPACE)
+        rows += rivals.measure(questions, data_dir, whole_node.SPACE)
     return rows
 
 

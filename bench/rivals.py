@@ -35,9 +35,9 @@ LOCAL_QUERIES_MAX = 40
 Vector = NDArray[np.float32]
 
 
-def measure(texts: Sequence[str], questions: Sequence[str], data_dir: Path, space: str) -> list[Row]:
-    """`data_dir` is that of a node that has stopped and holds `texts` in `space`."""
-    vectors = kept_vectors(data_dir, texts)
+def measure(questions: Sequence[str], data_dir: Path, space: str) -> list[Row]:
+    """`data_dir` is that of a node that has stopped; what it holds in `space` is searched."""
+    texts, vectors = kept(data_dir, space)
     worker = EmbeddingWorker(ModelConfig(download=False))
     worker.load()
     asked = list(zip(questions, worker.embed(list(questions)), strict=True))
@@ -69,13 +69,14 @@ def measure(texts: Sequence[str], questions: Sequence[str], data_dir: Path, spac
     return rows
 
 
-def kept_vectors(data_dir: Path, texts: Sequence[str]) -> Vector:
-    """The vectors that the node's ledger keeps for `texts`, shape (n, dimensions). Raises KeyError for one it lacks."""
+def kept(data_dir: Path, space: str) -> tuple[list[str], Vector]:
+    """The texts of `space` as the ledger holds them, and the vectors that it keeps for them, (n, dimensions)."""
     path = data_dir / "ledger" / "0.sqlite"
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
-        kept = dict(db.execute("SELECT hash, data FROM vector"))
-    rows = [np.frombuffer(kept[bytes.fromhex(content_hash(text))], np.float32) for text in texts]
-    return np.stack(rows)
+        texts = [row[0] for row in db.execute("SELECT content FROM memory WHERE space = ? ORDER BY id", (space,))]
+        vectors = dict(db.execute("SELECT hash, data FROM vector"))
+    rows = [np.frombuffer(vectors[bytes.fromhex(content_hash(text))], np.float32) for text in texts]
+    return texts, np.stack(rows)
 
 
 def _open_shard(data_dir: Path) -> RetrievalShard:
