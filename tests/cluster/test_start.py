@@ -1,0 +1,197 @@
+"""A node that must not start says why, what to do, and harms nothing; one whose index is damaged makes it anew."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from node_process import Nodes, NodeUnderTest, refused_start, stop_node
+from node_reads import settled
+from scenario_doors import GrpcDoor
+
+from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE
+
+EXIT_USAGE = 2
+EXIT_REFUSED = 4
+SPACE = "start"
+MEMORIES = 40
+INDEX = Path("index", "0")
+LEDGER = Path("ledger", "0.sqlite")
+
+
+@asynccontextmanager
+async def asking(node: NodeUnderTest) -> AsyncIterator[GrpcDoor]:
+    door = GrpcDoor(node)
+    try:
+        yield door
+    finally:
+        await door.close()
+
+
+async def filled(nodes: Nodes, data_dir: Path) -> None:
+    """A directory that a node has written to and left."""
+    node = await nodes.start(data_dir)
+    async with asking(node) as door:
+        items = [
+            {"content": f"Lighthouse {number} stands on cliff {number}.", "space": SPACE} for number in range(MEMORIES)
+        ]
+        answer = await door.call("remember_batch", items=items)
+        assert len(answer["results"]) == MEMORIES
+    assert await stop_node(node) == 0
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def written(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Path]:
+    """A directory with memories, to be copied: what is refused in the original is refused in a copy."""
+    nodes = Nodes()
+    path = tmp_path_factory.mktemp("written") / "data"
+    await filled(nodes, path)
+    yield path
+    await nodes.end()
+
+
+@pytest.fixture
+def copied(written: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(written, tmp_path / "data"))
+
+
+async def recalls_everything(node: NodeUnderTest) -> dict[str, Any]:
+    """Assert that recall finds what was stored; the node's status."""
+    async with asking(node) as door:
+        status = await settled(door)
+        assert status["index"][0]["points"] == MEMORIES
+        for number in (0, MEMORIES // 2, MEMORIES - 1):
+            text = f"Lighthouse {number} stands on cliff {number}."
+            answer = await door.call("recall", query=text, spaces=[SPACE], limit=1)
+            assert [hit["content"] for hit in answer["results"]] == [text]
+        return status
+
+
+def files_of(path: Path) -> dict[str, bytes]:
+    """Every file below `path` with its content."""
+    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+
+
+async def test_a_second_node_on_the_directory_is_refused_with_the_pid_of_the_first(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    first = await nodes.start(tmp_path)
+    published = (tmp_path / NODE_FILE).read_bytes()
+    second = await refused_start(tmp_path)
+    assert second.code == EXIT_REFUSED
+    assert f"pid {first.process.pid} already runs on {tmp_path}" in second.stderr
+    assert "--data" in second.stderr
+    assert "Traceback" not in second.stderr
+    assert (tmp_path / NODE_FILE).read_bytes() == published
+    async with asking(first) as door:
+        assert (await door.call("status"))["state"] == "ready"
+    assert await stop_node(first) == 0
+
+
+async def test_a_directory_of_a_newer_format_is_refused_and_stays_as_it_is(copied: Path) -> None:
+    manifest = copied / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format": 99}))
+    before = files_of(copied)
+    ended = await refused_start(copied)
+    assert ended.code == EXIT_REFUSED
+    assert "format 99" in ended.stderr
+    assert "newer mnemesh" in ended.stderr
+    assert files_of(copied) == before
+
+
+async def test_a_ledger_of_a_newer_format_is_refused_and_stays_as_it_is(copied: Path) -> None:
+    with closing(sqlite3.connect(copied / LEDGER)) as db:
+        db.execute("PRAGMA user_version = 99")
+    before = files_of(copied)
+    ended = await refused_start(copied)
+    assert ended.code == EXIT_REFUSED
+    assert "format 99" in ended.stderr
+    after = files_of(copied)
+    # Who holds the directory is noted in its locks; nothing else may change.
+    locks = (LOCK_FILE, str(LEDGER.with_suffix(".lock")))
+    assert {name: data for name, data in after.items() if name not in locks} == {
+        name: data for name, data in before.items() if name not in locks
+    }
+
+
+async def test_a_damaged_page_of_the_ledger_stops_the_start_with_what_to_do(copied: Path) -> None:
+    ledger = copied / LEDGER
+    data = ledger.read_bytes()
+    middle = len(data) // 2
+    before = data[:middle] + os.urandom(8192) + data[middle + 8192 :]
+    ledger.write_bytes(before)
+    ended = await refused_start(copied)
+    assert ended.code == EXIT_REFUSED
+    assert f"the ledger {ledger} is damaged" in ended.stderr
+    assert "restore the file from a backup" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ledger.read_bytes() == before
+    assert not (copied / NODE_FILE).exists()
+
+
+async def test_an_index_full_of_garbage_is_made_anew_and_said_so(nodes: Nodes, tmp_path: Path) -> None:
+    await filled(nodes, tmp_path)
+    spoilt = [file for file in (tmp_path / INDEX / "points").rglob("*") if file.is_file()]
+    assert spoilt
+    for file in spoilt:
+        file.write_bytes(os.urandom(max(64, file.stat().st_size)))
+    node = await nodes.start(tmp_path)
+    status = await recalls_everything(node)
+    assert [notice for notice in status["notices"] if "index rebuilt from the ledger" in notice]
+    assert await stop_node(node) == 0
+    whole = await nodes.start(tmp_path)
+    assert (await recalls_everything(whole))["notices"] == []
+    assert await stop_node(whole) == 0
+
+
+async def test_an_index_that_is_gone_in_part_or_whole_is_made_anew(nodes: Nodes, tmp_path: Path) -> None:
+    await filled(nodes, tmp_path)
+    for lost in (INDEX, INDEX / "points", INDEX / "meta.json"):
+        gone = tmp_path / lost
+        shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+        node = await nodes.start(tmp_path)
+        await recalls_everything(node)
+        assert await stop_node(node) == 0
+
+
+@pytest.mark.parametrize("door", ["grpc", "http"])
+async def test_a_port_that_another_program_holds_is_named_with_what_to_do(tmp_path: Path, door: str) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        ended = await refused_start(tmp_path, f"--{door}", address)
+    assert ended.code == EXIT_REFUSED
+    assert f"cannot listen on {address}" in ended.stderr
+    assert f"another --{door} HOST:PORT" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (tmp_path / NODE_FILE).exists()
+
+
+@pytest.mark.parametrize("door", ["grpc", "http"])
+async def test_an_address_beyond_loopback_needs_expose(tmp_path: Path, door: str) -> None:
+    ended = await refused_start(tmp_path, f"--{door}", "0.0.0.0:0")
+    assert ended.code == EXIT_USAGE
+    assert "--expose" in ended.stderr
+    assert "0.0.0.0:0" in ended.stderr
+    assert not (tmp_path / NODE_FILE).exists()
+
+
+async def test_an_unknown_setting_is_refused_with_its_name(tmp_path: Path) -> None:
+    by_variable = await refused_start(tmp_path, env={"MNEMESH_GRCP": "127.0.0.1:0"})
+    (tmp_path / "settings.toml").write_text('htpp = "127.0.0.1:0"\n')
+    by_file = await refused_start(tmp_path)
+    (tmp_path / "settings.toml").unlink()
+    by_flag = await refused_start(tmp_path, "--htpp", "127.0.0.1:0")
+    for ended, name in ((by_variable, "MNEMESH_GRCP"), (by_file, "htpp"), (by_flag, "--htpp")):
+        assert ended.code == EXIT_USAGE
+        assert name in ended.stderr
+        assert "Traceback" not in ended.stderr
+    assert files_of(tmp_path) == {}
