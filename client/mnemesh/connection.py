@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from mnemesh.errors import InvalidArgument, MnemeshError, NotReachable, Unauthenticated
 from mnemesh.local import NodeNotStarted, ensure_node, split_address
-from mnemesh.space import detect_space
+from mnemesh.space import space_here
 from mnemesh_proto.rendezvous import (
     AGENT_HEADER,
     AUTHORIZATION,
@@ -76,7 +76,7 @@ class Connection:
         self._endpoint = _address(endpoint or around.get("MNEMESH_ENDPOINT") or "")
         self._token = token or around.get("MNEMESH_TOKEN") or ""
         self._start = start
-        self._identity = _identity(agent or "", detect_space(Path.cwd()) if space is None else space)
+        self._identity = _identity(agent or "", space_here() if space is None else space)
         if not timeout_s > 0:
             raise InvalidArgument("timeout_s", timeout_s, "a number of seconds above 0")
         if self._token and not (self._token.isascii() and self._token.isprintable()):

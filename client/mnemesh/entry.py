@@ -6,6 +6,7 @@ load the command line itself.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -23,6 +24,8 @@ NODE_COMMANDS: Final = ("up", "doctor")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `mnemesh ARGV...` and return its exit status; Ctrl-C and a closed pipe end it quietly."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # not every terminal can show every memory
     try:
         status = _dispatch(words)
         sys.stdout.flush()

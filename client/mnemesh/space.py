@@ -6,6 +6,7 @@ private space). Standard library only, no subprocess: hooks and the stdio proxy 
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,12 +38,21 @@ def detect_space(cwd: Path, home: Path | None = None) -> str:
     home = (home or _home()).absolute()
     ancestors = tuple(_upwards(cwd.absolute(), home))
     for directory in ancestors:
-        if (directory / PROJECT_FILE).is_file():
+        if os.path.isfile(directory / PROJECT_FILE):
             return _space_in(directory / PROJECT_FILE)
     for directory in ancestors:
-        if directory != home and (directory / ".git").exists():
+        if directory != home and os.path.exists(directory / ".git"):
             return segment_of(directory.name)
     return ""
+
+
+def space_here() -> str:
+    """The space of the working directory; "" when that has been removed meanwhile. Raises BadSpaceFile."""
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        return ""
+    return detect_space(here)
 
 
 def segment_of(name: str) -> str:

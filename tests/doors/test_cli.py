@@ -337,6 +337,21 @@ def test_a_command_loads_only_what_it_needs(node: RecordingNode) -> None:
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60, stdout=subprocess.DEVNULL)
 
 
+def test_a_terminal_that_can_not_show_a_text_gets_it_escaped_and_json_stays_whole(node: RecordingNode) -> None:
+    memory = _memory("id-1")
+    memory.content = "naïve 数据库"
+    node.memories = {"id-1": memory}
+    words = [sys.executable, "-m", "mnemesh", "get", "id-1", "--endpoint", node.endpoint, "--token", TOKEN]
+    latin = {**os.environ, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
+    shown = subprocess.run(words, env=latin, capture_output=True, timeout=60, check=True).stdout
+    assert "naïve \\u6570".encode("latin-1") in shown
+    out = subprocess.run([*words, "--json"], env=latin, capture_output=True, timeout=60, check=True).stdout
+    assert json.loads(out)["memory"]["content"] == memory.content
+    export = [*words[:3], "export", *words[5:]]
+    lines = subprocess.run(export, env=latin, capture_output=True, timeout=60, check=True).stdout
+    assert json.loads(lines.decode("utf-8"))["content"] == memory.content
+
+
 def test_a_closed_pipe_ends_it_quietly(node: RecordingNode) -> None:
     node.memories = {str(i): _memory(str(i)) for i in range(5000)}
     words = [sys.executable, "-m", "mnemesh", "export", "--endpoint", node.endpoint, "--token", TOKEN]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mnemesh.errors import InvalidArgument
-from mnemesh.space import BadSpaceFile, detect_space, segment_of
+from mnemesh.space import BadSpaceFile, detect_space, segment_of, space_here
 from mnemesh_memory.validate import space_path
 
 
@@ -54,6 +54,13 @@ def test_nothing_above_the_home_directory_counts(home: Path) -> None:
     (home.parent / ".mnemesh.toml").write_text('space = "of-another"')
     (home.parent / ".git").mkdir()
     assert detect_space(home, home) == ""
+
+
+def test_a_working_directory_that_is_gone_has_no_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert space_here() == ""
 
 
 @pytest.mark.parametrize("text", ["space = ", "", "space = 3", 'space = " "', b"\xff"])

@@ -202,6 +202,23 @@ def test_a_file_that_becomes_a_link_after_it_was_found_is_not_followed(tmp_path:
     assert item.refused is True
 
 
+def test_what_can_not_be_read_is_named_and_the_rest_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.txt", "b.txt", "closed"):
+        (tmp_path / name).mkdir() if name == "closed" else (tmp_path / name).write_text(name)
+    opened, scanned = sources.open_no_link, os.scandir
+
+    def refuse(path: Path) -> Any:
+        if path.name in ("b.txt", "closed"):
+            raise PermissionError(13, "Permission denied")
+        return opened(path) if path.is_file() else scanned(path)
+
+    monkeypatch.setattr(sources, "open_no_link", refuse)
+    monkeypatch.setattr(os, "scandir", refuse)
+    found = sources.find(tmp_path)
+    assert [file.name for file in found.files] == ["a.txt"]
+    assert found.unreadable == [("b.txt", "Permission denied"), ("closed/", "Permission denied")]
+
+
 def test_a_single_file_is_read_by_its_ending_or_as_told(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("# A\n\nx\n")
     assert [file.format for file in sources.find(tmp_path / "notes").files] == ["text"]

@@ -6,6 +6,7 @@ directory that was named, whatever a memory is called.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -52,6 +53,8 @@ def export(
             space=space, include_forgotten=include_forgotten, include_superseded=include_superseded
         )
         if output is None:
+            if isinstance(sys.stdout, io.TextIOWrapper):
+                sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # what the format is, on any terminal
             for memory in memories:
                 sys.stdout.write(jsonl_line(memory))
             return

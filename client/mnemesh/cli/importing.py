@@ -25,7 +25,7 @@ from mnemesh.cli.shell import Shell
 from mnemesh.connection import local_data_dir
 from mnemesh.errors import MnemeshError, Overloaded
 from mnemesh.importer import Defaults, Entry, Problem, finish
-from mnemesh.space import detect_space
+from mnemesh.space import space_here
 from mnemesh.writes import Item
 
 if TYPE_CHECKING:
@@ -83,9 +83,11 @@ def import_files(
     Running it again goes on where it stopped and stores nothing twice. Exit status 4 when anything was refused.
     """
     found = sources.find(path, format or "")
-    home = "" if space else detect_space(Path.cwd())
+    home = "" if space else space_here()
     defaults = Defaults(space=space or "", home=home, kind=kind or "", tags=tuple(tag or ()))
     report = Report(found, dry_run=dry_run)
+    for name, reason in found.unreadable:
+        report.problem(name, Problem(line=0, message=f"can't be read: {reason}"))
     if dry_run:
         for work in _read(found, defaults, report):
             report.would_store(work.file.name, work.entry)

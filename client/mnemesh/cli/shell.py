@@ -7,6 +7,7 @@ memories come from other agents, so control characters in them are shown, never 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -42,6 +43,8 @@ class Shell:
 
     def client(self, space: str | None = None) -> Client:
         """A client with these options; `space` is its default space, None the one of the working directory."""
+        # gRPC writes the comings and goings of connections to standard error; an error is said by us.
+        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
         from mnemesh.client import Client
 
         return Client(self.endpoint, self.token, data_dir=self.data, agent=self.agent, space=space, start=self.start)

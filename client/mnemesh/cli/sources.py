@@ -39,10 +39,12 @@ class SourceFile:
 
 @dataclass(slots=True)
 class Found:
-    """The files of an import, in order of their names, and how many were left out, by reason."""
+    """The files of an import, in order of their names; how many were left out, by reason; and what could not be
+    read, with the system's reason."""
 
     files: list[SourceFile] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
+    unreadable: list[tuple[str, str]] = field(default_factory=list)
 
 
 def find(root: Path, format: str = "") -> Found:
@@ -52,20 +54,25 @@ def find(root: Path, format: str = "") -> Found:
     found = Found()
     try:
         base = root.resolve(strict=True)
-        if base.is_dir():
-            _walk(base, "", format, found)
-        elif not base.is_file():
-            raise InvalidArgument("path", str(root), "a file or a directory")
-        else:
-            _take(base, base.name, format or FORMATS.get(base.suffix.lower(), "text"), found)
     except OSError as error:
         raise InvalidArgument("path", str(root), f"a readable file or directory ({error.strerror})") from None
+    if base.is_dir():
+        _walk(base, "", format, found)
+    elif base.is_file():
+        _take(base, base.name, format or FORMATS.get(base.suffix.lower(), "text"), found)
+    else:
+        raise InvalidArgument("path", str(root), "a file or a directory")
     return found
 
 
 def _walk(directory: Path, prefix: str, format: str, found: Found) -> None:
-    with os.scandir(directory) as entries:
-        for entry in sorted(entries, key=lambda entry: entry.name):
+    try:
+        with os.scandir(directory) as scanned:
+            entries = sorted(scanned, key=lambda entry: entry.name)
+    except OSError as error:
+        found.unreadable.append((prefix or str(directory), error.strerror or str(error)))
+    else:
+        for entry in entries:
             name = prefix + entry.name
             suffix = FORMATS.get(Path(entry.name).suffix.lower(), "")
             if entry.is_symlink():
@@ -81,9 +88,12 @@ def _walk(directory: Path, prefix: str, format: str, found: Found) -> None:
 
 
 def _take(path: Path, name: str, format: str, found: Found) -> None:
-    with open_no_link(path) as file:
-        head = file.read(SNIFFED_BYTES)
-    size = path.stat().st_size
+    try:
+        with open_no_link(path) as file:
+            head, size = file.read(SNIFFED_BYTES), os.fstat(file.fileno()).st_size
+    except OSError as error:
+        found.unreadable.append((name, error.strerror or str(error)))
+        return
     if b"\0" in head:
         found.skipped["binary"] += 1
     elif format != "jsonl" and size > FILE_BYTES_MAX:
