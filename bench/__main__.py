@@ -1,5 +1,7 @@
 """`make bench`: measures a node on this machine, prints a table, writes bench/results/node.json.
 
+Copy that file to bench/results/published.json and run `make docs` to show a run in the README.
+
 Everything is measured through the real thing: a node process for start and memory, its own gRPC door for latency.
 Nothing else should run meanwhile; the load before the run is written down with the results.
 """
@@ -14,7 +16,7 @@ from pathlib import Path
 
 from bench import latency, rivals, storage, whole_node
 from bench.corpus import sentences
-from bench.report import Row, show, write
+from bench.report import Row, machine, show, write
 from rich.console import Console
 from rich.progress import Progress
 
@@ -34,11 +36,12 @@ def main(argv: list[str]) -> int:
         print(f"The corpus holds {len(texts):,} sentences, {needed:,} are needed; lower --memories", file=sys.stderr)
         return 2
     # A pipe has no width; a table of figures wants one.
+    facts = {"machine": machine(), "memories": given.memories, "small": given.small, "rounds": given.rounds}
     console = Console(width=None if sys.stdout.isatty() else TABLE_CHARS)
     with tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as folder:
         rows = _measure(texts, given, Path(folder), console)
     show(rows, console)
-    console.print(f"Written to {write(rows, {'memories': given.memories, 'rounds': given.rounds})}")
+    console.print(f"Written to {write(rows, facts)}")
     return 1 if any(row.met is False for row in rows) else 0
 
 

@@ -72,9 +72,9 @@ def show(rows: Sequence[Row], console: Console) -> None:
 
 
 def write(rows: Sequence[Row], facts: dict[str, object]) -> Path:
-    """Everything as JSON, with the machine that it was measured on."""
+    """Everything as JSON. `facts` tell of the machine and of the run."""
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    whole = {"machine": machine(), **facts, "rows": [asdict(row) for row in rows]}
+    whole = {**facts, "rows": [asdict(row) for row in rows]}
     RESULTS.write_text(json.dumps(whole, indent=1) + "\n", "utf-8")
     return RESULTS
 

@@ -1,11 +1,12 @@
-"""Write docs/settings.md and docs/cli.md from the tables that the programs use, so that they can't fall behind.
+"""Write what follows from tables, so that it can't fall behind: docs/settings.md, docs/cli.md, the README's figures.
 
---check only compares.
+The settings and the commands come from the programs, the figures from bench/results/published.json. --check only compares.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ import typer
 from mnemesh.cli import app
 from mnemesh_gateway.settings import FILE_NAME, PREFIX, table
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+ROOT = Path(__file__).resolve().parent.parent
+FIGURES_BEGIN, FIGURES_END = "<!-- figures: make docs -->\n", "<!-- end of figures -->"
 SETTINGS_HEADER = f"""# Settings
 
 Generated from `gateway/mnemesh_gateway/settings.py` by `make docs`; do not edit.
@@ -107,18 +109,40 @@ def _sentence(text: str | None) -> str:
     return " ".join((text or "").replace("|", "\\|").split())
 
 
-PAGES = {"settings.md": settings_page, "cli.md": cli_page}
+def readme_page() -> str:
+    """The README with the figures of bench/results/published.json between its two marks."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    before, _, rest = readme.partition(FIGURES_BEGIN)
+    after = rest.partition(FIGURES_END)[2]
+    return before + FIGURES_BEGIN + figures() + FIGURES_END + after
+
+
+def figures() -> str:
+    """The published benchmark as a table, with the machine that it ran on."""
+    results = json.loads((ROOT / "bench" / "results" / "published.json").read_text("utf-8"))
+    rows = [
+        f"| {row['name']} | {row['value']:,.4g} {row['unit']} | {row['target']} | {row['floor']} |\n"
+        for row in results["rows"]
+    ]
+    machine = results["machine"]
+    where = f"{machine['cores']} cores, {machine['system']}, Python {machine['python']}"
+    load = f"load {machine['load_before'][0]} before the run"
+    head = "| what | median | promised | beside it |\n|---|---:|---:|---|\n"
+    return f"{head}{''.join(rows)}\n{where}, {load}.\n"
+
+
+PAGES = {"docs/settings.md": settings_page, "docs/cli.md": cli_page, "README.md": readme_page}
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(description="Write the pages of docs/ that follow from tables.")
+    parser = argparse.ArgumentParser(description="Write what follows from tables.")
     parser.add_argument("--check", action="store_true", help="only say whether the pages are current")
     check = parser.parse_args(argv).check
     stale = []
     for name, page in PAGES.items():
-        path, text = DOCS / name, page()
+        path, text = ROOT / name, page()
         if check and not (path.exists() and path.read_text("utf-8") == text):
-            stale.append(f"docs/{name}")
+            stale.append(name)
         elif not check:
             path.write_text(text, "utf-8")
     if stale:
