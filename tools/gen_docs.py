@@ -1,6 +1,6 @@
 """Write what follows from tables, so that it can't fall behind: docs/settings.md, docs/cli.md, the README's figures.
 
-The settings and the commands come from the programs, the figures from bench/results/published.json. --check only compares.
+The settings and commands come from the programs, the figures from bench/results/published.json. --check only compares.
 """
 
 from __future__ import annotations
