@@ -55,6 +55,7 @@ def test_a_derived_id_is_the_same_on_every_node_for_ever() -> None:
     # Two versions of the code must agree too, so the value itself is part of the contract.
     assert made == "2c88422e-2526-54d0-aeee-457f32352631"
     assert uuid.UUID(made).version == 5
+    assert derived_id("@aliçe", "owner", "記憶") == "9b7aceef-c71a-51f6-a121-6b07996d6cba"
 
 
 @PROPERTY

@@ -280,7 +280,8 @@ def test_the_first_and_the_last_moment_are_times() -> None:
 
 def test_valid_to_is_not_before_valid_from() -> None:
     for call in (lambda: clean(valid_from=2, valid_to=1), lambda: clean_patch(valid_from=2, valid_to=1)):
-        assert refusal(call).fields["field"] == "valid_to"
+        error = refusal(call)
+        assert (error.fields["field"], error.fields["limit"]) == ("valid_to", "not before valid_from")
     assert clean(valid_from=2, valid_to=2).valid_to == 2
 
 
@@ -342,6 +343,11 @@ def test_a_write_goes_to_the_named_space_else_the_clients_default_else_the_priva
     assert validate.draft(replace(FINE, space="team/ops"), IN_PROJECT).space == "team/ops"
     assert validate.draft(unnamed, IN_PROJECT).space == "team/payments"
     assert validate.draft(unnamed, ALICE).space == "@alice"
+
+
+def test_a_space_without_a_name_says_what_a_space_looks_like() -> None:
+    with pytest.raises(InvalidArgument, match="such as team/payments or @alice"):
+        validate.space_path("space", "")
 
 
 def test_a_bad_default_space_is_refused_like_a_named_one() -> None:

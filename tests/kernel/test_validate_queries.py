@@ -93,13 +93,20 @@ def test_a_token_budget_is_positive_and_bounded(budget: int) -> None:
 
 def test_no_token_budget_is_no_limit() -> None:
     assert question(token_budget=None).token_budget is None
-    assert question(token_budget=limits.TOKEN_BUDGET_MAX).token_budget == limits.TOKEN_BUDGET_MAX
+    for budget in (1, limits.TOKEN_BUDGET_MAX):
+        assert question(token_budget=budget).token_budget == budget
 
 
 @pytest.mark.parametrize("field", ["min_score", "min_heat"])
 @pytest.mark.parametrize("value", [NAN, INF, -0.1, 1.1])
 def test_a_threshold_is_a_number_from_0_to_1(field: str, value: float) -> None:
     assert refusal(lambda: question(**{field: value})).fields["field"] == field
+
+
+@pytest.mark.parametrize("field", ["min_score", "min_heat"])
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
+def test_a_threshold_that_is_one_is_kept(field: str, value: float) -> None:
+    assert getattr(question(**{field: value}), field) == value
 
 
 @pytest.mark.parametrize("value", [NAN, INF, -INF, -0.001, 100.1])
@@ -132,7 +139,8 @@ def test_a_time_outside_1970_to_9999_is_refused(ask: Callable[..., Any], field: 
 @BOTH
 @pytest.mark.parametrize(("since", "before"), [(5, 5), (5, 4)])
 def test_an_empty_window_of_time_is_refused(ask: Callable[..., Any], since: int, before: int) -> None:
-    assert refusal(lambda: ask(since=since, before=before)).fields["field"] == "before"
+    error = refusal(lambda: ask(since=since, before=before))
+    assert (error.fields["field"], error.fields["limit"]) == ("before", "after since")
     assert ask(since=4, before=5).before == 5
 
 
