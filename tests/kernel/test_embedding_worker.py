@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -241,3 +242,19 @@ def test_long_texts_do_not_make_the_process_large(cache: str, worker: EmbeddingW
     )
     done = subprocess.run([sys.executable, "-c", code, cache], capture_output=True, text=True, timeout=100, check=True)
     assert int(done.stdout) < 480
+
+
+def test_loading_a_model_leaves_no_telemetry_of_the_engine_behind(tmp_path: Path) -> None:
+    code = (
+        "from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig\n"
+        f"EmbeddingWorker(ModelConfig(cache_dir={str(Path.home() / '.cache' / 'mnemesh')!r})).load()\n"
+        "import os; print([os.readlink(f'/proc/self/fd/{n}') for n in os.listdir('/proc/self/fd')"
+        " if os.path.lexists(f'/proc/self/fd/{n}')])"
+    )
+    environment = {key: value for key, value in os.environ.items() if key != "ORT_DISABLE_TELEMETRY"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**environment, "HOME": str(tmp_path)}, capture_output=True, text=True,
+        timeout=60, check=True,
+    )  # fmt: skip
+    assert "onnxruntime.db" not in done.stdout
+    assert not [path for path in tmp_path.rglob("*") if "icrosoft" in path.name]

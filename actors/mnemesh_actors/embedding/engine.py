@@ -1,10 +1,18 @@
 """fastembed and onnxruntime: the only module that imports them, itself imported only when a model is loaded.
 
-One session, on the CPU, in the caller's thread. Knows nothing about where models come from.
+One session, on the CPU, in the caller's thread. Knows nothing about where models come from. Switches off what the
+libraries would report home: onnxruntime from 1.31 on collects events in the user's cache and sends them to its vendor
+unless ORT_DISABLE_TELEMETRY is set before it loads.
 """
 
 from __future__ import annotations
 
+import os
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+
+# ruff: noqa: E402  the imports below read what is set above
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
