@@ -12,7 +12,6 @@ import os
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
-# ruff: noqa: E402  the imports below read what is set above
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
