@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from ledger_builders import Home, Pen
+from ledger_builders import OTHER_SPACE, Home, Pen, all_done, done
 
 from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_memory.model import Source
 
 
 @pytest.fixture
@@ -25,3 +26,21 @@ def pen(home: Home) -> Pen:
 def ledger(home: Home) -> Iterator[Ledger]:
     with home.opened() as opened:
         yield opened
+
+
+@pytest.fixture
+def varied(ledger: Ledger, pen: Pen) -> Ledger:
+    """Six memories that differ in what a listing can filter by."""
+    other = Pen(agent="owner/other", now=pen.now + 100)
+    results = all_done(
+        ledger,
+        pen.create("a", tags=("x",), kind="fact"),
+        pen.create("b", tags=("x", "y"), kind="decision", source=Source("s1", "", 2)),
+        pen.create("c", tags=("z",), kind="decision", source=Source("s1", "", 1)),
+        pen.create("d", space=OTHER_SPACE),
+        other.create("e", tags=("y", 'odd "tag"')),
+        other.create("f"),
+    )
+    done(ledger, other.forget(results[5].memory))
+    done(ledger, other.create("g", supersedes=(results[0].memory.id,)))
+    return ledger

@@ -19,7 +19,7 @@ from mnemesh_actors.directory import DataDirectory, open_directory
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Command, Committed, Create, Forget, Restore, Revise, Vectors
 from mnemesh_memory.ids import derived_id, fingerprint, uuid7
-from mnemesh_memory.model import Draft, Memory, Patch
+from mnemesh_memory.model import Draft, Link, Memory, Patch, Source
 from mnemesh_memory.text import duplicate_key
 
 SPACE = "team/payments"
@@ -31,6 +31,22 @@ GENERATION = "all-minilm-l6-v2.fp32"
 # A folder in memory where the machine has one: what is proven here is logic, and a busy disk makes every sync wait.
 # That an acknowledged write survives a kill is proven elsewhere, on a disk.
 MEMORY = "/dev/shm"
+
+# A draft with every field set, none of them to its default.
+FULL: dict[str, Any] = {
+    "title": "Order of duties",
+    "kind": "decision",
+    "tags": ("durability", "ledger"),
+    "importance": 0.0,
+    "paths": ("actors/ledger.py", "a.py"),
+    "source": Source("session-7", "/home/alice", 0),
+    "valid_from": 0,
+    "valid_to": 4_102_444_800_000,
+    "keywords": ("wal", "fsync"),
+    "attrs": {"empty": "", "ticket": "PAY-12"},
+    "links": (Link("see-also", "018f6f0e-7c1a-7000-8000-3f1f8d2f6a11"),),
+    "tier": "pinned",
+}
 
 
 @dataclass

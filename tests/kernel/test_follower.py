@@ -1,179 +1,30 @@
-"""The one path into the index: in the ledger's order, each write awaited by its number, and on again after any fault.
-
-The ledger is the real one in a thread of its own; the shard is a shelf in memory that can die as a process does, and
-the model makes vectors without meaning.
-"""
+"""The one path into the index: in the ledger's order, each write awaited by its number."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any
+from collections.abc import AsyncIterator
 
 import numpy as np
 import pytest
-from ledger_builders import GENERATION, Home
+from follower_scene import PATIENCE_S, Scene, Shelf, played, until, vector_of
+from ledger_builders import Home
 
 from mnemesh_actors import follower as module
-from mnemesh_actors.embedder import Embedder
-from mnemesh_actors.follower import IndexFollower
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Command, Committed
-from mnemesh_actors.runtime.local import LocalHandle
-from mnemesh_actors.shard import IndexItem, ShardStatus
-from mnemesh_memory.errors import DataLoss, DeadlineExceeded, InvalidArgument, MnemeshError, Unavailable
+from mnemesh_memory.errors import Unavailable
 from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.model import Memory, Source
-
-PATIENCE_S = 20.0
-WIDTH = 3
-
-
-class Model:
-    """Stands where the embedding worker's handle stands."""
-
-    name = "embedder-0"
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.faults: list[Exception] = []
-
-    async def embed(self, texts: list[str]) -> np.ndarray[Any, Any]:
-        if self.faults:
-            raise self.faults.pop(0)
-        self.texts += texts
-        return np.stack([vector_of(text) for text in texts])
-
-
-def vector_of(text: str) -> np.ndarray[Any, Any]:
-    return np.asarray([len(text), sum(text.encode()), 1], dtype=np.float32)
-
-
-class Shelf:
-    """Stands where the shard's handle stands: keeps items, and after a death only what was flushed."""
-
-    name = "shard-0"
-
-    def __init__(self) -> None:
-        self.items: dict[str, IndexItem] = {}
-        self.seq = 0
-        self.flushed: tuple[dict[str, IndexItem], int] = ({}, 0)
-        self.pages: list[int] = []
-        self.opened = 0
-        self.alive = False
-        self.rebuilt = ""
-        self.faults: list[Exception] = []
-        self.flush_faults: list[Exception] = []
-        self.flushes = asyncio.Event()
-        self.gate = asyncio.Event()
-        self.gate.set()
-
-    async def open(self) -> ShardStatus:
-        self.alive = True
-        self.opened += 1
-        return ShardStatus(self.seq, len(self.items), self.rebuilt)
-
-    async def apply(self, items: Sequence[IndexItem], removed: Sequence[str], seq: int, after: int = 0) -> None:
-        assert removed == []
-        await self.gate.wait()
-        self._needs_life()
-        if self.faults:
-            raise self.faults.pop(0)
-        if self.seq < after:
-            raise Unavailable(f"holds {self.seq}, not {after}", part="index")
-        assert [item.seq for item in items] == sorted(item.seq for item in items)
-        self.items |= {item.id: item for item in items}
-        self.seq = max(self.seq, seq)
-        self.pages.append(seq)
-
-    async def flush(self) -> int:
-        self._needs_life()
-        if self.flush_faults:
-            raise self.flush_faults.pop(0)
-        self.flushed = (dict(self.items), self.seq)
-        self.flushes.set()
-        return self.seq
-
-    async def count(self) -> int:
-        self._needs_life()
-        return len(self.items)
-
-    def die(self) -> None:
-        """As a killed process that is started anew: closed, and without what was not flushed."""
-        self.alive = False
-        self.items, self.seq = dict(self.flushed[0]), self.flushed[1]
-
-    def _needs_life(self) -> None:
-        if not self.alive:
-            raise Unavailable("the index is not open", part="index")
-
-
-class Scene:
-    """A ledger, a shelf, a model, and the follower between them."""
-
-    def __init__(self, home: Home, ledger: LocalHandle) -> None:
-        self.home = home
-        self.ledger = ledger
-        self.shelf = Shelf()
-        self.model = Model()
-        self.notices: list[str] = []
-        self.follower = self.another_follower()
-
-    def another_follower(self) -> IndexFollower:
-        self.embedder = Embedder(_handle(self.model), GENERATION, WIDTH)
-        return IndexFollower(_handle(self.ledger), _handle(self.shelf), self.embedder, self.notices.append)
-
-    async def start(self) -> ShardStatus:
-        status = await self.ledger.status()
-        return await self.follower.start(status.seq)
-
-    async def write(self, *commands: Command) -> Committed:
-        """Commit, as a writer does, without telling the follower; the last outcome."""
-        results: list[Committed | Exception] = await self.ledger.commit(commands)
-        for result in results:
-            if isinstance(result, Exception):
-                raise result
-        assert isinstance(results[-1], Committed)
-        return results[-1]
-
-    async def remember(self, content: str, **fields: Any) -> Memory:
-        """Commit, publish and wait, as an acknowledged and indexed write does."""
-        written = await self.write(self.home.pen.create(content, **fields))
-        self.follower.publish(written.seq)
-        await self.until_indexed(written.seq)
-        return written.memory
-
-    async def until_indexed(self, seq: int) -> None:
-        await asyncio.wait_for(self.follower.wait_for(seq), PATIENCE_S)
-
-    def shelved(self) -> list[str]:
-        return [item.texts[0].lexical for item in self.shelf.items.values()]
-
-
-def _handle(actor: Any) -> Any:
-    return actor
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Let the others run until `condition` holds; bounded."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():  # noqa: ASYNC110  what is waited for tells nobody
-            await asyncio.sleep(0.001)
+from mnemesh_memory.model import Source
 
 
 @pytest.fixture
 async def scene(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
     monkeypatch.setattr(module, "RETRY_S", 0.0)
     monkeypatch.setattr(module, "FLUSH_S", 1000.0)
-    ledger = LocalHandle("ledger-0")
-    await ledger.construct(Ledger, str(home.file), str(home.directory.key_file), home.directory.node_id)
-    made = Scene(home, ledger)
-    yield made
-    await made.follower.close()
-    await ledger.shut()
+    async with played(home) as made:
+        yield made
 
 
-# ---- order and waits ----------------------------------------------------------------------------------------------
+# ---- order and waits ------------------------------------------------------------------------------------------------
 
 
 async def test_what_was_written_before_the_start_is_taken_in(scene: Scene) -> None:
@@ -276,7 +127,7 @@ async def test_a_long_memory_has_a_text_for_each_of_its_parts(scene: Scene) -> N
     assert len(item.texts) > 2
 
 
-# ---- what is published --------------------------------------------------------------------------------------------
+# ---- what is published ----------------------------------------------------------------------------------------------
 
 
 async def test_an_older_number_published_late_changes_nothing(scene: Scene) -> None:
@@ -310,7 +161,7 @@ async def test_what_was_written_meanwhile_is_taken_in_without_being_published(sc
     assert scene.shelved() == ["one", "two", "three"]
 
 
-# ---- vectors ------------------------------------------------------------------------------------------------------
+# ---- vectors --------------------------------------------------------------------------------------------------------
 
 
 async def test_what_is_cached_is_not_embedded_again_and_what_was_embedded_is_cached(scene: Scene) -> None:
@@ -337,181 +188,7 @@ async def test_two_memories_of_one_text_are_embedded_once(scene: Scene) -> None:
     assert len(scene.shelf.items) == 2
 
 
-# ---- faults -------------------------------------------------------------------------------------------------------
-
-
-async def test_a_shard_that_died_is_opened_again_and_misses_nothing(scene: Scene) -> None:
-    await scene.start()
-    await scene.remember("one")
-    await scene.shelf.flush()
-    await scene.remember("two")
-    scene.shelf.die()
-    assert scene.shelved() == ["one"]
-    await scene.remember("three")
-    assert scene.shelved() == ["one", "two", "three"]
-    assert scene.shelf.opened == 2
-    assert scene.notices == ["index stalled: the index is not open"]
-    assert scene.follower.fault == ""
-
-
-@pytest.mark.parametrize(
-    "fault", [Unavailable("busy", part="index"), DataLoss("torn"), InvalidArgument("item", 1, "another")], ids=repr
-)
-async def test_after_a_fault_the_same_entries_are_tried_again(scene: Scene, fault: MnemeshError) -> None:
-    await scene.start()
-    scene.shelf.faults = [fault, fault, fault]
-    await scene.remember("one")
-    assert scene.shelved() == ["one"]
-    assert scene.notices == [f"index stalled: {fault.message}"], "told once, not at every try"
-    assert scene.follower.fault == ""
-
-
-async def test_a_model_that_is_away_for_a_while_holds_the_index_up_only_so_long(scene: Scene) -> None:
-    await scene.start()
-    scene.model.faults = [DataLoss("no vectors"), DataLoss("no vectors")]
-    await scene.remember("one")
-    assert scene.shelved() == ["one"]
-
-
-async def test_a_ledger_that_is_away_for_a_while_holds_the_index_up_only_so_long(scene: Scene) -> None:
-    await scene.start()
-    feed, calls = scene.ledger.feed, 0
-
-    async def sometimes(*args: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls == 1:
-            raise Unavailable("the ledger is starting", part="ledger")
-        return await feed(*args)
-
-    scene.ledger.__dict__["feed"] = sometimes
-    await scene.remember("one")
-    assert scene.shelved() == ["one"]
-    assert calls >= 2
-
-
-async def test_a_wait_that_runs_out_says_that_the_write_is_stored_and_why(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "WAIT_S", 0.02)
-    await scene.start()
-    scene.shelf.gate.clear()
-    written = await scene.write(scene.home.pen.create("one"))
-    scene.follower.publish(written.seq)
-    with pytest.raises(DeadlineExceeded) as caught:
-        await scene.follower.wait_for(written.seq)
-    for part in ("stored", "0.02 s", "it is behind", "wait=durable"):
-        assert part in caught.value.message
-    scene.shelf.faults = [Unavailable("the disk is slow", part="index")] * 1000
-    scene.shelf.gate.set()
-    await until(lambda: scene.follower.fault != "")
-    with pytest.raises(DeadlineExceeded, match="the disk is slow"):
-        await scene.follower.wait_for(written.seq)
-    scene.shelf.faults = []
-    monkeypatch.setattr(module, "WAIT_S", PATIENCE_S)
-    await scene.until_indexed(written.seq)
-    assert scene.shelved() == ["one"]
-
-
-async def test_those_who_gave_up_waiting_are_not_kept(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "WAIT_S", 0.01)
-    await scene.start()
-    scene.shelf.gate.clear()
-    written = await scene.write(scene.home.pen.create("one"))
-    scene.follower.publish(written.seq)
-    results = await asyncio.gather(*(scene.follower.wait_for(written.seq) for _ in range(50)), return_exceptions=True)
-    assert {type(result) for result in results} == {DeadlineExceeded}
-    gone = asyncio.create_task(scene.follower.wait_for(written.seq))
-    await asyncio.sleep(0)
-    gone.cancel()
-    await asyncio.gather(gone, return_exceptions=True)
-    assert scene.follower._waiting == []
-    scene.shelf.gate.set()
-
-
-async def test_a_bug_is_told_to_everyone_and_nobody_waits_for_nothing(scene: Scene) -> None:
-    await scene.start()
-    scene.shelf.gate.clear()
-    scene.shelf.faults = [TypeError("a bug of ours")]
-    written = await scene.write(scene.home.pen.create("one"))
-    scene.follower.publish(written.seq)
-    waiting = asyncio.create_task(scene.follower.wait_for(written.seq))
-    await asyncio.sleep(0)
-    scene.shelf.gate.set()
-    for wait in (waiting, asyncio.create_task(scene.follower.wait_for(written.seq + 1))):
-        with pytest.raises(Unavailable, match="stored, but not indexed"):
-            await asyncio.wait_for(wait, PATIENCE_S)
-    with pytest.raises(Unavailable, match="restart the node"):
-        await asyncio.wait_for(scene.follower.wait_for(written.seq), PATIENCE_S)
-    assert "a bug of ours" in scene.follower.fault
-    assert [notice for notice in scene.notices if "a bug of ours" in notice]
-
-
-async def test_a_bug_of_the_flush_is_told_and_does_not_hold_up_what_is_written(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "FLUSH_S", 0.0)
-    await scene.start()
-    scene.shelf.flush_faults = [TypeError("a bug of the flush")]
-    await scene.remember("one")
-    await until(lambda: "a bug of the flush" in scene.follower.fault)
-    await scene.remember("two")
-    assert scene.shelved() == ["one", "two"]
-
-
-async def test_a_rebuilt_index_is_told_and_a_new_one_is_not(scene: Scene) -> None:
-    scene.shelf.rebuilt = "absent"
-    await scene.start()
-    assert scene.notices == []
-    await scene.follower.close()
-    scene.shelf.rebuilt = "another model made it"
-    scene.follower = scene.another_follower()
-    await scene.start()
-    assert scene.notices == ["index rebuilt from the ledger: another model made it"]
-
-
-# ---- reading through the follower ---------------------------------------------------------------------------------
-
-
-async def test_a_reader_opens_a_shard_that_died_and_its_entries_come_back(scene: Scene) -> None:
-    await scene.start()
-    await scene.remember("one")
-    scene.shelf.die()
-    assert await scene.follower.read(lambda shard: shard.count()) == 0
-    await until(lambda: scene.follower.applied == 1)
-    assert await scene.follower.read(lambda shard: shard.count()) == 1
-    assert scene.shelved() == ["one"]
-
-
-async def test_a_reader_is_told_when_opening_again_does_not_help(scene: Scene) -> None:
-    await scene.start()
-    asked = 0
-
-    async def broken(_shard: Any) -> int:
-        nonlocal asked
-        asked += 1
-        raise Unavailable("no use", part="index")
-
-    with pytest.raises(Unavailable, match="no use"):
-        await scene.follower.read(broken)
-    assert asked == 2
-
-
-async def test_a_wrong_question_is_not_asked_twice(scene: Scene) -> None:
-    await scene.start()
-    asked = 0
-
-    async def wrong(_shard: Any) -> int:
-        nonlocal asked
-        asked += 1
-        raise InvalidArgument("limit", 0, "1 to 200")
-
-    with pytest.raises(InvalidArgument):
-        await scene.follower.read(wrong)
-    assert (asked, scene.shelf.opened) == (1, 1)
-
-
-# ---- flushing and closing -----------------------------------------------------------------------------------------
+# ---- flushing and closing -------------------------------------------------------------------------------------------
 
 
 async def test_what_was_taken_in_is_flushed_and_a_failed_flush_is_tried_again(

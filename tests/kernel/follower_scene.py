@@ -1,0 +1,172 @@
+"""A ledger, a shard and the follower between them, for the tests of the one path into the index.
+
+The ledger is the real one in a thread of its own; the shard is a shelf in memory that can die as a process does, and
+the model makes vectors without meaning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import numpy as np
+from ledger_builders import GENERATION, Home
+
+from mnemesh_actors.embedder import Embedder
+from mnemesh_actors.follower import IndexFollower
+from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.commands import Command, Committed
+from mnemesh_actors.runtime.local import LocalHandle
+from mnemesh_actors.shard import IndexItem, ShardStatus
+from mnemesh_memory.errors import Unavailable
+from mnemesh_memory.model import Memory
+
+PATIENCE_S = 20.0
+WIDTH = 3
+
+
+class Model:
+    """Stands where the embedding worker's handle stands."""
+
+    name = "embedder-0"
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.faults: list[Exception] = []
+
+    async def embed(self, texts: list[str]) -> np.ndarray[Any, Any]:
+        if self.faults:
+            raise self.faults.pop(0)
+        self.texts += texts
+        return np.stack([vector_of(text) for text in texts])
+
+
+def vector_of(text: str) -> np.ndarray[Any, Any]:
+    return np.asarray([len(text), sum(text.encode()), 1], dtype=np.float32)
+
+
+class Shelf:
+    """Stands where the shard's handle stands: keeps items, and after a death only what was flushed."""
+
+    name = "shard-0"
+
+    def __init__(self) -> None:
+        self.items: dict[str, IndexItem] = {}
+        self.seq = 0
+        self.flushed: tuple[dict[str, IndexItem], int] = ({}, 0)
+        self.pages: list[int] = []
+        self.opened = 0
+        self.alive = False
+        self.rebuilt = ""
+        self.faults: list[Exception] = []
+        self.flush_faults: list[Exception] = []
+        self.flushes = asyncio.Event()
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def open(self) -> ShardStatus:
+        self.alive = True
+        self.opened += 1
+        return ShardStatus(self.seq, len(self.items), self.rebuilt)
+
+    async def apply(self, items: Sequence[IndexItem], removed: Sequence[str], seq: int, after: int = 0) -> None:
+        assert removed == []
+        await self.gate.wait()
+        self._needs_life()
+        if self.faults:
+            raise self.faults.pop(0)
+        if self.seq < after:
+            raise Unavailable(f"holds {self.seq}, not {after}", part="index")
+        assert [item.seq for item in items] == sorted(item.seq for item in items)
+        self.items |= {item.id: item for item in items}
+        self.seq = max(self.seq, seq)
+        self.pages.append(seq)
+
+    async def flush(self) -> int:
+        self._needs_life()
+        if self.flush_faults:
+            raise self.flush_faults.pop(0)
+        self.flushed = (dict(self.items), self.seq)
+        self.flushes.set()
+        return self.seq
+
+    async def count(self) -> int:
+        self._needs_life()
+        return len(self.items)
+
+    def die(self) -> None:
+        """As a killed process that is started anew: closed, and without what was not flushed."""
+        self.alive = False
+        self.items, self.seq = dict(self.flushed[0]), self.flushed[1]
+
+    def _needs_life(self) -> None:
+        if not self.alive:
+            raise Unavailable("the index is not open", part="index")
+
+
+class Scene:
+    """A ledger, a shelf, a model, and the follower between them."""
+
+    def __init__(self, home: Home, ledger: LocalHandle) -> None:
+        self.home = home
+        self.ledger = ledger
+        self.shelf = Shelf()
+        self.model = Model()
+        self.notices: list[str] = []
+        self.follower = self.another_follower()
+
+    def another_follower(self) -> IndexFollower:
+        self.embedder = Embedder(_handle(self.model), GENERATION, WIDTH)
+        return IndexFollower(_handle(self.ledger), _handle(self.shelf), self.embedder, self.notices.append)
+
+    async def start(self) -> ShardStatus:
+        status = await self.ledger.status()
+        return await self.follower.start(status.seq)
+
+    async def write(self, *commands: Command) -> Committed:
+        """Commit, as a writer does, without telling the follower; the last outcome."""
+        results: list[Committed | Exception] = await self.ledger.commit(commands)
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+        assert isinstance(results[-1], Committed)
+        return results[-1]
+
+    async def remember(self, content: str, **fields: Any) -> Memory:
+        """Commit, publish and wait, as an acknowledged and indexed write does."""
+        written = await self.write(self.home.pen.create(content, **fields))
+        self.follower.publish(written.seq)
+        await self.until_indexed(written.seq)
+        return written.memory
+
+    async def until_indexed(self, seq: int) -> None:
+        await asyncio.wait_for(self.follower.wait_for(seq), PATIENCE_S)
+
+    def shelved(self) -> list[str]:
+        return [item.texts[0].lexical for item in self.shelf.items.values()]
+
+
+def _handle(actor: Any) -> Any:
+    return actor
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the others run until `condition` holds; bounded."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():  # noqa: ASYNC110  what is waited for tells nobody
+            await asyncio.sleep(0.001)
+
+
+@asynccontextmanager
+async def played(home: Home) -> AsyncIterator[Scene]:
+    """A scene that is cleared away afterwards."""
+    ledger = LocalHandle("ledger-0")
+    await ledger.construct(Ledger, str(home.file), str(home.directory.key_file), home.directory.node_id)
+    scene = Scene(home, ledger)
+    try:
+        yield scene
+    finally:
+        await scene.follower.close()
+        await ledger.shut()

@@ -1,0 +1,196 @@
+"""The path into the index after a fault: on again where it stopped, and nobody waits for nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from follower_scene import PATIENCE_S, Scene, played, until
+from ledger_builders import Home
+
+from mnemesh_actors import follower as module
+from mnemesh_memory.errors import DataLoss, DeadlineExceeded, InvalidArgument, MnemeshError, Unavailable
+
+
+@pytest.fixture
+async def scene(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
+    monkeypatch.setattr(module, "RETRY_S", 0.0)
+    monkeypatch.setattr(module, "FLUSH_S", 1000.0)
+    async with played(home) as made:
+        yield made
+
+
+# ---- faults ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_shard_that_died_is_opened_again_and_misses_nothing(scene: Scene) -> None:
+    await scene.start()
+    await scene.remember("one")
+    await scene.shelf.flush()
+    await scene.remember("two")
+    scene.shelf.die()
+    assert scene.shelved() == ["one"]
+    await scene.remember("three")
+    assert scene.shelved() == ["one", "two", "three"]
+    assert scene.shelf.opened == 2
+    assert scene.notices == ["index stalled: the index is not open"]
+    assert scene.follower.fault == ""
+
+
+@pytest.mark.parametrize(
+    "fault", [Unavailable("busy", part="index"), DataLoss("torn"), InvalidArgument("item", 1, "another")], ids=repr
+)
+async def test_after_a_fault_the_same_entries_are_tried_again(scene: Scene, fault: MnemeshError) -> None:
+    await scene.start()
+    scene.shelf.faults = [fault, fault, fault]
+    await scene.remember("one")
+    assert scene.shelved() == ["one"]
+    assert scene.notices == [f"index stalled: {fault.message}"], "told once, not at every try"
+    assert scene.follower.fault == ""
+
+
+async def test_a_model_that_is_away_for_a_while_holds_the_index_up_only_so_long(scene: Scene) -> None:
+    await scene.start()
+    scene.model.faults = [DataLoss("no vectors"), DataLoss("no vectors")]
+    await scene.remember("one")
+    assert scene.shelved() == ["one"]
+
+
+async def test_a_ledger_that_is_away_for_a_while_holds_the_index_up_only_so_long(scene: Scene) -> None:
+    await scene.start()
+    feed, calls = scene.ledger.feed, 0
+
+    async def sometimes(*args: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise Unavailable("the ledger is starting", part="ledger")
+        return await feed(*args)
+
+    scene.ledger.__dict__["feed"] = sometimes
+    await scene.remember("one")
+    assert scene.shelved() == ["one"]
+    assert calls >= 2
+
+
+async def test_a_wait_that_runs_out_says_that_the_write_is_stored_and_why(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WAIT_S", 0.02)
+    await scene.start()
+    scene.shelf.gate.clear()
+    written = await scene.write(scene.home.pen.create("one"))
+    scene.follower.publish(written.seq)
+    with pytest.raises(DeadlineExceeded) as caught:
+        await scene.follower.wait_for(written.seq)
+    for part in ("stored", "0.02 s", "it is behind", "wait=durable"):
+        assert part in caught.value.message
+    scene.shelf.faults = [Unavailable("the disk is slow", part="index")] * 1000
+    scene.shelf.gate.set()
+    await until(lambda: scene.follower.fault != "")
+    with pytest.raises(DeadlineExceeded, match="the disk is slow"):
+        await scene.follower.wait_for(written.seq)
+    scene.shelf.faults = []
+    monkeypatch.setattr(module, "WAIT_S", PATIENCE_S)
+    await scene.until_indexed(written.seq)
+    assert scene.shelved() == ["one"]
+
+
+async def test_those_who_gave_up_waiting_are_not_kept(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WAIT_S", 0.01)
+    await scene.start()
+    scene.shelf.gate.clear()
+    written = await scene.write(scene.home.pen.create("one"))
+    scene.follower.publish(written.seq)
+    results = await asyncio.gather(*(scene.follower.wait_for(written.seq) for _ in range(50)), return_exceptions=True)
+    assert {type(result) for result in results} == {DeadlineExceeded}
+    gone = asyncio.create_task(scene.follower.wait_for(written.seq))
+    await asyncio.sleep(0)
+    gone.cancel()
+    await asyncio.gather(gone, return_exceptions=True)
+    assert scene.follower._waiting == []
+    scene.shelf.gate.set()
+
+
+async def test_a_bug_is_told_to_everyone_and_nobody_waits_for_nothing(scene: Scene) -> None:
+    await scene.start()
+    scene.shelf.gate.clear()
+    scene.shelf.faults = [TypeError("a bug of ours")]
+    written = await scene.write(scene.home.pen.create("one"))
+    scene.follower.publish(written.seq)
+    waiting = asyncio.create_task(scene.follower.wait_for(written.seq))
+    await asyncio.sleep(0)
+    scene.shelf.gate.set()
+    for wait in (waiting, asyncio.create_task(scene.follower.wait_for(written.seq + 1))):
+        with pytest.raises(Unavailable, match="stored, but not indexed"):
+            await asyncio.wait_for(wait, PATIENCE_S)
+    with pytest.raises(Unavailable, match="restart the node"):
+        await asyncio.wait_for(scene.follower.wait_for(written.seq), PATIENCE_S)
+    assert "a bug of ours" in scene.follower.fault
+    assert [notice for notice in scene.notices if "a bug of ours" in notice]
+
+
+async def test_a_bug_of_the_flush_is_told_and_does_not_hold_up_what_is_written(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FLUSH_S", 0.0)
+    await scene.start()
+    scene.shelf.flush_faults = [TypeError("a bug of the flush")]
+    await scene.remember("one")
+    await until(lambda: "a bug of the flush" in scene.follower.fault)
+    await scene.remember("two")
+    assert scene.shelved() == ["one", "two"]
+
+
+async def test_a_rebuilt_index_is_told_and_a_new_one_is_not(scene: Scene) -> None:
+    scene.shelf.rebuilt = "absent"
+    await scene.start()
+    assert scene.notices == []
+    await scene.follower.close()
+    scene.shelf.rebuilt = "another model made it"
+    scene.follower = scene.another_follower()
+    await scene.start()
+    assert scene.notices == ["index rebuilt from the ledger: another model made it"]
+
+
+# ---- reading through the follower -----------------------------------------------------------------------------------
+
+
+async def test_a_reader_opens_a_shard_that_died_and_its_entries_come_back(scene: Scene) -> None:
+    await scene.start()
+    await scene.remember("one")
+    scene.shelf.die()
+    assert await scene.follower.read(lambda shard: shard.count()) == 0
+    await until(lambda: scene.follower.applied == 1)
+    assert await scene.follower.read(lambda shard: shard.count()) == 1
+    assert scene.shelved() == ["one"]
+
+
+async def test_a_reader_is_told_when_opening_again_does_not_help(scene: Scene) -> None:
+    await scene.start()
+    asked = 0
+
+    async def broken(_shard: Any) -> int:
+        nonlocal asked
+        asked += 1
+        raise Unavailable("no use", part="index")
+
+    with pytest.raises(Unavailable, match="no use"):
+        await scene.follower.read(broken)
+    assert asked == 2
+
+
+async def test_a_wrong_question_is_not_asked_twice(scene: Scene) -> None:
+    await scene.start()
+    asked = 0
+
+    async def wrong(_shard: Any) -> int:
+        nonlocal asked
+        asked += 1
+        raise InvalidArgument("limit", 0, "1 to 200")
+
+    with pytest.raises(InvalidArgument):
+        await scene.follower.read(wrong)
+    assert (asked, scene.shelf.opened) == (1, 1)

@@ -1,0 +1,164 @@
+"""Damage and a full disk: nothing wrong is served, nothing is made worse, and the error says what to do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from ledger_builders import GENERATION, SPACE, Home, Pen, all_done, done, everything, read_back
+
+from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.commands import Vectors
+from mnemesh_memory.errors import DataLoss, Unavailable
+from mnemesh_memory.model import ListQuery
+from mnemesh_memory.text import content_hash
+
+PAGE_BYTES = 4096
+
+
+def incarnation(home: Home) -> str:
+    with home.opened() as ledger:
+        return ledger.status().incarnation
+
+
+def filled(home: Home, count: int = 250) -> None:
+    """A ledger of `count` memories, all of it folded into the one file."""
+    with home.opened() as ledger:
+        all_done(
+            ledger, *(home.pen.create(f"Memory number {n} says something. " * 8, title=f"T{n}") for n in range(count))
+        )
+
+
+# ---- damage ---------------------------------------------------------------------------------------------------------
+
+
+def refused_as_damaged(home: Home) -> DataLoss:
+    before = everything(home.directory.path)
+    with pytest.raises(DataLoss) as caught:
+        home.open()
+    after = everything(home.directory.path)
+    assert after["ledger/0.sqlite"] == before["ledger/0.sqlite"], "what is damaged must not be made worse"
+    return caught.value
+
+
+def page_of_the_log(home: Home) -> int:
+    """A page that holds entries: found by a change's first bytes."""
+    data = home.file.read_bytes()
+    middle = data.index(b"\x85\x6f\x4a\x83", len(data) // 3)
+    return middle // PAGE_BYTES
+
+
+def flip(path: Path, start: int, count: int) -> None:
+    with open(path, "r+b") as file:
+        file.seek(start)
+        data = file.read(count)
+        file.seek(start)
+        file.write(bytes(byte ^ 0xFF for byte in data))
+
+
+def test_a_damaged_page_of_the_log_stops_the_start_with_what_to_do(home: Home) -> None:
+    filled(home)
+    flip(home.file, page_of_the_log(home) * PAGE_BYTES, PAGE_BYTES)
+    error = refused_as_damaged(home)
+    for part in (str(home.file), "nothing was changed", "backup", ".recover", "mnemesh doctor"):
+        assert part in error.message
+
+
+def test_one_flipped_bit_in_a_change_stops_the_start(home: Home) -> None:
+    filled(home)
+    data = home.file.read_bytes()
+    start = data.index(b"\x85\x6f\x4a\x83", len(data) // 3)
+    with open(home.file, "r+b") as file:
+        file.seek(start + 120)
+        file.write(bytes([data[start + 120] ^ 1]))
+    assert "change" in refused_as_damaged(home).message
+
+
+@pytest.mark.parametrize("cut", [0.3, 0.6, 0.95])
+def test_a_file_that_was_cut_off_stops_the_start(home: Home, cut: float) -> None:
+    filled(home)
+    os.truncate(home.file, int(home.file.stat().st_size * cut))
+    refused_as_damaged(home)
+
+
+def test_a_file_that_is_something_else_stops_the_start(home: Home) -> None:
+    home.file.write_bytes(b"This was never a database. " * 400)
+    refused_as_damaged(home)
+
+
+def test_damage_that_is_met_while_running_is_data_loss_and_not_an_empty_answer(home: Home, pen: Pen) -> None:
+    filled(home)
+    with home.opened() as ledger:
+        memory = ledger.page(ListQuery(spaces=(SPACE,), limit=1)).memories[0]
+    home_file = home.file.read_bytes()
+    ledger = home.open()
+    try:
+        # All pages but the first, so that every way to the data meets it; the cache is emptied for the same reason.
+        ledger._db.execute("PRAGMA shrink_memory")
+        flip(home.file, PAGE_BYTES, len(home_file) - PAGE_BYTES)
+        reads: list[Callable[[], object]] = [
+            lambda: ledger.read([memory.id]),
+            lambda: ledger.page(ListQuery(spaces=(SPACE,))),
+            lambda: ledger.feed(0, 10, GENERATION),
+            lambda: ledger.commit([pen.create("new")]),
+            lambda: ledger.find([memory.id], (SPACE,)),
+            lambda: ledger.stats((SPACE,)),
+        ]
+        for read in reads:
+            with pytest.raises(DataLoss, match="damaged"):
+                read()
+    finally:
+        home.file.write_bytes(home_file)
+        ledger.close()
+
+
+# ---- a full disk ----------------------------------------------------------------------------------------------------
+
+
+def fill_disk(ledger: Ledger) -> None:
+    """No more pages than now; SQLite then says what it says on a full disk."""
+    pages = ledger._db.execute("PRAGMA page_count").fetchone()[0]
+    ledger._db.execute(f"PRAGMA max_page_count = {pages}")
+
+
+def free_disk(ledger: Ledger) -> None:
+    ledger._db.execute("PRAGMA max_page_count = 1000000")
+
+
+def test_a_write_to_a_full_disk_is_refused_and_leaves_nothing(home: Home, ledger: Ledger, pen: Pen) -> None:
+    kept = done(ledger, pen.create("before the disk was full")).memory
+    fill_disk(ledger)
+    large = [pen.create(f"{number} " + "x" * 30_000) for number in range(20)]
+    with pytest.raises(Unavailable) as caught:
+        ledger.commit(large)
+    assert "full" in caught.value.message
+    assert "nothing was stored" in caught.value.message
+    assert (home.entries(), ledger.status().memories) == (1, 1)
+    assert read_back(ledger, kept) == kept
+    assert ledger.read([command.id for command in large]) == {}
+    free_disk(ledger)
+    assert [result.action for result in all_done(ledger, *large)] == ["ADD"] * 20
+
+
+def test_uses_noted_while_the_disk_was_full_are_not_lost(ledger: Ledger, pen: Pen) -> None:
+    memory = done(ledger, pen.create("one")).memory
+    ledger.touch([memory.id], 7)
+    fill_disk(ledger)
+    with pytest.raises(Unavailable):
+        ledger.commit([pen.create(f"{number} " + "x" * 30_000) for number in range(20)])
+    assert ledger.activity([memory.id]) == {memory.id: (1, 7)}
+
+
+def test_vectors_that_find_no_room_are_refused_and_do_not_stop_the_ledger(ledger: Ledger, pen: Pen) -> None:
+    fill_disk(ledger)
+    hashes = [content_hash(str(number)) for number in range(200)]
+    vectors = Vectors(generation=GENERATION, items=tuple((digest, bytes(1536)) for digest in hashes))
+    with pytest.raises(Unavailable, match="full"):
+        ledger.keep_vectors(vectors)
+    free_disk(ledger)
+    assert ledger.vectors(hashes, GENERATION) == {}
+    ledger.keep_vectors(vectors)
+    assert len(ledger.vectors(hashes, GENERATION)) == 200
+    assert done(ledger, pen.create("after it")).action == "ADD"
