@@ -12,6 +12,8 @@ import sysconfig
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from mnemesh_memory.secrets import find_secret
+
 SENTENCE_CHARS_MIN = 40
 SENTENCE_CHARS_MAX = 400
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -38,7 +40,8 @@ def split(block: str) -> Iterator[str]:
         text = " ".join(paragraph.split())
         for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z])", text):
             prose = sum(char.isalpha() or char == " " for char in sentence) > 0.8 * len(sentence)
-            if SENTENCE_CHARS_MIN <= len(sentence) <= SENTENCE_CHARS_MAX and prose:
+            # One of the docstrings shows a password, which a node refuses.
+            if SENTENCE_CHARS_MIN <= len(sentence) <= SENTENCE_CHARS_MAX and prose and not find_secret(sentence):
                 yield sentence
 
 
