@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import secrets
+import signal
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -99,6 +100,14 @@ class RayHandle:
             raise Overloaded(f"inbox of {self.name}", limits.INBOX_MESSAGES_MAX) from error
 
 
+def _take_back_sigterm() -> None:
+    """Ray's core takes SIGTERM for a crash: it prints a stack and aborts the process 3 s later, in the middle of our
+    drain. Setting the handler again that Python knows of puts Ray's out of the way."""
+    ours = signal.getsignal(signal.SIGTERM)
+    if ours is not None:
+        signal.signal(signal.SIGTERM, ours)
+
+
 class RayRuntime:
     """`address` "" starts a head on this machine; otherwise joins the cluster there. `directory` holds its token.
     `node_id` keeps the actors of several nodes in one cluster apart."""
@@ -142,6 +151,7 @@ class RayRuntime:
             ) from error
         finally:
             os.chdir(before)
+            _take_back_sigterm()
 
     def _token(self) -> Path:
         path = self._directory / "ray.token"
