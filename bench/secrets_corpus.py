@@ -1,6 +1,6 @@
 """Measures secret detection: precision, recall and cost, ours beside detect-secrets when that is installed.
 
-    python bench/secrets_corpus.py          prints the table, writes bench/results/secrets.json
+    python -m bench.secrets_corpus       prints the table, writes bench/results/secrets.json
 
 Detectors are judged on the labelled samples of several seeds and, for false alarms, on the standard library's
 docstrings, which hold no credential and were not written for this test.
@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from secrets_samples import Sample, negatives, positives
+from bench.secrets_samples import Sample, negatives, positives
 
 from mnemesh_memory.secrets import find_secret
 
