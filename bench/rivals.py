@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from bench.plain import PlainSearch
@@ -120,11 +121,8 @@ def _local_search(client: QdrantClient, text: str, vector: Vector, space: str) -
     words = Bm25Encoder().query(text)
     only = models.Filter(must=[models.FieldCondition(key="space", match=models.MatchValue(value=space))])
     sparse = models.SparseVector(indices=list(words.indices), values=list(words.values))
-    queries: list[tuple[str, object]] = [("dense", vector.tolist()), ("bm25", sparse)]
+    queries: list[tuple[str, Any]] = [("dense", vector.tolist()), ("bm25", sparse)]
     return client.query_batch_points(
         COLLECTION,
-        [
-            models.QueryRequest(query=query, using=name, filter=only, limit=CANDIDATES)  # type: ignore[arg-type]
-            for name, query in queries
-        ],
+        [models.QueryRequest(query=query, using=name, filter=only, limit=CANDIDATES) for name, query in queries],
     )
