@@ -146,10 +146,10 @@ class _Importer:
                 self._say(f"stopped after {self._report.stored} stored items; the same command goes on from here")
                 raise
             except KeyboardInterrupt:
-                self._say(
-                    "ending with what is under way; Ctrl-C again ends at once. The same command goes on from here"
-                )
                 try:
+                    self._say(
+                        "ending with what is under way; Ctrl-C again ends at once. The same command goes on later"
+                    )
                     self._settle()
                 except KeyboardInterrupt:
                     self._client.close()  # breaks off the calls under way, so that their threads end
