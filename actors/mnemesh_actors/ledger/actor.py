@@ -310,8 +310,8 @@ class Ledger:
     def vectors(self, hashes: Sequence[str], generation: str) -> dict[str, bytes]:
         """Cached embeddings of one generation, float32 bytes by content hash; those not cached are absent."""
         wanted, found = list(dict.fromkeys(hashes)), {}
-        for start in range(0, len(wanted), 500):
-            part = [bytes.fromhex(value) for value in wanted[start : start + 500]]
+        for start in range(0, len(wanted), IDS_A_QUERY):
+            part = [bytes.fromhex(value) for value in wanted[start : start + IDS_A_QUERY]]
             marks = ", ".join("?" * len(part))
             for digest, data in self._db.execute(
                 f"SELECT hash, data FROM vector WHERE hash IN ({marks}) AND generation = ?", (*part, generation)
