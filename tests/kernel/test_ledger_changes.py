@@ -191,6 +191,31 @@ def test_one_memory_named_twice_is_replaced_once(home: Home, ledger: Ledger, pen
     assert home.entries() == 3
 
 
+def test_a_text_that_is_there_already_takes_the_place_of_what_it_was_to_replace(
+    home: Home, ledger: Ledger, pen: Pen
+) -> None:
+    old = done(ledger, pen.create("We deploy on Friday.")).memory
+    there = done(ledger, pen.create("We deploy on Monday.")).memory
+    command = pen.create("we deploy on monday.", supersedes=(old.id,), idempotency_key="k")
+    result = done(ledger, command)
+    assert (result.action, result.deduplicated, result.memory.id) == ("SUPERSEDE", True, there.id)
+    assert result.memory.links == (Link("supersedes", old.id),)
+    assert [memory.superseded_by for memory in result.superseded] == [there.id]
+    assert result.seq == home.entries() == 4
+    assert read_back(ledger, there) == result.memory
+    assert read_back(ledger, old).state == "superseded"
+    again = done(ledger, pen.create("we deploy on monday.", supersedes=(old.id,), idempotency_key="k"))
+    assert (again.action, again.replayed, again.memory) == ("SUPERSEDE", True, result.memory)
+    assert home.entries() == 4
+
+
+def test_a_memory_does_not_replace_itself(home: Home, ledger: Ledger, pen: Pen) -> None:
+    memory = done(ledger, pen.create("We deploy on Friday.")).memory
+    result = done(ledger, pen.create("We deploy on Friday.", supersedes=(memory.id,)))
+    assert (result.action, result.memory) == ("NOOP", memory)
+    assert home.entries() == 1
+
+
 def _unknown(ledger: Ledger, pen: Pen) -> str:
     return "018f6f0e-7c1a-7000-8000-000000000000"
 

@@ -76,6 +76,13 @@ def test_one_flipped_bit_in_a_change_stops_the_start(home: Home) -> None:
     assert "change" in refused_as_damaged(home).message
 
 
+def test_a_sound_change_under_the_number_of_another_stops_the_start(home: Home) -> None:
+    filled(home, 3)
+    with home.looked_into() as db:
+        db.execute("UPDATE entry SET raw = (SELECT raw FROM entry WHERE seq = 1) WHERE seq = 2")
+    assert "entry 2: its change has another hash" in refused_as_damaged(home).message
+
+
 @pytest.mark.parametrize("cut", [0.3, 0.6, 0.95])
 def test_a_file_that_was_cut_off_stops_the_start(home: Home, cut: float) -> None:
     filled(home)

@@ -167,6 +167,18 @@ def test_a_view_made_anew_from_the_log_is_the_view_that_was_kept(steps: list[tup
             assert view(home) == kept
 
 
+def test_nothing_that_does_not_follow_from_the_log_survives_a_new_view(home: Home, ledger: Ledger, pen: Pen) -> None:
+    done(ledger, pen.create("one"))
+    kept = view(home)
+    with home.looked_into() as db:
+        db.execute("INSERT INTO text_hash VALUES (?, x'00', 'a ghost')", (SPACE,))
+        db.execute("INSERT INTO memory SELECT 'a ghost', space, kind, title, content, state, tier, by, created_at, "
+                   "updated_at, seq, session, session_seq, conflicted, tags, detail FROM memory")  # fmt: skip
+    assert view(home) != kept
+    ledger.rebuild_view()
+    assert view(home) == kept
+
+
 def test_random_histories_reach_every_outcome() -> None:
     """Without this the property above could pass on histories in which nothing happens."""
     seed = 7

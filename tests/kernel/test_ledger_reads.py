@@ -106,6 +106,18 @@ def test_a_session_is_ordered_by_its_own_count_whatever_the_clock_says(ledger: L
     assert (names(found), position) == (["turn 1", "turn 2", "turn 3"], 1)
 
 
+def test_a_turn_without_a_count_stands_at_the_start_of_its_session(ledger: Ledger, pen: Pen) -> None:
+    first, uncounted, zero = (
+        done(ledger, pen.create(text, source=Source("s1", "", seq))).memory
+        for text, seq in (("one", 1), ("uncounted", None), ("zero", 0))
+    )
+    found, position = ledger.timeline(uncounted.id, 5, 5)
+    assert (names(found), position) == (["uncounted", "zero", "one"], 0)
+    found, position = ledger.timeline(zero.id, 5, 5)
+    assert (names(found), position) == (["uncounted", "zero", "one"], 1)
+    assert first.source.seq == 1
+
+
 def test_without_a_session_the_neighbours_in_time_of_the_space_are_shown(ledger: Ledger, pen: Pen) -> None:
     written = [done(ledger, pen.create(str(number))).memory for number in range(7)]
     done(ledger, pen.create("elsewhere", space=OTHER_SPACE))
