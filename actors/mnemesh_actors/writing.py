@@ -24,8 +24,8 @@ from mnemesh_memory.kinds import WAITS
 from mnemesh_memory.model import Caller, Checked, Draft, Memory, Patch, Related, Written
 from mnemesh_memory.text import content_hash, duplicate_key, snippet, title_of
 
-# One step of a batch: small enough that embedding the next overlaps committing and indexing this one.
-STEP_ITEMS = 32
+# One step of a batch: as many as the model takes at once; embedding the next overlaps committing and indexing this one.
+STEP_ITEMS = 64
 OPERATION_BYTES = 16
 SNIPPET_CHARS = 160
 # Of a neighbour only its beginning is shown, so only that is worked on.
