@@ -1,11 +1,16 @@
-"""Nodes that end with their test."""
+"""Nodes that end with their test, and the scenarios of the doors, which run over Ray too."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest_asyncio
 from node_process import Nodes
+
+# As pytest does it for the tests that lie there.
+sys.path.insert(0, str(Path(__file__).parents[1] / "doors" / "scenario"))
 
 
 @pytest_asyncio.fixture

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import random
-import signal
 import time
 from pathlib import Path
 
 import pytest
 from crash_load import CrashLoad, nothing_is_lost
-from node_process import Nodes, NodeUnderTest, kill_node, stop_node
-from scenario_doors import Door, GrpcDoor, HttpDoor, McpDoor
+from draining import holds, sigterm_answers_what_is_inside
+from node_process import Nodes, kill_node, stop_node
+from node_reads import settled
+from scenario_doors import GrpcDoor
 
-from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE
-
+SPACE = "crash"
 ACKNOWLEDGED_BEFORE_KILL_MAX = 60
 KILL_WITHIN_S = 0.05
 # Every fifth kill hits a node that has not got ready yet.
 KILL_IN_START_EVERY = 5
 START_LASTS_S = 2.0
-CALLS_A_DOOR = 4
-LONG_TEXT_CHARS = 6_000
 WAIT_S = 60.0
 
 
@@ -40,7 +37,7 @@ async def test_every_acknowledged_write_survives_random_kills_under_load_exactly
     seed = random.SystemRandom().getrandbits(32)
     print(f"seed {seed}")
     chance = random.Random(seed)
-    load = CrashLoad(seed)
+    load = CrashLoad(SPACE, seed)
     node = await nodes.start(tmp_path)
     await load.node_is_up(node)
     writing = asyncio.create_task(load.run())
@@ -69,7 +66,9 @@ async def test_every_acknowledged_write_survives_random_kills_under_load_exactly
     assert record.lost > 0, "no kill hit a call"
 
     reader = GrpcDoor(node)
-    await nothing_is_lost(reader, record, seed)
+    await nothing_is_lost(reader, SPACE, record, seed)
+    status = await settled(reader)
+    assert status["index"][0]["points"] == status["ledger"]["memories"]
     await reader.close()
     assert await stop_node(node) == 0
 
@@ -85,52 +84,7 @@ async def kill_in_start(nodes: Nodes, data_dir: Path, after_s: float) -> None:
 async def test_sigterm_answers_the_calls_that_are_inside_then_leaves_nothing_behind(
     nodes: Nodes, tmp_path: Path
 ) -> None:
-    node = await nodes.start(tmp_path)
-    doors: list[Door] = [GrpcDoor(node), HttpDoor(node), McpDoor.over_http(node)]
-    for door in doors:
-        await door.call("stats", spaces=["drain"])  # connected before anything is measured
-    calls = {
-        door.name: [
-            asyncio.create_task(door.call("remember", content=long_text(door.name, number), space="drain"))
-            for number in range(CALLS_A_DOOR)
-        ]
-        for door in doors
-    }
-    every = [call for tasks in calls.values() for call in tasks]
-    # All were sent together, and one takes long: when the first is answered the others are inside.
-    await asyncio.wait(every, timeout=WAIT_S, return_when=asyncio.FIRST_COMPLETED)
-    node.process.send_signal(signal.SIGTERM)
-    inside = {name for name, tasks in calls.items() if any(not call.done() for call in tasks)}
-    answers = await asyncio.wait_for(asyncio.gather(*every), WAIT_S)
-    assert inside == {door.name for door in doors}
-    assert [answer["action"] for answer in answers] == ["ADD"] * len(every)
-    assert await asyncio.wait_for(node.process.wait(), WAIT_S) == 0
-    assert not (tmp_path / NODE_FILE).exists()
-    assert lock_is_free(tmp_path)
-    for door in doors:
-        await door.close()
-
+    memories = await sigterm_answers_what_is_inside(await nodes.start(tmp_path))
     again = await nodes.start(tmp_path)
-    await holds(again, len(every))
+    await holds(again, memories)
     assert await stop_node(again) == 0
-
-
-def long_text(door: str, number: int) -> str:
-    """Several passages, so that one call keeps the model busy for a while."""
-    sentence = f"Agent {number} behind {door} wrote a long report about the rivers of the region. "
-    return (sentence * (LONG_TEXT_CHARS // len(sentence))).strip()
-
-
-def lock_is_free(data_dir: Path) -> bool:
-    with open(data_dir / LOCK_FILE, "a+", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
-
-
-async def holds(node: NodeUnderTest, memories: int) -> None:
-    reader = GrpcDoor(node)
-    assert (await reader.call("stats", spaces=["drain"]))["memories"] == memories
-    await reader.close()

@@ -20,13 +20,14 @@ KEPT_STDERR_BYTES = 65_536
 
 @dataclass(frozen=True)
 class NodeUnderTest:
-    """Where a started node listens, its token and its process."""
+    """Where a started node listens, its token and its process; `said` is what it wrote to stderr, once it has ended."""
 
     grpc: str
     http: str
     token: str
     data_dir: Path
     process: asyncio.subprocess.Process = field(compare=False)
+    said: asyncio.Task[bytes] = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ async def ready_node(data_dir: Path, process: asyncio.subprocess.Process) -> Nod
     address, token = read_node(data_dir), read_token(data_dir)
     assert address is not None
     assert token is not None
-    return NodeUnderTest(address.grpc, address.http, token, data_dir, process)
+    return NodeUnderTest(address.grpc, address.http, token, data_dir, process, said)
 
 
 async def refused_start(data_dir: Path, *flags: str, env: dict[str, str] | None = None) -> Ended:

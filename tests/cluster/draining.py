@@ -1,0 +1,68 @@
+"""SIGTERM while calls are inside: what must hold for a node in either runtime."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import signal
+from pathlib import Path
+
+from node_process import NodeUnderTest
+from scenario_doors import Door, GrpcDoor, HttpDoor, McpDoor
+
+from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE
+
+SPACE = "drain"
+CALLS_A_DOOR = 4
+LONG_TEXT_CHARS = 9_000
+WAIT_S = 60.0
+
+
+async def sigterm_answers_what_is_inside(node: NodeUnderTest) -> int:
+    """Send SIGTERM while every networked door has calls inside; how many memories they have stored."""
+    doors: list[Door] = [GrpcDoor(node), HttpDoor(node), McpDoor.over_http(node)]
+    for door in doors:
+        await door.call("stats", spaces=[SPACE])  # connects
+    calls = {
+        door.name: [
+            asyncio.create_task(door.call("remember", content=_long_text(door.name, number), space=SPACE))
+            for number in range(CALLS_A_DOOR)
+        ]
+        for door in doors
+    }
+    every = [call for tasks in calls.values() for call in tasks]
+    # All were sent together, and one takes long: when the first is answered the others are inside.
+    await asyncio.wait(every, timeout=WAIT_S, return_when=asyncio.FIRST_COMPLETED)
+    node.process.send_signal(signal.SIGTERM)
+    inside = {name for name, tasks in calls.items() if any(not call.done() for call in tasks)}
+    answers = await asyncio.wait_for(asyncio.gather(*every), WAIT_S)
+    assert inside == {door.name for door in doors}
+    assert [answer["action"] for answer in answers] == ["ADD"] * len(every)
+    assert await asyncio.wait_for(node.process.wait(), WAIT_S) == 0, (await node.said).decode()
+    assert not (node.data_dir / NODE_FILE).exists()
+    assert _lock_is_free(node.data_dir)
+    for door in doors:
+        await door.close()
+    return len(every)
+
+
+async def holds(node: NodeUnderTest, memories: int) -> None:
+    """Assert that they are all there."""
+    reader = GrpcDoor(node)
+    assert (await reader.call("stats", spaces=[SPACE]))["memories"] == memories
+    await reader.close()
+
+
+def _long_text(door: str, number: int) -> str:
+    """Several passages, so that one call keeps the model busy for a while."""
+    sentence = f"Agent {number} behind {door} wrote a long report about the rivers of the region. "
+    return (sentence * (LONG_TEXT_CHARS // len(sentence))).strip()
+
+
+def _lock_is_free(data_dir: Path) -> bool:
+    with open(data_dir / LOCK_FILE, "a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
