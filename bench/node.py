@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
@@ -39,14 +40,13 @@ class NodeProcess:
         began = time.perf_counter()
         with (self.data_dir / "node.log").open("ab") as log:
             self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        try:
+        with ExitStack() as when_it_fails:
+            when_it_fails.callback(self.stop)
             self._await(lambda: self._published() is not None, began)
             self.http_open_s = time.perf_counter() - began
             self._await(self._is_ready, began)
             self.ready_s = time.perf_counter() - began
-        except BaseException:
-            self.stop()
-            raise
+            when_it_fails.pop_all()
         return self
 
     def __exit__(

@@ -43,7 +43,7 @@ from typing import Final
 FIELD_HELP: Final = MappingProxyType(
     {
 '''
-HELP_FOOTER = "    }\n)  # fmt: skip\n"
+HELP_FOOTER = "    }\n)\n"
 
 
 def generate(out_root: Path) -> None:
@@ -105,22 +105,9 @@ def _message_names(
 
 
 def render_help(help_texts: dict[str, str]) -> str:
-    """The source of field_help.py; long comments are broken over adjacent string literals."""
-    lines = [HELP_HEADER]
-    for name in sorted(help_texts):
-        parts = [json.dumps(part, ensure_ascii=False) for part in _pieces(help_texts[name], 90)]
-        lines.append(f"        {json.dumps(name)}: (\n")
-        lines += [f"            {part}\n" for part in parts]
-        lines.append("        ),\n")
-    return "".join(lines) + HELP_FOOTER
-
-
-def _pieces(text: str, width: int) -> Iterator[str]:
-    while len(text) > width:
-        cut = text.rfind(" ", 0, width) + 1 or width
-        yield text[:cut]
-        text = text[cut:]
-    yield text
+    """The source of field_help.py."""
+    quoted = ((json.dumps(name), json.dumps(help_texts[name], ensure_ascii=False)) for name in sorted(help_texts))
+    return HELP_HEADER + "".join(f"        {name}: {text},\n" for name, text in quoted) + HELP_FOOTER
 
 
 def differences(fresh_root: Path) -> list[str]:

@@ -11,954 +11,317 @@ from typing import Final
 
 FIELD_HELP: Final = MappingProxyType(
     {
-        "mnemesh.v1.ActorStatus": (
-            "One actor of the node."
-        ),
-        "mnemesh.v1.ActorStatus.name": (
-            "Name, such as ledger-0, embedder-0 or shard-0."
-        ),
-        "mnemesh.v1.ActorStatus.node": (
-            "Ray node that it lives on; empty in the local runtime."
-        ),
-        "mnemesh.v1.ActorStatus.pid": (
-            "Process that it lives in."
-        ),
-        "mnemesh.v1.ActorStatus.state": (
-            "ready, starting or failed."
-        ),
-        "mnemesh.v1.ActorStatus.type": (
-            "Class of the actor."
-        ),
-        "mnemesh.v1.AdminService": (
-            "The node itself."
-        ),
-        "mnemesh.v1.AdminService.Status": (
-            "What the node is doing: addresses, actors, ledger, index, model."
-        ),
-        "mnemesh.v1.AdminService.Whoami": (
-            "Who the token and headers of this call speak for; no side effects."
-        ),
-        "mnemesh.v1.BatchResult": (
-            "The outcome of one item of a batch."
-        ),
-        "mnemesh.v1.BatchResult.error": (
-            "Why it was refused."
-        ),
-        "mnemesh.v1.BatchResult.ok": (
-            "What was done."
-        ),
-        "mnemesh.v1.CheckRequest.item": (
-            "The item as it would be given to remember."
-        ),
-        "mnemesh.v1.CheckResponse.action": (
-            "What remember would do: ADD, UPDATE, NOOP or SUPERSEDE."
-        ),
-        "mnemesh.v1.CheckResponse.novelty": (
-            "1 - similarity of the nearest memory in the space, from 0 to 1."
-        ),
-        "mnemesh.v1.CheckResponse.reason": (
-            "Why."
-        ),
-        "mnemesh.v1.CheckResponse.related": (
-            "Up to 5 nearest memories of the space."
-        ),
-        "mnemesh.v1.CheckResponse.similarity": (
-            "Its cosine similarity."
-        ),
-        "mnemesh.v1.CheckResponse.target_id": (
-            "Id of the memory that the action concerns, if any."
-        ),
-        "mnemesh.v1.Count": (
-            "A word and how many memories carry it."
-        ),
-        "mnemesh.v1.Count.memories": (
-            "How many active memories."
-        ),
-        "mnemesh.v1.Count.name": (
-            "The kind, tag, space or agent."
-        ),
-        "mnemesh.v1.ExportRequest.include_forgotten": (
-            "Also forgotten ones."
-        ),
-        "mnemesh.v1.ExportRequest.include_superseded": (
-            "Also superseded ones."
-        ),
-        "mnemesh.v1.ExportRequest.spaces": (
-            "Only these spaces; default all that the caller may see."
-        ),
-        "mnemesh.v1.ExportResponse.memory": (
-            "One memory."
-        ),
-        "mnemesh.v1.ForgetRequest.id": (
-            "Id, unique id prefix or title."
-        ),
-        "mnemesh.v1.ForgetRequest.wait": (
-            "indexed (default) or durable."
-        ),
-        "mnemesh.v1.ForgetResponse.action": (
-            "FORGET, or NOOP when it was forgotten already."
-        ),
-        "mnemesh.v1.ForgetResponse.indexed": (
-            "Recall no longer sees it."
-        ),
-        "mnemesh.v1.ForgetResponse.memory": (
-            "The memory as it is now."
-        ),
-        "mnemesh.v1.ForgetResponse.reason": (
-            "Why this action."
-        ),
-        "mnemesh.v1.GetRequest.ids": (
-            "Up to 200 ids, unique id prefixes (6 characters or more) or titles."
-        ),
-        "mnemesh.v1.GetRequest.include_forgotten": (
-            "Also give forgotten memories."
-        ),
-        "mnemesh.v1.GetRequest.spaces": (
-            "Where to look for titles; default as in recall."
-        ),
-        "mnemesh.v1.GetResponse.memories": (
-            "The memories found, in the order asked."
-        ),
-        "mnemesh.v1.GetResponse.memory": (
-            "The memory, when exactly one was asked for."
-        ),
-        "mnemesh.v1.GetResponse.missing": (
-            "What was asked for and not found (only when several were asked for; one alone is "
-            "NOT_FOUND)."
-        ),
-        "mnemesh.v1.Head": (
-            "Another visible head of a memory that two writers changed at the same time."
-        ),
-        "mnemesh.v1.Head.at": (
-            "When it was written, by the writer's clock."
-        ),
-        "mnemesh.v1.Head.by": (
-            "Agent that wrote it."
-        ),
-        "mnemesh.v1.Head.content": (
-            "Text of that revision."
-        ),
-        "mnemesh.v1.Head.revision": (
-            "Revision id, \"n@actor\"."
-        ),
-        "mnemesh.v1.Head.title": (
-            "Title of that revision."
-        ),
-        "mnemesh.v1.IndexStatus": (
-            "One shard of the retrieval index."
-        ),
-        "mnemesh.v1.IndexStatus.backend": (
-            "edge or server."
-        ),
-        "mnemesh.v1.IndexStatus.lag": (
-            "How many ledger entries it is behind."
-        ),
-        "mnemesh.v1.IndexStatus.name": (
-            "Name of the shard."
-        ),
-        "mnemesh.v1.IndexStatus.points": (
-            "Points that it holds."
-        ),
-        "mnemesh.v1.IndexStatus.seq": (
-            "Last ledger sequence number that it has indexed."
-        ),
-        "mnemesh.v1.IndexStatus.state": (
-            "ok, rebuilding, or what is wrong."
-        ),
-        "mnemesh.v1.ItemError": (
-            "An error of one item of a batch."
-        ),
-        "mnemesh.v1.ItemError.code": (
-            "gRPC status name, such as INVALID_ARGUMENT."
-        ),
-        "mnemesh.v1.ItemError.field": (
-            "The field at fault."
-        ),
-        "mnemesh.v1.ItemError.message": (
-            "What is wrong and what to do."
-        ),
-        "mnemesh.v1.LedgerStatus": (
-            "The durable log."
-        ),
-        "mnemesh.v1.LedgerStatus.bytes": (
-            "Size of the log on disk."
-        ),
-        "mnemesh.v1.LedgerStatus.incarnation": (
-            "Identity of this directory's current life."
-        ),
-        "mnemesh.v1.LedgerStatus.memories": (
-            "Active memories."
-        ),
-        "mnemesh.v1.LedgerStatus.seq": (
-            "Last committed sequence number."
-        ),
-        "mnemesh.v1.Link": (
-            "A typed edge to another memory."
-        ),
-        "mnemesh.v1.Link.id": (
-            "Id of the other memory."
-        ),
-        "mnemesh.v1.Link.type": (
-            "One of supersedes, superseded-by, resolved-by, part-of, depends-on, supports, "
-            "contradicts, see-also, derived-from, copied-from."
-        ),
-        "mnemesh.v1.ListRequest.agent": (
-            "Written by this agent."
-        ),
-        "mnemesh.v1.ListRequest.before": (
-            "Created before."
-        ),
-        "mnemesh.v1.ListRequest.cursor": (
-            "Token of the page before."
-        ),
-        "mnemesh.v1.ListRequest.kinds": (
-            "Only these kinds."
-        ),
-        "mnemesh.v1.ListRequest.limit": (
-            "1 to 200 memories a page. Default 20."
-        ),
-        "mnemesh.v1.ListRequest.order": (
-            "newest (default) or oldest."
-        ),
-        "mnemesh.v1.ListRequest.session": (
-            "Written in this session."
-        ),
-        "mnemesh.v1.ListRequest.since": (
-            "Created at or after."
-        ),
-        "mnemesh.v1.ListRequest.spaces": (
-            "Up to 32 spaces; default as in recall."
-        ),
-        "mnemesh.v1.ListRequest.state": (
-            "active (default), forgotten, superseded or all."
-        ),
-        "mnemesh.v1.ListRequest.tags_all": (
-            "All of these tags."
-        ),
-        "mnemesh.v1.ListRequest.tags_any": (
-            "At least one of these tags."
-        ),
-        "mnemesh.v1.ListRequest.tags_none": (
-            "None of these tags."
-        ),
-        "mnemesh.v1.ListResponse.cursor": (
-            "Token of the next page; empty on the last."
-        ),
-        "mnemesh.v1.ListResponse.memories": (
-            "The page."
-        ),
-        "mnemesh.v1.ListResponse.total": (
-            "How many memories match in all."
-        ),
-        "mnemesh.v1.Memory": (
-            "A memory as it is read."
-        ),
-        "mnemesh.v1.Memory.attrs": (
-            "Free attributes."
-        ),
-        "mnemesh.v1.Memory.by": (
-            "Agent that created it."
-        ),
-        "mnemesh.v1.Memory.conflicts": (
-            "The other heads' texts, when there is a conflict."
-        ),
-        "mnemesh.v1.Memory.content": (
-            "The text. In recall with snippets_only this is empty."
-        ),
-        "mnemesh.v1.Memory.created_at": (
-            "When it was created."
-        ),
-        "mnemesh.v1.Memory.heads": (
-            "Ids of the current heads, the shown one first; more than one head is a conflict."
-        ),
-        "mnemesh.v1.Memory.id": (
-            "UUID, in lower-case text."
-        ),
-        "mnemesh.v1.Memory.importance": (
-            "Importance from 0 to 1, when given."
-        ),
-        "mnemesh.v1.Memory.keywords": (
-            "Extra search words."
-        ),
-        "mnemesh.v1.Memory.kind": (
-            "One of fact, decision, error, reference, requirement, project, preference, person, "
-            "procedure, pattern, episode, prompt, run, summary."
-        ),
-        "mnemesh.v1.Memory.links": (
-            "Typed links to other memories."
-        ),
-        "mnemesh.v1.Memory.paths": (
-            "Files and globs that the memory is about."
-        ),
-        "mnemesh.v1.Memory.source": (
-            "Where it came from."
-        ),
-        "mnemesh.v1.Memory.space": (
-            "Path such as team/payments, or @alice for a private one. Never changes."
-        ),
-        "mnemesh.v1.Memory.state": (
-            "active, forgotten or superseded."
-        ),
-        "mnemesh.v1.Memory.superseded_by": (
-            "Id of the memory that replaced this one."
-        ),
-        "mnemesh.v1.Memory.tags": (
-            "Tags, sorted."
-        ),
-        "mnemesh.v1.Memory.tier": (
-            "pinned, normal or archive."
-        ),
-        "mnemesh.v1.Memory.title": (
-            "Title given by the writer; empty when none was given."
-        ),
-        "mnemesh.v1.Memory.updated_at": (
-            "When the visible revision was written."
-        ),
-        "mnemesh.v1.Memory.valid_from": (
-            "Since when the statement holds in the world."
-        ),
-        "mnemesh.v1.Memory.valid_to": (
-            "Until when the statement holds in the world."
-        ),
-        "mnemesh.v1.Memory.version": (
-            "Number of revisions."
-        ),
-        "mnemesh.v1.MemoryService": (
-            "Writing and reading single memories. Words such as kind, action and state are plain "
-            "strings from closed lists, so that they read the same on every door; a word outside its "
-            "list is refused with the list."
-        ),
-        "mnemesh.v1.MemoryService.Check": (
-            "Say what remember would do, and why; writes nothing."
-        ),
-        "mnemesh.v1.MemoryService.Export": (
-            "Stream memories with all their fields, in ledger order; forgotten ones only when asked."
-        ),
-        "mnemesh.v1.MemoryService.Forget": (
-            "Forget a memory; `restore` brings it back."
-        ),
-        "mnemesh.v1.MemoryService.Get": (
-            "Read memories by id, unique id prefix or title."
-        ),
-        "mnemesh.v1.MemoryService.List": (
-            "Page through memories with filters."
-        ),
-        "mnemesh.v1.MemoryService.Remember": (
-            "Store a memory. An exact duplicate in the same space is not stored again: action NOOP, "
-            "same id."
-        ),
-        "mnemesh.v1.MemoryService.RememberBatch": (
-            "Store up to 256 memories in one call; each item succeeds or fails by itself, in order."
-        ),
-        "mnemesh.v1.MemoryService.Restore": (
-            "Bring a forgotten memory back."
-        ),
-        "mnemesh.v1.MemoryService.Stats": (
-            "Counts by state, kind, tag, space and agent."
-        ),
-        "mnemesh.v1.MemoryService.Supersede": (
-            "Replace a memory by a new one: the old is closed (valid_to) and linked, and leaves every "
-            "read surface."
-        ),
-        "mnemesh.v1.MemoryService.Timeline": (
-            "The memories written just before and after one, in the same session or, without one, in "
-            "the same space."
-        ),
-        "mnemesh.v1.MemoryService.Update": (
-            "Change a memory: writes a new revision, the old one stays in its history."
-        ),
-        "mnemesh.v1.ModelStatus": (
-            "The embedding model."
-        ),
-        "mnemesh.v1.ModelStatus.dimensions": (
-            "Vector size."
-        ),
-        "mnemesh.v1.ModelStatus.generation": (
-            "Fingerprint that the index is bound to."
-        ),
-        "mnemesh.v1.ModelStatus.name": (
-            "Name of the model."
-        ),
-        "mnemesh.v1.ModelStatus.source": (
-            "Where it was found: configured, packaged or downloaded."
-        ),
-        "mnemesh.v1.RecallRequest.agent": (
-            "Only memories written by this agent."
-        ),
-        "mnemesh.v1.RecallRequest.as_of": (
-            "Show what was known at this time."
-        ),
-        "mnemesh.v1.RecallRequest.before": (
-            "Created before (RFC 3339)."
-        ),
-        "mnemesh.v1.RecallRequest.explain": (
-            "Give each signal's value with every result."
-        ),
-        "mnemesh.v1.RecallRequest.include_archive": (
-            "Also memories of the archive tier."
-        ),
-        "mnemesh.v1.RecallRequest.include_superseded": (
-            "Also superseded memories; without it, a superseded match leads to its successor."
-        ),
-        "mnemesh.v1.RecallRequest.kinds": (
-            "Only these kinds."
-        ),
-        "mnemesh.v1.RecallRequest.limit": (
-            "1 to 200 results. Default 10."
-        ),
-        "mnemesh.v1.RecallRequest.min_heat": (
-            "Leave out memories colder than this, 0 to 1."
-        ),
-        "mnemesh.v1.RecallRequest.min_score": (
-            "Leave out results below this relevance, 0 to 1."
-        ),
-        "mnemesh.v1.RecallRequest.mode": (
-            "hybrid (default), semantic or keyword."
-        ),
-        "mnemesh.v1.RecallRequest.paths": (
-            "Only memories about one of these paths or globs."
-        ),
-        "mnemesh.v1.RecallRequest.query": (
-            "Words or a question; any Unicode, at most 10,000 characters. Empty lists by time."
-        ),
-        "mnemesh.v1.RecallRequest.session": (
-            "Only memories of this session."
-        ),
-        "mnemesh.v1.RecallRequest.since": (
-            "Created at or after (RFC 3339)."
-        ),
-        "mnemesh.v1.RecallRequest.snippets_only": (
-            "Give id, title and snippet, without the full text; `get` reads the rest."
-        ),
-        "mnemesh.v1.RecallRequest.sort": (
-            "relevance (default), recency or importance."
-        ),
-        "mnemesh.v1.RecallRequest.source_dir": (
-            "Only memories written from this directory or below."
-        ),
-        "mnemesh.v1.RecallRequest.spaces": (
-            "Up to 32 spaces; default: the client's project space and the caller's private space."
-        ),
-        "mnemesh.v1.RecallRequest.tags_all": (
-            "All of these tags."
-        ),
-        "mnemesh.v1.RecallRequest.tags_any": (
-            "At least one of these tags."
-        ),
-        "mnemesh.v1.RecallRequest.tags_none": (
-            "None of these tags."
-        ),
-        "mnemesh.v1.RecallRequest.token_budget": (
-            "Stop when the results' texts reach this many tokens."
-        ),
-        "mnemesh.v1.RecallRequest.weights": (
-            "Weights of the signals dense and bm25, each 0 or more; default as configured."
-        ),
-        "mnemesh.v1.RecallResponse.abstain": (
-            "The answer is probably not here. Only a flag: results are given all the same."
-        ),
-        "mnemesh.v1.RecallResponse.coverage": (
-            "How well the best results answer the query, from 0 to 1."
-        ),
-        "mnemesh.v1.RecallResponse.degraded": (
-            "A part of the node was down or behind, so the answer may be incomplete."
-        ),
-        "mnemesh.v1.RecallResponse.degraded_reasons": (
-            "Which part, and why."
-        ),
-        "mnemesh.v1.RecallResponse.results": (
-            "Up to `limit` results, best first."
-        ),
-        "mnemesh.v1.RecallResponse.spaces": (
-            "The spaces searched."
-        ),
-        "mnemesh.v1.RecallResponse.tokens_used": (
-            "Tokens of the texts given, estimated."
-        ),
-        "mnemesh.v1.RecallResponse.truncated_by_budget": (
-            "Results left out by the token budget."
-        ),
-        "mnemesh.v1.RecallResult": (
-            "One result."
-        ),
-        "mnemesh.v1.RecallResult.content": (
-            "Its text; empty with snippets_only."
-        ),
-        "mnemesh.v1.RecallResult.id": (
-            "Id of the memory."
-        ),
-        "mnemesh.v1.RecallResult.kind": (
-            "Its kind."
-        ),
-        "mnemesh.v1.RecallResult.memory": (
-            "The whole memory; its content stands above and is not repeated."
-        ),
-        "mnemesh.v1.RecallResult.redirected_from": (
-            "Id of the superseded memory that matched and led here."
-        ),
-        "mnemesh.v1.RecallResult.score": (
-            "Relevance from 0 to 1; never rises down the list when sorted by relevance."
-        ),
-        "mnemesh.v1.RecallResult.signals": (
-            "Value of each signal, when explain was asked."
-        ),
-        "mnemesh.v1.RecallResult.snippet": (
-            "The passage that matches best."
-        ),
-        "mnemesh.v1.RecallResult.space": (
-            "Its space."
-        ),
-        "mnemesh.v1.RecallResult.tags": (
-            "Its tags."
-        ),
-        "mnemesh.v1.RecallResult.title": (
-            "Its title."
-        ),
-        "mnemesh.v1.RecallService": (
-            "Finding memories."
-        ),
-        "mnemesh.v1.RecallService.Recall": (
-            "Find the memories that answer a question or match words, best first."
-        ),
-        "mnemesh.v1.RelatedMemory": (
-            "A near neighbour that the save guard saw."
-        ),
-        "mnemesh.v1.RelatedMemory.id": (
-            "Id of the neighbour."
-        ),
-        "mnemesh.v1.RelatedMemory.similarity": (
-            "Cosine similarity in [-1, 1]."
-        ),
-        "mnemesh.v1.RelatedMemory.snippet": (
-            "Its beginning."
-        ),
-        "mnemesh.v1.RelatedMemory.title": (
-            "Its title, or its first words."
-        ),
-        "mnemesh.v1.RememberBatchRequest.items": (
-            "Up to 256 items, 1 MiB of content in all."
-        ),
-        "mnemesh.v1.RememberBatchResponse.results": (
-            "One result an item, in the order of the request."
-        ),
-        "mnemesh.v1.RememberRequest.attrs": (
-            "Up to 64 free attributes; key at most 80 bytes, value at most 1,024 bytes."
-        ),
-        "mnemesh.v1.RememberRequest.content": (
-            "The text to remember: 1 to 32,768 bytes of UTF-8."
-        ),
-        "mnemesh.v1.RememberRequest.force": (
-            "Store even if an identical memory exists."
-        ),
-        "mnemesh.v1.RememberRequest.idempotency_key": (
-            "Makes retries safe for 7 days: the same key and content gives the same memory. At most "
-            "200 bytes."
-        ),
-        "mnemesh.v1.RememberRequest.importance": (
-            "Importance from 0 to 1."
-        ),
-        "mnemesh.v1.RememberRequest.keywords": (
-            "Up to 64 extra search words of at most 80 bytes; indexed, never shown as text."
-        ),
-        "mnemesh.v1.RememberRequest.kind": (
-            "Kind; aliases such as bug or infra are folded. Default fact."
-        ),
-        "mnemesh.v1.RememberRequest.links": (
-            "Up to 64 typed links to other memories."
-        ),
-        "mnemesh.v1.RememberRequest.paths": (
-            "Up to 64 file paths or globs that the memory is about."
-        ),
-        "mnemesh.v1.RememberRequest.sensitive": (
-            "Marks the text as secret. Refused until encrypted storage exists."
-        ),
-        "mnemesh.v1.RememberRequest.source": (
-            "Where it came from: session, directory, position."
-        ),
-        "mnemesh.v1.RememberRequest.space": (
-            "Space path; default: the client's project space, else the caller's private space."
-        ),
-        "mnemesh.v1.RememberRequest.supersedes": (
-            "Ids of memories that this one replaces."
-        ),
-        "mnemesh.v1.RememberRequest.tags": (
-            "Up to 64 tags of at most 80 bytes."
-        ),
-        "mnemesh.v1.RememberRequest.tier": (
-            "pinned, normal or archive (recalled only on request). Default normal."
-        ),
-        "mnemesh.v1.RememberRequest.title": (
-            "Short title, at most 200 bytes."
-        ),
-        "mnemesh.v1.RememberRequest.valid_from": (
-            "Since when the statement holds in the world (RFC 3339)."
-        ),
-        "mnemesh.v1.RememberRequest.valid_to": (
-            "Until when the statement holds in the world (RFC 3339); not before valid_from."
-        ),
-        "mnemesh.v1.RememberRequest.wait": (
-            "indexed (default): recall sees it when the call returns; durable: return once it is on "
-            "disk."
-        ),
-        "mnemesh.v1.RememberResponse.action": (
-            "ADD, UPDATE, NOOP or SUPERSEDE."
-        ),
-        "mnemesh.v1.RememberResponse.conflicts": (
-            "The other heads, when the memory is in conflict."
-        ),
-        "mnemesh.v1.RememberResponse.deduplicated": (
-            "An identical memory was there already."
-        ),
-        "mnemesh.v1.RememberResponse.indexed": (
-            "Recall can see it already."
-        ),
-        "mnemesh.v1.RememberResponse.memory": (
-            "The memory as it is now."
-        ),
-        "mnemesh.v1.RememberResponse.novelty": (
-            "1 - similarity of the nearest memory in the space, from 0 to 1."
-        ),
-        "mnemesh.v1.RememberResponse.reason": (
-            "Why this action."
-        ),
-        "mnemesh.v1.RememberResponse.related": (
-            "Up to 5 nearest memories of the space."
-        ),
-        "mnemesh.v1.RememberResponse.replayed": (
-            "This idempotency key was seen before; nothing was written again."
-        ),
-        "mnemesh.v1.RememberResponse.restorable": (
-            "An identical memory was forgotten; restore it, or pass force."
-        ),
-        "mnemesh.v1.RememberResponse.triggered": (
-            "Ids of the triggers that fired; empty as long as the node has no triggers."
-        ),
-        "mnemesh.v1.RestoreRequest.id": (
-            "Id or unique id prefix."
-        ),
-        "mnemesh.v1.RestoreRequest.wait": (
-            "indexed (default) or durable."
-        ),
-        "mnemesh.v1.RestoreResponse.action": (
-            "RESTORE, or NOOP when it was not forgotten."
-        ),
-        "mnemesh.v1.RestoreResponse.indexed": (
-            "Recall can see it already."
-        ),
-        "mnemesh.v1.RestoreResponse.memory": (
-            "The memory as it is now."
-        ),
-        "mnemesh.v1.RestoreResponse.reason": (
-            "Why this action."
-        ),
-        "mnemesh.v1.Source": (
-            "Where a memory came from."
-        ),
-        "mnemesh.v1.Source.dir": (
-            "Working directory of the writing agent. At most 512 bytes."
-        ),
-        "mnemesh.v1.Source.seq": (
-            "Position within the session, counted by the writer."
-        ),
-        "mnemesh.v1.Source.session": (
-            "Session id of the writing agent; memories of one session form its timeline. At most 200 "
-            "bytes."
-        ),
-        "mnemesh.v1.StatsRequest.spaces": (
-            "Only these spaces; default all that the caller may see."
-        ),
-        "mnemesh.v1.StatsResponse.agents": (
-            "By writing agent, most first, at most 200."
-        ),
-        "mnemesh.v1.StatsResponse.conflicted": (
-            "Memories with more than one visible head."
-        ),
-        "mnemesh.v1.StatsResponse.forgotten": (
-            "Forgotten ones."
-        ),
-        "mnemesh.v1.StatsResponse.kinds": (
-            "By kind, most first."
-        ),
-        "mnemesh.v1.StatsResponse.memories": (
-            "Active memories."
-        ),
-        "mnemesh.v1.StatsResponse.spaces": (
-            "By space, most first, at most 200."
-        ),
-        "mnemesh.v1.StatsResponse.superseded": (
-            "Superseded ones."
-        ),
-        "mnemesh.v1.StatsResponse.tags": (
-            "By tag, most first, at most 200."
-        ),
-        "mnemesh.v1.StatusResponse.actors": (
-            "All actors."
-        ),
-        "mnemesh.v1.StatusResponse.data_dir": (
-            "Data directory."
-        ),
-        "mnemesh.v1.StatusResponse.grpc": (
-            "host:port of gRPC."
-        ),
-        "mnemesh.v1.StatusResponse.http": (
-            "host:port of HTTP."
-        ),
-        "mnemesh.v1.StatusResponse.index": (
-            "The retrieval index."
-        ),
-        "mnemesh.v1.StatusResponse.ledger": (
-            "The durable log."
-        ),
-        "mnemesh.v1.StatusResponse.model": (
-            "The embedding model."
-        ),
-        "mnemesh.v1.StatusResponse.node_id": (
-            "The node's id."
-        ),
-        "mnemesh.v1.StatusResponse.notices": (
-            "What is wrong or was repaired, newest last."
-        ),
-        "mnemesh.v1.StatusResponse.pid": (
-            "Process of the gateway."
-        ),
-        "mnemesh.v1.StatusResponse.runtime": (
-            "local or ray."
-        ),
-        "mnemesh.v1.StatusResponse.state": (
-            "starting, ready, degraded or draining."
-        ),
-        "mnemesh.v1.StatusResponse.uptime_s": (
-            "Seconds since start."
-        ),
-        "mnemesh.v1.StatusResponse.version": (
-            "Version of Mnemesh."
-        ),
-        "mnemesh.v1.StringList": (
-            "A list that replaces the whole set of an update; an empty one clears it."
-        ),
-        "mnemesh.v1.StringList.values": (
-            "The values."
-        ),
-        "mnemesh.v1.StringMap": (
-            "A map that replaces the whole set of an update; an empty one clears it."
-        ),
-        "mnemesh.v1.StringMap.values": (
-            "The values."
-        ),
-        "mnemesh.v1.SupersedeRequest.id": (
-            "Id, unique id prefix or title of the memory to replace."
-        ),
-        "mnemesh.v1.SupersedeRequest.item": (
-            "The new memory; its space is the old one's."
-        ),
-        "mnemesh.v1.SupersedeResponse.action": (
-            "SUPERSEDE."
-        ),
-        "mnemesh.v1.SupersedeResponse.indexed": (
-            "Recall can see it already."
-        ),
-        "mnemesh.v1.SupersedeResponse.memory": (
-            "The new memory."
-        ),
-        "mnemesh.v1.SupersedeResponse.reason": (
-            "Why this action."
-        ),
-        "mnemesh.v1.SupersedeResponse.replayed": (
-            "This idempotency key was seen before; nothing was written again."
-        ),
-        "mnemesh.v1.SupersedeResponse.superseded": (
-            "The old memory as it is now."
-        ),
-        "mnemesh.v1.SyncAck": (
-            "Everything up to `seq` is committed, pending or quarantined at this side."
-        ),
-        "mnemesh.v1.SyncAck.incarnation": (
-            "Incarnation that the number belongs to."
-        ),
-        "mnemesh.v1.SyncAck.seq": (
-            "Sequence number."
-        ),
-        "mnemesh.v1.SyncBatch": (
-            "Entries of one incarnation's ledger, in order."
-        ),
-        "mnemesh.v1.SyncBatch.entries": (
-            "The entries."
-        ),
-        "mnemesh.v1.SyncBatch.incarnation": (
-            "Incarnation that the numbers belong to."
-        ),
-        "mnemesh.v1.SyncBatch.last_seq": (
-            "Sequence number of the last one."
-        ),
-        "mnemesh.v1.SyncEntry": (
-            "One signed entry of a ledger, relayed unchanged."
-        ),
-        "mnemesh.v1.SyncEntry.agent": (
-            "Agent that wrote it."
-        ),
-        "mnemesh.v1.SyncEntry.at": (
-            "When the origin node accepted it; for display only."
-        ),
-        "mnemesh.v1.SyncEntry.doc": (
-            "Id of the memory."
-        ),
-        "mnemesh.v1.SyncEntry.hash": (
-            "SHA-256 of the Automerge change, 32 bytes."
-        ),
-        "mnemesh.v1.SyncEntry.node_id": (
-            "Node that accepted it first."
-        ),
-        "mnemesh.v1.SyncEntry.raw": (
-            "The Automerge change."
-        ),
-        "mnemesh.v1.SyncEntry.signature": (
-            "ed25519 signature of the origin node over doc, space, type, hash, agent and node_id."
-        ),
-        "mnemesh.v1.SyncEntry.space": (
-            "Space of the memory."
-        ),
-        "mnemesh.v1.SyncEntry.type": (
-            "change or erase."
-        ),
-        "mnemesh.v1.SyncHello": (
-            "What a node says of itself first."
-        ),
-        "mnemesh.v1.SyncHello.cursors": (
-            "How far this side has read the other: incarnation to sequence number."
-        ),
-        "mnemesh.v1.SyncHello.node_id": (
-            "The node's id."
-        ),
-        "mnemesh.v1.SyncHello.node_key": (
-            "The node's ed25519 public key, 32 bytes."
-        ),
-        "mnemesh.v1.SyncHello.protocol": (
-            "Protocol version, major.minor as major * 1000 + minor."
-        ),
-        "mnemesh.v1.SyncHello.spaces": (
-            "Spaces that this side wants, as far as it was granted them."
-        ),
-        "mnemesh.v1.SyncRequest.ack": (
-            "Acknowledgement."
-        ),
-        "mnemesh.v1.SyncRequest.batch": (
-            "Entries."
-        ),
-        "mnemesh.v1.SyncRequest.hello": (
-            "First message."
-        ),
-        "mnemesh.v1.SyncResponse.ack": (
-            "Acknowledgement."
-        ),
-        "mnemesh.v1.SyncResponse.batch": (
-            "Entries."
-        ),
-        "mnemesh.v1.SyncResponse.hello": (
-            "First message."
-        ),
-        "mnemesh.v1.SyncService": (
-            "Two nodes exchange the entries of their ledgers; DESIGN section 5. A node that does not "
-            "sync answers UNIMPLEMENTED."
-        ),
-        "mnemesh.v1.SyncService.Sync": (
-            "One stream a pair of peers: hello from both sides, then batches and acknowledgements from "
-            "both sides."
-        ),
-        "mnemesh.v1.TimelineRequest.after": (
-            "How many after it, 0 to 50. Default 5."
-        ),
-        "mnemesh.v1.TimelineRequest.before": (
-            "How many before it, 0 to 50. Default 5."
-        ),
-        "mnemesh.v1.TimelineRequest.id": (
-            "Id, unique id prefix or title of the memory in the middle."
-        ),
-        "mnemesh.v1.TimelineResponse.memories": (
-            "The memories in order of time, the asked one among them."
-        ),
-        "mnemesh.v1.TimelineResponse.position": (
-            "Position of the asked memory in the list."
-        ),
-        "mnemesh.v1.UpdateRequest.attrs": (
-            "New attributes, replacing all."
-        ),
-        "mnemesh.v1.UpdateRequest.content": (
-            "New text, 1 to 32,768 bytes."
-        ),
-        "mnemesh.v1.UpdateRequest.expected_heads": (
-            "Refuse (ABORTED) unless these are the current heads."
-        ),
-        "mnemesh.v1.UpdateRequest.force": (
-            "Update even if the new text is identical to another memory."
-        ),
-        "mnemesh.v1.UpdateRequest.id": (
-            "Id, unique id prefix or title."
-        ),
-        "mnemesh.v1.UpdateRequest.idempotency_key": (
-            "Makes retries safe for 7 days."
-        ),
-        "mnemesh.v1.UpdateRequest.importance": (
-            "New importance."
-        ),
-        "mnemesh.v1.UpdateRequest.keywords": (
-            "New search words, replacing all."
-        ),
-        "mnemesh.v1.UpdateRequest.kind": (
-            "New kind."
-        ),
-        "mnemesh.v1.UpdateRequest.paths": (
-            "New paths, replacing all."
-        ),
-        "mnemesh.v1.UpdateRequest.sensitive": (
-            "Marks the text as secret. Refused until encrypted storage exists."
-        ),
-        "mnemesh.v1.UpdateRequest.tags": (
-            "New tags, replacing all."
-        ),
-        "mnemesh.v1.UpdateRequest.tier": (
-            "New tier."
-        ),
-        "mnemesh.v1.UpdateRequest.title": (
-            "New title."
-        ),
-        "mnemesh.v1.UpdateRequest.valid_from": (
-            "Since when the statement holds."
-        ),
-        "mnemesh.v1.UpdateRequest.valid_to": (
-            "Until when the statement holds."
-        ),
-        "mnemesh.v1.UpdateRequest.wait": (
-            "indexed (default) or durable."
-        ),
-        "mnemesh.v1.UpdateResponse.action": (
-            "UPDATE, or NOOP when nothing differs."
-        ),
-        "mnemesh.v1.UpdateResponse.indexed": (
-            "Recall can see it already."
-        ),
-        "mnemesh.v1.UpdateResponse.memory": (
-            "The memory as it is now."
-        ),
-        "mnemesh.v1.UpdateResponse.reason": (
-            "Why this action."
-        ),
-        "mnemesh.v1.UpdateResponse.replayed": (
-            "This idempotency key was seen before; nothing was written again."
-        ),
-        "mnemesh.v1.WhoamiResponse.agent": (
-            "The name that signs this caller's writes."
-        ),
-        "mnemesh.v1.WhoamiResponse.default_space": (
-            "The space used when a call names none."
-        ),
-        "mnemesh.v1.WhoamiResponse.principal": (
-            "Whose token it is."
-        ),
-        "mnemesh.v1.WhoamiResponse.private_space": (
-            "The caller's private space."
-        ),
-        "mnemesh.v1.WhoamiResponse.role": (
-            "owner, admin, writer or reader."
-        ),
+        "mnemesh.v1.ActorStatus": "One actor of the node.",
+        "mnemesh.v1.ActorStatus.name": "Name, such as ledger-0, embedder-0 or shard-0.",
+        "mnemesh.v1.ActorStatus.node": "Ray node that it lives on; empty in the local runtime.",
+        "mnemesh.v1.ActorStatus.pid": "Process that it lives in.",
+        "mnemesh.v1.ActorStatus.state": "ready, starting or failed.",
+        "mnemesh.v1.ActorStatus.type": "Class of the actor.",
+        "mnemesh.v1.AdminService": "The node itself.",
+        "mnemesh.v1.AdminService.Status": "What the node is doing: addresses, actors, ledger, index, model.",
+        "mnemesh.v1.AdminService.Whoami": "Who the token and headers of this call speak for; no side effects.",
+        "mnemesh.v1.BatchResult": "The outcome of one item of a batch.",
+        "mnemesh.v1.BatchResult.error": "Why it was refused.",
+        "mnemesh.v1.BatchResult.ok": "What was done.",
+        "mnemesh.v1.CheckRequest.item": "The item as it would be given to remember.",
+        "mnemesh.v1.CheckResponse.action": "What remember would do: ADD, UPDATE, NOOP or SUPERSEDE.",
+        "mnemesh.v1.CheckResponse.novelty": "1 - similarity of the nearest memory in the space, from 0 to 1.",
+        "mnemesh.v1.CheckResponse.reason": "Why.",
+        "mnemesh.v1.CheckResponse.related": "Up to 5 nearest memories of the space.",
+        "mnemesh.v1.CheckResponse.similarity": "Its cosine similarity.",
+        "mnemesh.v1.CheckResponse.target_id": "Id of the memory that the action concerns, if any.",
+        "mnemesh.v1.Count": "A word and how many memories carry it.",
+        "mnemesh.v1.Count.memories": "How many active memories.",
+        "mnemesh.v1.Count.name": "The kind, tag, space or agent.",
+        "mnemesh.v1.ExportRequest.include_forgotten": "Also forgotten ones.",
+        "mnemesh.v1.ExportRequest.include_superseded": "Also superseded ones.",
+        "mnemesh.v1.ExportRequest.spaces": "Only these spaces; default all that the caller may see.",
+        "mnemesh.v1.ExportResponse.memory": "One memory.",
+        "mnemesh.v1.ForgetRequest.id": "Id, unique id prefix or title.",
+        "mnemesh.v1.ForgetRequest.wait": "indexed (default) or durable.",
+        "mnemesh.v1.ForgetResponse.action": "FORGET, or NOOP when it was forgotten already.",
+        "mnemesh.v1.ForgetResponse.indexed": "Recall no longer sees it.",
+        "mnemesh.v1.ForgetResponse.memory": "The memory as it is now.",
+        "mnemesh.v1.ForgetResponse.reason": "Why this action.",
+        "mnemesh.v1.GetRequest.ids": "Up to 200 ids, unique id prefixes (6 characters or more) or titles.",
+        "mnemesh.v1.GetRequest.include_forgotten": "Also give forgotten memories.",
+        "mnemesh.v1.GetRequest.spaces": "Where to look for titles; default as in recall.",
+        "mnemesh.v1.GetResponse.memories": "The memories found, in the order asked.",
+        "mnemesh.v1.GetResponse.memory": "The memory, when exactly one was asked for.",
+        "mnemesh.v1.GetResponse.missing": "What was asked for and not found (only when several were asked for; one alone is NOT_FOUND).",
+        "mnemesh.v1.Head": "Another visible head of a memory that two writers changed at the same time.",
+        "mnemesh.v1.Head.at": "When it was written, by the writer's clock.",
+        "mnemesh.v1.Head.by": "Agent that wrote it.",
+        "mnemesh.v1.Head.content": "Text of that revision.",
+        "mnemesh.v1.Head.revision": "Revision id, \"n@actor\".",
+        "mnemesh.v1.Head.title": "Title of that revision.",
+        "mnemesh.v1.IndexStatus": "One shard of the retrieval index.",
+        "mnemesh.v1.IndexStatus.backend": "edge or server.",
+        "mnemesh.v1.IndexStatus.lag": "How many ledger entries it is behind.",
+        "mnemesh.v1.IndexStatus.name": "Name of the shard.",
+        "mnemesh.v1.IndexStatus.points": "Points that it holds.",
+        "mnemesh.v1.IndexStatus.seq": "Last ledger sequence number that it has indexed.",
+        "mnemesh.v1.IndexStatus.state": "ok, rebuilding, or what is wrong.",
+        "mnemesh.v1.ItemError": "An error of one item of a batch.",
+        "mnemesh.v1.ItemError.code": "gRPC status name, such as INVALID_ARGUMENT.",
+        "mnemesh.v1.ItemError.field": "The field at fault.",
+        "mnemesh.v1.ItemError.message": "What is wrong and what to do.",
+        "mnemesh.v1.LedgerStatus": "The durable log.",
+        "mnemesh.v1.LedgerStatus.bytes": "Size of the log on disk.",
+        "mnemesh.v1.LedgerStatus.incarnation": "Identity of this directory's current life.",
+        "mnemesh.v1.LedgerStatus.memories": "Active memories.",
+        "mnemesh.v1.LedgerStatus.seq": "Last committed sequence number.",
+        "mnemesh.v1.Link": "A typed edge to another memory.",
+        "mnemesh.v1.Link.id": "Id of the other memory.",
+        "mnemesh.v1.Link.type": "One of supersedes, superseded-by, resolved-by, part-of, depends-on, supports, contradicts, see-also, derived-from, copied-from.",
+        "mnemesh.v1.ListRequest.agent": "Written by this agent.",
+        "mnemesh.v1.ListRequest.before": "Created before.",
+        "mnemesh.v1.ListRequest.cursor": "Token of the page before.",
+        "mnemesh.v1.ListRequest.kinds": "Only these kinds.",
+        "mnemesh.v1.ListRequest.limit": "1 to 200 memories a page. Default 20.",
+        "mnemesh.v1.ListRequest.order": "newest (default) or oldest.",
+        "mnemesh.v1.ListRequest.session": "Written in this session.",
+        "mnemesh.v1.ListRequest.since": "Created at or after.",
+        "mnemesh.v1.ListRequest.spaces": "Up to 32 spaces; default as in recall.",
+        "mnemesh.v1.ListRequest.state": "active (default), forgotten, superseded or all.",
+        "mnemesh.v1.ListRequest.tags_all": "All of these tags.",
+        "mnemesh.v1.ListRequest.tags_any": "At least one of these tags.",
+        "mnemesh.v1.ListRequest.tags_none": "None of these tags.",
+        "mnemesh.v1.ListResponse.cursor": "Token of the next page; empty on the last.",
+        "mnemesh.v1.ListResponse.memories": "The page.",
+        "mnemesh.v1.ListResponse.total": "How many memories match in all.",
+        "mnemesh.v1.Memory": "A memory as it is read.",
+        "mnemesh.v1.Memory.attrs": "Free attributes.",
+        "mnemesh.v1.Memory.by": "Agent that created it.",
+        "mnemesh.v1.Memory.conflicts": "The other heads' texts, when there is a conflict.",
+        "mnemesh.v1.Memory.content": "The text. In recall with snippets_only this is empty.",
+        "mnemesh.v1.Memory.created_at": "When it was created.",
+        "mnemesh.v1.Memory.heads": "Ids of the current heads, the shown one first; more than one head is a conflict.",
+        "mnemesh.v1.Memory.id": "UUID, in lower-case text.",
+        "mnemesh.v1.Memory.importance": "Importance from 0 to 1, when given.",
+        "mnemesh.v1.Memory.keywords": "Extra search words.",
+        "mnemesh.v1.Memory.kind": "One of fact, decision, error, reference, requirement, project, preference, person, procedure, pattern, episode, prompt, run, summary.",
+        "mnemesh.v1.Memory.links": "Typed links to other memories.",
+        "mnemesh.v1.Memory.paths": "Files and globs that the memory is about.",
+        "mnemesh.v1.Memory.source": "Where it came from.",
+        "mnemesh.v1.Memory.space": "Path such as team/payments, or @alice for a private one. Never changes.",
+        "mnemesh.v1.Memory.state": "active, forgotten or superseded.",
+        "mnemesh.v1.Memory.superseded_by": "Id of the memory that replaced this one.",
+        "mnemesh.v1.Memory.tags": "Tags, sorted.",
+        "mnemesh.v1.Memory.tier": "pinned, normal or archive.",
+        "mnemesh.v1.Memory.title": "Title given by the writer; empty when none was given.",
+        "mnemesh.v1.Memory.updated_at": "When the visible revision was written.",
+        "mnemesh.v1.Memory.valid_from": "Since when the statement holds in the world.",
+        "mnemesh.v1.Memory.valid_to": "Until when the statement holds in the world.",
+        "mnemesh.v1.Memory.version": "Number of revisions.",
+        "mnemesh.v1.MemoryService": "Writing and reading single memories. Words such as kind, action and state are plain strings from closed lists, so that they read the same on every door; a word outside its list is refused with the list.",
+        "mnemesh.v1.MemoryService.Check": "Say what remember would do, and why; writes nothing.",
+        "mnemesh.v1.MemoryService.Export": "Stream memories with all their fields, in ledger order; forgotten ones only when asked.",
+        "mnemesh.v1.MemoryService.Forget": "Forget a memory; `restore` brings it back.",
+        "mnemesh.v1.MemoryService.Get": "Read memories by id, unique id prefix or title.",
+        "mnemesh.v1.MemoryService.List": "Page through memories with filters.",
+        "mnemesh.v1.MemoryService.Remember": "Store a memory. An exact duplicate in the same space is not stored again: action NOOP, same id.",
+        "mnemesh.v1.MemoryService.RememberBatch": "Store up to 256 memories in one call; each item succeeds or fails by itself, in order.",
+        "mnemesh.v1.MemoryService.Restore": "Bring a forgotten memory back.",
+        "mnemesh.v1.MemoryService.Stats": "Counts by state, kind, tag, space and agent.",
+        "mnemesh.v1.MemoryService.Supersede": "Replace a memory by a new one: the old is closed (valid_to) and linked, and leaves every read surface.",
+        "mnemesh.v1.MemoryService.Timeline": "The memories written just before and after one, in the same session or, without one, in the same space.",
+        "mnemesh.v1.MemoryService.Update": "Change a memory: writes a new revision, the old one stays in its history.",
+        "mnemesh.v1.ModelStatus": "The embedding model.",
+        "mnemesh.v1.ModelStatus.dimensions": "Vector size.",
+        "mnemesh.v1.ModelStatus.generation": "Fingerprint that the index is bound to.",
+        "mnemesh.v1.ModelStatus.name": "Name of the model.",
+        "mnemesh.v1.ModelStatus.source": "Where it was found: configured, packaged or downloaded.",
+        "mnemesh.v1.RecallRequest.agent": "Only memories written by this agent.",
+        "mnemesh.v1.RecallRequest.as_of": "Show what was known at this time.",
+        "mnemesh.v1.RecallRequest.before": "Created before (RFC 3339).",
+        "mnemesh.v1.RecallRequest.explain": "Give each signal's value with every result.",
+        "mnemesh.v1.RecallRequest.include_archive": "Also memories of the archive tier.",
+        "mnemesh.v1.RecallRequest.include_superseded": "Also superseded memories; without it, a superseded match leads to its successor.",
+        "mnemesh.v1.RecallRequest.kinds": "Only these kinds.",
+        "mnemesh.v1.RecallRequest.limit": "1 to 200 results. Default 10.",
+        "mnemesh.v1.RecallRequest.min_heat": "Leave out memories colder than this, 0 to 1.",
+        "mnemesh.v1.RecallRequest.min_score": "Leave out results below this relevance, 0 to 1.",
+        "mnemesh.v1.RecallRequest.mode": "hybrid (default), semantic or keyword.",
+        "mnemesh.v1.RecallRequest.paths": "Only memories about one of these paths or globs.",
+        "mnemesh.v1.RecallRequest.query": "Words or a question; any Unicode, at most 10,000 characters. Empty lists by time.",
+        "mnemesh.v1.RecallRequest.session": "Only memories of this session.",
+        "mnemesh.v1.RecallRequest.since": "Created at or after (RFC 3339).",
+        "mnemesh.v1.RecallRequest.snippets_only": "Give id, title and snippet, without the full text; `get` reads the rest.",
+        "mnemesh.v1.RecallRequest.sort": "relevance (default), recency or importance.",
+        "mnemesh.v1.RecallRequest.source_dir": "Only memories written from this directory or below.",
+        "mnemesh.v1.RecallRequest.spaces": "Up to 32 spaces; default: the client's project space and the caller's private space.",
+        "mnemesh.v1.RecallRequest.tags_all": "All of these tags.",
+        "mnemesh.v1.RecallRequest.tags_any": "At least one of these tags.",
+        "mnemesh.v1.RecallRequest.tags_none": "None of these tags.",
+        "mnemesh.v1.RecallRequest.token_budget": "Stop when the results' texts reach this many tokens.",
+        "mnemesh.v1.RecallRequest.weights": "Weights of the signals dense and bm25, each 0 or more; default as configured.",
+        "mnemesh.v1.RecallResponse.abstain": "The answer is probably not here. Only a flag: results are given all the same.",
+        "mnemesh.v1.RecallResponse.coverage": "How well the best results answer the query, from 0 to 1.",
+        "mnemesh.v1.RecallResponse.degraded": "A part of the node was down or behind, so the answer may be incomplete.",
+        "mnemesh.v1.RecallResponse.degraded_reasons": "Which part, and why.",
+        "mnemesh.v1.RecallResponse.results": "Up to `limit` results, best first.",
+        "mnemesh.v1.RecallResponse.spaces": "The spaces searched.",
+        "mnemesh.v1.RecallResponse.tokens_used": "Tokens of the texts given, estimated.",
+        "mnemesh.v1.RecallResponse.truncated_by_budget": "Results left out by the token budget.",
+        "mnemesh.v1.RecallResult": "One result.",
+        "mnemesh.v1.RecallResult.content": "Its text; empty with snippets_only.",
+        "mnemesh.v1.RecallResult.id": "Id of the memory.",
+        "mnemesh.v1.RecallResult.kind": "Its kind.",
+        "mnemesh.v1.RecallResult.memory": "The whole memory; its content stands above and is not repeated.",
+        "mnemesh.v1.RecallResult.redirected_from": "Id of the superseded memory that matched and led here.",
+        "mnemesh.v1.RecallResult.score": "Relevance from 0 to 1; never rises down the list when sorted by relevance.",
+        "mnemesh.v1.RecallResult.signals": "Value of each signal, when explain was asked.",
+        "mnemesh.v1.RecallResult.snippet": "The passage that matches best.",
+        "mnemesh.v1.RecallResult.space": "Its space.",
+        "mnemesh.v1.RecallResult.tags": "Its tags.",
+        "mnemesh.v1.RecallResult.title": "Its title.",
+        "mnemesh.v1.RecallService": "Finding memories.",
+        "mnemesh.v1.RecallService.Recall": "Find the memories that answer a question or match words, best first.",
+        "mnemesh.v1.RelatedMemory": "A near neighbour that the save guard saw.",
+        "mnemesh.v1.RelatedMemory.id": "Id of the neighbour.",
+        "mnemesh.v1.RelatedMemory.similarity": "Cosine similarity in [-1, 1].",
+        "mnemesh.v1.RelatedMemory.snippet": "Its beginning.",
+        "mnemesh.v1.RelatedMemory.title": "Its title, or its first words.",
+        "mnemesh.v1.RememberBatchRequest.items": "Up to 256 items, 1 MiB of content in all.",
+        "mnemesh.v1.RememberBatchResponse.results": "One result an item, in the order of the request.",
+        "mnemesh.v1.RememberRequest.attrs": "Up to 64 free attributes; key at most 80 bytes, value at most 1,024 bytes.",
+        "mnemesh.v1.RememberRequest.content": "The text to remember: 1 to 32,768 bytes of UTF-8.",
+        "mnemesh.v1.RememberRequest.force": "Store even if an identical memory exists.",
+        "mnemesh.v1.RememberRequest.idempotency_key": "Makes retries safe for 7 days: the same key and content gives the same memory. At most 200 bytes.",
+        "mnemesh.v1.RememberRequest.importance": "Importance from 0 to 1.",
+        "mnemesh.v1.RememberRequest.keywords": "Up to 64 extra search words of at most 80 bytes; indexed, never shown as text.",
+        "mnemesh.v1.RememberRequest.kind": "Kind; aliases such as bug or infra are folded. Default fact.",
+        "mnemesh.v1.RememberRequest.links": "Up to 64 typed links to other memories.",
+        "mnemesh.v1.RememberRequest.paths": "Up to 64 file paths or globs that the memory is about.",
+        "mnemesh.v1.RememberRequest.sensitive": "Marks the text as secret. Refused until encrypted storage exists.",
+        "mnemesh.v1.RememberRequest.source": "Where it came from: session, directory, position.",
+        "mnemesh.v1.RememberRequest.space": "Space path; default: the client's project space, else the caller's private space.",
+        "mnemesh.v1.RememberRequest.supersedes": "Ids of memories that this one replaces.",
+        "mnemesh.v1.RememberRequest.tags": "Up to 64 tags of at most 80 bytes.",
+        "mnemesh.v1.RememberRequest.tier": "pinned, normal or archive (recalled only on request). Default normal.",
+        "mnemesh.v1.RememberRequest.title": "Short title, at most 200 bytes.",
+        "mnemesh.v1.RememberRequest.valid_from": "Since when the statement holds in the world (RFC 3339).",
+        "mnemesh.v1.RememberRequest.valid_to": "Until when the statement holds in the world (RFC 3339); not before valid_from.",
+        "mnemesh.v1.RememberRequest.wait": "indexed (default): recall sees it when the call returns; durable: return once it is on disk.",
+        "mnemesh.v1.RememberResponse.action": "ADD, UPDATE, NOOP or SUPERSEDE.",
+        "mnemesh.v1.RememberResponse.conflicts": "The other heads, when the memory is in conflict.",
+        "mnemesh.v1.RememberResponse.deduplicated": "An identical memory was there already.",
+        "mnemesh.v1.RememberResponse.indexed": "Recall can see it already.",
+        "mnemesh.v1.RememberResponse.memory": "The memory as it is now.",
+        "mnemesh.v1.RememberResponse.novelty": "1 - similarity of the nearest memory in the space, from 0 to 1.",
+        "mnemesh.v1.RememberResponse.reason": "Why this action.",
+        "mnemesh.v1.RememberResponse.related": "Up to 5 nearest memories of the space.",
+        "mnemesh.v1.RememberResponse.replayed": "This idempotency key was seen before; nothing was written again.",
+        "mnemesh.v1.RememberResponse.restorable": "An identical memory was forgotten; restore it, or pass force.",
+        "mnemesh.v1.RememberResponse.triggered": "Ids of the triggers that fired; empty as long as the node has no triggers.",
+        "mnemesh.v1.RestoreRequest.id": "Id or unique id prefix.",
+        "mnemesh.v1.RestoreRequest.wait": "indexed (default) or durable.",
+        "mnemesh.v1.RestoreResponse.action": "RESTORE, or NOOP when it was not forgotten.",
+        "mnemesh.v1.RestoreResponse.indexed": "Recall can see it already.",
+        "mnemesh.v1.RestoreResponse.memory": "The memory as it is now.",
+        "mnemesh.v1.RestoreResponse.reason": "Why this action.",
+        "mnemesh.v1.Source": "Where a memory came from.",
+        "mnemesh.v1.Source.dir": "Working directory of the writing agent. At most 512 bytes.",
+        "mnemesh.v1.Source.seq": "Position within the session, counted by the writer.",
+        "mnemesh.v1.Source.session": "Session id of the writing agent; memories of one session form its timeline. At most 200 bytes.",
+        "mnemesh.v1.StatsRequest.spaces": "Only these spaces; default all that the caller may see.",
+        "mnemesh.v1.StatsResponse.agents": "By writing agent, most first, at most 200.",
+        "mnemesh.v1.StatsResponse.conflicted": "Memories with more than one visible head.",
+        "mnemesh.v1.StatsResponse.forgotten": "Forgotten ones.",
+        "mnemesh.v1.StatsResponse.kinds": "By kind, most first.",
+        "mnemesh.v1.StatsResponse.memories": "Active memories.",
+        "mnemesh.v1.StatsResponse.spaces": "By space, most first, at most 200.",
+        "mnemesh.v1.StatsResponse.superseded": "Superseded ones.",
+        "mnemesh.v1.StatsResponse.tags": "By tag, most first, at most 200.",
+        "mnemesh.v1.StatusResponse.actors": "All actors.",
+        "mnemesh.v1.StatusResponse.data_dir": "Data directory.",
+        "mnemesh.v1.StatusResponse.grpc": "host:port of gRPC.",
+        "mnemesh.v1.StatusResponse.http": "host:port of HTTP.",
+        "mnemesh.v1.StatusResponse.index": "The retrieval index.",
+        "mnemesh.v1.StatusResponse.ledger": "The durable log.",
+        "mnemesh.v1.StatusResponse.model": "The embedding model.",
+        "mnemesh.v1.StatusResponse.node_id": "The node's id.",
+        "mnemesh.v1.StatusResponse.notices": "What is wrong or was repaired, newest last.",
+        "mnemesh.v1.StatusResponse.pid": "Process of the gateway.",
+        "mnemesh.v1.StatusResponse.runtime": "local or ray.",
+        "mnemesh.v1.StatusResponse.state": "starting, ready, degraded or draining.",
+        "mnemesh.v1.StatusResponse.uptime_s": "Seconds since start.",
+        "mnemesh.v1.StatusResponse.version": "Version of Mnemesh.",
+        "mnemesh.v1.StringList": "A list that replaces the whole set of an update; an empty one clears it.",
+        "mnemesh.v1.StringList.values": "The values.",
+        "mnemesh.v1.StringMap": "A map that replaces the whole set of an update; an empty one clears it.",
+        "mnemesh.v1.StringMap.values": "The values.",
+        "mnemesh.v1.SupersedeRequest.id": "Id, unique id prefix or title of the memory to replace.",
+        "mnemesh.v1.SupersedeRequest.item": "The new memory; its space is the old one's.",
+        "mnemesh.v1.SupersedeResponse.action": "SUPERSEDE.",
+        "mnemesh.v1.SupersedeResponse.indexed": "Recall can see it already.",
+        "mnemesh.v1.SupersedeResponse.memory": "The new memory.",
+        "mnemesh.v1.SupersedeResponse.reason": "Why this action.",
+        "mnemesh.v1.SupersedeResponse.replayed": "This idempotency key was seen before; nothing was written again.",
+        "mnemesh.v1.SupersedeResponse.superseded": "The old memory as it is now.",
+        "mnemesh.v1.SyncAck": "Everything up to `seq` is committed, pending or quarantined at this side.",
+        "mnemesh.v1.SyncAck.incarnation": "Incarnation that the number belongs to.",
+        "mnemesh.v1.SyncAck.seq": "Sequence number.",
+        "mnemesh.v1.SyncBatch": "Entries of one incarnation's ledger, in order.",
+        "mnemesh.v1.SyncBatch.entries": "The entries.",
+        "mnemesh.v1.SyncBatch.incarnation": "Incarnation that the numbers belong to.",
+        "mnemesh.v1.SyncBatch.last_seq": "Sequence number of the last one.",
+        "mnemesh.v1.SyncEntry": "One signed entry of a ledger, relayed unchanged.",
+        "mnemesh.v1.SyncEntry.agent": "Agent that wrote it.",
+        "mnemesh.v1.SyncEntry.at": "When the origin node accepted it; for display only.",
+        "mnemesh.v1.SyncEntry.doc": "Id of the memory.",
+        "mnemesh.v1.SyncEntry.hash": "SHA-256 of the Automerge change, 32 bytes.",
+        "mnemesh.v1.SyncEntry.node_id": "Node that accepted it first.",
+        "mnemesh.v1.SyncEntry.raw": "The Automerge change.",
+        "mnemesh.v1.SyncEntry.signature": "ed25519 signature of the origin node over doc, space, type, hash, agent and node_id.",
+        "mnemesh.v1.SyncEntry.space": "Space of the memory.",
+        "mnemesh.v1.SyncEntry.type": "change or erase.",
+        "mnemesh.v1.SyncHello": "What a node says of itself first.",
+        "mnemesh.v1.SyncHello.cursors": "How far this side has read the other: incarnation to sequence number.",
+        "mnemesh.v1.SyncHello.node_id": "The node's id.",
+        "mnemesh.v1.SyncHello.node_key": "The node's ed25519 public key, 32 bytes.",
+        "mnemesh.v1.SyncHello.protocol": "Protocol version, major.minor as major * 1000 + minor.",
+        "mnemesh.v1.SyncHello.spaces": "Spaces that this side wants, as far as it was granted them.",
+        "mnemesh.v1.SyncRequest.ack": "Acknowledgement.",
+        "mnemesh.v1.SyncRequest.batch": "Entries.",
+        "mnemesh.v1.SyncRequest.hello": "First message.",
+        "mnemesh.v1.SyncResponse.ack": "Acknowledgement.",
+        "mnemesh.v1.SyncResponse.batch": "Entries.",
+        "mnemesh.v1.SyncResponse.hello": "First message.",
+        "mnemesh.v1.SyncService": "Two nodes exchange the entries of their ledgers: docs/decisions/signed-feed.md. A node that does not sync answers UNIMPLEMENTED.",
+        "mnemesh.v1.SyncService.Sync": "One stream a pair of peers: hello from both sides, then batches and acknowledgements from both sides.",
+        "mnemesh.v1.TimelineRequest.after": "How many after it, 0 to 50. Default 5.",
+        "mnemesh.v1.TimelineRequest.before": "How many before it, 0 to 50. Default 5.",
+        "mnemesh.v1.TimelineRequest.id": "Id, unique id prefix or title of the memory in the middle.",
+        "mnemesh.v1.TimelineResponse.memories": "The memories in order of time, the asked one among them.",
+        "mnemesh.v1.TimelineResponse.position": "Position of the asked memory in the list.",
+        "mnemesh.v1.UpdateRequest.attrs": "New attributes, replacing all.",
+        "mnemesh.v1.UpdateRequest.content": "New text, 1 to 32,768 bytes.",
+        "mnemesh.v1.UpdateRequest.expected_heads": "Refuse (ABORTED) unless these are the current heads.",
+        "mnemesh.v1.UpdateRequest.force": "Update even if the new text is identical to another memory.",
+        "mnemesh.v1.UpdateRequest.id": "Id, unique id prefix or title.",
+        "mnemesh.v1.UpdateRequest.idempotency_key": "Makes retries safe for 7 days.",
+        "mnemesh.v1.UpdateRequest.importance": "New importance.",
+        "mnemesh.v1.UpdateRequest.keywords": "New search words, replacing all.",
+        "mnemesh.v1.UpdateRequest.kind": "New kind.",
+        "mnemesh.v1.UpdateRequest.paths": "New paths, replacing all.",
+        "mnemesh.v1.UpdateRequest.sensitive": "Marks the text as secret. Refused until encrypted storage exists.",
+        "mnemesh.v1.UpdateRequest.tags": "New tags, replacing all.",
+        "mnemesh.v1.UpdateRequest.tier": "New tier.",
+        "mnemesh.v1.UpdateRequest.title": "New title.",
+        "mnemesh.v1.UpdateRequest.valid_from": "Since when the statement holds.",
+        "mnemesh.v1.UpdateRequest.valid_to": "Until when the statement holds.",
+        "mnemesh.v1.UpdateRequest.wait": "indexed (default) or durable.",
+        "mnemesh.v1.UpdateResponse.action": "UPDATE, or NOOP when nothing differs.",
+        "mnemesh.v1.UpdateResponse.indexed": "Recall can see it already.",
+        "mnemesh.v1.UpdateResponse.memory": "The memory as it is now.",
+        "mnemesh.v1.UpdateResponse.reason": "Why this action.",
+        "mnemesh.v1.UpdateResponse.replayed": "This idempotency key was seen before; nothing was written again.",
+        "mnemesh.v1.WhoamiResponse.agent": "The name that signs this caller's writes.",
+        "mnemesh.v1.WhoamiResponse.default_space": "The space used when a call names none.",
+        "mnemesh.v1.WhoamiResponse.principal": "Whose token it is.",
+        "mnemesh.v1.WhoamiResponse.private_space": "The caller's private space.",
+        "mnemesh.v1.WhoamiResponse.role": "owner, admin, writer or reader.",
     }
-)  # fmt: skip
+)

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class SyncServiceStub:
-    """Two nodes exchange the entries of their ledgers; DESIGN section 5. A node that does not sync answers UNIMPLEMENTED.
+    """Two nodes exchange the entries of their ledgers: docs/decisions/signed-feed.md. A node that does not sync answers UNIMPLEMENTED.
     """
 
     def __init__(self, channel):
@@ -43,7 +43,7 @@ class SyncServiceStub:
 
 
 class SyncServiceServicer:
-    """Two nodes exchange the entries of their ledgers; DESIGN section 5. A node that does not sync answers UNIMPLEMENTED.
+    """Two nodes exchange the entries of their ledgers: docs/decisions/signed-feed.md. A node that does not sync answers UNIMPLEMENTED.
     """
 
     def Sync(self, request_iterator, context):
@@ -70,7 +70,7 @@ def add_SyncServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class SyncService:
-    """Two nodes exchange the entries of their ledgers; DESIGN section 5. A node that does not sync answers UNIMPLEMENTED.
+    """Two nodes exchange the entries of their ledgers: docs/decisions/signed-feed.md. A node that does not sync answers UNIMPLEMENTED.
     """
 
     @staticmethod
