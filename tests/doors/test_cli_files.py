@@ -141,7 +141,7 @@ def test_an_interrupted_import_notes_what_was_stored_and_goes_on(node: Recording
     assert (process.returncode, out) == (entry.EXIT_INTERRUPTED, b"")
     assert b"Traceback" not in said + rest
     keys = (tmp_path / "data" / "imports" / "incarnation.keys").read_text().split()
-    assert 256 <= len(keys) <= len(node.memories) <= 512
+    assert 256 <= len(keys) == len(node.memories) < 1000
     assert subprocess.run(words, cwd=tmp_path, timeout=60, capture_output=True, check=True).returncode == 0
     assert len(node.memories) == 1000
 

@@ -19,6 +19,7 @@ import typer
 
 from mnemesh.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, Outcome
 from mnemesh.cli import sources
+from mnemesh.cli.ctrl_c import CtrlC
 from mnemesh.cli.import_report import Bar, Report
 from mnemesh.cli.import_state import ImportState
 from mnemesh.cli.shell import Shell
@@ -122,7 +123,7 @@ def _life_of(client: Client) -> str:
 
 
 class _Importer:
-    """Sends items in batches. What was acknowledged is noted at once, also when it is interrupted."""
+    """Sends items in batches. What was acknowledged is noted at once, also when it is asked to stop."""
 
     def __init__(self, client: Client, done: ImportState, report: Report, bar: Bar) -> None:
         self._client = client
@@ -132,30 +133,27 @@ class _Importer:
         self._under_way: deque[tuple[Batch, Future[list[Outcome]]]] = deque()
 
     def run(self, items: Iterable[Work]) -> None:
-        """Store all items. Raises the error of a batch that failed as a whole, and KeyboardInterrupt."""
-        with ThreadPoolExecutor(BATCHES_IN_FLIGHT, thread_name_prefix="import") as threads:
+        """Store all items. Raises the error of a batch that failed as a whole, and KeyboardInterrupt when it was asked
+        to stop, after what was under way has been noted."""
+        with CtrlC(self._client.close) as stop, ThreadPoolExecutor(BATCHES_IN_FLIGHT, "import") as threads:
             try:
                 for batch in _batches(self._fresh(items)):
                     if len(self._under_way) == BATCHES_IN_FLIGHT:
                         self._finish_oldest()
+                    if stop.asked:
+                        break
                     self._under_way.append((batch, threads.submit(_store, self._client, batch)))
                 while self._under_way:
                     self._finish_oldest()
             except MnemeshError:
                 self._settle()
-                self._say(f"stopped after {self._report.stored} stored items; the same command goes on from here")
-                raise
-            except KeyboardInterrupt:
-                try:
-                    self._say(
-                        "ending with what is under way; Ctrl-C again ends at once. The same command goes on later"
-                    )
-                    self._settle()
-                except KeyboardInterrupt:
-                    self._client.close()  # breaks off the calls under way, so that their threads end
-                raise
-        self._bar.say("indexing")
-        self._report.indexed = not self._report.stored or _indexed(self._client)
+                if not stop.asked:
+                    self._say(f"stopped after {self._report.stored} stored items; the same command goes on from here")
+                    raise
+            self._bar.say("indexing")
+            self._report.indexed = not self._report.stored or _indexed(self._client, stop)
+        if stop.asked:
+            raise KeyboardInterrupt
 
     def _say(self, text: str) -> None:
         print(f"mnemesh: {text}", file=sys.stderr, flush=True)
@@ -169,27 +167,19 @@ class _Importer:
                 yield work
 
     def _finish_oldest(self) -> None:
-        batch, future = self._under_way[0]
-        try:
-            outcomes = future.result()
-        except MnemeshError:
-            self._under_way.popleft()
-            raise
+        batch, future = self._under_way.popleft()
+        outcomes = future.result()
         for work, outcome in zip(batch, outcomes, strict=True):
             self._report.outcome(work.file.name, work.entry.line, outcome)
         stored = (
             work.key for work, outcome in zip(batch, outcomes, strict=True) if not isinstance(outcome, MnemeshError)
         )
         self._done.add(stored)
-        self._under_way.popleft()  # last, so that an interrupt before it loses nothing
         self._bar.advance(sum(work.bytes for work in batch))
 
     def _settle(self) -> None:
-        """Take what is still under way to its end, as far as it was sent."""
+        """Take what is still under way to its end."""
         while self._under_way:
-            if self._under_way[0][1].cancel():
-                self._under_way.popleft()
-                continue
             try:
                 self._finish_oldest()
             except MnemeshError:
@@ -227,14 +217,14 @@ def _store(client: Client, batch: Batch) -> list[Outcome]:
     return [outcomes[i] for i in range(len(batch))]
 
 
-def _indexed(client: Client) -> bool:
-    """Wait, bounded, until the index has caught up."""
+def _indexed(client: Client, stop: CtrlC) -> bool:
+    """Wait, bounded, until the index has caught up; False when it has not, or when asked to stop."""
     deadline = time.monotonic() + INDEX_WAIT_S
-    while any(index.lag for index in client.status().index):
+    while not stop.asked and any(index.lag for index in client.status().index):
         if time.monotonic() > deadline:
             return False
         time.sleep(INDEX_POLL_S)
-    return True
+    return not stop.asked
 
 
 COMMANDS: Final = (("import", import_files),)
