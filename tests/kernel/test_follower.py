@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,6 +55,7 @@ async def test_a_write_is_awaited_until_recall_can_see_it(scene: Scene) -> None:
 async def test_a_number_that_was_taken_in_is_not_waited_for(scene: Scene) -> None:
     await scene.start()
     await scene.remember("one")
+    await scene.follower.close()
     await scene.follower.wait_for(1)
     await scene.follower.wait_for(0)
 
@@ -78,6 +80,36 @@ async def test_each_waits_for_its_own_number_only(scene: Scene, monkeypatch: pyt
     assert order == [1, 1, 2, 3]
     assert scene.shelf.pages == [1, 2, 3]
     assert last.seq == 3
+
+
+async def test_a_follower_without_news_asks_for_nothing(scene: Scene) -> None:
+    feed, calls = scene.ledger.feed, 0
+
+    async def counted(*args: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return await feed(*args)
+
+    scene.ledger.__dict__["feed"] = counted
+    await scene.start()
+    await scene.remember("one")
+    for _ in range(50):
+        await scene.ledger.status()
+    assert calls <= 4
+
+
+async def test_one_who_gives_up_does_not_hold_up_those_who_wait(scene: Scene) -> None:
+    await scene.start()
+    waits = [asyncio.create_task(scene.follower.wait_for(seq)) for seq in (1, 3, 2)]
+    await asyncio.sleep(0)
+    waits[0].cancel()
+    await asyncio.gather(waits[0], return_exceptions=True)
+    last = await scene.write(scene.home.pen.create("one"), scene.home.pen.create("two"))
+    scene.follower.publish(last.seq)
+    await asyncio.wait_for(waits[2], PATIENCE_S)
+    assert not waits[1].done()
+    scene.follower.publish((await scene.write(scene.home.pen.create("three"))).seq)
+    await asyncio.wait_for(waits[1], PATIENCE_S)
 
 
 async def test_the_index_follows_in_pages_of_bounded_size(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,15 @@ def test_a_damaged_page_of_the_log_stops_the_start_with_what_to_do(home: Home) -
         assert part in error.message
 
 
+@pytest.mark.parametrize("table", ["memory", "memory_space", "text_hash", "vector", "meta"])
+def test_a_damaged_page_beside_the_log_stops_the_start_too(home: Home, table: str) -> None:
+    filled(home)
+    with home.looked_into() as db:
+        (page,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+    flip(home.file, (page - 1) * PAGE_BYTES, 16)
+    assert "backup" in refused_as_damaged(home).message
+
+
 def test_one_flipped_bit_in_a_change_stops_the_start(home: Home) -> None:
     filled(home)
     data = home.file.read_bytes()

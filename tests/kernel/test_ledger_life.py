@@ -241,6 +241,22 @@ def test_what_a_crashed_newer_version_left_is_refused_and_left_as_it_is(home: Ho
     assert everything(crashed) == before
 
 
+def test_a_newer_version_that_only_the_write_ahead_log_knows_is_refused_too(home: Home, tmp_path: Path) -> None:
+    filled(home, 3)
+    db = sqlite3.connect(home.file, isolation_level=None)
+    newer(db)
+    shutil.copytree(home.directory.path, tmp_path / "crashed")
+    db.close()
+    with pytest.raises(FailedPrecondition, match="nothing was changed"):
+        Home(open_directory(tmp_path / "crashed")).open()
+
+
+def test_the_version_is_in_the_file_itself_as_soon_as_the_ledger_is_open(home: Home, ledger: Ledger) -> None:
+    """Where an older version of the code looks for it, even when this one crashes at once."""
+    assert int.from_bytes(home.file.read_bytes()[60:64]) == len(schema.MIGRATIONS)
+    assert ledger.status().seq == 0
+
+
 def test_a_view_of_another_version_is_made_anew_from_the_log(home: Home, pen: Pen) -> None:
     with home.opened() as ledger:
         memory = done(ledger, pen.create("We deploy on Friday.", tags=("a",))).memory
