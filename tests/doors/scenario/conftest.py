@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from mnemesh_actors.embedding import ModelConfig
 from node_process import NodeUnderTest, start_node, stop_node
 from scenario_doors import CliDoor, Door, GrpcDoor, HttpDoor, InProcessDoor, McpDoor
 
 from mnemesh_actors.directory import open_directory
+from mnemesh_actors.embedding import ModelConfig
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.start import StartConfig, start_mesh
 from mnemesh_gateway.gate import MeshGate
