@@ -33,9 +33,7 @@ COMMON_WORDS: Final = frozenset(
 )  # fmt: skip
 _WORD: Final = re.compile(r"[^\W_]+")
 # Scripts written without spaces: Thai to Lao, Burmese, Khmer, kana, Han. A term is a pair of neighbours.
-_UNSPACED: Final = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
-)
+_UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
 @dataclass(frozen=True, slots=True)
