@@ -182,7 +182,8 @@ def test_a_file_is_on_disk_before_it_takes_the_place_of_the_old_one(
     sync, replace = os.fsync, os.replace
 
     def note_sync(descriptor: int) -> None:
-        steps.append("sync folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "sync file")
+        status = os.fstat(descriptor)
+        steps.append("sync folder" if stat.S_ISDIR(status.st_mode) else f"sync {status.st_size} bytes")
         sync(descriptor)
 
     def note_replace(old: Path, new: Path) -> None:
@@ -192,4 +193,4 @@ def test_a_file_is_on_disk_before_it_takes_the_place_of_the_old_one(
     monkeypatch.setattr("mnemesh_actors.directory.os.fsync", note_sync)
     monkeypatch.setattr("mnemesh_actors.directory.os.replace", note_replace)
     replace_file(tmp_path / "file.json", "new")
-    assert steps == ["sync file", "replace", "sync folder"]
+    assert steps == ["sync 3 bytes", "replace", "sync folder"]
