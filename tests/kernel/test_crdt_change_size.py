@@ -75,7 +75,7 @@ def test_a_memory_at_every_maximum_fits_one_change(letters: str, paths: int) -> 
     "content",
     [
         pytest.param("x" * limits.CHANGE_INFLATED_BYTES_MAX, id="compressible"),
-        pytest.param("".join(random.Random(7).choices(PRINTABLE, k=180_000)), id="incompressible"),
+        pytest.param("".join(random.Random(7).choices(PRINTABLE, k=220_000)), id="incompressible"),
     ],
 )
 def test_a_change_over_its_limit_is_refused_by_name_and_changes_nothing(content: str) -> None:
