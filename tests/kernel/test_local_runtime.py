@@ -125,6 +125,8 @@ async def test_more_waiting_calls_than_the_inbox_holds_are_refused(runtime: Loca
 async def test_the_inbox_has_its_own_limit() -> None:
     handle = LocalHandle("small", inbox_messages_max=1)
     await handle.construct(Diary, [])
+    for number in range(3):
+        await handle.write(str(number))
     busy = asyncio.ensure_future(handle.wait("first"))
     await asyncio.sleep(0)
     with pytest.raises(Overloaded):
