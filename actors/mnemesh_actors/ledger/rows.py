@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, astuple, replace
 from typing import Any
 
 from mnemesh_memory.model import Link, Memory, Revision, Source
@@ -106,20 +107,12 @@ def from_rows(rows: Iterable[Sequence[Any]]) -> list[Memory]:
 
 
 def _revision_out(revision: Revision) -> dict[str, Any]:
-    return {
-        "id": revision.id,
-        "op": revision.op,
-        "kind": revision.kind,
-        "title": revision.title,
-        "content": revision.content,
-        "by": revision.by,
-        "at": revision.at,
-        "parents": revision.parents,
-    }
+    return {**asdict(replace(revision, attrs=dict(revision.attrs))), "source": astuple(revision.source)}
 
 
 def _revision_in(value: dict[str, Any]) -> Revision:
-    return Revision(**{**value, "parents": tuple(value["parents"])})
+    lists = {name: tuple(value[name]) for name in ("parents", "keywords", "refs")}
+    return Revision(**{**value, **lists, "source": Source(*value["source"])})
 
 
 def _json(value: object) -> str:
