@@ -62,11 +62,14 @@ class Shelf:
         self.rebuilt = ""
         self.faults: list[Exception] = []
         self.flush_faults: list[Exception] = []
+        self.open_faults: list[Exception] = []
         self.flushes = asyncio.Event()
         self.gate = asyncio.Event()
         self.gate.set()
 
     async def open(self) -> ShardStatus:
+        if self.open_faults:
+            raise self.open_faults.pop(0)
         self.alive = True
         self.opened += 1
         return ShardStatus(self.seq, len(self.items), self.rebuilt)

@@ -39,6 +39,17 @@ async def test_a_shard_that_died_is_opened_again_and_misses_nothing(scene: Scene
     assert scene.follower.fault == ""
 
 
+async def test_a_shard_that_cannot_be_opened_at_once_is_opened_when_it_can(scene: Scene) -> None:
+    await scene.start()
+    await scene.remember("one")
+    scene.shelf.die()
+    scene.shelf.open_faults = [Unavailable("another process holds it", part="index")] * 3
+    await scene.remember("two")
+    assert scene.shelved() == ["one", "two"]
+    assert scene.shelf.open_faults == []
+    assert scene.follower.fault == ""
+
+
 @pytest.mark.parametrize(
     "fault", [Unavailable("busy", part="index"), DataLoss("torn"), InvalidArgument("item", 1, "another")], ids=repr
 )

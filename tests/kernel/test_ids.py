@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import fields, replace
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -139,6 +140,16 @@ def test_a_retry_may_wait_otherwise_and_the_key_is_not_part_of_what_it_names(nam
 
 def test_the_order_of_attributes_does_not_make_another_request() -> None:
     assert fingerprint(replace(DRAFT, attrs={"b": "2", "a": "1"})) == fingerprint(DRAFT)
+
+
+def test_attributes_that_can_only_be_read_are_the_same_attributes() -> None:
+    assert fingerprint(replace(DRAFT, attrs=MappingProxyType({"b": "2", "a": "1"}))) == fingerprint(DRAFT)
+
+
+def test_a_value_without_a_canonical_form_is_a_mistake_of_the_caller() -> None:
+    odd: Any = object()
+    with pytest.raises(TypeError, match="no canonical form"):
+        fingerprint(replace(DRAFT, content=odd))
 
 
 def test_the_same_patch_of_another_memory_is_another_request() -> None:

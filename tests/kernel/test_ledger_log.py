@@ -5,15 +5,18 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections import Counter
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 from cryptography.exceptions import InvalidSignature
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_builders import OTHER_SPACE, SPACE, Home, Pen, all_done, done
+from ledger_builders import FULL, OTHER_SPACE, SPACE, Home, Pen, all_done, done
 
 from mnemesh_actors.directory import load_key
+from mnemesh_actors.ledger import rows
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_crdt.chunk import read_head
@@ -21,7 +24,7 @@ from mnemesh_crdt.document import MemoryDocument
 from mnemesh_crdt.envelope import signing_bytes
 from mnemesh_crdt.revisions import materialise
 from mnemesh_memory.errors import MnemeshError
-from mnemesh_memory.model import ListQuery, Memory, Source
+from mnemesh_memory.model import ListQuery, Memory, Revision, Source
 
 ENTRY = "seq, space, doc, type, hash, actor, raw, agent, node, signature, at"
 
@@ -192,6 +195,18 @@ def test_random_histories_reach_every_outcome() -> None:
         assert view(home) == kept
     expected = {"ADD", "UPDATE", "NOOP", "SUPERSEDE", "FORGET", "RESTORE", "NotFound", "FailedPrecondition"}
     assert expected <= set(outcomes), (seed, outcomes)
+
+
+def test_a_row_of_the_view_carries_both_sides_of_a_conflict_whole(ledger: Ledger, pen: Pen) -> None:
+    memory = done(ledger, pen.create("one", **FULL)).memory
+    other = Revision(
+        id="2@" + "b" * 32, op="put", kind="error", title="Another", content="the other side", by="owner/bob", at=7,
+        parents=memory.heads, attrs=MappingProxyType({"k": "v"}), valid_from=0, valid_to=9, importance=0.0,
+        tier="archive", source=Source("s", "/d", 0), keywords=("a", "b"), refs=("p.py",),
+    )  # fmt: skip
+    conflicted = replace(memory, heads=("2@" + "a" * 32, other.id), conflicts=(other,), superseded_by="x")
+    assert rows.from_row(rows.to_row(conflicted, 5)) == conflicted
+    assert rows.from_row(rows.to_row(memory, 1)) == memory
 
 
 def test_a_view_that_cannot_be_made_anew_stays_as_it_was(home: Home, ledger: Ledger, pen: Pen) -> None:
