@@ -76,7 +76,8 @@ def open_directory(path: Path) -> DataDirectory:
         _write_private(path / KEY_FILE, _new_key())
         replace_file(manifest, json.dumps({"format": FORMAT, "node_id": node_id, "partitions": 1}) + "\n")
     for folder in ("ledger", "index"):
-        (path / folder).mkdir(exist_ok=True)
+        (path / folder).mkdir(exist_ok=True, mode=0o700)
+        (path / folder).chmod(0o700)
     return DataDirectory(path, node_id)
 
 

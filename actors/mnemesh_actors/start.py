@@ -40,7 +40,16 @@ class StartConfig:
 
 
 async def start_mesh(directory: DataDirectory, runtime: Runtime, config: StartConfig) -> Mesh:
-    """A ready mesh. Raises what its parts raise: DataLoss, FailedPrecondition, Unavailable, each with what to do."""
+    """A ready mesh. Raises what its parts raise: DataLoss, FailedPrecondition, Unavailable, each with what to do; the
+    runtime is closed then."""
+    try:
+        return await _start(directory, runtime, config)
+    except BaseException:
+        await runtime.close()
+        raise
+
+
+async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig) -> Mesh:
     notices: list[str] = []
 
     def notice(text: str) -> None:
@@ -50,19 +59,8 @@ async def start_mesh(directory: DataDirectory, runtime: Runtime, config: StartCo
         notices.append(text)
         del notices[:-NOTICES_MAX]
 
-    # The model takes longest; the ledger checks its pages meanwhile.
-    worker_task = asyncio.create_task(runtime.spawn("embedder-0", EmbeddingWorker, config.model))
-    try:
-        ledger = await runtime.spawn(
-            "ledger-0", Ledger, str(directory.ledger(0)), str(directory.key_file), directory.node_id, pinned=True
-        )
-        worker = await worker_task
-        model: ModelInfo = await worker.load()
-    except BaseException:
-        worker_task.cancel()
-        await asyncio.gather(worker_task, return_exceptions=True)
-        await runtime.close()
-        raise
+    ledger, worker = await _ledger_and_worker(directory, runtime, config)
+    model: ModelInfo = await worker.load()
     log.info("model_ready", name=model.name, source=model.source, generation=model.generation, dir=model.directory)
     status: LedgerStatus = await ledger.status()
     shard = await runtime.spawn(
@@ -96,6 +94,19 @@ async def start_mesh(directory: DataDirectory, runtime: Runtime, config: StartCo
     )
     told = ModelStatus(generation=model.generation, name=model.name, dimensions=model.dimensions, source=model.source)
     return Mesh(parts, runtime, directory.node_id, told, notices)
+
+
+async def _ledger_and_worker(directory: DataDirectory, runtime: Runtime, config: StartConfig) -> tuple[Handle, Handle]:
+    """The model takes longest; the ledger checks its pages meanwhile."""
+    worker = asyncio.create_task(runtime.spawn("embedder-0", EmbeddingWorker, config.model))
+    try:
+        ledger = await runtime.spawn(
+            "ledger-0", Ledger, str(directory.ledger(0)), str(directory.key_file), directory.node_id, pinned=True
+        )
+        return ledger, await worker
+    finally:
+        worker.cancel()
+        await asyncio.gather(worker, return_exceptions=True)
 
 
 def _publishing(

@@ -62,6 +62,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _up(loaded: Loaded, started: float) -> int:
+    # What a node writes is its owner's alone, also in a directory that was made wider.
+    os.umask(0o077)
     _configure_log(loaded)
     # gRPC reads these when it is imported. Nothing here forks without exec, so its fork handlers only make noise.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
@@ -118,17 +120,20 @@ def _configure_log(loaded: Loaded) -> None:
     logging.basicConfig(
         stream=sys.stderr, level=max(level, logging.WARNING), format="%(levelname)s %(name)s %(message)s"
     )
-    last = (
-        structlog.processors.JSONRenderer()
+    # Tracebacks name places only: the values of variables are people's memories, and what was refused as a secret.
+    last: list[structlog.typing.Processor] = (
+        [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
         if loaded.settings.log_format == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        else [
+            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
+        ]
     )
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            last,
+            *last,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.WriteLoggerFactory(sys.stderr),

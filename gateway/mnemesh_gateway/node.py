@@ -84,12 +84,17 @@ class Node:
             async with self._doors(gate, authenticator, metrics) as (grpc_door, mcp):
                 # A host that had us started asks at once; the library that answers it then loads before the actors'.
                 await mcp.loaded_if_asked(within_s=MCP_HEAD_START_S)
-                self._mesh = await self._build(directory)
-                gate.open(self._mesh)
-                await grpc_door.set_serving(True)
-                self._on_ready(gate)
-                mcp.load()
-                await self._stop.wait()
+                try:
+                    self._mesh = await self._build_unless_stopped(directory)
+                except MnemeshError as error:
+                    gate.fail(error.message)  # those who wait at the gate learn why, and the doors close at once
+                    raise
+                if self._mesh is not None:
+                    gate.open(self._mesh)
+                    await grpc_door.set_serving(True)
+                    self._on_ready(gate)
+                    mcp.load()
+                    await self._stop.wait()
                 log.info("draining", seconds_max=settings.drain_s)
                 gate.drain()
         finally:
@@ -143,6 +148,23 @@ class Node:
             await grpc_door.stop(settings.drain_s)
             server.should_exit = True
             await serving
+
+    async def _build_unless_stopped(self, directory: DataDirectory) -> Mesh | None:
+        """The mesh, or None when the node was told to stop before it was ready. Nothing was acknowledged then, so a
+        start that does not end within drain_s (a model over a dead network) is left by ending the process."""
+        building = asyncio.ensure_future(self._build(directory))
+        stopping = asyncio.ensure_future(self._stop.wait())
+        await asyncio.wait((building, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if building.done():
+            return building.result()
+        building.cancel()
+        await asyncio.wait((building,), timeout=self._settings.drain_s)
+        if not building.done():
+            log.warning("start_abandoned", seconds=self._settings.drain_s)
+            withdraw(self._data_dir)
+            os._exit(0)
+        return None
 
     async def _build(self, directory: DataDirectory) -> Mesh:
         # The actors' libraries load while the doors answer already.

@@ -160,7 +160,8 @@ def _variables(environ: Mapping[str, str], known: Mapping[str, object]) -> dict[
         if rest == variable or rest in FOREIGN or rest.startswith(FOREIGN_PREFIXES):
             continue
         if rest.lower() not in known:
-            raise InvalidArgument(variable, value, f"a setting; they are {', '.join(sorted(known))}")
+            # Not its value: a misspelt MNEMESH_TOKEN must not be shown.
+            raise InvalidArgument(variable, "(not shown)", f"a setting; they are {', '.join(sorted(known))}")
         found[rest.lower()] = (value, f"variable {variable}")
     return found
 
@@ -178,5 +179,5 @@ def _file(path: Path, known: Mapping[str, object], *, required: bool) -> dict[st
         raise InvalidArgument("data_dir", values["data_dir"], f"not in {path}, which lies in the data directory itself")
     for name in values:
         if name not in known:
-            raise InvalidArgument(name, values[name], f"a setting ({path}); they are {', '.join(sorted(known))}")
+            raise InvalidArgument(name, "(not shown)", f"a setting ({path}); they are {', '.join(sorted(known))}")
     return {name: (value, f"file {path}") for name, value in values.items()}

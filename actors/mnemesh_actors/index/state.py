@@ -57,7 +57,15 @@ def read_meta(file: Path) -> tuple[IndexMeta | None, str]:
 
 
 def write_meta(file: Path, meta: IndexMeta) -> None:
-    """Replace the file; after a power cut it is the old one or the new one."""
+    """Replace the file; after a power cut it is the old one or the new one. Raises Unavailable when the disk does not
+    take it; the old one stands then."""
+    try:
+        _replace(file, meta)
+    except OSError as error:
+        raise Unavailable(f"the index could not write {file}: {error}", part="index") from error
+
+
+def _replace(file: Path, meta: IndexMeta) -> None:
     temporary = file.with_suffix(".tmp")
     with temporary.open("w", encoding="utf-8") as out:
         json.dump(asdict(meta), out)

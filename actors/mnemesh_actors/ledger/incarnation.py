@@ -16,7 +16,7 @@ import sqlite3
 import time
 from pathlib import Path
 
-from mnemesh_memory.errors import FailedPrecondition
+from mnemesh_memory.errors import FailedPrecondition, Unavailable
 
 LOCK_WAIT_S = 10.0
 
@@ -48,12 +48,15 @@ class LedgerLock:
         return self._file.read()
 
     def write(self, value: str) -> None:
-        """Replace the content, durably."""
-        self._file.seek(0)
-        self._file.truncate()
-        self._file.write(value)
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        """Replace the content, durably. Raises Unavailable when the disk does not take it."""
+        try:
+            self._file.seek(0)
+            self._file.truncate()
+            self._file.write(value)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise Unavailable(f"the ledger could not write {self._file.name}: {error}", part="ledger") from error
 
     def place(self) -> str:
         """Device, inode and change time (ns) of the lock file."""

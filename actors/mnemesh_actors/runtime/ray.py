@@ -208,9 +208,18 @@ class RayRuntime:
     async def close(self) -> None:
         import ray
 
-        for handle in reversed(self._handles):
+        async with contextlib.AsyncExitStack() as stack:
+            # Whatever an actor says when it closes, the others are closed and Ray is left.
+            stack.push_async_callback(asyncio.to_thread, ray.shutdown)
+            for handle in self._handles:
+                stack.push_async_callback(self._end, handle)
+        self._handles.clear()
+
+    async def _end(self, handle: RayHandle) -> None:
+        import ray
+
+        try:
             with contextlib.suppress(Unavailable, TimeoutError):
                 await asyncio.wait_for(handle.shut(), CLOSE_TIMEOUT_S)
+        finally:
             ray.kill(handle._actor)
-        self._handles.clear()
-        await asyncio.to_thread(ray.shutdown)
