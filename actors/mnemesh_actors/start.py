@@ -44,7 +44,7 @@ async def start_mesh(directory: DataDirectory, runtime: Runtime, config: StartCo
     runtime is closed then."""
     try:
         return await _start(directory, runtime, config)
-    except BaseException:
+    except BaseException:  # boundary: closed, then raised again
         await runtime.close()
         raise
 

@@ -148,7 +148,7 @@ class MemoryDocument:
     def _guarded(self, problem: str, call: Callable[[], R]) -> R:
         try:
             return call()
-        except BaseException as error:
+        except BaseException as error:  # boundary: a panic is a BaseException; others are raised again
             # The library raises a bare Exception for bytes that it can not read; all else is a bug of ours.
             if type(error) is Exception or type(error).__name__ == _PANIC:
                 raise DataLoss(

@@ -87,7 +87,7 @@ class McpDoor:
         try:
             module = await asyncio.to_thread(import_module, "mnemesh_gateway.mcp_server")
             server: McpServer = module.McpServer(*self._build)
-        except Exception as error:
+        except Exception as error:  # boundary: every waiting request gets the error itself
             log.exception("mcp_not_loaded")
             ready.set_exception(error)
             return

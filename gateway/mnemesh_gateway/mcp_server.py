@@ -153,7 +153,7 @@ class McpServer:
             raise _protocol_error(types.INVALID_PARAMS, error) from error
         except (MCPError, ValidationError):
             raise
-        except Exception:
+        except Exception:  # boundary: a bug answers its call and is logged
             log.exception("mcp_request_failed", method=ctx.method)
             raise MCPError(types.INTERNAL_ERROR, "internal error; the node's log says more") from None
 

@@ -130,7 +130,7 @@ class Node:
                 )
             )
             serving = asyncio.create_task(server.serve(sockets=[listener]), name="http")
-        except BaseException:
+        except BaseException:  # boundary: closed, then raised again
             listener.close()
             await grpc_door.stop(0)
             raise

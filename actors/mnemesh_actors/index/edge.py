@@ -216,7 +216,7 @@ class EdgeBackend:
             yield
         except MnemeshError:
             raise
-        except BaseException as error:
+        except BaseException as error:  # boundary: a panic is a BaseException; others are raised again
             if "WouldBlock" in str(error):
                 raise Unavailable(f"the index in {self._path} is open in another process or object") from error
             if type(error) is Exception:
