@@ -38,6 +38,12 @@ _WORD: Final = re.compile(r"\w+")
 # Scripts written without spaces: a term is a pair of neighbouring characters.
 _UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
+SHOUTED_CHARS: Final = 5
+# Possessive, so that no word and no run of stops is read twice.
+_PLAIN_WORD: Final = re.compile(
+    r"(?<![^\s(*\u00a1\u00bf])(?<!\d\s)(?:[A-Z]|[^\W\d_a-z])[^\W\d_]++(?=[.,;:!?)*\u2026]*+(?!\S))"
+)
+
 _FENCE_OR_RULE: Final = re.compile(r"\s*(?:```.*|~~~.*|(?:[-*_=]\s*){3,})\s*")
 _LINE_MARKS: Final = re.compile(r"\s*(?:(?:#{1,6}|>|[-*+]|\d{1,9}[.)]|\[[ xX]\])\s+)+")
 _LINK: Final = re.compile(r"!?\[([^\[\]]{0,500})\]\([^()\s]{0,500}\)")
@@ -46,11 +52,23 @@ _EMPHASIS: Final = re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*]{1,200})(?<=\S)\1(
 
 
 def normalise(content: str) -> str:
-    """The form in which two texts count as the same: NFKC case folding (Unicode 3.13), white space folded."""
+    """The form in which two texts count as the same: NFC, white space folded, case folded where it says nothing.
+
+    Only a word of letters alone, between white space and the punctuation of sentences, is lower-cased: one with just
+    its first letter large, as at the beginning of a sentence, or one of SHOUTED_CHARS or more in capitals. Units,
+    flags, identifiers and literals differ by case (MW and mW, -i and -I), so everything else, and whatever follows a
+    number, stays as it is written.
+    """
     if content.isascii():
-        return " ".join(content.lower().split())
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", content).casefold())
-    return " ".join(unicodedata.normalize("NFKC", folded.casefold()).split())
+        return _PLAIN_WORD.sub(_lowered, " ".join(content.split()))
+    folded = " ".join(unicodedata.normalize("NFC", content).split())
+    return unicodedata.normalize("NFC", _PLAIN_WORD.sub(_lowered, folded))
+
+
+def _lowered(found: re.Match[str]) -> str:
+    word = found.group()
+    titled = word[0].isupper() and word[1:].islower()
+    return word.lower() if titled or (len(word) >= SHOUTED_CHARS and word.isupper()) else word
 
 
 def content_hash(text: str) -> str:

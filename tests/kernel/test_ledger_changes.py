@@ -93,7 +93,7 @@ def test_an_update_does_not_make_a_twin_unless_forced(home: Home, ledger: Ledger
     one = done(ledger, pen.create("We deploy on Friday.")).memory
     two = done(ledger, pen.create("We deploy on Monday.")).memory
     with pytest.raises(AlreadyExists) as caught:
-        done(ledger, pen.revise(two, content="WE DEPLOY  ON FRIDAY."))
+        done(ledger, pen.revise(two, content="We DEPLOY  on FRIDAY."))
     assert caught.value.fields["field"] == "content"
     assert caught.value.fields["value"] == one.id
     assert home.entries() == 2

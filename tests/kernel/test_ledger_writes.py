@@ -53,17 +53,17 @@ def test_any_text_comes_back_as_it_was_written(home: Home, pen: Pen, content: st
 
 @pytest.mark.parametrize(
     "again",
-    ["We deploy on Friday.", "  we DEPLOY\n on  friday. ", "\uff37e deploy on Friday."],
+    ["We deploy on Friday.", "  we DEPLOY\n on  friday. "],
 )
 def test_the_same_text_in_the_same_space_is_not_stored_twice(home: Home, ledger: Ledger, pen: Pen, again: str) -> None:
     first = done(ledger, pen.create("We deploy on Friday."))
     second = done(ledger, pen.create(again, tags=("new",), title="Another"))
-    assert (second.action, second.deduplicated, second.restorable, second.seq) == ("NOOP", True, False, 0)
+    assert (second.action, second.deduplicated, second.restorable) == ("NOOP", True, False)
     assert second.memory == first.memory
     assert home.entries() == 1
 
 
-@pytest.mark.parametrize("other", ["We deploy on Friday", "We deploy on Monday.", "We deploy on Friday. "[:-2] + "!"])
+@pytest.mark.parametrize("other", ["We deploy on Friday", "We deploy on Monday.", "We deploy on Friday!", "\uff37e deploy on Friday."])
 def test_a_text_that_differs_in_one_character_is_another_memory(ledger: Ledger, pen: Pen, other: str) -> None:
     first = done(ledger, pen.create("We deploy on Friday."))
     second = done(ledger, pen.create(other))

@@ -53,21 +53,20 @@ def test_the_normal_form_of_a_normal_form_is_itself(text: str) -> None:
 
 
 @given(ANY_TEXT)
-def test_case_composition_width_and_white_space_do_not_make_another_memory(text: str) -> None:
+def test_composition_and_white_space_do_not_make_another_memory(text: str) -> None:
     key = duplicate_key(text)
     assert duplicate_key(f"\n {text}\t\t") == key
     assert duplicate_key(unicodedata.normalize("NFD", text)) == key
-    assert duplicate_key(unicodedata.normalize("NFKC", text)) == key
-    assert duplicate_key(text.casefold()) == key
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("Use  Postgres.\n", "use postgres."),
-        ("STRASSE", "straße"),
-        ("ﬁle", "FILE"),
-        ("\uff21\uff30\uff29", "api"),
+        ("Use  postgres.\n", "use postgres."),
+        ("deploys happen on Tuesdays.", "  Deploys happen on TUESDAYS. "),
+        ("NEVER force-push.", "Never force-push."),
+        ("(Only on Fridays!)", "(only on fridays!)"),
+        ("Über Straßen", "über straßen"),
         ("é", "e\u0301"),
     ],
 )
@@ -75,7 +74,30 @@ def test_texts_that_read_the_same_share_a_duplicate_key(one: str, other: str) ->
     assert duplicate_key(one) == duplicate_key(other)
 
 
-@pytest.mark.parametrize(("one", "other"), [("a b", "ab"), ("1.0", "10"), ("no", "not"), ("", "."), ("e", "é")])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a b", "ab"),
+        ("1.0", "10"),
+        ("no", "not"),
+        ("", "."),
+        ("e", "é"),
+        ("gives 5 MW", "gives 5 mW"),
+        ("a path of 5 Mm", "a path of 5 mm"),
+        ("10² Pa", "102 Pa"),
+        ("grep -i", "grep -I"),
+        ("use API v2", "use api v2"),
+        ("option X", "option x"),
+        ("call getName", "call getname"),
+        ("read MAX_SIZE", "read max_size"),
+        ("sha256:ABCDEF0", "sha256:abcdef0"),
+        ("open /Users/Anna", "open /users/anna"),
+        ("set `True`", "set `true`"),
+        ("see x.Name", "see x.name"),
+        ('the value is "None"', 'the value is "none"'),
+        ("\uff21\uff22", "AB"),
+    ],
+)
 def test_texts_that_say_something_else_do_not(one: str, other: str) -> None:
     assert duplicate_key(one) != duplicate_key(other)
 
