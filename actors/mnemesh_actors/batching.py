@@ -1,11 +1,13 @@
 """Batch while busy: calls that arrive while an actor works go to it together in the next call. No timer.
 
 An idle actor gets a single item at once, so a lone caller pays nothing (Triton's dynamic batching with zero delay).
+Urgent items go before the others, in calls of their own; a bounded number of such calls in a row, so that none starves.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
@@ -13,13 +15,15 @@ from mnemesh_memory.errors import Overloaded
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+URGENT_CALLS_MAX = 4
 
 
 class Batcher(Generic[Item, Result]):
     """Gathers items for `call`, which takes a list and returns one result an item, in order.
 
-    `items_max` bounds one call, `waiting_max` the queue (Overloaded beyond). A result that is an exception is raised
-    to its own caller only; an exception of the call itself goes to every caller of that batch.
+    `items_max` bounds one call, `waiting_max` each queue (Overloaded beyond). With `size`, the items of a call have at most
+    `size_max` together, or there is one. A result that is an exception is raised to its own caller only; an exception
+    of the call itself goes to every caller of that batch.
     """
 
     def __init__(
@@ -28,36 +32,56 @@ class Batcher(Generic[Item, Result]):
         call: Callable[[list[Item]], Awaitable[Sequence[Result | Exception]]],
         items_max: int,
         waiting_max: int,
+        size: Callable[[Item], int] | None = None,
+        size_max: int = 0,
     ) -> None:
         self._name = name
         self._call = call
         self._items_max = items_max
         self._waiting_max = waiting_max
-        self._queue: list[tuple[Item, asyncio.Future[Result]]] = []
+        self._size = size
+        self._size_max = size_max
+        self._queue: deque[tuple[Item, asyncio.Future[Result]]] = deque()
+        self._urgent: deque[tuple[Item, asyncio.Future[Result]]] = deque()
+        self._urgent_calls = 0
         self._task: asyncio.Task[None] | None = None
 
-    async def submit(self, item: Item) -> Result:
+    async def submit(self, item: Item, urgent: bool = False) -> Result:
         """The result for `item`. Cancelling the caller does not undo a call that has started."""
-        return await self._enqueue(item)
+        return await self._enqueue(item, self._urgent if urgent else self._queue)
 
     async def submit_many(self, items: Sequence[Item]) -> list[Result | BaseException]:
         """Results in order; an item that failed gives its exception."""
-        return await asyncio.gather(*(self._enqueue(item) for item in items), return_exceptions=True)
+        return await asyncio.gather(*(self._enqueue(item, self._queue) for item in items), return_exceptions=True)
 
-    def _enqueue(self, item: Item) -> asyncio.Future[Result]:
+    def _enqueue(self, item: Item, queue: deque[tuple[Item, asyncio.Future[Result]]]) -> asyncio.Future[Result]:
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        if len(self._queue) >= self._waiting_max:
+        if len(queue) >= self._waiting_max:
             # Not raised: of many items handed in at once, those before this one are on their way.
             future.set_exception(Overloaded(self._name, self._waiting_max))
             return future
-        self._queue.append((item, future))
+        queue.append((item, future))
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run(), name=self._name)
         return future
 
+    def _take(self) -> list[tuple[Item, asyncio.Future[Result]]]:
+        """The items of the next call."""
+        urgent = bool(self._urgent) and (not self._queue or self._urgent_calls < URGENT_CALLS_MAX)
+        self._urgent_calls = self._urgent_calls + 1 if urgent else 0
+        queue = self._urgent if urgent else self._queue
+        taken, size = [queue.popleft()], 0
+        while queue and len(taken) < self._items_max:
+            if self._size is not None:
+                size += self._size(taken[-1][0])
+                if size + self._size(queue[0][0]) > self._size_max:
+                    break
+            taken.append(queue.popleft())
+        return taken
+
     async def _run(self) -> None:
-        while self._queue:
-            taken, self._queue = self._queue[: self._items_max], self._queue[self._items_max :]
+        while self._queue or self._urgent:
+            taken = self._take()
             live = [pair for pair in taken if not pair[1].done()]
             if not live:
                 continue

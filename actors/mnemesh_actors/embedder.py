@@ -1,4 +1,7 @@
-"""Texts to vectors for the rest of the node: a bounded cache in front of the workers, and batch-while-busy."""
+"""Texts to vectors for the rest of the node: a bounded cache in front of the workers, and batch-while-busy.
+
+A question goes before texts to be stored, and a call with such texts is small: a reader waits for one at most.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,12 @@ from mnemesh_memory.errors import FailedPrecondition, Unavailable
 Vector = NDArray[np.float32]
 BATCH_TEXTS_MAX = 64
 STEP_TEXTS_MAX = 8 * BATCH_TEXTS_MAX
+# About 16 passages of 200 tokens, in any script: some tenths of a second.
+CALL_BYTES_MAX = 16_000
 CACHE_TEXTS_MAX = 4096
+CACHE_CHARS_MAX = 4 * 1024 * 1024
+# A longer text is no question, and hardly comes again.
+CACHED_TEXT_CHARS_MAX = 2_000
 
 
 class Embedder:
@@ -31,8 +39,9 @@ class Embedder:
         self.dimensions = dimensions
         self._cache: OrderedDict[str, Vector] = OrderedDict()
         self._cache_texts_max = cache_texts_max
+        self._cached_chars = 0
         self._batcher: Batcher[str, Vector] = Batcher(
-            "embedder", self._run, BATCH_TEXTS_MAX, limits.INBOX_MESSAGES_MAX * 4
+            "embedder", self._run, BATCH_TEXTS_MAX, limits.INBOX_MESSAGES_MAX * 4, _bytes_of, CALL_BYTES_MAX
         )
 
     async def _run(self, texts: list[str]) -> list[Vector | Exception]:
@@ -56,11 +65,11 @@ class Embedder:
             )
 
     async def embed_one(self, text: str) -> Vector:
-        """The unit vector of `text`, shape (dimensions,)."""
+        """The unit vector of `text`, shape (dimensions,), ahead of whatever `embed` was asked for."""
         if (known := self._cache.get(text)) is not None:
             self._cache.move_to_end(text)
             return known
-        vector = await self._batcher.submit(text)
+        vector = await self._batcher.submit(text, urgent=True)
         self._keep(text, vector)
         return vector
 
@@ -80,6 +89,15 @@ class Embedder:
         return [found[text] for text in texts]
 
     def _keep(self, text: str, vector: Vector) -> None:
+        if len(text) > CACHED_TEXT_CHARS_MAX:
+            return
+        if text not in self._cache:
+            self._cached_chars += len(text)
         self._cache[text] = vector
-        while len(self._cache) > self._cache_texts_max:
-            self._cache.popitem(last=False)
+        while len(self._cache) > self._cache_texts_max or self._cached_chars > CACHE_CHARS_MAX:
+            self._cached_chars -= len(self._cache.popitem(last=False)[0])
+
+
+def _bytes_of(text: str) -> int:
+    """A measure of a text's tokens that holds for any script."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

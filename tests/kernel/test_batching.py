@@ -191,3 +191,28 @@ async def test_a_caller_who_goes_during_the_call_does_not_disturb_the_others() -
     async with asyncio.timeout(PATIENCE_S):
         assert await staying == 4
     assert clerk.calls == [[1, 2]]
+
+
+async def test_urgent_items_go_first_and_do_not_starve_the_others() -> None:
+    clerk = Clerk()
+    batch = batcher(clerk, items_max=1, waiting_max=20)
+    (first,) = await waiting(batch, 1)
+    await clerk.called(1)
+    others = await waiting(batch, 2, 3)
+    urgent = [asyncio.create_task(batch.submit(item, urgent=True)) for item in range(10, 16)]
+    await asyncio.sleep(0)
+    await clerk.go_on(20)
+    await asyncio.wait_for(asyncio.gather(first, *others, *urgent), PATIENCE_S)
+    assert clerk.calls == [[1], [10], [11], [12], [13], [2], [14], [15], [3]]
+
+
+async def test_a_full_queue_refuses_no_urgent_item() -> None:
+    clerk = Clerk()
+    batch = batcher(clerk, waiting_max=1)
+    (first,) = await waiting(batch, 1)
+    await clerk.called(1)
+    (other,) = await waiting(batch, 2)
+    urgent = asyncio.create_task(batch.submit(3, urgent=True))
+    await asyncio.sleep(0)
+    await clerk.go_on(9)
+    assert await asyncio.wait_for(asyncio.gather(first, other, urgent), PATIENCE_S) == [2, 4, 6]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mnemesh_actors.embedder import BATCH_TEXTS_MAX, Embedder, Vector
+from mnemesh_actors import embedder as module
+from mnemesh_actors.embedder import BATCH_TEXTS_MAX, CALL_BYTES_MAX, Embedder, Vector
 from mnemesh_actors.embedding import ModelInfo
 from mnemesh_memory.errors import FailedPrecondition, Unavailable
 from mnemesh_memory.limits import INBOX_MESSAGES_MAX
@@ -165,3 +166,43 @@ async def test_a_worker_that_comes_back_with_another_model_is_refused() -> None:
         await embedder.embed_one("one")
     assert (caught.value.fields["value"], caught.value.fields["limit"]) == ("another.int8", GENERATION)
     assert len(worker.calls) == 1
+
+
+async def test_a_question_goes_before_the_texts_that_wait() -> None:
+    worker = Worker()
+    worker.gate.clear()
+    embedder = front(worker)
+    passages = [f"{number:04}" + "x" * 1000 for number in range(64)]
+    bulk = asyncio.create_task(embedder.embed(passages))
+    async with asyncio.timeout(PATIENCE_S):
+        await worker.called.wait()
+        question = asyncio.create_task(embedder.embed_one("a question"))
+        await asyncio.sleep(0)
+        worker.gate.set()
+        await question
+        await bulk
+    assert worker.calls[1] == ["a question"]
+    assert [text for call in worker.calls if call != ["a question"] for text in call] == passages
+    assert max(sum(map(len, call)) for call in worker.calls) <= CALL_BYTES_MAX
+
+
+async def test_a_text_larger_than_a_call_goes_alone() -> None:
+    worker = Worker()
+    texts = ["short", "long" * CALL_BYTES_MAX, "also short", "é" * (CALL_BYTES_MAX // 2), "last"]
+    await front(worker).embed(texts)
+    assert worker.calls == [[texts[0]], [texts[1]], [texts[2]], [texts[3]], [texts[4]]]
+
+
+async def test_the_cache_is_bounded_by_its_characters_and_holds_no_long_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CACHE_CHARS_MAX", 10)
+    worker = Worker()
+    embedder = front(worker)
+    for text in ("aaaaaa", "bbbb", "aaaaaa", "cccc", "aaaaaa", "bbbb"):
+        await embedder.embed_one(text)
+    assert worker.calls == [["aaaaaa"], ["bbbb"], ["cccc"], ["bbbb"]]
+    long = "y" * (module.CACHED_TEXT_CHARS_MAX + 1)
+    await embedder.embed_one(long)
+    await embedder.embed_one(long)
+    assert worker.calls[-2:] == [[long], [long]]
+    assert np.array_equal(await embedder.embed_one("bbbb"), vector_of("bbbb"))
+    assert worker.calls[-1] == [long], "it made no room for what it does not keep"
