@@ -10,6 +10,7 @@ import asyncio
 import heapq
 import itertools
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TypeVar
 
 import numpy as np
@@ -48,14 +49,16 @@ class IndexFollower:
         self._dirty = False
         self._bug = ""  # stays until the node is started again
         self._over = ""  # why nothing more will be indexed
+        self._goal = 0  # the ledger's head when the shard was opened last
         self.applied = 0
         self.head = 0
+        self.gaps = 0  # how often the shard was opened and held less than the ledger
         self.fault = ""
 
     async def start(self, head: int) -> ShardStatus:
         """Open the shard and begin to follow; the ledger's last sequence number is `head`."""
-        status = await self._open()
         self.head = head
+        status = await self._open()
         self._news.set()
         self._tasks = [
             asyncio.create_task(self._follow(), name="index-follow"),
@@ -68,6 +71,9 @@ class IndexFollower:
     async def _open(self) -> ShardStatus:
         status: ShardStatus = await self._shard.open()
         self.applied = status.seq
+        if status.seq < self.head:
+            self._goal = self.head
+            self.gaps += 1
         if status.rebuilt and status.rebuilt != "absent":
             self._notice(f"index rebuilt from the ledger: {status.rebuilt}")
         return status
@@ -76,6 +82,11 @@ class IndexFollower:
     def lag(self) -> int:
         """How many ledger entries the index misses."""
         return max(0, self.head - self.applied)
+
+    @property
+    def catching_up(self) -> bool:
+        """The index has not reached yet what the ledger held when the index was opened."""
+        return self.applied < self._goal
 
     def publish(self, seq: int) -> None:
         """The ledger has committed up to `seq`."""
@@ -112,12 +123,18 @@ class IndexFollower:
                 heapq.heapify(self._waiting)
 
     async def _follow(self) -> None:
+        moved = True
         while True:
             if self.applied >= self.head:
                 await self._news.wait()
                 self._news.clear()
+            elif not moved:
+                # The ledger gave nothing though more was published: asked again at leisure.
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), RETRY_S)
+                self._news.clear()
             try:
-                await self._step()
+                moved = await self._step()
                 self.fault = self._bug
             except MnemeshError as error:
                 await self._stumble(error)
@@ -157,7 +174,8 @@ class IndexFollower:
         await self._open()
         self._news.set()
 
-    async def _step(self) -> None:
+    async def _step(self) -> bool:
+        """Take in one page of the feed; whether there was one."""
         after = self.applied
         page: FeedPage = await self._ledger.feed(after, PAGE_ENTRIES_MAX, self._embedder.generation)
         self.head = max(self.head, page.head)
@@ -170,6 +188,7 @@ class IndexFollower:
             _, _, future = heapq.heappop(self._waiting)
             if not future.done():
                 future.set_result(None)
+        return page.seq > after
 
     async def _items(self, page: FeedPage) -> list[IndexItem]:
         texts = {memory.id: index_texts(memory) for _, memory in page.memories}

@@ -250,3 +250,42 @@ async def test_closing_tells_those_who_wait_that_their_write_is_stored(scene: Sc
     await scene.start()
     await scene.until_indexed(written.seq)
     assert scene.shelved() == ["one"]
+
+
+async def test_it_is_catching_up_until_it_holds_what_the_ledger_held_when_it_was_opened(scene: Scene) -> None:
+    last = await scene.write(*(scene.home.pen.create(str(number)) for number in range(3)))
+    scene.shelf.gate.clear()
+    await scene.start()
+    assert (scene.follower.catching_up, scene.follower.gaps) == (True, 1)
+    scene.shelf.gate.set()
+    await scene.until_indexed(last.seq)
+    assert not scene.follower.catching_up
+    scene.shelf.gate.clear()
+    scene.follower.publish((await scene.write(scene.home.pen.create("later"))).seq)
+    assert (scene.follower.catching_up, scene.follower.gaps) == (False, 1), "a usual lag is none"
+    scene.shelf.gate.set()
+
+
+async def test_a_number_that_the_ledger_does_not_have_is_asked_for_at_leisure(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RETRY_S", 1000.0)
+    await scene.start()
+    await scene.remember("one")
+    asked = 0
+    feed = scene.ledger.feed
+
+    async def counted(*args: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return await feed(*args)
+
+    monkeypatch.setitem(scene.ledger.__dict__, "feed", counted)
+    scene.follower.publish(5)
+    await until(lambda: asked > 0)
+    for _ in range(50):
+        await asyncio.sleep(0.001)
+    assert asked == 1
+    written = await scene.write(scene.home.pen.create("two"))
+    scene.follower.look()
+    await scene.until_indexed(written.seq)
