@@ -126,7 +126,7 @@ class Recalling:
         return ()
 
     def _weights(self, query: Query) -> Mapping[str, float]:
-        weights = query.weights or self._parts.config.weights
+        weights = {**self._parts.config.weights, **query.weights}
         if query.mode == "semantic":
             return {"dense": 1.0, "bm25": 0.0}
         if query.mode == "keyword":

@@ -150,7 +150,10 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | No
         given["data_dir"] = (directory, "default")
     values = {name: known[name].metadata["parse"](name, value) for name, (value, _) in given.items()}
     origins = {name: given[name][1] if name in given else "default" for name in known}
-    return Loaded(Settings(**values), origins)
+    settings = Settings(**values)
+    if settings.recall_weight_dense == settings.recall_weight_bm25 == 0:
+        raise InvalidArgument("recall_weight_dense, recall_weight_bm25", 0, "at least one of the two above 0")
+    return Loaded(settings, origins)
 
 
 def _variables(environ: Mapping[str, str], known: Mapping[str, object]) -> dict[str, tuple[Any, str]]:

@@ -133,7 +133,8 @@ def query(given: Query, caller: Caller) -> Query:
             raise InvalidArgument("weights", name, f"signals are {', '.join(RECALL_SIGNALS)}")
         if not math.isfinite(value) or value < 0 or value > 100:
             raise InvalidArgument(f"weights.{name}", value, "a number from 0 to 100")
-    if given.weights and not any(given.weights.get(signal, 0.0) > 0 for signal in RECALL_SIGNALS):
+    # A weight that is not given is the configured one.
+    if all(given.weights.get(signal) == 0 for signal in RECALL_SIGNALS):
         raise InvalidArgument("weights", dict(given.weights), "at least one must be above 0")
     window("since", given.since, "before", given.before)
     moment("as_of", given.as_of)

@@ -260,3 +260,9 @@ def test_help_and_unit_of_every_setting_are_given() -> None:
         assert entry.metadata["help"].strip()
         assert isinstance(entry.metadata["unit"], str)
         assert entry.name.endswith("_s") == (entry.metadata["unit"] == "s")
+
+
+def test_recall_needs_a_signal_with_a_weight(tmp_path: Path) -> None:
+    fields = refusal(tmp_path, file="recall_weight_dense = 0\nrecall_weight_bm25 = 0").fields
+    assert fields["field"] == "recall_weight_dense, recall_weight_bm25"
+    assert loaded(tmp_path, file="recall_weight_dense = 0").settings.recall_weight_bm25 > 0

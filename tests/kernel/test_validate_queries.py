@@ -124,6 +124,7 @@ def test_weights_that_are_all_0_are_refused() -> None:
     assert "above 0" in refusal(lambda: question(weights={"dense": 0.0, "bm25": 0.0})).message
     assert question(weights={"dense": 0.0, "bm25": 100.0}).weights == {"dense": 0.0, "bm25": 100.0}
     assert question(weights={}).weights == {}
+    assert question(weights={"dense": 0.0}).weights == {"dense": 0.0}, "the other keeps what is configured"
 
 
 # ---- times --------------------------------------------------------------------------------------------------------
