@@ -65,7 +65,14 @@ def open_directory(path: Path) -> DataDirectory:
     manifest = path / MANIFEST
     if manifest.exists():
         node_id = _read(manifest)
-    elif (path / "ledger").exists():
+        if not (path / "ledger").is_dir():
+            raise DataLoss(
+                f"{path / 'ledger'} is missing, though a node lived here; restore it from a backup, or start with "
+                "another data directory",
+                field="data_dir",
+                value=str(path),
+            )
+    elif any((path / "ledger").glob("*")):
         raise DataLoss(
             f"{manifest} is missing, but memories lie beside it; restore it from a backup: it holds the node's id",
             field="data_dir",
@@ -73,10 +80,12 @@ def open_directory(path: Path) -> DataDirectory:
         )
     else:
         node_id = secrets.token_hex(16)
+        for folder in ("ledger", "index"):
+            (path / folder).mkdir(exist_ok=True, mode=0o700)
         _write_private(path / KEY_FILE, _new_key())
         replace_file(manifest, json.dumps({"format": FORMAT, "node_id": node_id, "partitions": 1}) + "\n")
+    (path / "index").mkdir(exist_ok=True)
     for folder in ("ledger", "index"):
-        (path / folder).mkdir(exist_ok=True, mode=0o700)
         (path / folder).chmod(0o700)
     return DataDirectory(path, node_id)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from ledger_builders import everything
 
 from mnemesh_actors.directory import FORMAT, KEY_FILE, MANIFEST, check_format, load_key, open_directory, replace_file
+from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, MnemeshError
 
 
@@ -194,3 +196,17 @@ def test_a_file_is_on_disk_before_it_takes_the_place_of_the_old_one(
     monkeypatch.setattr("mnemesh_actors.directory.os.replace", note_replace)
     replace_file(tmp_path / "file.json", "new")
     assert steps == ["sync 3 bytes", "replace", "sync folder"]
+
+
+def test_a_directory_whose_ledger_is_gone_is_refused_and_not_begun_anew(tmp_path: Path) -> None:
+    home = tmp_path / "data"
+    directory = open_directory(home)
+    ledger = Ledger(str(directory.ledger(0)), str(directory.key_file), directory.node_id)
+    ledger.close()
+    directory.ledger(0).unlink()
+    with pytest.raises(DataLoss, match="restore it from a backup"):
+        Ledger(str(directory.ledger(0)), str(directory.key_file), directory.node_id)
+    assert not directory.ledger(0).exists()
+    shutil.rmtree(home / "ledger")
+    with pytest.raises(DataLoss, match="restore it from a backup"):
+        open_directory(home)

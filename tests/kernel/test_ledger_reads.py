@@ -62,20 +62,31 @@ def test_what_fits_nothing_is_not_found(ledger: Ledger, pen: Pen, key: str) -> N
     assert "prefix" in caught.value.message
 
 
+def test_a_prefix_of_several_memories_among_other_keys_is_no_missing_memory(ledger: Ledger, pen: Pen) -> None:
+    one, two = (result.memory for result in all_done(ledger, pen.create("one"), pen.create("two")))
+    assert one.id[:9] == two.id[:9]
+    found = ledger.find([one.id, "nonesuch"], (SPACE,))
+    assert [type(item) for item in found] == [Memory, NotFound]
+    with pytest.raises(InvalidArgument, match="prefix that fits one memory only"):
+        ledger.find([one.id, one.id[:9], "nonesuch"], (SPACE,))
+
+
 def test_a_title_that_looks_like_a_prefix_is_found(ledger: Ledger, pen: Pen) -> None:
     memory = done(ledger, pen.create("one", title="facade")).memory
     assert find(ledger, "facade") == memory
 
 
-def test_of_several_with_a_title_the_active_one_is_meant_and_then_the_newest(ledger: Ledger, pen: Pen) -> None:
-    one, two, three = (
-        result.memory for result in all_done(ledger, *(pen.create(text, title="T") for text in ("one", "two", "three")))
-    )
-    assert find(ledger, "T").id == three.id
-    done(ledger, pen.forget(three))
-    assert find(ledger, "T").id == two.id
-    done(ledger, pen.revise(one, content="one again"))
-    assert find(ledger, "T").id == one.id
+def test_a_title_that_several_active_memories_bear_is_refused_with_their_ids(ledger: Ledger, pen: Pen) -> None:
+    first = done(ledger, pen.create("one", title="Order of duties")).memory
+    second = done(ledger, pen.create("two", title="Order of duties")).memory
+    with pytest.raises(InvalidArgument, match="one memory only") as refused:
+        ledger.find(["Order of duties"], [SPACE])
+    assert first.id in refused.value.message
+    assert second.id in refused.value.message
+    done(ledger, pen.forget(second))
+    (found,) = ledger.find(["Order of duties"], [SPACE])
+    assert isinstance(found, Memory)
+    assert found.id == first.id
 
 
 def test_many_are_found_at_once_each_with_its_own_answer(ledger: Ledger, pen: Pen) -> None:

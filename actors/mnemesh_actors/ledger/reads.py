@@ -25,9 +25,10 @@ def by_ids(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Memory]:
 
 
 def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str]) -> str:
-    """The id for an id, a unique id prefix, or a title (active memories of `spaces`, the newest wins).
+    """The id for an id, a unique id prefix, or a title that one memory of `spaces` bears
+    (of the active ones, if there are any).
 
-    Raises NotFound, or InvalidArgument when a prefix is ambiguous.
+    Raises NotFound, or InvalidArgument when a prefix or title fits several.
     """
     lowered = key.strip().lower()
     if lowered and len(lowered) >= limits.ID_PREFIX_CHARS_MIN and set(lowered) <= HEX:
@@ -41,12 +42,16 @@ def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str]) -> str:
             raise InvalidArgument("id", key, f"a prefix that fits one memory only; this fits {shown}, ...")
     if spaces and key:
         found = db.execute(
-            f"SELECT id FROM memory WHERE title = ? AND space IN ({_marks(spaces)}) "
-            "ORDER BY state = 'active' DESC, updated_at DESC, id LIMIT 1",
+            f"SELECT id, state = 'active' FROM memory WHERE title = ? AND space IN ({_marks(spaces)}) "
+            "ORDER BY state = 'active' DESC, updated_at DESC, id LIMIT 4",
             (key, *spaces),
-        ).fetchone()
-        if found:
-            return str(found[0])
+        ).fetchall()
+        # A title that an active memory bears does not mean one that was forgotten or superseded.
+        same = [str(id_) for id_, active in found if active == found[0][1]]
+        if len(same) == 1:
+            return same[0]
+        if same:
+            raise InvalidArgument("id", key, f"a title that one memory only bears; it is that of {', '.join(same)}")
     raise NotFound("memory", key, "give a whole id, a unique prefix of 6 characters or more, or a title")
 
 
