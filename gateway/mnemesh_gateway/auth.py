@@ -19,6 +19,7 @@ from mnemesh_memory.model import Caller
 from mnemesh_proto.rendezvous import AGENT_HEADER, AUTHORIZATION, SPACE_HEADER
 
 PRINCIPAL = "owner"
+CLIENT_NAME = "clientInfo.name"  # what MCP calls the name that a client gives itself
 
 
 class Authenticator:
@@ -31,8 +32,8 @@ class Authenticator:
 
     def authenticate(self, headers: Mapping[str, str], client_name: str = "") -> Caller:
         """Who calls. `headers` has lower-case names; `client_name` is the name that an MCP client gave
-        itself, used when no agent header is there. Raises Unauthenticated, or InvalidArgument for a bad space
-        header."""
+        itself, used when no agent header is there. Raises Unauthenticated, InvalidArgument for a bad header, and
+        SecretRefused for a name or space that holds a credential: both are stored with every memory."""
         scheme, _, token = headers.get(AUTHORIZATION, "").partition(" ")
         # compare_digest also runs for a missing token, so that both refusals take the same time.
         known = hmac.compare_digest(token.strip().encode("utf-8", "surrogatepass"), self._token)
@@ -41,9 +42,11 @@ class Authenticator:
                 "missing or wrong token; send `Authorization: Bearer <token>` with the content of "
                 "owner.token in the node's data directory"
             )
+        agent = _header_text(AGENT_HEADER, headers.get(AGENT_HEADER, ""))
         space = _header_text(SPACE_HEADER, headers.get(SPACE_HEADER, ""))
+        validate.no_secrets(attrs={}, **{AGENT_HEADER: agent, CLIENT_NAME: client_name, SPACE_HEADER: space})
         return Caller(
-            agent=agent_name(_header_text(AGENT_HEADER, headers.get(AGENT_HEADER, "")) or client_name),
+            agent=agent_name(agent or client_name),
             principal=PRINCIPAL,
             default_space=validate.space_path(SPACE_HEADER, space) if space else "",
         )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mnemesh_gateway.auth import Authenticator, agent_name
 from mnemesh_memory import limits
-from mnemesh_memory.errors import InvalidArgument, Unauthenticated
+from mnemesh_memory.errors import InvalidArgument, SecretRefused, Unauthenticated
 from mnemesh_memory.model import Caller
 
 # A shared machine may pause for longer than hypothesis's 200 ms.
@@ -127,3 +127,25 @@ def test_a_bad_space_header_is_refused_by_its_name(header: str) -> None:
 def test_a_bad_space_header_says_nothing_to_a_stranger() -> None:
     with pytest.raises(Unauthenticated):
         Authenticator(TOKEN).authenticate({"x-mnemesh-space": "../up"})
+
+
+CREDENTIAL = "ghp_" + "x7Kq2Vn9Rt4Ws8Lp3Zd6Yb1Hc5Mf0Ja2Qe7U"
+
+
+@pytest.mark.parametrize(
+    ("headers", "client_name", "field"),
+    [
+        ({"x_mnemesh_agent": CREDENTIAL}, "", "x-mnemesh-agent"),
+        ({"x_mnemesh_agent": "bot%20" + CREDENTIAL}, "", "x-mnemesh-agent"),
+        ({}, f"host {CREDENTIAL}", "clientInfo.name"),
+        ({"x_mnemesh_agent": "hook"}, CREDENTIAL, "clientInfo.name"),
+        ({"x_mnemesh_space": f"team/{CREDENTIAL}"}, "", "x-mnemesh-space"),
+    ],
+)
+def test_a_credential_as_name_or_space_is_refused_by_its_field_and_never_shown(
+    headers: dict[str, str], client_name: str, field: str
+) -> None:
+    with pytest.raises(SecretRefused) as caught:
+        caller(client_name, **headers)
+    assert caught.value.fields["field"] == field
+    assert CREDENTIAL not in repr(caught.value.__dict__)

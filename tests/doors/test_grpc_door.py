@@ -21,6 +21,7 @@ from mnemesh_memory.errors import Aborted, Overloaded, Unavailable
 from mnemesh_memory.model import Caller, Draft
 from mnemesh_proto.v1 import memory_pb2, memory_pb2_grpc, recall_pb2, sync_pb2_grpc
 
+SECRET = "ghp_" + "x7Kq2Vn9Rt4Ws8Lp3Zd6Yb1Hc5Mf0Ja2Qe7U"
 BEARER = (("authorization", f"Bearer {TOKEN}"),)
 BAD_METADATA: dict[str, tuple[tuple[str, str | bytes], ...]] = {
     "none": (),
@@ -194,6 +195,18 @@ async def test_whoami_shows_the_space_that_a_call_without_one_uses(client: GrpcC
     assert (plain.role, plain.private_space, plain.default_space) == ("owner", "@owner", "@owner")
     named = await client.call("whoami", metadata=(*BEARER, ("x-mnemesh-space", "team/x")))
     assert named.default_space == "team/x"
+
+
+@pytest.mark.parametrize("header", ["x-mnemesh-agent", "x-mnemesh-space"])
+async def test_a_credential_in_the_metadata_is_refused_before_anything_is_written(
+    header: str, client: GrpcClient
+) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await client.call("remember", metadata=(*BEARER, (header, SECRET)), content="x")
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert header in (caught.value.details() or "")
+    assert SECRET not in str(caught.value)
+    assert (await client.call("stats")).memories == 0
 
 
 async def test_a_message_over_4_mib_is_refused_before_it_is_read(client: GrpcClient) -> None:

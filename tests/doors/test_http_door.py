@@ -17,6 +17,7 @@ from mnemesh_gateway.operations import OPERATIONS, Operation, Route
 from mnemesh_memory import limits
 from mnemesh_memory.errors import Aborted, DataLoss, MnemeshError, Overloaded, Unavailable
 
+SECRET = "ghp_" + "x7Kq2Vn9Rt4Ws8Lp3Zd6Yb1Hc5Mf0Ja2Qe7U"
 FORMS = [(operation, form) for operation in OPERATIONS for form in operation.forms]
 EVERY_FORM = pytest.mark.parametrize(
     ("operation", "form"), FORMS, ids=[f"{form.method} {form.path}" for _, form in FORMS]
@@ -174,6 +175,16 @@ async def test_agent_and_space_come_from_the_headers(client: httpx.AsyncClient) 
     headers = {"X-Mnemesh-Agent": "Claude Code", "X-Mnemesh-Space": "team/caf%C3%A9"}
     done = (await client.post("/v1/memories", json={"content": "x"}, headers=headers)).json()
     assert (done["memory"]["by"], done["memory"]["space"]) == ("owner/claude-code", "team/café")
+
+
+@pytest.mark.parametrize("header", ["x-mnemesh-agent", "x-mnemesh-space"])
+async def test_a_credential_in_a_header_is_refused_before_anything_is_written(
+    header: str, client: httpx.AsyncClient
+) -> None:
+    refused = await client.post("/v1/memories", json={"content": "x"}, headers={header: SECRET})
+    assert (refused.status_code, refused.json()["error"]["field"]) == (422, header)
+    assert SECRET not in refused.text
+    assert (await client.get("/v1/stats")).json()["memories"] == 0
 
 
 @pytest.mark.parametrize(

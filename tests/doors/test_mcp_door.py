@@ -21,6 +21,7 @@ from mnemesh_memory.errors import InvalidArgument, Overloaded
 
 ACCEPT = {"accept": "application/json, text/event-stream"}
 PROTOCOL_2026 = "2026-07-28"
+SECRET = "ghp_" + "x7Kq2Vn9Rt4Ws8Lp3Zd6Yb1Hc5Mf0Ja2Qe7U"
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +177,19 @@ async def test_the_name_of_the_client_signs_its_writes_unless_a_header_does(node
     async with connect(node, transport, fields=headers(x_mnemesh_agent="reviewer"), **named) as client:
         written = await client.call_tool("remember", {"content": "By the header"})
         assert written.structured_content["memory"]["by"] == "owner/reviewer"
+
+
+@every_transport
+async def test_a_client_whose_name_is_a_credential_is_refused_and_nothing_is_written(
+    node: Node, transport: str
+) -> None:
+    async with connect(node, transport, client_info=Implementation(name=SECRET, version="1")) as client:
+        refused = await client.call_tool("remember", {"content": "By a token"})
+        assert refused.is_error
+        assert "clientInfo.name" in text_of(refused)
+        assert SECRET not in str(refused)
+    async with connect(node, transport) as client:
+        assert (await client.call_tool("recall", {"query": "token"})).structured_content["results"] == []
 
 
 @pytest.mark.parametrize("transport", ["http-2026", "http-session", "sse"])
