@@ -18,6 +18,7 @@ ATTR_VALUE_BYTES_MAX = 1024
 LINKS_MAX = 64
 SUPERSEDES_MAX = 16
 EXPECTED_HEADS_MAX = 64
+REVISIONS_MAX = 1_000  # of one memory; forget, restore and supersede may still add one
 REVISION_ID_BYTES_MAX = 43  # "n@actor": a counter of at most 10 digits, 16 bytes in hex
 SESSION_BYTES_MAX = 200
 AGENT_BYTES_MAX = 80

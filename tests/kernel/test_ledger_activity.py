@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from ledger_builders import Home, Pen, all_done, done
+from dataclasses import replace
+
+from ledger_builders import AGENT, SPACE, Home, Pen, all_done, done
 
 from mnemesh_actors.ledger import actor
 from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.commands import Committed, Lookup
+from mnemesh_memory.text import duplicate_key
 
 PAGE_BYTES = 4096
 
@@ -52,15 +56,45 @@ def test_noting_a_use_writes_nothing_until_the_next_commit(home: Home, ledger: L
         assert db.execute("SELECT accesses, last_used FROM activity").fetchall() == [(100, 99)]
 
 
-def test_uses_that_wait_are_bounded_and_a_duplicate_may_be_the_one_too_many(
+def test_of_too_many_uses_that_wait_the_oldest_are_lost_and_a_read_writes_nothing(
     home: Home, ledger: Ledger, pen: Pen
 ) -> None:
+    memory = done(ledger, pen.create("one")).memory
+    before = ledger._db.total_changes
+    ledger.touch([memory.id, *(f"id-{number}" for number in range(actor.ACTIVITY_PENDING_MAX - 1))], 5)
+    ledger.touch([memory.id], 6)
+    ledger.touch(["one too many"], 7)
+    assert ledger._db.total_changes == before
+    asked = [memory.id, "id-0", "id-1", "one too many"]
+    assert ledger.activity(asked) == {memory.id: (2, 6), "id-1": (1, 5), "one too many": (1, 7)}
+    done(ledger, pen.create("two"))
+    with home.looked_into() as db:
+        assert db.execute("SELECT count(*) FROM activity").fetchone()[0] == actor.ACTIVITY_PENDING_MAX
+
+
+def test_a_use_can_be_noted_when_nothing_can_be_written(ledger: Ledger, pen: Pen) -> None:
+    memory = done(ledger, pen.create("one")).memory
+    ledger._db.execute("PRAGMA query_only=ON")
+    for number in range(3 * actor.ACTIVITY_PENDING_MAX):
+        ledger.touch([f"id-{number}"], number)
+    ledger.touch([memory.id], 9)
+    assert ledger.activity([memory.id]) == {memory.id: (1, 9)}
+    ledger._db.execute("PRAGMA query_only=OFF")
+
+
+def test_a_duplicate_in_a_full_list_of_uses_is_written_with_its_commit(ledger: Ledger, pen: Pen) -> None:
     memory = done(ledger, pen.create("one")).memory
     ledger.touch([f"id-{number}" for number in range(actor.ACTIVITY_PENDING_MAX)], 5)
     results = all_done(ledger, pen.create("two"), pen.create("one", idempotency_key="k"), pen.create("three"))
     assert [result.action for result in results] == ["ADD", "NOOP", "ADD"]
-    assert ledger.activity([memory.id, "id-0"]) == {memory.id: (1, pen.now - 1), "id-0": (1, 5)}
-    ledger.touch([f"other-{number}" for number in range(actor.ACTIVITY_PENDING_MAX + 1)], 6)
-    with home.looked_into() as db:
-        count = db.execute("SELECT count(*) FROM activity").fetchone()[0]
-    assert count == 2 * actor.ACTIVITY_PENDING_MAX + 2
+    assert ledger.activity([memory.id]) == {memory.id: (1, pen.now - 1)}
+
+
+def test_only_a_write_reinforces_a_duplicate(ledger: Ledger, pen: Pen) -> None:
+    memory = done(ledger, pen.create("one")).memory
+    lookup = Lookup(AGENT, SPACE, duplicate_key("one"), "", b"", False, 7, touch=False)
+    ((known,), _) = ledger.prepare([lookup], [], "")
+    assert isinstance(known, Committed)
+    assert (known.action, ledger.activity([memory.id])) == ("NOOP", {})
+    ledger.prepare([replace(lookup, touch=True)], [], "")
+    assert ledger.activity([memory.id]) == {memory.id: (1, 7)}

@@ -8,7 +8,16 @@ import pytest
 from ledger_builders import FULL, OTHER_SPACE, Home, Pen, done, read_back
 
 from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_memory.errors import Aborted, AlreadyExists, FailedPrecondition, InvalidArgument, NotFound
+from mnemesh_actors.ledger.commands import Committed, Vectors
+from mnemesh_memory import limits
+from mnemesh_memory.errors import (
+    Aborted,
+    AlreadyExists,
+    FailedPrecondition,
+    InvalidArgument,
+    MnemeshError,
+    NotFound,
+)
 from mnemesh_memory.model import Link, Memory
 
 # ---- update ---------------------------------------------------------------------------------------------------------
@@ -44,20 +53,39 @@ def test_an_update_that_changes_nothing_writes_nothing(home: Home, ledger: Ledge
     memory = done(ledger, pen.create("We deploy on Friday.", **FULL)).memory
     same = {name: value for name, value in FULL.items() if name not in ("source", "links")}
     result = done(ledger, pen.revise(memory, content="We deploy on Friday.", **same))
-    assert (result.action, result.seq, result.memory) == ("NOOP", 0, memory)
+    assert (result.action, result.seq, result.memory) == ("NOOP", 1, memory)
     assert home.entries() == 1
 
 
-def test_tags_are_replaced_as_a_set_without_a_new_revision(home: Home, ledger: Ledger, pen: Pen) -> None:
+def test_tags_are_replaced_as_a_set_in_a_new_revision(ledger: Ledger, pen: Pen) -> None:
     memory = done(ledger, pen.create("We deploy on Friday.", tags=("a", "b"))).memory
     changed = done(ledger, pen.revise(memory, tags=("b", "c"))).memory
-    assert changed.tags == ("b", "c")
-    assert changed.version == 1
-    assert home.entries() == 2
-    assert done(ledger, pen.revise(memory, tags=("b", "c"))).action == "NOOP"
-    assert done(ledger, pen.revise(memory, tags=())).memory.tags == ()
-    assert done(ledger, pen.revise(memory, tags=("a",))).memory.tags == ("a",)
+    assert (changed.tags, changed.version, changed.content) == (("b", "c"), 2, memory.content)
+    assert changed.heads != memory.heads
+    assert done(ledger, pen.revise(changed, tags=())).memory.tags == ()
+
+
+def test_of_two_writers_of_tags_who_expect_the_same_heads_one_is_refused(ledger: Ledger, pen: Pen) -> None:
+    memory = done(ledger, pen.create("We deploy on Friday.")).memory
+    done(ledger, pen.revise(memory, tags=("a",), expected_heads=memory.heads))
+    with pytest.raises(Aborted):
+        done(ledger, pen.revise(memory, tags=("b",), expected_heads=memory.heads))
     assert read_back(ledger, memory).tags == ("a",)
+
+
+def test_a_memory_has_a_bounded_number_of_revisions_and_can_still_be_closed(
+    ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "REVISIONS_MAX", 3)
+    memory = done(ledger, pen.create("We deploy on Friday.")).memory
+    for title in ("one", "two"):
+        done(ledger, pen.revise(memory, title=title))
+    with pytest.raises(FailedPrecondition, match=r"3 revisions.*supersede"):
+        done(ledger, pen.revise(memory, title="three"))
+    assert done(ledger, pen.revise(memory, title="two")).action == "NOOP"
+    assert done(ledger, pen.forget(memory)).action == "FORGET"
+    assert done(ledger, pen.restore(memory)).memory.title == "two"
+    assert done(ledger, pen.create("We deploy on Monday.", supersedes=(memory.id,))).action == "SUPERSEDE"
 
 
 def test_an_update_of_other_heads_than_the_expected_is_aborted(home: Home, ledger: Ledger, pen: Pen) -> None:
@@ -152,6 +180,43 @@ def test_forgetting_twice_and_restoring_what_is_there_change_nothing(home: Home,
     assert done(ledger, pen.restore(memory)).action == "NOOP"
     done(ledger, pen.forget(memory))
     assert done(ledger, pen.forget(memory)).action == "NOOP"
+    assert home.entries() == 2
+
+
+def test_a_restore_does_not_make_a_twin(home: Home, ledger: Ledger, pen: Pen) -> None:
+    one = done(ledger, pen.create("We deploy on Friday.")).memory
+    two = done(ledger, pen.create("We deploy on Monday.")).memory
+    done(ledger, pen.forget(one))
+    done(ledger, pen.revise(two, content="we deploy on FRIDAY."))
+    before = home.entries()
+    with pytest.raises(AlreadyExists) as caught:
+        done(ledger, pen.restore(one))
+    assert (caught.value.fields["value"], home.entries()) == (two.id, before)
+    done(ledger, pen.forget(two))
+    assert done(ledger, pen.restore(one)).action == "RESTORE"
+
+
+def test_what_needs_no_write_is_seen_once_the_write_before_it_is(ledger: Ledger, pen: Pen) -> None:
+    memory = done(ledger, pen.create("We deploy on Friday.")).memory
+    done(ledger, pen.create("another"))
+    assert done(ledger, pen.create("We deploy on Friday.")).seq == 1
+    assert done(ledger, pen.restore(memory)).seq == 1
+    assert done(ledger, pen.revise(memory, title="")).seq == 1
+    forgotten = done(ledger, pen.forget(memory))
+    assert forgotten.seq == 3
+    done(ledger, pen.create("a third"))
+    again = [done(ledger, pen.forget(memory)), done(ledger, pen.create("We deploy on Friday."))]
+    assert [(result.action, result.seq) for result in again] == [("NOOP", 3)] * 2
+
+
+def test_a_write_that_does_not_fit_is_refused_alone_and_is_no_damage(home: Home, ledger: Ledger, pen: Pen) -> None:
+    ledger._db.execute(
+        "CREATE TEMP TRIGGER refuse BEFORE INSERT ON vector BEGIN SELECT raise(ABORT, 'no room for it'); END"
+    )
+    vectors = Vectors(generation="g", items=(("00" * 32, b"1234"),))
+    results = ledger.commit([pen.create("one"), pen.create("two", vectors=vectors), pen.create("three")])
+    assert [type(result) for result in results] == [Committed, MnemeshError, Committed]
+    assert "damaged" not in str(results[1])
     assert home.entries() == 2
 
 

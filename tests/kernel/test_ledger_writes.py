@@ -63,7 +63,9 @@ def test_the_same_text_in_the_same_space_is_not_stored_twice(home: Home, ledger:
     assert home.entries() == 1
 
 
-@pytest.mark.parametrize("other", ["We deploy on Friday", "We deploy on Monday.", "We deploy on Friday!", "\uff37e deploy on Friday."])
+@pytest.mark.parametrize(
+    "other", ["We deploy on Friday", "We deploy on Monday.", "We deploy on Friday!", "\uff37e deploy on Friday."]
+)
 def test_a_text_that_differs_in_one_character_is_another_memory(ledger: Ledger, pen: Pen, other: str) -> None:
     first = done(ledger, pen.create("We deploy on Friday."))
     second = done(ledger, pen.create(other))

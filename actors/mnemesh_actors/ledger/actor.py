@@ -9,6 +9,7 @@ Serial and synchronous: one thread or process owns one Ledger. Changes are never
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -32,10 +33,11 @@ from mnemesh_actors.ledger.incarnation import LedgerLock, establish
 from mnemesh_actors.ledger.journal import Journal, check_log
 from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.revisions import forget, materialise, restore, supersede
-from mnemesh_memory.errors import Aborted, FailedPrecondition, MnemeshError
+from mnemesh_memory import limits
+from mnemesh_memory.errors import Aborted, DataLoss, FailedPrecondition, MnemeshError, NotFound
 from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.model import Draft, LedgerStatus, Link, ListQuery, Memory, Page, Stats
-from mnemesh_memory.text import content_hash
+from mnemesh_memory.model import Draft, LedgerStatus, Link, ListQuery, Memory, Page, Query, Stats
+from mnemesh_memory.text import content_hash, duplicate_key
 
 ACTIVITY_PENDING_MAX = 4096
 IDS_A_QUERY = 500
@@ -50,6 +52,13 @@ class Ledger:
         self._accesses: dict[str, tuple[int, int]] = {}
         with ExitStack() as undo:
             undo.callback(self._lock.close)
+            if self._lock.read() and not self.path.exists():
+                raise DataLoss(
+                    f"{self.path} is missing, though a ledger lived here; restore it from a backup, or start with "
+                    "another data directory",
+                    field="data_dir",
+                    value=str(self.path),
+                )
             self._db = schema.connect(self.path)
             undo.callback(self._db.close)
             with explained(self.path, "it can not be opened"):
@@ -74,6 +83,13 @@ class Ledger:
                 except MnemeshError as refused:
                     self._db.execute("ROLLBACK TO command")
                     results.append(refused)
+                except sqlite3.IntegrityError as error:
+                    # The file holds what it should; what was to be added does not fit it.
+                    self._db.execute("ROLLBACK TO command")
+                    fault = (
+                        f"the ledger does not take this write ({error}); this is a fault of ours, nothing was stored"
+                    )
+                    results.append(MnemeshError(fault, part="ledger"))
                 self._db.execute("RELEASE command")
             self._write_accesses()
         self._accesses.clear()
@@ -202,23 +218,36 @@ class Ledger:
                 limit=", ".join(memory.heads),
             )
         if command.duplicate_key and not patch.force:
-            self._admission.refuse_twin(memory, command.duplicate_key)
+            self._admission.refuse_twin(memory, command.duplicate_key, "supersede or forget one of them, or pass force")
         edit = edit_of(memory, patch, command)
         if edit is None:
-            result = Committed(action="NOOP", memory=memory, reason="nothing differs")
+            result = Committed(action="NOOP", memory=memory, seq=self._journal.seq_of(memory), reason="nothing differs")
         else:
+            self._refuse_endless(memory)
             changed, seq = self._journal.write(self._journal.document(memory), edit, command.actor, command)
             self._keep_vectors(command.vectors)
             result = Committed(action="UPDATE", memory=changed, seq=seq, reason="new revision")
         self._admission.keep_key(command.agent, patch.idempotency_key, command.fingerprint, result, command.at)
         return result
 
+    def _refuse_endless(self, memory: Memory) -> None:
+        """Every revision is kept and read with its memory, so their number is bounded."""
+        if memory.version >= limits.REVISIONS_MAX:
+            raise FailedPrecondition(
+                f"{memory.id} has {memory.version} revisions, at most {limits.REVISIONS_MAX} are possible; write a new "
+                "memory with `supersede`",
+                field="id",
+                value=memory.id,
+                limit=f"at most {limits.REVISIONS_MAX} revisions of one memory",
+            )
+
     def _forget(self, command: Forget) -> Committed:
         memory = self._journal.memory(command.id)
         document = self._journal.document(memory)
         edit = forget(document.state(), command.agent, command.at)
         if edit is None:
-            return Committed(action="NOOP", memory=memory, reason="forgotten already")
+            seq = self._journal.seq_of(memory)
+            return Committed(action="NOOP", memory=memory, seq=seq, reason="forgotten already")
         changed, seq = self._journal.write(document, edit, command.actor, command)
         return Committed(action="FORGET", memory=changed, seq=seq, reason="forgotten; restore brings it back")
 
@@ -227,7 +256,11 @@ class Ledger:
         document = self._journal.document(memory)
         edit = restore(document.state(), command.agent, command.at)
         if edit is None:
-            return Committed(action="NOOP", memory=memory, reason=f"not forgotten but {memory.state}")
+            seq = self._journal.seq_of(memory)
+            return Committed(action="NOOP", memory=memory, seq=seq, reason=f"not forgotten but {memory.state}")
+        if not memory.superseded_by:
+            key = duplicate_key(memory.content)
+            self._admission.refuse_twin(memory, key, "forget or change that one first")
         changed, seq = self._journal.write(document, edit, command.actor, command)
         return Committed(action="RESTORE", memory=changed, seq=seq, reason="as it was before it was forgotten")
 
@@ -244,7 +277,7 @@ class Ledger:
             try:
                 outcome = self._admission.seen(item.agent, item.idempotency_key, item.fingerprint, item.at)
                 if outcome is None and not item.force and not item.idempotency_key:
-                    outcome = self._admission.duplicate(item.space, item.duplicate_key, item.at)
+                    outcome = self._admission.duplicate(item.space, item.duplicate_key, item.at, touch=item.touch)
                 outcomes.append(outcome)
             except MnemeshError as refused:
                 outcomes.append(refused)
@@ -259,14 +292,20 @@ class Ledger:
 
     @reading
     def find(self, keys: Sequence[str], spaces: Sequence[str]) -> list[Memory | Exception]:
-        """A memory for each id, unique prefix or title, or the error that says why not."""
+        """A memory for each id, unique prefix or title, or NotFound. Raises InvalidArgument for an ambiguous prefix."""
         found: list[Memory | Exception] = []
         for key in keys:
             try:
                 found.append(self._journal.memory(reads.resolve(self._db, key, spaces)))
-            except MnemeshError as error:
+            except NotFound as error:
                 found.append(error)
         return found
+
+    @reading
+    def replaceable(self, keys: Sequence[str], space: str) -> list[str]:
+        """Ids of the memories that a draft for `space` would supersede. Raises NotFound, InvalidArgument (ambiguous)
+        or FailedPrecondition, as the write would."""
+        return [self._replaceable(key, space).id for key in keys]
 
     @reading
     def read_as_of(self, ids: Sequence[str], at: int) -> dict[str, Memory]:
@@ -276,6 +315,32 @@ class Ledger:
             if (then := materialise(self._journal.document(memory).state(), at)) is not None:
                 found[then.id] = then
         return found
+
+    @reading
+    def successors(self, ids: Sequence[str], at: int | None = None) -> dict[str, Memory]:
+        """Where the chain of successors of each superseded memory ends: now, or as it was recorded at `at` (ms). A
+        chain that ends nowhere, or runs in a circle, is absent."""
+        if at is None:
+            ends = reads.chain_ends(ids, lambda id_: reads.successor(self._db, id_))
+            memories = self.read(list(dict.fromkeys(ends.values())))
+        else:
+            memories = {}
+
+            def successor_then(id_: str) -> str:
+                memories.update(self.read_as_of([id_], at))
+                return memories[id_].superseded_by if id_ in memories and memories[id_].state == "superseded" else ""
+
+            ends = reads.chain_ends(ids, successor_then)
+        return {
+            id_: memories[end]
+            for id_, end in ends.items()
+            if end in memories and memories[end].state != "superseded"
+        }
+
+    @reading
+    def matching(self, query: Query, now: int) -> tuple[list[str], list[str]]:
+        """Ids of the memories that pass the filters of a recall, newest first, and of those they replaced."""
+        return reads.matching(self._db, query, self._accesses, now)
 
     @reading
     def page(self, query: ListQuery) -> Page:
@@ -333,13 +398,14 @@ class Ledger:
     # ---- activity: local to this node, never synced, lost at most since the last write -------------------------
 
     def touch(self, ids: Sequence[str], now: int) -> None:
-        """Note that memories were used. Written with the next commit; a read costs no fsync."""
+        """Note that memories were used. Written with the next commit: a read costs no fsync and fails with no disk. Of
+        more than ACTIVITY_PENDING_MAX that wait, the uses that lie back longest are lost."""
         for id_ in ids:
-            count, last = self._accesses.get(id_, (0, 0))
+            # Taken out and put back, so that the order is that of the last use.
+            count, last = self._accesses.pop(id_, (0, 0))
             self._accesses[id_] = (count + 1, max(last, now))
-        # Within a commit they are written by it.
-        if len(self._accesses) > ACTIVITY_PENDING_MAX and not self._db.in_transaction:
-            self.commit([])
+        while len(self._accesses) > ACTIVITY_PENDING_MAX:
+            del self._accesses[next(iter(self._accesses))]
 
     @reading
     def activity(self, ids: Sequence[str]) -> dict[str, tuple[int, int]]:

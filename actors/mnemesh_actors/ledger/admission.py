@@ -64,8 +64,9 @@ class Admission:
             (agent, key, fingerprint, result.memory.id, result.action, now),
         )
 
-    def duplicate(self, space: str, key: str, now: int) -> Committed | None:
-        """The outcome for a text that the space holds already, or held and forgot; None for a new one."""
+    def duplicate(self, space: str, key: str, now: int, *, touch: bool = True) -> Committed | None:
+        """The outcome for a text that the space holds already, or held and forgot; None for a new one. Asked on the
+        way to a write, it reinforces what is there (`touch`)."""
         columns = ", ".join("m." + column for column in rows.COLUMNS.split(", "))
         row = self._db.execute(
             f"SELECT {columns} FROM text_hash t JOIN memory m ON m.id = t.doc "
@@ -75,15 +76,18 @@ class Admission:
         ).fetchone()
         if row is None:
             return None
-        memory = rows.from_row(row)
+        memory, seq = rows.from_row(row), int(row[rows.SEQ])
         if memory.state == "forgotten":
             reason = f"an identical memory was forgotten; restore {memory.id}, or pass force to store it anew"
-            return Committed(action="NOOP", memory=memory, reason=reason, deduplicated=True, restorable=True)
-        self._touch([memory.id], now)
-        return Committed(action="NOOP", memory=memory, reason="an identical memory is there already", deduplicated=True)
+            return Committed(action="NOOP", memory=memory, seq=seq, reason=reason, deduplicated=True, restorable=True)
+        if touch:
+            self._touch([memory.id], now)
+        return Committed(
+            action="NOOP", memory=memory, seq=seq, reason="an identical memory is there already", deduplicated=True
+        )
 
-    def refuse_twin(self, memory: Memory, key: str) -> None:
-        """An update must not make a memory say what another of its space says."""
+    def refuse_twin(self, memory: Memory, key: str, way_out: str) -> None:
+        """No update and no restore may make a memory say what another of its space says."""
         twin = self._db.execute(
             "SELECT m.id FROM text_hash t JOIN memory m ON m.id = t.doc "
             "WHERE t.space = ? AND t.hash = ? AND m.id <> ? AND m.state = 'active' LIMIT 1",
@@ -91,7 +95,7 @@ class Admission:
         ).fetchone()
         if twin:
             raise AlreadyExists(
-                f"content: {twin[0]} says the same already; supersede or forget one of them, or pass force",
+                f"content: {twin[0]} says the same already; {way_out}",
                 field="content",
                 value=str(twin[0]),
                 limit="a text that no other memory of the space has",
@@ -160,5 +164,5 @@ def edit_of(memory: Memory, patch: Patch, command: Command) -> Edit | None:
         return None
     if patch.valid_from is not None or patch.valid_to is not None:
         validate.times_in_order(after.valid_from, after.valid_to)
-    revision = after if after != before or settles else None
-    return Edit(revision=revision, tags_put=put, tags_remove=removed, at=command.at)
+    # New tags alone are a revision too: whoever expects the heads of before must see that the memory has changed.
+    return Edit(revision=after, tags_put=put, tags_remove=removed, at=command.at)

@@ -68,13 +68,13 @@ class Restore(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """What was written, durably. `seq` is 0 when nothing had to be; a replay gives the last number of the log, because
-    its write, some time before, may still be on its way into the index."""
+    """What was written, durably. When nothing had to be, `seq` is that of the memory's last entry, and a replay gives
+    the last number of the log: a write from before may still be on its way into the index."""
 
     action: str
     memory: Memory
     reason: str
-    seq: int = 0
+    seq: int
     deduplicated: bool = False
     restorable: bool = False
     replayed: bool = False
@@ -83,7 +83,8 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What `prepare` checks for one draft before anything is embedded."""
+    """What `prepare` checks for one draft before anything is embedded. `touch`: a duplicate reinforces the memory that
+    is there, as a write does and a mere question does not."""
 
     agent: str
     space: str
@@ -92,6 +93,7 @@ class Lookup:
     fingerprint: bytes
     force: bool
     at: int
+    touch: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from mnemesh_memory.errors import DataLoss, Unavailable
+from mnemesh_memory.errors import DataLoss, MnemeshError, Unavailable
 
 # How Python's sqlite3 names bytes that are no text; SQLite has no code for them.
 _NO_TEXT = "Could not decode to UTF-8"
@@ -21,6 +21,8 @@ def explained(path: Path, outcome: str) -> Iterator[None]:
     """Raise what goes wrong with the file at `path` as Unavailable or DataLoss; `outcome` says what that means."""
     try:
         yield
+    except (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError) as error:
+        raise MnemeshError(f"the ledger {path}: {error}; {outcome}; this is a fault of ours", part="ledger") from error
     except (sqlite3.DatabaseError, json.JSONDecodeError) as error:
         if isinstance(error, sqlite3.OperationalError) and not str(error).startswith(_NO_TEXT):
             raise Unavailable(f"the ledger {path}: {error}; {outcome}", part="ledger") from error

@@ -63,6 +63,11 @@ class Journal:
         """The document of a memory, loaded from its entries."""
         return MemoryDocument(memory.id, memory.space, self._changes(memory.id))
 
+    def seq_of(self, memory: Memory) -> int:
+        """Sequence number of the last entry of a memory: who waits for it sees the memory as it is."""
+        row = self._db.execute("SELECT seq FROM memory WHERE id = ?", (memory.id,)).fetchone()
+        return int(row[0])
+
     def last_seq(self) -> int:
         """Sequence number of the last entry, 0 for an empty log."""
         row = self._db.execute("SELECT max(seq) FROM entry").fetchone()

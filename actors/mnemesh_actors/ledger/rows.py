@@ -14,6 +14,7 @@ COLUMNS = (
     "tags, detail"
 )
 PLACES = ", ".join("?" * 16)
+SEQ = COLUMNS.split(", ").index("seq")
 
 
 def to_row(memory: Memory, seq: int) -> tuple[Any, ...]:
