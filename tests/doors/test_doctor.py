@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -224,6 +224,30 @@ def test_a_damaged_index_file(place: Place) -> None:
     assert "damaged" in only(place, "index").problem
 
 
+def test_an_index_that_a_node_found_damaged(place: Place) -> None:
+    write_meta(place.data_dir / "index/0/meta.json", IndexMeta("g", 384, "life", seq=ENTRIES, damage="torn page"))
+    assert "torn page" in only(place, "index").problem
+
+
+@pytest.mark.parametrize("file", ["edge_config.json", "segments/one/segment.json"])
+def test_a_file_within_the_index_that_holds_garbage(place: Place, file: str) -> None:
+    path = place.data_dir / "index/0/points" / file
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"\0garbage")
+    assert path.name in only(place, "index").problem
+
+
+def test_a_segment_of_the_index_without_its_file(place: Place) -> None:
+    (place.data_dir / "index/0/points/segments/one").mkdir(parents=True)
+    assert "segments/one" in only(place, "index").problem
+
+
+def test_a_ledger_that_is_gone_although_a_node_lived_here(place: Place) -> None:
+    for file in (place.data_dir / "ledger").iterdir():
+        file.unlink()
+    assert "restore ledger/0.sqlite from a backup" in only(place, "ledger").fix
+
+
 @pytest.mark.parametrize(
     ("meta", "problem"),
     [
@@ -374,29 +398,59 @@ def test_a_node_that_has_not_published_itself_yet_but_holds_the_lock(held: Place
     assert str(os.getpid()) in only(held, "running node").problem
 
 
-class Degraded(BaseHTTPRequestHandler):
-    """A node that lives and says that a part of it is down."""
-
-    def do_GET(self) -> None:
-        body = json.dumps({"state": "degraded", "notices": ["index: no space left"]}).encode()
-        self.send_response(200)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Quiet."""
+DEGRADED = {"state": "degraded", "notices": ["index: no space left"], "index": []}
+BEHIND = {
+    "state": "ready",
+    "notices": ["index rebuilt from the ledger: it was damaged"],
+    "index": [{"name": "shard-0", "state": "behind", "lag": 7}],
+}
 
 
-def test_a_node_that_runs_but_is_degraded(held: Place) -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Degraded)
+@contextmanager
+def node_that_says(place: Place, status: dict[str, object]) -> Iterator[str]:
+    """A node of this directory whose every answer is `status`; its address."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps(status).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
         address = f"127.0.0.1:{server.server_port}"
-        write_node(held.data_dir, NodeAddress(os.getpid(), address, address, "0.1.0"))
-        assert "no space left" in only(held, "running node").problem
+        write_node(place.data_dir, NodeAddress(os.getpid(), address, address, "0.1.0"))
+        yield address
     finally:
         server.shutdown()
         server.server_close()
         thread.join(10)
+
+
+def test_a_node_that_runs_but_is_degraded(held: Place) -> None:
+    with node_that_says(held, DEGRADED):
+        assert "no space left" in only(held, "running node").problem
+
+
+def test_a_running_node_whose_index_is_behind(held: Place) -> None:
+    with node_that_says(held, BEHIND):
+        assert "7 entries behind" in only(held, "index").problem
+
+
+def test_the_report_shows_where_the_running_node_listens_and_what_it_says(
+    held: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.startswith("MNEMESH_")]:
+        monkeypatch.delenv(name)
+    with node_that_says(held, BEHIND) as address:
+        doctor.main(["--data", str(held.data_dir), "--http", "127.0.0.1:0"])
+    printed = capsys.readouterr().out
+    assert f"HTTP {address}" in printed
+    assert "it says: index rebuilt from the ledger" in printed

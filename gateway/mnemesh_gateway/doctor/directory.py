@@ -23,6 +23,7 @@ DISK_FREE_BYTES_MIN = 512 * 1024 * 1024
 # A clock may differ a little between two starts without harm.
 CLOCK_SLACK_MS = 60_000
 SQLITE_WAIT_S = 2.0
+INDEX, META, POINTS = "index/0", "meta.json", "points"
 
 
 def data_directory(place: Place) -> Iterator[Finding]:
@@ -138,6 +139,12 @@ def model(place: Place) -> Iterator[Finding]:
 def ledger(place: Place) -> Iterator[Finding]:
     """The log is the truth: its pages have to be sound, its format known and its times past."""
     if not place.ledger.exists():
+        if place.node is None and (place.data_dir / MANIFEST).exists():
+            yield Finding(
+                "ledger", f"{place.ledger} is missing, although a node has lived here: its memories are not here",
+                f"restore {place.ledger.relative_to(place.data_dir)} from a backup before the next start, which would "
+                "begin an empty one",
+            )  # fmt: skip
         return
     try:
         with closing(_read_only(place.ledger)) as db:
@@ -179,20 +186,37 @@ def index(place: Place) -> Iterator[Finding]:
             life = db.execute("SELECT value FROM meta WHERE key = 'incarnation'").fetchone()
     except sqlite3.DatabaseError:
         return  # the ledger's own check says so
-    folder = place.data_dir / "index" / "0"
-    meta, why = read_meta(folder / "meta.json")
+    folder = place.data_dir / INDEX
+    meta, why = read_meta(folder / META)
     if head == 0:
         return
     if meta is None:
         problem = f"there is no usable index in {folder}: {why}"
     elif life and meta.incarnation != life[0]:
         problem = f"the index in {folder} belongs to another life of the ledger (a restored or copied directory)"
-    elif meta.seq < head:
-        problem = f"the index in {folder} is {head - meta.seq} entries behind the ledger"
     elif meta.seq > head:
         problem = f"the index in {folder} is ahead of the ledger ({meta.seq} > {head}): the ledger was replaced"
+    elif damage := meta.damage or _damaged_file(folder):
+        problem = f"the index in {folder} is damaged: {damage}"
+    elif meta.seq < head:
+        problem = f"the index in {folder} is {head - meta.seq} entries behind the ledger"
     else:
         return
     yield Finding(
         "index", problem, "start the node (`mnemesh up`): it catches up or rebuilds from the ledger, and says so"
     )
+
+
+def _damaged_file(folder: Path) -> str:
+    """Which file of the index can't be what Edge wrote, or ""; Edge itself is not asked, because it would write.
+    Its JSON files have to be objects and its segments to have theirs; vectors and postings are not judged."""
+    for path in sorted(folder.rglob("*.json")):
+        try:
+            if not isinstance(json.loads(path.read_bytes()), dict):
+                return f"{path.relative_to(folder)} holds no JSON object"
+        except (OSError, ValueError) as error:
+            return f"{path.relative_to(folder)} can't be read ({error})"
+    for segment in sorted((folder / POINTS / "segments").glob("*")):
+        if segment.is_dir() and not segment.name.startswith(".") and not (segment / "segment.json").exists():
+            return f"{segment.relative_to(folder)} has no segment.json"
+    return ""

@@ -10,6 +10,7 @@ import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place
@@ -72,24 +73,41 @@ def _is_locked(lock: Path) -> bool:
 
 
 def degraded_node(place: Place) -> Iterator[Finding]:
-    """What a running node says of itself."""
-    node, token = place.node, read_token(place.data_dir)
-    if node is None or token is None:
-        return
-    status, body = _get(node.http, "/v1/status", token)
+    """What a running node says of itself and of its index."""
+    told, status = ask(place)
     if status == http.client.UNAUTHORIZED:
         yield Finding(
             "owner token", f"the node refuses the token of {place.data_dir / TOKEN_FILE}: it was changed meanwhile",
             "restart the node (`mnemesh up`)",
         )  # fmt: skip
-    if status != http.client.OK:
+    if told is None:
         return
-    told = json.loads(body)
+    faults = [
+        f"{part['name']} is {part['state']} ({part['lag']} entries behind the ledger)"
+        for part in told.get("index", ())
+        if part["state"] != "ok"
+    ]
     if told["state"] not in ("ready", "starting"):
+        reasons = [*told["notices"], *faults]
         yield Finding(
-            "running node", f"the node is {told['state']}: {'; '.join(told['notices']) or 'it says no more'}",
+            "running node", f"the node is {told['state']}: {'; '.join(reasons) or 'it says no more'}",
             f"look at {place.data_dir / 'node.log'} or the terminal of `mnemesh up`, then restart the node",
         )  # fmt: skip
+    elif faults and told["state"] == "ready":
+        yield Finding(
+            "index", f"of the running node, {'; '.join(faults)}",
+            "wait while it catches up (`mnemesh status` shows how far); when the number stands still, restart the node",
+        )  # fmt: skip
+
+
+def ask(place: Place) -> tuple[dict[str, Any] | None, int]:
+    """The status of the node that runs here and the HTTP status of asking; None and 0 without an answer. The token
+    goes to loopback only, whatever the node file says."""
+    node, token = place.node, read_token(place.data_dir)
+    if node is None or token is None or not LOOPBACK.match(node.http.rpartition(":")[0]):
+        return None, 0
+    status, body = _get(node.http, "/v1/status", token)
+    return (json.loads(body) if status == http.client.OK else None), status
 
 
 def answers(address: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from mnemesh_gateway.doctor.installation import Finding, installation
 from mnemesh_gateway.settings import Loaded, Settings, load, table
 from mnemesh_memory.errors import InvalidArgument
-from mnemesh_proto.rendezvous import default_data_dir
+from mnemesh_proto.rendezvous import default_data_dir, read_node
 
 
 def main(argv: Sequence[str]) -> int:
@@ -23,8 +23,8 @@ def main(argv: Sequence[str]) -> int:
     given = _arguments(argv)
     flags = {name: value for name, value in vars(given).items() if value is not None and name not in ("json", "config")}
     loaded, wrong = settings_or_defaults(flags, os.environ, given.config)
-    findings = [*wrong, *examine(loaded)]
-    text = json.dumps(as_json(loaded, findings), indent=2) if given.json else as_text(loaded, findings)
+    findings, node = [*wrong, *examine(loaded)], running(loaded)
+    text = json.dumps(as_json(loaded, findings, node), indent=2) if given.json else as_text(loaded, findings, node)
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -71,11 +71,26 @@ def examine(loaded: Loaded) -> list[Finding]:
     return [*findings, *examine_place(Place(data_dir=loaded.data_dir, settings=loaded.settings, now_ms=now_ms))]
 
 
-def as_json(loaded: Loaded, findings: Sequence[Finding]) -> dict[str, Any]:
+def running(loaded: Loaded) -> dict[str, Any] | None:
+    """Where the node of the directory listens, which may differ from the settings, and what it says; None when none
+    runs."""
+    node = read_node(loaded.data_dir)
+    if node is None:
+        return None
+    from mnemesh_gateway.doctor.place import Place
+    from mnemesh_gateway.doctor.process import ask
+
+    told, _ = ask(Place(data_dir=loaded.data_dir, settings=loaded.settings, now_ms=0))
+    says = {"state": told["state"], "notices": told["notices"]} if told else {"state": "no answer", "notices": []}
+    return {"pid": node.pid, "grpc": node.grpc, "http": node.http, "version": node.version, **says}
+
+
+def as_json(loaded: Loaded, findings: Sequence[Finding], node: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The report as one JSON object."""
     return {
         "healthy": not findings,
         "data_dir": str(loaded.data_dir),
+        "node": node,
         "findings": [asdict(finding) for finding in findings],
         "settings": [
             {"name": name, "value": value, "unit": unit, "origin": origin}
@@ -84,9 +99,13 @@ def as_json(loaded: Loaded, findings: Sequence[Finding]) -> dict[str, Any]:
     }
 
 
-def as_text(loaded: Loaded, findings: Sequence[Finding]) -> str:
+def as_text(loaded: Loaded, findings: Sequence[Finding], node: Mapping[str, Any] | None = None) -> str:
     """The report for a person."""
-    lines = [f"Data directory {loaded.data_dir}", ""]
+    lines = [f"Data directory {loaded.data_dir}"]
+    if node:
+        lines.append(f"Node {node['state']}, process {node['pid']}, gRPC {node['grpc']}, HTTP {node['http']}")
+        lines += [f"  it says: {notice}" for notice in node["notices"]]
+    lines.append("")
     for number, finding in enumerate(findings, 1):
         lines += [f"{number}. {finding.check}: {finding.problem}", f"   Fix: {finding.fix}", ""]
     count = f"{len(findings)} finding" + "s" * (len(findings) > 1)
