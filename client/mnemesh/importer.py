@@ -28,6 +28,7 @@ GIVEN: Final = (
     "content", "kind", "title", "space", "tags", "importance", "paths", "source", "valid_from", "valid_to",
     "keywords", "attrs", "links", "tier", "supersedes",
 )  # fmt: skip
+NODE_LINK_TYPES: Final = ("supersedes", "superseded-by")
 LISTS: Final = ("tags", "paths", "keywords", "links", "supersedes")
 
 
@@ -169,10 +170,38 @@ def parse_jsonl(lines: Iterable[tuple[int, str]]) -> Parsed:
         except ValueError as error:
             yield Problem(line=number, message=f"no JSON object: {error}")
         else:
-            yield _item(number, value)
+            item = _item(number, value)
+            if isinstance(item, Entry):
+                fields, dropped = without_node_links(item.fields)
+                item = replace(item, fields=fields)
+                yield from dropped_links(number, dropped)
+            yield item
+
+
+def without_node_links(fields: Mapping[str, Any]) -> tuple[Mapping[str, Any], int]:
+    """`fields` without the links that only a node writes, which an export shows and no write may give; and how many
+    those were."""
+    links = fields.get("links", [])
+    kept = [link for link in links if _link_type(link) not in NODE_LINK_TYPES]
+    if len(kept) == len(links):
+        return fields, 0
+    return {**fields, "links": kept}, len(links) - len(kept)
+
+
+def _link_type(link: object) -> object:
+    return link.get("type") if isinstance(link, dict) else str(link).partition(":")[0]
+
+
+def dropped_links(line: int, count: int) -> Iterator[Problem]:
+    """What is said of links that were left out, if any were."""
+    if count:
+        said = f"{count} {'links' if count > 1 else 'link'} of type {' or '.join(NODE_LINK_TYPES)} left out"
+        yield Problem(line=line, message=f"{said}: memories that were replaced are not imported", refused=False)
 
 
 def _item(number: int, value: object) -> Entry | Problem:
+    if isinstance(value, dict) and list(value) == ["memory"]:
+        value = value["memory"]  # as the node's HTTP export writes it
     if not isinstance(value, dict):
         return Problem(line=number, message=f"no JSON object but {shorten(value)}")
     unknown = [name for name in value if name not in GIVEN and name not in DERIVED]

@@ -15,7 +15,18 @@ from mnemesh import frontmatter
 from mnemesh.errors import shorten
 from mnemesh.exporter import MARKER, MARKER_VERSION
 from mnemesh.frontmatter import BadFrontMatter, Document
-from mnemesh.importer import DERIVED, LISTS, Entry, Parsed, Problem, clip_title, pieces, placed
+from mnemesh.importer import (
+    DERIVED,
+    LISTS,
+    Entry,
+    Parsed,
+    Problem,
+    clip_title,
+    dropped_links,
+    pieces,
+    placed,
+    without_node_links,
+)
 
 TEXTS: Final = ("kind", "title", "space", "valid_from", "valid_to", "tier")
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -34,10 +45,11 @@ def parse_markdown(text: str, path: str) -> Parsed:
     """The sections of a file, or the one memory that it is. Front matter that can't be read refuses the file."""
     try:
         document = frontmatter.read(text)
-        fields = dict(_known(document))
+        fields, dropped = without_node_links(dict(_known(document)))
     except BadFrontMatter as error:
         yield Problem(line=error.line, message=str(error))
         return
+    yield from dropped_links(document.line_of("links"), dropped)
     if MARKER in document.fields:
         yield from _exported(document, fields)
         return

@@ -21,6 +21,10 @@ LINK_TYPES: Final = (
     "see-also", "derived-from", "copied-from",
 )  # fmt: skip
 
+# Written by the ledger alone, when a memory is replaced: a link of these types decides a memory's state.
+LEDGER_LINK_TYPES: Final = ("supersedes", "superseded-by")
+WRITABLE_LINK_TYPES: Final = tuple(word for word in LINK_TYPES if word not in LEDGER_LINK_TYPES)
+
 KIND_FOLD: Final = MappingProxyType(
     {
         "facts": "fact", "note": "fact", "conversation": "fact", "insight": "fact", "semantic": "fact",

@@ -16,12 +16,13 @@ from mnemesh_memory.errors import InvalidArgument, SecretRefused
 from mnemesh_memory.kinds import (
     DEFAULT_KIND,
     KINDS,
-    LINK_TYPES,
+    LEDGER_LINK_TYPES,
     MODES,
     SORTS,
     STATES,
     TIERS,
     WAITS,
+    WRITABLE_LINK_TYPES,
     fold_kind,
 )
 from mnemesh_memory.model import Caller, Draft, Link, ListQuery, Patch, Query, Source
@@ -344,14 +345,18 @@ def attrs(field: str, values: Mapping[str, str]) -> dict[str, str]:
 
 
 def links(field: str, values: Iterable[Link]) -> tuple[Link, ...]:
-    """Typed links to memory ids, sorted, unique."""
+    """Typed links to memory ids, sorted, unique; those that the ledger writes itself are refused."""
     given = at_most(field, tuple(values), limits.LINKS_MAX)
-    return tuple(
-        sorted(
-            {Link(one_of(f"{field}.type", item.type, LINK_TYPES), memory_id(f"{field}.id", item.id)) for item in given},
-            key=lambda item: (item.type, item.id),
-        )
-    )
+    clean = {Link(link_type(f"{field}.type", item.type), memory_id(f"{field}.id", item.id)) for item in given}
+    return tuple(sorted(clean, key=lambda item: (item.type, item.id)))
+
+
+def link_type(field: str, value: str) -> str:
+    """A type of link that a writer may put."""
+    if value in LEDGER_LINK_TYPES:
+        how = "the ledger writes these links when a memory is replaced: name it in `supersedes`, or call `supersede`"
+        raise InvalidArgument(field, value, how)
+    return one_of(field, value, WRITABLE_LINK_TYPES)
 
 
 def source(given: Source) -> Source:

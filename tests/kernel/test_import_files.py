@@ -100,6 +100,25 @@ def test_a_memory_that_is_not_active_is_not_brought_back_to_life(state: str) -> 
         assert (item.refused, state in item.message) == (False, True)
 
 
+@pytest.mark.parametrize("others", [(), (Link(type="see-also", id="018f6f0e-7c1a-7000-8000-3f1f8d2f6a12"),)])
+def test_links_that_only_a_node_writes_are_left_out_and_said_so(others: tuple[Link, ...]) -> None:
+    old = (Link(type="supersedes", id="018f6f0e-7c1a-7000-8000-3f1f8d2f6a13"),)
+    for items, plain in (
+        (lines(exporter.jsonl_line(memory(links=old + others))), lines(exporter.jsonl_line(memory(links=others)))),
+        (
+            list(parse_markdown(exporter.markdown_text(memory(links=old + others)), "x.md")),
+            list(parse_markdown(exporter.markdown_text(memory(links=others)), "x.md")),
+        ),
+    ):
+        said, item = items
+        assert isinstance(said, Problem)
+        assert (said.refused, "1 link of type supersedes" in said.message) == (False, True)
+        assert isinstance(item, Entry)
+        (same,) = (one for one in plain if isinstance(one, Entry))
+        finished = [finish(one, "x", Defaults()).fields for one in (item, same)]
+        assert finished[0] == finished[1]
+
+
 def test_an_exported_markdown_file_is_one_memory_as_it_was() -> None:
     (from_line,) = lines(exporter.jsonl_line(memory()))
     (from_file,) = parse_markdown(exporter.markdown_text(memory()), "any name.md")

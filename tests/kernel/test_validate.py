@@ -9,7 +9,7 @@ import pytest
 from validate_builders import ID, INF, NAN, ONE_LINE, SURROGATE, clean, clean_patch, refusal
 
 from mnemesh_memory import limits
-from mnemesh_memory.kinds import KIND_FOLD, KINDS, LINK_TYPES, TIERS, WAITS
+from mnemesh_memory.kinds import KIND_FOLD, KINDS, LEDGER_LINK_TYPES, TIERS, WAITS, WRITABLE_LINK_TYPES
 from mnemesh_memory.model import Link, Source
 
 # ---- content --------------------------------------------------------------------------------------------------------
@@ -197,7 +197,15 @@ def test_a_link_to_no_id_is_refused(bad: str) -> None:
 def test_a_link_of_unknown_type_is_refused_with_the_list(bad: str) -> None:
     error = refusal(lambda: clean(links=(Link(bad, ID),)))
     assert error.fields["field"] == "links.type"
-    assert all(known in error.message for known in LINK_TYPES)
+    assert all(known in error.message for known in WRITABLE_LINK_TYPES)
+
+
+@pytest.mark.parametrize("reserved", LEDGER_LINK_TYPES)
+def test_a_link_that_would_close_a_memory_is_refused_and_the_way_to_do_it_is_said(reserved: str) -> None:
+    error = refusal(lambda: clean(links=(Link(reserved, ID),)))
+    assert error.fields["field"] == "links.type"
+    assert "`supersedes`" in error.message
+    assert "`supersede`" in error.message
 
 
 def test_there_are_at_most_64_links() -> None:

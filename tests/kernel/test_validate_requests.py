@@ -13,7 +13,7 @@ from validate_builders import FINE, IN_PROJECT, ONE_LINE, SURROGATE, clean, clea
 
 from mnemesh_memory import validate
 from mnemesh_memory.errors import InvalidArgument, SecretRefused
-from mnemesh_memory.kinds import KIND_FOLD, KINDS, LINK_TYPES, TIERS, WAITS
+from mnemesh_memory.kinds import KIND_FOLD, KINDS, TIERS, WAITS, WRITABLE_LINK_TYPES
 from mnemesh_memory.model import Draft, Link, Patch, Source
 
 # ---- lone surrogates ------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ DRAFTS = st.builds(
     valid_to=st.none() | st.integers(),
     keywords=WORDS,
     attrs=st.dictionaries(ANY_TEXT, ANY_TEXT, max_size=3),
-    links=st.lists(st.builds(Link, st.sampled_from(LINK_TYPES), st.uuids().map(str)), max_size=3).map(tuple),
+    links=st.lists(st.builds(Link, st.sampled_from(WRITABLE_LINK_TYPES), st.uuids().map(str)), max_size=3).map(tuple),
     tier=st.sampled_from(["", *TIERS]),
     supersedes=WORDS,
     idempotency_key=ANY_TEXT,

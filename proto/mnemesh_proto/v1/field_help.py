@@ -73,7 +73,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.LedgerStatus.seq": "Last committed sequence number.",
         "mnemesh.v1.Link": "A typed edge to another memory.",
         "mnemesh.v1.Link.id": "Id of the other memory.",
-        "mnemesh.v1.Link.type": "One of supersedes, superseded-by, resolved-by, part-of, depends-on, supports, contradicts, see-also, derived-from, copied-from.",
+        "mnemesh.v1.Link.type": "One of resolved-by, part-of, depends-on, supports, contradicts, see-also, derived-from, copied-from; and supersedes, superseded-by, which only the node writes.",
         "mnemesh.v1.ListRequest.agent": "Written by this agent.",
         "mnemesh.v1.ListRequest.before": "Created before.",
         "mnemesh.v1.ListRequest.cursor": "Token of the page before.",
