@@ -21,7 +21,7 @@ URGENT_CALLS_MAX = 4
 class Batcher(Generic[Item, Result]):
     """Gathers items for `call`, which takes a list and returns one result an item, in order.
 
-    `items_max` bounds one call, `waiting_max` each queue (Overloaded beyond). With `size`, the items of a call have at most
+    `items_max` bounds one call, `waiting_max` each queue (Overloaded beyond). With `size`, a call has items of at most
     `size_max` together, or there is one. A result that is an exception is raised to its own caller only; an exception
     of the call itself goes to every caller of that batch.
     """

@@ -7,25 +7,35 @@ Reading changes no memory: accesses are noted outside the documents.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 
 from mnemesh_actors.embedder import Vector
 from mnemesh_actors.parts import Parts
-from mnemesh_actors.shard import Candidate, Search
+from mnemesh_actors.shard import SEARCH_LIMIT_MAX, Candidate, Search
 from mnemesh_memory import limits, validate
 from mnemesh_memory.errors import DeadlineExceeded, Unavailable
-from mnemesh_memory.fusion import Fused, coverage, fuse
+from mnemesh_memory.filters import passes
+from mnemesh_memory.fusion import Fused, coverage, fuse, scaled_weights
 from mnemesh_memory.heat import heat
-from mnemesh_memory.model import Caller, Hit, ListQuery, Memory, Query, Recalled
+from mnemesh_memory.model import Caller, Hit, ListQuery, Memory, Page, Query, Recalled
 from mnemesh_memory.text import estimate_tokens, snippet
 
 CANDIDATES = 100
-# Filters that only the ledger can judge take candidates away after the search, so more are asked for.
-CANDIDATES_FILTERED = 400
+# Superseded memories, searched beside the others, that may lead to their successors.
+CANDIDATES_SUPERSEDED = 30
+# Another order than relevance applies to so many of the best matches.
+CANDIDATES_SORTED = 400
+# Filters that are judged after the search take candidates away, so as many as the index gives are asked for.
+CANDIDATES_JUDGED_LATE = SEARCH_LIMIT_MAX
+# What a filter that only the ledger can judge lets through is handed to the index, up to so many memories.
+IDS_MAX = 5000
+# Without words memories are read in order of time, up to so many pages.
+PAGES_MAX = 25
+# The share of a recall's time that the model may take before words alone are matched.
+EMBEDDING_SHARE = 0.5
 SNIPPET_CHARS = 240
-REDIRECTS_MAX = 10
 # Read beyond the limit in one step: some candidates are redirected or filtered away.
 READ_MARGIN = 6
 BEST_FOR_COVERAGE = 3
@@ -51,6 +61,7 @@ class Recalling:
         """Up to `limit` memories, best first. Raises InvalidArgument, DeadlineExceeded, Unavailable (semantic mode
         without an embedder)."""
         clean = validate.query(query, caller)
+        scaled_weights(self._weights(clean))
         limit_s = self._parts.config.recall_timeout_s
         try:
             async with asyncio.timeout(limit_s):
@@ -60,37 +71,70 @@ class Recalling:
 
     async def _newest(self, query: Query) -> Recalled:
         """Without words there is nothing to match: the newest memories that pass the filters, with relevance 0."""
-        page = await self._parts.ledger.page(
-            ListQuery(
-                spaces=query.spaces,
-                kinds=query.kinds,
-                tags_any=query.tags_any,
-                tags_all=query.tags_all,
-                tags_none=query.tags_none,
-                since=query.since,
-                before=query.before,
-                agent=query.agent,
-                session=query.session,
-                limit=limits.LIST_LIMIT_MAX,
-            )
-        )
-        found = [_Found(memory, Fused(memory.id, 0.0, {})) for memory in page.memories]
-        return await self._answer(query, await self._keep(query, found), 0.0, ())
+        wanted = query.limit if query.sort == "relevance" else CANDIDATES_SORTED
+        kept: list[_Found] = []
+        degraded: tuple[str, ...] = ()
+        ids = await self._matching(query)
+        cursor = ""
+        for number in itertools.count():
+            if ids is not None:
+                part = ids[0][number * limits.LIST_LIMIT_MAX : (number + 1) * limits.LIST_LIMIT_MAX]
+                read = await self._view(query, part)
+                memories, more = [read[id_] for id_ in part if id_ in read], len(part) == limits.LIST_LIMIT_MAX
+            else:
+                page: Page = await self._parts.ledger.page(replace(_listing(query), cursor=cursor))
+                memories, cursor, more = list(page.memories), page.cursor, bool(page.cursor)
+                if query.as_of is not None:
+                    then = await self._view(query, [memory.id for memory in memories])
+                    memories = [then[memory.id] for memory in memories if memory.id in then]
+            found = [_Found(memory, Fused(memory.id, 0.0, {})) for memory in memories]
+            kept += await self._keep(query, found)
+            if not more or len(kept) >= wanted:
+                break
+            if number + 1 == PAGES_MAX:
+                degraded = (f"filters: judged for the newest {PAGES_MAX * limits.LIST_LIMIT_MAX} memories only",)
+                break
+        return await self._answer(query, _ordered(query, kept), 0.0, degraded)
 
     async def _search(self, query: Query) -> Recalled:
-        degraded = self._behind()
-        vector: Vector | None = None
-        if query.mode != "keyword":
-            try:
-                vector = await self._parts.embedder.embed_one(query.text)
-            except Unavailable as error:
-                if query.mode == "semantic":
-                    raise
-                degraded = (*degraded, f"embedder: {error.message}; matched by words only")
-        candidates = await self._candidates(_search_of(query, vector))
-        kept, best = await self._pick(query, fuse(candidates, self._weights(query)))
+        ids = await self._matching(query)
+        vector, degraded = await self._embedded(query)
+        given = None if ids is None or len(ids[0]) + len(ids[1]) > IDS_MAX else (*ids[0], *ids[1])
+        search = _search_of(query, vector, given, late=query.as_of is not None or (ids is not None and given is None))
+        gaps, behind = self._parts.follower.gaps, self._behind()
+        candidates = [] if given == () else await self._candidates(search)
+        degraded = (*degraded, *(self._behind(gaps) or behind))
+        fused = fuse(candidates, self._weights(query))
+        kept, best = await self._pick(query, fused)
+        if search.limit == CANDIDATES_JUDGED_LATE <= len(candidates) and len(kept) < query.limit:
+            degraded = (*degraded, f"filters: judged for the best {len(candidates)} matches only")
         covered = coverage(query.text, [(item.fused, item.memory.content) for item in best])
-        return await self._answer(query, kept, covered, degraded)
+        return await self._answer(query, _ordered(query, kept), covered, degraded)
+
+    async def _matching(self, query: Query) -> tuple[list[str], list[str]] | None:
+        """Which memories pass, when only the ledger can judge it; None when the index can, and for the past, whose
+        memories are judged one by one."""
+        if query.as_of is not None or not (query.paths or query.source_dir or query.min_heat > 0):
+            return None
+        found: tuple[list[str], list[str]] = await self._parts.ledger.matching(query, self._parts.clock())
+        return found
+
+    async def _embedded(self, query: Query) -> tuple[Vector | None, tuple[str, ...]]:
+        """The question's vector, or why there is none. Raises in semantic mode, which cannot do without."""
+        if query.mode == "keyword":
+            return None, ()
+        limit_s = self._parts.config.recall_timeout_s * EMBEDDING_SHARE
+        try:
+            async with asyncio.timeout(limit_s):
+                return await self._parts.embedder.embed_one(query.text), ()
+        except Unavailable as error:
+            if query.mode == "semantic":
+                raise
+            return None, (f"embedder: {error.message}; matched by words only",)
+        except TimeoutError:
+            if query.mode == "semantic":
+                raise DeadlineExceeded(f"the question was not embedded within {limit_s:g} s; ask again") from None
+            return None, (f"embedder: busy for longer than {limit_s:g} s; matched by words only",)
 
     async def _pick(self, query: Query, fused: Sequence[Fused]) -> tuple[list[_Found], list[_Found]]:
         """Enough memories to show, in the order asked for, and the best matches before any filter.
@@ -117,12 +161,16 @@ class Recalling:
         found: list[Candidate] = await self._parts.follower.read(lambda shard: shard.search(search))
         return found
 
-    def _behind(self) -> tuple[str, ...]:
+    def _behind(self, gaps: int | None = None) -> tuple[str, ...]:
+        """Why the index may lack something, but for the usual lag right behind writes. `gaps` is the follower's count
+        from before the search."""
         follower = self._parts.follower
         if follower.fault:
             return (f"index: {follower.fault}; {follower.lag} entries are not searchable yet",)
-        if follower.lag > LAG_TOLERATED_ENTRIES:
+        if follower.catching_up or follower.lag > LAG_TOLERATED_ENTRIES:
             return (f"index: {follower.lag} entries are not searchable yet",)
+        if gaps is not None and gaps != follower.gaps:
+            return ("index: opened anew during the search, and not complete then",)
         return ()
 
     def _weights(self, query: Query) -> Mapping[str, float]:
@@ -143,21 +191,19 @@ class Recalling:
     async def _redirected(
         self, query: Query, pairs: Sequence[tuple[Fused, Memory]], matched: set[str], shown: set[str]
     ) -> list[_Found]:
-        """A superseded memory gives way to its successor, unless the past was asked for. `matched` are the ids of all
+        """A superseded memory gives way to the last of its successors, then or now. `matched` are the ids of all
         candidates, `shown` those that stand in the answer already."""
-        if query.include_superseded or query.as_of is not None:
+        if query.include_superseded:
             return [_Found(memory, fused) for fused, memory in pairs]
+        old = [memory.id for _, memory in pairs if memory.state == "superseded"]
+        ends: dict[str, Memory] = await self._parts.ledger.successors(old, query.as_of) if old else {}
         found: list[_Found] = []
-        for fused, memory in pairs:
-            origin = ""
-            for _ in range(REDIRECTS_MAX):
-                if memory.state != "superseded":
-                    break
-                origin = origin or memory.id
-                successor = (await self._parts.ledger.read([memory.superseded_by])).get(memory.superseded_by)
-                if successor is None:
-                    break
-                memory = successor
+        for fused, matching in pairs:
+            memory, origin = matching, ""
+            if matching.state == "superseded":
+                if matching.id not in ends:
+                    continue
+                memory, origin = ends[matching.id], matching.id
             # The successor keeps its own place when it matched by itself.
             own_place = origin and memory.id in matched
             if memory.state == "active" and memory.id not in shown and not own_place:
@@ -166,16 +212,12 @@ class Recalling:
         return found
 
     async def _keep(self, query: Query, found: Sequence[_Found]) -> list[_Found]:
-        """What passes the filters that the index cannot judge, in the order asked for."""
-        kept = [item for item in found if _allowed(query, item)]
+        """What passes the filters: the ledger is the last to judge, also of what the index has judged."""
+        kept = [item for item in found if item.fused.score >= query.min_score and passes(query, item.memory)]
         if query.min_heat > 0 and kept:
             now = self._parts.clock()
             used = await self._parts.ledger.activity([item.memory.id for item in kept])
             kept = [item for item in kept if _heat(item.memory, used, now) >= query.min_heat]
-        if query.sort == "recency":
-            kept.sort(key=lambda item: (-item.memory.updated_at, item.memory.id))
-        elif query.sort == "importance":
-            kept.sort(key=lambda item: (-(item.memory.importance or 0.0), -item.fused.score, item.memory.id))
         return kept
 
     async def _answer(
@@ -206,7 +248,7 @@ class Recalling:
         return Recalled(
             results=tuple(hits),
             coverage=covered,
-            abstain=covered < self._parts.config.abstain_below,
+            abstain=not hits or covered < self._parts.config.abstain_below,
             tokens_used=tokens,
             truncated_by_budget=left_out,
             degraded=degraded,
@@ -214,12 +256,44 @@ class Recalling:
         )
 
 
-def _search_of(query: Query, vector: Vector | None) -> Search:
-    filtered = bool(query.paths or query.source_dir or query.min_heat or query.as_of or query.sort != "relevance")
-    before = query.before
-    if query.as_of is not None:
-        before = query.as_of + 1 if before is None else min(before, query.as_of + 1)
+def _ordered(query: Query, kept: list[_Found]) -> list[_Found]:
+    if query.sort == "recency":
+        return sorted(kept, key=lambda item: (-item.memory.updated_at, item.memory.id))
+    if query.sort == "importance":
+        return sorted(kept, key=lambda item: (-(item.memory.importance or 0.0), -item.fused.score, item.memory.id))
+    return kept
+
+
+def _before(query: Query) -> int | None:
+    """Nothing that came after `as_of` is looked at."""
+    if query.as_of is None:
+        return query.before
+    return query.as_of + 1 if query.before is None else min(query.before, query.as_of + 1)
+
+
+def _listing(query: Query) -> ListQuery:
+    """The first page of what may pass. Of the past the index and the view hold today's words and states, so these are
+    judged later, by the revision of that time."""
     past = query.as_of is not None
+    return ListQuery(
+        spaces=query.spaces,
+        kinds=() if past else query.kinds,
+        tags_any=() if past else query.tags_any,
+        tags_all=() if past else query.tags_all,
+        tags_none=() if past else query.tags_none,
+        since=query.since,
+        before=_before(query),
+        agent=query.agent,
+        session=query.session,
+        state="all" if past or query.include_superseded else "active",
+        limit=limits.LIST_LIMIT_MAX,
+    )
+
+
+def _search_of(query: Query, vector: Vector | None, ids: tuple[str, ...] | None, late: bool) -> Search:
+    """`ids`: search among these alone. `late`: candidates will be taken away after the search."""
+    past = query.as_of is not None
+    limit = CANDIDATES_JUDGED_LATE if late else CANDIDATES if query.sort == "relevance" else CANDIDATES_SORTED
     return Search(
         text=query.text,
         vector=vector,
@@ -229,54 +303,18 @@ def _search_of(query: Query, vector: Vector | None) -> Search:
         tags_all=() if past else query.tags_all,
         tags_none=() if past else query.tags_none,
         since=query.since,
-        before=before,
+        before=_before(query),
         agent=query.agent,
         session=query.session,
-        include_superseded=True,
-        include_archive=query.include_archive or past,
+        include_superseded=past or query.include_superseded,
+        include_archive=past or query.include_archive,
         include_forgotten=past,
-        limit=max(query.limit, CANDIDATES_FILTERED if filtered else CANDIDATES),
+        ids=ids,
+        limit=max(query.limit, limit),
+        superseded_limit=0 if past or query.include_superseded else CANDIDATES_SUPERSEDED,
         bm25=query.mode != "semantic",
         dense=vector is not None,
     )
-
-
-def _allowed(query: Query, item: _Found) -> bool:
-    memory = item.memory
-    if item.fused.score < query.min_score:
-        return False
-    if memory.space not in query.spaces:
-        return False
-    if memory.state == "forgotten" or (memory.state == "superseded" and not query.include_superseded):
-        return False
-    if memory.tier == "archive" and not query.include_archive:
-        return False
-    if query.paths and not any(_path_matches(path, wanted) for path in memory.paths for wanted in query.paths):
-        return False
-    if query.source_dir and not _below(memory.source.dir, query.source_dir):
-        return False
-    # The index holds today's words; of the past, the revision of that time decides.
-    return query.as_of is None or _words_match(query, memory)
-
-
-def _words_match(query: Query, memory: Memory) -> bool:
-    tags = set(memory.tags)
-    return (
-        (not query.kinds or memory.kind in query.kinds)
-        and (not query.tags_any or bool(tags & set(query.tags_any)))
-        and tags >= set(query.tags_all)
-        and not tags & set(query.tags_none)
-    )
-
-
-def _path_matches(path: str, wanted: str) -> bool:
-    """A memory's path or glob and an asked path or glob concern each other."""
-    return path == wanted or fnmatchcase(wanted, path) or fnmatchcase(path, wanted) or _below(path, wanted)
-
-
-def _below(path: str, folder: str) -> bool:
-    stem = folder.rstrip("/")
-    return path == stem or path.startswith(stem + "/")
 
 
 def _heat(memory: Memory, used: Mapping[str, tuple[int, int]], now: int) -> float:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from mnemesh_actors.index.passages import Passages
 from mnemesh_actors.index.points import BM25, DENSE, IndexItem, IndexText, check_id, points_of, schema
-from mnemesh_actors.index.port import Filter, HasId, IndexBackend, MatchAny, Point, QueryRequest
-from mnemesh_actors.index.scope import ARCHIVE, EVERYTHING, SCOPE, Search, filter_of, in_spaces
+from mnemesh_actors.index.port import Condition, Filter, HasId, IndexBackend, MatchAny, Point, QueryRequest
+from mnemesh_actors.index.scope import ARCHIVE, EVERYTHING, SCOPE, Search, filter_of, in_spaces, superseded_of
 from mnemesh_actors.index.state import DirectoryLock, IndexMeta, read_meta, write_meta
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, Unavailable
 from mnemesh_memory.fusion import Candidate
@@ -63,11 +63,12 @@ class ShardStatus:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Leg:
-    """One list of a search: a vector in a field, what it may see, and whose terms count."""
+    """One list of a search: a vector in a field, what it may see, how many memories, and whose terms count."""
 
     using: str
     vector: DenseVector | SparseVector
     where: Filter
+    limit: int
     corpus: Filter | None = None
 
     def request(self, points: int) -> QueryRequest:
@@ -134,22 +135,35 @@ class RetrievalShard:
         self._seq = max(self._seq, seq)
 
     def search(self, search: Search) -> list[Candidate]:
-        """The best memories by meaning and by words, at most `limit` of each, in the order of their ids.
+        """The best memories by meaning and by words, at most `limit` of each and, beside them, at most
+        `superseded_limit` superseded ones; in the order of their ids.
 
         Any text is allowed; one without a term asks by meaning alone. Scores are the best of a memory's passages,
         rounded. Raises InvalidArgument without a space.
         """
         encoder = self._opened()[1]
-        where = filter_of(search)
-        legs: list[_Leg] = []
-        if search.dense and search.vector is not None:
-            legs.append(_Leg(DENSE, search.vector, where))
         terms = encoder.query(search.text) if search.bm25 else None
-        if terms is not None and terms.indices:
-            legs.append(_Leg(BM25, terms, where, in_spaces(search.spaces, EVERYTHING)))
-        found = dict(zip((leg.using for leg in legs), self._ranked(legs, search.limit), strict=True))
-        dense, bm25 = found.get(DENSE, {}), found.get(BM25, {})
+        legs: list[_Leg] = []
+        for where, limit in self._asked(search):
+            if search.dense and search.vector is not None:
+                legs.append(_Leg(DENSE, search.vector, where, limit))
+            if terms is not None and terms.indices:
+                legs.append(_Leg(BM25, terms, where, limit, in_spaces(search.spaces, EVERYTHING)))
+        scores: dict[str, dict[str, float]] = {DENSE: {}, BM25: {}}
+        for leg, found in zip(legs, self._ranked(legs), strict=True):
+            scores[leg.using].update(found)
+        dense, bm25 = scores[DENSE], scores[BM25]
         return [Candidate(memory, dense.get(memory), bm25.get(memory)) for memory in sorted({**dense, **bm25})]
+
+    def _asked(self, search: Search) -> list[tuple[Filter, int]]:
+        """Each group of memories that a search looks through, with how many of it are wanted."""
+        only: tuple[Condition, ...] = ()
+        if search.ids is not None:
+            only = (HasId(tuple(point for id_ in search.ids for point in (id_, *self._passages.ids(id_, 1)))),)
+        asked = [(filter_of(search, only), search.limit)]
+        if search.superseded_limit:
+            asked.append((superseded_of(search, only), search.superseded_limit))
+        return asked
 
     def neighbours(self, vector: DenseVector, space: str, limit: int) -> list[tuple[str, float]]:
         """The nearest memories of a space that are neither forgotten nor superseded: (id, cosine), nearest first."""
@@ -157,8 +171,8 @@ class RetrievalShard:
 
     def neighbours_batch(self, asked: Sequence[tuple[DenseVector, str]], limit: int) -> list[list[tuple[str, float]]]:
         """`neighbours` of several (vector, space) at once, in their order."""
-        legs = [_Leg(DENSE, vector, in_spaces((space,), ARCHIVE)) for vector, space in asked]
-        return [list(found.items()) for found in self._ranked(legs, limit)]
+        legs = [_Leg(DENSE, vector, in_spaces((space,), ARCHIVE), limit) for vector, space in asked]
+        return [list(found.items()) for found in self._ranked(legs)]
 
     def flush(self) -> int:
         """Make everything applied durable; the sequence number up to which that now holds."""
@@ -247,23 +261,24 @@ class RetrievalShard:
             if [hit.id for hit in hits] != [record.id]:
                 raise DataLoss(f"the index does not find the point {record.id} by its own vector")
 
-    def _ranked(self, legs: Sequence[_Leg], limit: int) -> list[dict[str, float]]:
+    def _ranked(self, legs: Sequence[_Leg]) -> list[dict[str, float]]:
         """For each leg the best memories with their scores, best first; one batched query, more only when passages of
         the same memories or equal scores at the end crowd a list."""
-        if not 1 <= limit <= SEARCH_LIMIT_MAX:
-            raise InvalidArgument("limit", limit, f"1 to {SEARCH_LIMIT_MAX} memories")
+        for asked in legs:
+            if not 1 <= asked.limit <= SEARCH_LIMIT_MAX:
+                raise InvalidArgument("limit", asked.limit, f"1 to {SEARCH_LIMIT_MAX} memories")
         backend = self._opened()[0]
         found: list[dict[str, float]] = [{} for _ in legs]
         waiting = list(range(len(legs)))
         for growth in FETCH_GROWTH:
-            fetch = limit * growth + FETCH_MARGIN_POINTS
+            fetch = [leg.limit * growth + FETCH_MARGIN_POINTS for leg in legs]
             with self._damage_noted():
-                answers = backend.query([legs[leg].request(fetch) for leg in waiting])
+                answers = backend.query([legs[leg].request(fetch[leg]) for leg in waiting])
             crowded = []
             for leg, hits in zip(waiting, answers, strict=True):
-                cut = len(hits) == fetch and growth != FETCH_GROWTH[-1]
-                found[leg] = self._passages.pool(hits, limit, cut)
-                if cut and len(found[leg]) < limit:
+                cut = len(hits) == fetch[leg] and growth != FETCH_GROWTH[-1]
+                found[leg] = self._passages.pool(hits, legs[leg].limit, cut)
+                if cut and len(found[leg]) < legs[leg].limit:
                     crowded.append(leg)
             waiting = crowded
             if not waiting:

@@ -8,6 +8,7 @@ import pytest
 from ledger_builders import AGENT, OTHER_SPACE, SPACE, Pen, all_done, done, read_back
 
 from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.reads import chain_ends
 from mnemesh_memory.errors import InvalidArgument, NotFound
 from mnemesh_memory.model import ListQuery, Memory, Source
 
@@ -210,3 +211,26 @@ def test_a_superseded_memory_was_active_before(ledger: Ledger, pen: Pen) -> None
     done(ledger, pen.create("We deploy on Monday.", supersedes=(old.id,)))
     assert ledger.read_as_of([old.id], old.created_at)[old.id] == old
     assert ledger.read_as_of([old.id], pen.now)[old.id].state == "superseded"
+
+
+# ---- successors -----------------------------------------------------------------------------------------------------
+
+
+def test_every_version_leads_to_the_last_one_also_of_the_past(ledger: Ledger, pen: Pen) -> None:
+    versions = [done(ledger, pen.create("version 0")).memory]
+    for number in range(1, 15):
+        versions.append(done(ledger, pen.create(f"version {number}", supersedes=(versions[-1].id,))).memory)
+    ids = [memory.id for memory in versions]
+    assert {end.id for end in ledger.successors(ids[:-1]).values()} == {ids[-1]}
+    then = ledger.successors(ids[:5], versions[7].created_at)
+    assert {end.id for end in then.values()} == {ids[7]}
+    assert then[ids[0]].state == "active"
+    assert ledger.successors(["unknown"]) == {}
+
+
+def test_chains_that_run_in_a_circle_come_to_an_end() -> None:
+    after = {"a": "b", "b": "c", "c": "a", "d": "a", "e": "f", "g": "e"}
+    ends = chain_ends(["e", "g", "a", "d", "b"], lambda id_: after.get(id_, ""))
+    assert (ends["e"], ends["g"]) == ("f", "f")
+    assert {ends["a"], ends["b"], ends["d"]} <= {"a", "b", "c"}
+    assert list(ends) == ["e", "g", "a", "d", "b"]

@@ -405,3 +405,21 @@ def test_what_crosses_between_processes_survives_pickle(tmp_path: Path) -> None:
     question = pickle.loads(pickle.dumps(ask("words", near=2)))
     assert question.vector == pytest.approx(direction(2))
     assert question.spaces == (SPACE,)
+
+
+def test_superseded_memories_come_beside_the_others_and_crowd_none_out(shard: RetrievalShard) -> None:
+    shard.apply([item(n, "apple", state="superseded") for n in range(20, 40)], [], 1)
+    shard.apply([item(1, "apple pear"), item(2, "apple", state="superseded", space="team/y")], [], 2)
+    shard.apply([item(3, "apple", state="superseded", tier="archive"), item(4, "apple", state="forgotten")], [], 3)
+    assert ids(shard, ask("apple", limit=2)) == {1}
+    both = ids(shard, ask("apple", limit=2, superseded_limit=5))
+    assert 1 in both
+    assert len(both) == 6
+    assert both - {1} <= set(range(20, 40))
+    assert 3 in ids(shard, ask("apple", superseded_limit=100, include_archive=True))
+
+
+def test_a_search_among_given_memories_sees_all_their_passages_and_no_other(shard: RetrievalShard) -> None:
+    shard.apply([item(1, texts=(text(1, "one"), text(2, "two"))), item(2, "two"), item(3, "two")], [], 1)
+    assert ids(shard, ask("two", ids=(memory(1), memory(3), memory(9)))) == {1, 3}
+    assert ids(shard, ask("two", ids=())) == set()

@@ -8,7 +8,7 @@ for a dense query at 10,000 points.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mnemesh_actors.index.port import Condition, Filter, Match, MatchAny, Range
@@ -28,8 +28,9 @@ class Search:
 
     `vector` (dimensions,) float32 is the embedded question, None for a search by words alone. `since` (inclusive)
     and `before` (exclusive) bound `created_at` in ms. `tags_any` and `kinds` want one of theirs, `tags_all`
-    every one, `tags_none` no one. Forgotten, superseded and archived memories are left out unless asked for. `limit`
-    counts memories in each list.
+    every one, `tags_none` no one. `ids` are the memories among which alone is searched. Forgotten, superseded and
+    archived memories are left out unless asked for. `limit` counts memories in each list. `superseded_limit` asks for
+    as many superseded ones beside them, in lists of their own, so that many versions crowd out nothing active.
     """
 
     text: str
@@ -46,7 +47,9 @@ class Search:
     include_superseded: bool = False
     include_archive: bool = False
     include_forgotten: bool = False
+    ids: tuple[str, ...] | None = None
     limit: int = 100
+    superseded_limit: int = 0
     bm25: bool = True
     dense: bool = True
 
@@ -77,11 +80,11 @@ def _check_spaces(spaces: Sequence[str]) -> None:
         raise InvalidArgument("spaces", spaces, "at least one space, none empty")
 
 
-def filter_of(search: Search) -> Filter:
-    """Everything that a search filters by, as one filter."""
+def filter_of(search: Search, only: Sequence[Condition] = ()) -> Filter:
+    """Everything that a search filters by but `ids`, as one filter; `only` are further conditions."""
     allowed = FORGOTTEN * search.include_forgotten + SUPERSEDED * search.include_superseded
     allowed += ARCHIVE * search.include_archive
-    must: list[Condition] = []
+    must: list[Condition] = [*only]
     must += [Match(name, text) for name, text in (("agent", search.agent), ("session", search.session)) if text]
     must += [_one_of(name, texts) for name, texts in (("kind", search.kinds), ("tags", search.tags_any)) if texts]
     must += [Match("tags", tag) for tag in search.tags_all]
@@ -89,6 +92,13 @@ def filter_of(search: Search) -> Filter:
         must.append(Range("created_at", gte=search.since, lt=search.before))
     must_not = (_one_of("tags", search.tags_none),) if search.tags_none else ()
     return in_spaces(search.spaces, allowed, must, must_not)
+
+
+def superseded_of(search: Search, only: Sequence[Condition] = ()) -> Filter:
+    """As `filter_of`, but superseded memories alone: who may be seen with that allowance and not without it."""
+    without = filter_of(replace(search, include_superseded=False), only)
+    having = filter_of(replace(search, include_superseded=True), only)
+    return Filter(must=having.must, must_not=(*having.must_not, without.must[0]))
 
 
 def _one_of(name: str, values: tuple[str, ...]) -> Condition:

@@ -6,13 +6,15 @@ import base64
 import binascii
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from mnemesh_actors.ledger.rows import COLUMNS, from_row, from_rows
 from mnemesh_memory import limits, validate
 from mnemesh_memory.errors import InvalidArgument, NotFound
-from mnemesh_memory.model import ListQuery, Memory, Page, Stats
+from mnemesh_memory.filters import in_place
+from mnemesh_memory.heat import heat
+from mnemesh_memory.model import ListQuery, Memory, Page, Query, Stats
 
 FACETS_MAX = 200
 HEX = set("0123456789abcdef-")
@@ -102,6 +104,83 @@ def _filters(query: ListQuery) -> tuple[str, list[Any]]:
             parts.append(f"{column} {compare} ?")
             values.append(value)
     return " AND ".join(parts), values
+
+
+def matching(
+    db: sqlite3.Connection, query: Query, pending: Mapping[str, tuple[int, int]], now: int
+) -> tuple[list[str], list[str]]:
+    """Ids of the memories that pass the filters of a recall, newest first; and, when superseded ones lead to their
+    successors, ids of those that lead to one of them. `pending` are the accesses not yet written: (number, last)."""
+    state = "all" if query.include_superseded else "active"
+    where, values = _filters(
+        ListQuery(
+            spaces=query.spaces,
+            kinds=query.kinds,
+            tags_any=query.tags_any,
+            tags_all=query.tags_all,
+            tags_none=query.tags_none,
+            since=query.since,
+            before=query.before,
+            agent=query.agent,
+            session=query.session,
+            state=state,
+        )
+    )
+    where += " AND state <> 'forgotten'" + ("" if query.include_archive else " AND tier <> 'archive'")
+    found: list[str] = []
+    for id_, kind, tier, updated_at, importance, folder, paths, accesses, last in db.execute(
+        "SELECT memory.id, kind, tier, updated_at, json_extract(detail, '$.importance'), json_extract(detail, '$.dir'),"
+        " json_extract(detail, '$.paths'), coalesce(accesses, 0), coalesce(last_used, 0) "
+        f"FROM memory LEFT JOIN activity USING (id) WHERE {where} ORDER BY created_at DESC, memory.id DESC",
+        values,
+    ):
+        if not in_place(query, json.loads(paths or "[]"), folder or ""):
+            continue
+        more, later = pending.get(id_, (0, 0))
+        used = max(last, later, updated_at)
+        if query.min_heat <= 0 or heat(kind, tier, importance, used, accesses + more, now) >= query.min_heat:
+            found.append(id_)
+    return found, [] if query.include_superseded else _replaced_by(db, query.spaces, found)
+
+
+def _replaced_by(db: sqlite3.Connection, spaces: Sequence[str], ids: Sequence[str]) -> list[str]:
+    """Superseded memories of `spaces` whose successor, or its successor and so on, is one of `ids`."""
+    before: dict[str, list[str]] = {}
+    for id_, successor in db.execute(
+        "SELECT id, json_extract(detail, '$.superseded_by') FROM memory "
+        f"WHERE space IN ({_marks(spaces)}) AND state = 'superseded'",
+        tuple(spaces),
+    ):
+        before.setdefault(successor, []).append(id_)
+    found: list[str] = []
+    todo = list(ids)
+    while todo:
+        older = before.pop(todo.pop(), [])
+        found += older
+        todo += older
+    return found
+
+
+def chain_ends(ids: Sequence[str], successor_of: Callable[[str], str]) -> dict[str, str]:
+    """For each id the last of its chain of successors; in a circle, one of its members. `successor_of` gives "" at the
+    end of a chain."""
+    ends: dict[str, str] = {}
+    for first in ids:
+        walked: dict[str, None] = {}
+        here = first
+        while here not in ends and here not in walked:
+            walked[here] = None
+            here = successor_of(here) or here
+        ends.update(dict.fromkeys(walked, ends.get(here, here)))
+    return {first: ends[first] for first in ids}
+
+
+def successor(db: sqlite3.Connection, id_: str) -> str:
+    """The memory that replaced a superseded one, or ""."""
+    row = db.execute(
+        "SELECT json_extract(detail, '$.superseded_by') FROM memory WHERE id = ? AND state = 'superseded'", (id_,)
+    ).fetchone()
+    return str(row[0] or "") if row else ""
 
 
 def timeline(db: sqlite3.Connection, middle: Memory, before: int, after: int) -> tuple[list[Memory], int]:

@@ -1,0 +1,51 @@
+"""Which memories a query lets through. Knows nothing of relevance, and nothing of where memories are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from mnemesh_memory.model import Memory, Query
+
+
+def passes(query: Query, memory: Memory) -> bool:
+    """Whether `memory`, as it is or was at `as_of`, passes every filter of the query but `min_score` and `min_heat`."""
+    return (
+        memory.space in query.spaces
+        and memory.state != "forgotten"
+        and (memory.state != "superseded" or query.include_superseded)
+        and (memory.tier != "archive" or query.include_archive)
+        and _words_match(query, memory)
+        and (not query.agent or memory.by == query.agent)
+        and (not query.session or memory.source.session == query.session)
+        and (query.since is None or memory.created_at >= query.since)
+        and (query.before is None or memory.created_at < query.before)
+        and in_place(query, memory.paths, memory.source.dir)
+    )
+
+
+def in_place(query: Query, paths: Iterable[str], folder: str) -> bool:
+    """Whether a memory about `paths`, written from `folder`, passes the query's `paths` and `source_dir`."""
+    if query.paths and not any(_concern(path, wanted) for path in paths for wanted in query.paths):
+        return False
+    return not query.source_dir or _below(folder, query.source_dir)
+
+
+def _words_match(query: Query, memory: Memory) -> bool:
+    tags = set(memory.tags)
+    return (
+        (not query.kinds or memory.kind in query.kinds)
+        and (not query.tags_any or bool(tags & set(query.tags_any)))
+        and tags >= set(query.tags_all)
+        and not tags & set(query.tags_none)
+    )
+
+
+def _concern(path: str, wanted: str) -> bool:
+    """A memory's path or glob and an asked path or glob concern each other."""
+    return path == wanted or fnmatchcase(wanted, path) or fnmatchcase(path, wanted) or _below(path, wanted)
+
+
+def _below(path: str, folder: str) -> bool:
+    stem = folder.rstrip("/")
+    return path == stem or path.startswith(stem + "/")

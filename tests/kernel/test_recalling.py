@@ -1,0 +1,274 @@
+"""Recall over a real mesh: nothing that should be found is crowded out, hidden by a filter, or missing without a word.
+
+Each test has a space of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import secrets
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from mnemesh_actors import recalling as module
+from mnemesh_actors.directory import open_directory
+from mnemesh_actors.embedding import ModelConfig
+from mnemesh_actors.mesh import Mesh
+from mnemesh_actors.parts import MeshConfig
+from mnemesh_actors.runtime.local import LocalRuntime
+from mnemesh_actors.start import StartConfig, start_mesh
+from mnemesh_memory.errors import DataLoss, DeadlineExceeded, InvalidArgument
+from mnemesh_memory.model import Caller, Draft, Memory, Patch, Query, Recalled, Source
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+READER = Caller("owner/reader", "owner")
+PATIENCE_S = 30.0
+TIMEOUT_S = 1.0
+
+
+async def started(path: Path) -> Mesh:
+    """A mesh in which no two things happen in the same millisecond."""
+    ticks = itertools.count(1_700_000_000_000)
+    return await start_mesh(
+        open_directory(path),
+        LocalRuntime(),
+        StartConfig(
+            clock=lambda: next(ticks),
+            entropy=secrets.token_bytes,
+            model=ModelConfig(),
+            mesh=MeshConfig(recall_timeout_s=TIMEOUT_S, weights={"dense": 0.6, "bm25": 0.4}, abstain_below=0.4),
+        ),
+    )
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def mesh(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Mesh]:
+    made = await started(tmp_path_factory.mktemp("recalling"))
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def space(request: pytest.FixtureRequest) -> str:
+    return f"test/{request.node.name}"
+
+
+async def remember(mesh: Mesh, space: str, content: str, **fields: Any) -> Memory:
+    return (await mesh.remember(READER, Draft(content=content, space=space, **fields))).memory
+
+
+async def recall(mesh: Mesh, space: str, text: str, **fields: Any) -> Recalled:
+    return await mesh.recall(READER, Query(text=text, spaces=(space,), **fields))
+
+
+def found(answer: Recalled) -> list[str]:
+    return [hit.memory.content for hit in answer.results]
+
+
+async def chain(mesh: Mesh, space: str, *contents: str) -> list[Memory]:
+    """A memory and its versions, each of which replaces the one before."""
+    versions = [await remember(mesh, space, contents[0])]
+    for content in contents[1:]:
+        draft = Draft(content=content, space=space, wait="durable" if content is not contents[-1] else "indexed")
+        versions.append((await mesh.supersede(READER, versions[-1].id, draft))[0].memory)
+    return versions
+
+
+# ---- versions -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "semantic", "keyword"])
+async def test_many_versions_hide_no_active_memory(mesh: Mesh, space: str, mode: str) -> None:
+    versions = [f"The deploy window of payments is Monday, version {number}" for number in range(130)]
+    await chain(mesh, space, *versions)
+    await remember(mesh, space, "Payments are booked at night")
+    answer = await recall(mesh, space, "deploy window of payments", mode=mode)
+    assert found(answer) == [versions[-1], "Payments are booked at night"]
+    assert answer.results[0].redirected_from == ""
+
+
+async def test_a_long_chain_leads_to_its_end_in_one_question(
+    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = await chain(mesh, space, "Zanzibar is the origin", *(f"Successor {number}" for number in range(15)))
+    asked: list[Any] = []
+    successors = mesh._parts.ledger.successors
+
+    async def counted(*args: Any) -> Any:
+        asked.append(args)
+        return await successors(*args)
+
+    monkeypatch.setitem(mesh._parts.ledger.__dict__, "successors", counted)
+    (hit,) = (await recall(mesh, space, "zanzibar origin", mode="keyword")).results
+    assert (hit.memory.id, hit.redirected_from) == (versions[-1].id, versions[0].id)
+    assert len(asked) == 1
+
+
+async def test_a_successor_that_the_filters_leave_out_is_not_shown(mesh: Mesh, space: str) -> None:
+    old = await remember(mesh, space, "Zebras graze in the park", tags=("animals",))
+    await mesh.supersede(READER, old.id, Draft(content="Nothing of the kind", space=space, tags=("other",)))
+    assert found(await recall(mesh, space, "zebras graze", mode="keyword")) == ["Nothing of the kind"]
+    assert found(await recall(mesh, space, "zebras graze", mode="keyword", tags_any=("animals",))) == []
+
+
+async def test_of_the_past_the_version_of_that_time_is_shown(mesh: Mesh, space: str) -> None:
+    first, second, third = await chain(mesh, space, "Zanzibar is the origin", "It is Pemba", "It is Mafia")
+    for memory in (first, second, third):
+        answer = await recall(mesh, space, "zanzibar origin", mode="keyword", as_of=memory.created_at)
+        assert found(answer) == [memory.content]
+        assert found(await recall(mesh, space, "", as_of=memory.created_at)) == [memory.content]
+    assert found(await recall(mesh, space, "zanzibar origin", mode="keyword")) == ["It is Mafia"]
+
+
+# ---- filters that only the ledger can judge -------------------------------------------------------------------------
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def crowd(mesh: Mesh) -> str:
+    """600 memories that match a question better than the one from another place."""
+    space = "test/crowd"
+    drafts = [
+        Draft(content=f"Payments deploy from pipeline {number}", space=space, wait="durable") for number in range(600)
+    ]
+    for start in range(0, len(drafts), 200):
+        await mesh.remember_batch(READER, drafts[start : start + 200])
+    await remember(mesh, space, "The ship sails", paths=("src/ship.py",), source=Source("", "/work/harbour/quay"))
+    return space
+
+
+@pytest.mark.parametrize(
+    "place", [{"paths": ("src/ship.py",)}, {"paths": ("src",)}, {"paths": ("*.py",)}, {"source_dir": "/work/harbour"}]
+)
+@pytest.mark.parametrize("text", ["where do payments deploy", ""])
+async def test_the_one_memory_of_a_place_is_found_among_many(
+    mesh: Mesh, crowd: str, place: dict[str, Any], text: str
+) -> None:
+    answer = await recall(mesh, crowd, text, **place)
+    assert (found(answer), answer.degraded) == (["The ship sails"], ())
+
+
+async def test_a_place_without_memories_gives_nothing(mesh: Mesh, crowd: str) -> None:
+    answer = await recall(mesh, crowd, "where do payments deploy", paths=("src/other.py",))
+    assert (found(answer), answer.abstain, answer.degraded) == ([], True, ())
+
+
+async def test_a_filter_that_lets_too_many_through_is_judged_late_and_says_so(
+    mesh: Mesh, crowd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "IDS_MAX", 0)
+    answer = await recall(mesh, crowd, "where do payments deploy", mode="keyword", paths=("src/ship.py",))
+    assert found(answer) == []
+    assert "best 500 matches only" in answer.degraded[0]
+
+
+async def test_a_replaced_memory_leads_to_the_successor_that_has_the_path(mesh: Mesh, space: str) -> None:
+    old = await remember(mesh, space, "Zanzibar is the origin")
+    await mesh.supersede(READER, old.id, Draft(content="It is Pemba", space=space, paths=("src/a.py",)))
+    long = await remember(mesh, space, "Zanzibar. " + "The harbour lies in the east. " * 400, paths=("src/a.py",))
+    answer = await recall(mesh, space, "zanzibar origin", mode="keyword", paths=("src/a.py",))
+    assert set(found(answer)) == {"It is Pemba", long.content}
+
+
+async def test_heat_is_judged_of_all_and_not_of_the_best_alone(mesh: Mesh, crowd: str) -> None:
+    pinned = await remember(mesh, crowd, "Pinned above the quay", tier="pinned")
+    answer = await recall(mesh, crowd, "where do payments deploy", min_heat=0.99, mode="semantic")
+    assert found(answer) == [pinned.content]
+    assert found(await recall(mesh, crowd, "", min_heat=0.99)) == [pinned.content]
+
+
+# ---- without words --------------------------------------------------------------------------------------------------
+
+
+async def test_without_words_the_same_filters_hold(mesh: Mesh, space: str) -> None:
+    first, _ = await chain(mesh, space, "one", "two")
+    await remember(mesh, space, "archived", tier="archive")
+    assert found(await recall(mesh, space, "")) == ["two"]
+    assert set(found(await recall(mesh, space, " ", include_superseded=True))) == {"one", "two"}
+    assert set(found(await recall(mesh, space, "", include_archive=True))) == {"archived", "two"}
+    assert found(await recall(mesh, space, "", as_of=first.created_at - 1)) == []
+
+
+async def test_without_words_the_past_shows_the_text_of_that_time(mesh: Mesh, space: str) -> None:
+    memory = await remember(mesh, space, "The first wording", tags=("old",))
+    await mesh.update(READER, memory.id, Patch(content="The second wording", kind="decision"))
+    await remember(mesh, space, "Later")
+    for text in ("", "wording"):
+        then = await recall(mesh, space, text, as_of=memory.updated_at)
+        assert found(then) == ["The first wording"]
+        assert found(await recall(mesh, space, text, as_of=memory.updated_at, kinds=("decision",))) == []
+
+
+# ---- what is behind or busy -----------------------------------------------------------------------------------------
+
+
+async def test_a_model_that_is_busy_leaves_the_words(mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hang(text: str) -> None:
+        await asyncio.Event().wait()
+
+    await remember(mesh, space, "The harbour closes at nine")
+    monkeypatch.setattr(mesh._parts.embedder, "embed_one", hang)
+    answer = await recall(mesh, space, "when does the harbour close")
+    assert found(answer) == ["The harbour closes at nine"]
+    assert "matched by words only" in answer.degraded[0]
+    with pytest.raises(DeadlineExceeded, match="embedded"):
+        await recall(mesh, space, "when does the harbour close", mode="semantic")
+
+
+async def test_a_question_is_answered_while_long_texts_are_stored(mesh: Mesh, space: str) -> None:
+    await remember(mesh, space, "The harbour closes at nine")
+    drafts = [Draft(content=f"Long text {n}. " + f"Word{n} and other. " * 900, space=space) for n in range(4)]
+    storing = asyncio.create_task(mesh.remember_batch(READER, drafts))
+    asked = 0
+    while not storing.done():
+        answer = await recall(mesh, space, f"harbour closes {asked}", limit=1)
+        assert (found(answer), answer.degraded) == (["The harbour closes at nine"], ())
+        asked += 1
+    await storing
+    assert asked > 1
+
+
+async def test_an_index_that_is_made_anew_is_never_silent(tmp_path: Path) -> None:
+    first = await started(tmp_path)
+    await first.remember_batch(READER, [Draft(content=f"Lighthouse {number}", space="test/x") for number in range(40)])
+    await first.close()
+    shutil.rmtree(tmp_path / "index")
+    mesh = await started(tmp_path)
+    try:
+        answer = await recall(mesh, "test/x", "lighthouse 5")
+        assert len(answer.results) == 10 or ("not searchable yet" in answer.degraded[0] and answer.abstain)
+        await asyncio.wait_for(mesh._parts.follower.wait_for(40), PATIENCE_S)
+        assert (await recall(mesh, "test/x", "lighthouse 5")).degraded == ()
+        shard: Any = mesh._parts.follower._shard
+        actor, search = shard._actor, shard._actor.search
+
+        def torn(asked: Any) -> Any:
+            actor.search = search
+            with actor._damage_noted():
+                raise DataLoss("a torn page")
+
+        actor.search = torn
+        answer = await recall(mesh, "test/x", "lighthouse 5")
+        assert answer.degraded
+        assert answer.degraded[0].startswith("index: ")
+    finally:
+        await mesh.close()
+
+
+# ---- weights --------------------------------------------------------------------------------------------------------
+
+
+async def test_one_weight_leaves_the_other_as_configured(mesh: Mesh, space: str) -> None:
+    await remember(mesh, space, "The harbour closes at nine")
+    (hit,) = (await recall(mesh, space, "harbour", weights={"dense": 0.0}, explain=True)).results
+    assert set(hit.signals) == {"bm25"}
+    (hit,) = (await recall(mesh, space, "harbour", weights={"bm25": 0.0}, explain=True)).results
+    assert set(hit.signals) == {"dense"}
+    with pytest.raises(InvalidArgument, match="above 0"):
+        await recall(mesh, space, "harbour", weights={"dense": 0.0, "bm25": 0.0})
