@@ -29,6 +29,9 @@ from mnemesh.stdio_rpc import BUSY, LINE_BYTES_MAX, Lines, MalformedLine, Messag
 CALLS_IN_FLIGHT_MAX = 128
 DRAIN_TIMEOUT_S = 5.0
 GOODBYE_TIMEOUT_S = 1.0
+# Tools that change nothing on the node: a call whose answer was lost is sent again, also for a host that has
+# never asked for the list of tools.
+READING_TOOLS = frozenset({"recall", "get", "timeline", "check", "list", "stats", "whoami", "search", "fetch"})
 
 
 class Proxy:
@@ -40,7 +43,7 @@ class Proxy:
         self._session = Session()
         self._lock = threading.Lock()
         self._calls: dict[str, tuple[Exchange, threading.Thread]] = {}
-        self._reading_tools: frozenset[str] = frozenset()
+        self._reading_tools = READING_TOOLS
 
     def serve(self, source: BinaryIO) -> None:
         """Answer every line of `source` until it ends."""
@@ -97,7 +100,7 @@ class Proxy:
             self._learn(answer)
 
     def _learn(self, answer: dict[str, Any]) -> None:
-        """Note which tools change nothing, so that a lost call of one may be sent again."""
+        """Note which tools a newer node says that change nothing, too."""
         result = answer.get("result")
         tools = result.get("tools", []) if isinstance(result, dict) else []
         self._reading_tools |= {tool["name"] for tool in tools if (tool.get("annotations") or {}).get("readOnlyHint")}
@@ -172,8 +175,10 @@ def parser() -> argparse.ArgumentParser:
         "processes. Starts the local node in the background when none runs.",
     )
     options.add_argument(
-        "--endpoint", default="", metavar="HOST:PORT", help="HTTP address of a node; default: the local one"
-    )
+        "--endpoint", default="", metavar="HOST:PORT",
+        help="HTTP address of a node (the local node's gRPC address is understood); default: the local one, unless "
+        "MNEMESH_ENDPOINT names another and --data is not given",
+    )  # fmt: skip
     options.add_argument(
         "--token", default="", help="bearer token; default: MNEMESH_TOKEN, else the local node's owner token"
     )
@@ -194,16 +199,17 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _target(options: argparse.Namespace) -> Target:
+    endpoint = options.endpoint or (os.environ.get("MNEMESH_ENDPOINT", "") if options.data is None else "")
     try:
-        if options.endpoint:
-            split_address(options.endpoint)
+        if endpoint:
+            split_address(endpoint)
         space = os.environ.get("MNEMESH_SPACE") if options.space is None else options.space
         space = detect_space(Path.cwd()) if space is None else space
     except (ValueError, InvalidArgument) as error:
         parser().error(str(error))
     return Target(
         data_dir=options.data or default_data_dir(os.environ),
-        endpoint=options.endpoint,
+        endpoint=endpoint,
         token=options.token or os.environ.get("MNEMESH_TOKEN", ""),
         toolsets=options.toolsets,
         space=space,

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from enum import Enum, auto
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import BadStatusLine, HTTPConnection, HTTPException, HTTPResponse, RemoteDisconnected
 from typing import Any
 
 from mnemesh.stdio_link import Link, NodeUnreachable
@@ -186,8 +186,14 @@ class Exchange:
             else:
                 again = self._link.token_was_refused(headers)
             return (_End.UNSENT, None) if again else self._refused(response, words)
-        except (OSError, HTTPException):
+        except (OSError, HTTPException) as error:
             connection.close()
+            # RemoteDisconnected is a BadStatusLine too, of a server that said nothing.
+            if isinstance(error, BadStatusLine) and not isinstance(error, RemoteDisconnected):
+                raise NodeUnreachable(
+                    f"{self._link.address()} doesn't speak HTTP, so it may be a node's gRPC address; "
+                    "give the HTTP one with --endpoint, usually port 7434"
+                ) from error
             return _End.LOST, None
         finally:
             with self._cancel:

@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from mnemesh.local import NodeNotStarted, accepts, ensure_node, find_node, split_address
-from mnemesh_proto.rendezvous import AGENT_HEADER, AUTHORIZATION, SPACE_HEADER, read_token
+from mnemesh_proto.rendezvous import AGENT_HEADER, AUTHORIZATION, SPACE_HEADER, read_node, read_token
 
 CONNECT_TIMEOUT_S = 2.0
 CONNECTS_MAX = 3
@@ -43,7 +43,7 @@ class NodeUnreachable(Exception):
 @dataclass(frozen=True, slots=True)
 class Target:
     """What the proxy was told: the node of `data_dir`, or the one at `endpoint` ("host:port" of its HTTP
-    door).
+    door; of the gRPC door too, when that node's data directory is `data_dir`).
 
     `token` is "" when the owner token of `data_dir` is to be used. Without `start`, a node is only waited
     for.
@@ -164,10 +164,7 @@ class Link:
     def _find(self) -> str:
         target = self.target
         if target.endpoint:
-            return self._await(
-                lambda: target.endpoint if accepts(target.endpoint) else None,
-                RETURN_TIMEOUT_S, f"no node answers at {target.endpoint}",
-            )  # fmt: skip
+            return self._await(self._named, RETURN_TIMEOUT_S, f"no node answers at {target.endpoint}")
 
         def published() -> str | None:
             node = find_node(target.data_dir)
@@ -182,6 +179,13 @@ class Link:
             except NodeUnreachable:
                 self._say(f"the node on {target.data_dir} went away; starting it")
         return ensure_node(target.data_dir, START_TIMEOUT_S).http
+
+    def _named(self) -> str | None:
+        """The address that was given, or the HTTP address beside it when it is the gRPC one of the local node."""
+        node = read_node(self.target.data_dir)
+        given = self.target.endpoint
+        address = node.http if node and split_address(node.grpc) == split_address(given) else given
+        return address if accepts(address) else None
 
     def _await(self, probe: Callable[[], str | None], timeout_s: float, message: str) -> str:
         deadline = time.monotonic() + timeout_s

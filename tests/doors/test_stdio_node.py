@@ -42,8 +42,6 @@ def test_many_hosts_share_one_node_that_one_of_them_started_and_outlive_its_deat
         hosts = [Host("--data", str(data_dir), "--space", "", "--agent", f"host-{n}") for n in range(HOSTS)]
         try:
             list(pool.map(Host.initialize, hosts))
-            # As every host does; it is also how the proxy learns which calls may be repeated.
-            list(pool.map(lambda host: host.result("tools/list"), hosts))
             started = min(host.latency_s for host in hosts)
             assert (data_dir / "node.log").read_text().count("is ready") <= 1
             written = list(pool.map(lambda pair: pair[1].call("remember", content=f"text {pair[0]}"), enumerate(hosts)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from client_support import RecordingNode, serving
 from fake_mesh import FakeFacts, FakeMesh
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
@@ -19,8 +21,9 @@ from mcp_support import TOKEN, Node
 from starlette.applications import Starlette
 from stdio_support import META_2026, Host
 
-from mnemesh.stdio import CALLS_IN_FLIGHT_MAX
+from mnemesh.stdio import CALLS_IN_FLIGHT_MAX, READING_TOOLS
 from mnemesh.stdio_rpc import LINE_BYTES_MAX, header_value
+from mnemesh_gateway.mcp_tools import build_tools
 from mnemesh_memory import limits
 from mnemesh_memory.errors import Unavailable
 from mnemesh_proto.rendezvous import NodeAddress, write_node
@@ -126,6 +129,29 @@ def test_an_option_that_makes_no_sense_is_bad_usage() -> None:
     with Host("--endpoint", "nowhere") as ours:
         assert ours.process.wait(30) == 2
     assert "'nowhere' is not HOST:PORT" in ours.diagnostics
+
+
+def test_the_proxy_knows_which_tools_only_read() -> None:
+    assert {name for name, row in build_tools().items() if row.read_only} == READING_TOOLS
+
+
+def test_either_address_of_the_local_node_is_understood(node: Node, tmp_path: Path) -> None:
+    (tmp_path / "owner.token").write_text(TOKEN)
+    write_node(tmp_path, NodeAddress(pid=os.getpid(), grpc="127.0.0.1:1", http=node.address, version="0"))
+    with Host("--endpoint", "127.0.0.1:1", "--data", str(tmp_path), "--space", "") as ours:
+        ours.initialize()
+    environ = {"MNEMESH_ENDPOINT": "127.0.0.1:1", "MNEMESH_DATA_DIR": str(tmp_path)}
+    with Host("--space", "", "--no-start", env=environ) as ours:
+        ours.initialize()
+
+
+def test_a_grpc_address_of_another_node_is_refused_at_once_and_the_other_one_asked_for(tmp_path: Path) -> None:
+    with serving(RecordingNode()) as other, Host("--endpoint", other.endpoint, "--data", str(tmp_path)) as ours:
+        began = time.monotonic()
+        refused = ours.answer(ours.ask("initialize"))["error"]
+        print(f"refused after {time.monotonic() - began:.2f} s")
+        assert refused["code"] == -32000
+        assert all(words in refused["message"] for words in (other.endpoint, "gRPC", "HTTP one", "7434"))
 
 
 @pytest.mark.parametrize("given", ["wrong", ""])
@@ -419,8 +445,7 @@ def test_a_call_that_the_node_took_down_with_it_is_repeated_only_when_that_is_sa
     mesh = node.gate.mesh
     try:
         with Host("--data", str(tmp_path), "--space", "", "--no-start") as ours:
-            ours.initialize()
-            ours.result("tools/list")
+            ours.initialize()  # and no tools/list: not every host asks for it
             remember, entered = mesh.remember, []
 
             async def lost(*arguments: object) -> object:
