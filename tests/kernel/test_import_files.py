@@ -79,6 +79,14 @@ def test_an_exported_line_gives_the_fields_of_remember() -> None:
     }  # fmt: skip
 
 
+def test_a_line_of_the_http_export_is_the_memory_in_it() -> None:
+    bare = exporter.jsonl_line(memory())
+    assert lines(f'{{"memory": {bare.strip()}}}') == lines(bare)
+    (problem,) = lines('{"memory": "text"}')
+    assert isinstance(problem, Problem)
+    assert "no JSON object" in problem.message
+
+
 def test_bad_lines_are_reported_by_number_and_the_rest_goes_on() -> None:
     items = lines(
         '{"content": "good"}', "", "{broken", "[1]", '{"content": "x", "contnt": 1}',
