@@ -18,7 +18,7 @@ from mnemesh import reads, writes
 from mnemesh.batch import Batches, Outcome
 from mnemesh.call import Call, as_method
 from mnemesh.connection import CHANNEL_OPTIONS, DEFAULT_TIMEOUT_S, Connection, Target
-from mnemesh.errors import MnemeshError
+from mnemesh.errors import MnemeshError, NotFound
 from mnemesh.refusals import refusal
 
 Arguments = ParamSpec("Arguments")
@@ -102,11 +102,15 @@ class AsyncClient:
         return batches.outcomes
 
     async def close(self) -> None:
-        """Close the connection; a later call opens it again."""
+        """Close the connection, for good: a later call raises FailedPrecondition."""
         async with self._lock:
+            self._connection.close()
             if self._open is not None:
                 await self._open[1].close()
                 self._open = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._connection})"
 
     async def __aenter__(self) -> Self:
         return self
@@ -138,7 +142,10 @@ class AsyncClient:
         try:
             answer = await rpc(call.request, timeout=timeout_s, metadata=self._connection.metadata(target))
         except grpc.RpcError as error:
-            raise refusal(error, target.endpoint, timeout_s) from error
+            refused = refusal(error, target.endpoint, timeout_s)
+            if isinstance(refused, NotFound) and call.absent is not None:
+                return call.absent
+            raise refused from error
         return call.read(answer)
 
     async def _receive(self, call: Call[Answer]) -> AsyncIterator[Answer]:
@@ -159,6 +166,7 @@ class AsyncClient:
     async def _connect(self, again: bool = False) -> tuple[Target, grpc.aio.Channel]:
         """The open channel; `again` looks whether the node has moved meanwhile."""
         async with self._lock:
+            self._connection.check_open()
             if self._open is None or again:
                 # In a thread, because starting a node takes seconds.
                 target = await asyncio.to_thread(self._connection.locate)

@@ -8,7 +8,7 @@ that nobody loses sight of what was stored.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 from mnemesh import values
 from mnemesh.call import Call
@@ -30,7 +30,8 @@ class Batches:
     """`outcomes` has one entry an item, in order, once every call that this iterates over was answered."""
 
     def __init__(self, items: Iterable[Item | str], wait: str = "") -> None:
-        self._items = items
+        # One item is a batch of one, not a batch of its characters or keys.
+        self._items = cast(Iterable[Item | str], (items,)) if isinstance(items, str | Mapping) else items
         self._wait = wait
         self._open: list[int] = []
         self._failure: MnemeshError | None = None

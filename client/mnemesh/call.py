@@ -21,7 +21,8 @@ Answer = TypeVar("Answer")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call(Generic[Answer]):
     """`rpc` is the method's path, `response` the class of its messages. `repeatable`: sending it twice does what
-    sending it once does, so a lost answer may be asked for again. `timeout_s` None is the client's own."""
+    sending it once does, so a lost answer may be asked for again. `timeout_s` None is the client's own. `absent` is
+    the answer where NOT_FOUND is one."""
 
     rpc: str
     request: Message
@@ -29,6 +30,7 @@ class Call(Generic[Answer]):
     read: Callable[[Any], Answer]
     repeatable: bool
     timeout_s: float | None = None
+    absent: Answer | None = None
 
 
 def reading(cls: type[Answer]) -> Callable[[Any], Answer]:

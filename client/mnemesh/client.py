@@ -18,7 +18,7 @@ from mnemesh import reads, writes
 from mnemesh.batch import Batches, Outcome
 from mnemesh.call import Call, as_method
 from mnemesh.connection import CHANNEL_OPTIONS, DEFAULT_TIMEOUT_S, Connection, Target
-from mnemesh.errors import MnemeshError
+from mnemesh.errors import MnemeshError, NotFound
 from mnemesh.refusals import refusal
 
 Arguments = ParamSpec("Arguments")
@@ -55,9 +55,10 @@ class Client:
     Without arguments it finds the node of this machine: address and owner token stand in its data directory.
 
     `endpoint` is host:port of the node's gRPC door, `token` the bearer token, `data_dir` the node's data directory
-    (environment: MNEMESH_ENDPOINT, MNEMESH_TOKEN, MNEMESH_DATA_DIR). `agent` names who writes. `space` is used
-    when a call names none; default: `.mnemesh.toml` or the git root of the working directory; "" is the private
-    space. `timeout_s` bounds each call together with its retries. With `start`, a node is started when none runs.
+    (environment: MNEMESH_ENDPOINT, MNEMESH_TOKEN, MNEMESH_DATA_DIR). `agent` names who writes (MNEMESH_AGENT). `space`
+    is used when a call names none; default: MNEMESH_SPACE, else `.mnemesh.toml` or the git root of the working
+    directory; "" is the private space. `timeout_s` bounds each call together with its retries. With `start`, a node is
+    started when none runs.
 
     A call that does no harm when it is sent twice (each read, and each write with an idempotency key, which
     remember, update and supersede always have) is tried up to 5 times while the node is not reachable.
@@ -117,11 +118,15 @@ class Client:
         return batches.outcomes
 
     def close(self) -> None:
-        """Close the connection; a later call opens it again."""
+        """Close the connection, for good: a later call raises FailedPrecondition."""
         with self._lock:
+            self._connection.close()
             if self._open is not None:
                 self._open[1].close()
                 self._open = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._connection})"
 
     def __enter__(self) -> Self:
         return self
@@ -152,8 +157,14 @@ class Client:
         )
         try:
             answer = rpc(call.request, timeout=timeout_s, metadata=self._connection.metadata(target))
+        except ValueError:  # what gRPC says when another thread has closed the channel meanwhile
+            self._connection.check_open()
+            raise
         except grpc.RpcError as error:
-            raise refusal(error, target.endpoint, timeout_s) from error
+            refused = refusal(error, target.endpoint, timeout_s)
+            if isinstance(refused, NotFound) and call.absent is not None:
+                return call.absent
+            raise refused from error
         return call.read(answer)
 
     def _receive(self, call: Call[Answer]) -> Iterator[Answer]:
@@ -174,6 +185,7 @@ class Client:
     def _connect(self, again: bool = False) -> tuple[Target, grpc.Channel]:
         """The open channel; `again` looks whether the node has moved meanwhile."""
         with self._lock:
+            self._connection.check_open()
             if self._open is None or again:
                 target = self._connection.locate()
                 if self._open is None or self._open[0] != target:

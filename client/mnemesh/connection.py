@@ -1,8 +1,9 @@
 """What Client and AsyncClient share besides the calls: where the node is, who speaks, when to try again.
 
-The only place of the client that reads its environment: MNEMESH_ENDPOINT, MNEMESH_TOKEN, MNEMESH_DATA_DIR. What is
-given to the constructor wins over the environment, which wins over what the node wrote into its data directory. The
-owner token of this machine is never sent to another one. No node is started unless `start` asks for it.
+The only place of CLI and Python client that reads the environment: MNEMESH_ENDPOINT, MNEMESH_TOKEN, MNEMESH_DATA_DIR,
+MNEMESH_SPACE, MNEMESH_AGENT. What is given to the constructor wins over the environment, which wins over what the node
+wrote into its data directory. The owner token of this machine is never sent to another one. No node is started unless
+`start` asks for it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from mnemesh.errors import InvalidArgument, MnemeshError, NotReachable, Unauthenticated
+from mnemesh.errors import FailedPrecondition, InvalidArgument, MnemeshError, NotReachable, Unauthenticated
 from mnemesh.local import NodeNotStarted, ensure_node, split_address
 from mnemesh.space import space_here
 from mnemesh_proto.rendezvous import (
@@ -76,11 +77,26 @@ class Connection:
         self._endpoint = _address(endpoint or around.get("MNEMESH_ENDPOINT") or "")
         self._token = token or around.get("MNEMESH_TOKEN") or ""
         self._start = start
-        self._identity = _identity(agent or "", space_here() if space is None else space)
+        self._space = default_space(environ) if space is None else space
+        self._identity = _identity(agent or environ.get("MNEMESH_AGENT") or "", self._space)
+        self._closed = False
         if not timeout_s > 0:
             raise InvalidArgument("timeout_s", timeout_s, "a number of seconds above 0")
         if self._token and not (self._token.isascii() and self._token.isprintable()):
             raise InvalidArgument("token", "(not shown)", "printable ASCII")
+
+    def __str__(self) -> str:
+        """Where it goes, never as whom: a token must not get into a log."""
+        return f"{self._endpoint or str(self.data_dir)!r}, space={self._space!r}"
+
+    def close(self) -> None:
+        """No more calls."""
+        self._closed = True
+
+    def check_open(self) -> None:
+        """Raises FailedPrecondition after close."""
+        if self._closed:
+            raise FailedPrecondition("this client is closed; make another one")
 
     def locate(self) -> Target:
         """The node as it can be found now; with `start`, one is started when none runs, which takes seconds.
@@ -119,6 +135,12 @@ class Connection:
             return read_token(self.data_dir) or ""
         except (OSError, UnicodeDecodeError) as error:
             raise Unauthenticated(f"{self.data_dir / TOKEN_FILE} can't be read: {error}") from error
+
+
+def default_space(environ: Mapping[str, str] = os.environ) -> str:
+    """The space of calls that name none: MNEMESH_SPACE, else that of the working directory. Raises BadSpaceFile."""
+    given = environ.get("MNEMESH_SPACE")
+    return space_here() if given is None else given
 
 
 def local_data_dir(given: str | os.PathLike[str] | None, environ: Mapping[str, str] = os.environ) -> Path:

@@ -111,17 +111,19 @@ def get(id: str, *, include_forgotten: bool = False, space: Words | None = None)
 
 
 def get_many(ids: Iterable[str], *, include_forgotten: bool = False, space: Words | None = None) -> Call[values.Found]:
-    """Up to 200 memories by id, unique id prefix or title, in the order asked; `missing` names the others.
-    A single one that is not there raises NotFound.
+    """Up to 200 memories by id, unique id prefix or title, in the order asked; `missing` names the others,
+    be it all of them.
 
     >>> found = client.get_many(["018f6f0e", "Deploys run from CI"])
     """
+    request = _get_request(ids, include_forgotten, space)
     return Call(
         rpc=MEMORY + "Get",
-        request=_get_request(ids, include_forgotten, space),
+        request=request,
         response=memory_pb2.GetResponse,
         read=reading(values.Found),
         repeatable=True,
+        absent=values.Found(memory=None, memories=(), missing=tuple(request.ids)),
     )
 
 

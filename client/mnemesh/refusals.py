@@ -11,9 +11,14 @@ from typing import Any, Final
 
 import grpc
 
-from mnemesh.errors import DeadlineExceeded, MnemeshError, NotReachable, from_node
+from mnemesh.errors import DeadlineExceeded, InvalidArgument, MnemeshError, NotReachable, from_node
+from mnemesh_proto.rendezvous import AGENT_HEADER, SPACE_HEADER
 
 DETAILS_KEY: Final = "grpc-status-details-bin"
+# What gRPC says of a server whose answer is not HTTP/2.
+NOT_HTTP2: Final = "parsing HTTP/2"
+# Headers, and the arguments of a client that they come from.
+ARGUMENTS: Final = {SPACE_HEADER: "space", AGENT_HEADER: "agent"}
 
 
 def refusal(error: grpc.RpcError, endpoint: str, timeout_s: float | None) -> MnemeshError:
@@ -22,10 +27,15 @@ def refusal(error: grpc.RpcError, endpoint: str, timeout_s: float | None) -> Mne
     code: str = call.code().name
     details = _details(call.trailing_metadata() or ())
     message: str = call.details() or code
+    if not details and code == NotReachable.code and NOT_HTTP2 in message:
+        return InvalidArgument("endpoint", endpoint, "the gRPC address of a node, usually port 7433; this is no gRPC")
     if not details and code == NotReachable.code:
         return NotReachable(f"no node answers at {endpoint} ({_reason(message)}); start one with `mnemesh up`")
     if not details and code == DeadlineExceeded.code:
         return DeadlineExceeded(f"no answer from {endpoint} within {timeout_s or 0:.3g} s")
+    if (argument := ARGUMENTS.get(details.get("field", ""))) is not None:
+        message = message.replace(details["field"], argument, 1)
+        details = details | {"field": argument}
     return from_node(code, message, details)
 
 

@@ -133,16 +133,19 @@ def _extend(target: Any, field: FieldDescriptor, value: Any, path: str) -> None:
     for position, item in enumerate(items):
         place = f"{path}[{position}]"
         if field.message_type is not None:
-            _set_message(target.add(), _link(item, place) if isinstance(item, str) else item, place)
+            _set_message(target.add(), _link(item, place), place)
         else:
             _append(target, item, place)
 
 
-def _link(text: str, path: str) -> dict[str, str]:
-    type_name, colon, memory_id = text.partition(":")
-    if not colon:
-        raise InvalidArgument(path, text, "TYPE:ID, such as see-also:018f6f0e-7c1a-7000-8000-3f1f8d2f6a11")
-    return {"type": type_name, "id": memory_id}
+def _link(item: Any, path: str) -> Any:
+    """A link given as "TYPE:ID" or (TYPE, ID) as a mapping; others as they are. Raises InvalidArgument."""
+    if isinstance(item, Mapping | values.Link):
+        return item
+    pair = tuple(item.split(":", 1)) if isinstance(item, str) else item
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise InvalidArgument(path, item, "TYPE:ID, such as see-also:018f6f0e-7c1a-7000-8000-3f1f8d2f6a11")
+    return {"type": pair[0], "id": pair[1]}
 
 
 def _mapping(value: Any, path: str) -> Mapping[str, object]:
@@ -155,6 +158,8 @@ def _mapping(value: Any, path: str) -> Mapping[str, object]:
 
 def _append(target: Any, value: Any, path: str) -> None:
     try:
+        if isinstance(value, bytes):  # protobuf takes bytes for text
+            raise TypeError
         target.append(value)
     except (TypeError, ValueError):  # UnicodeEncodeError, of a lone surrogate, is a ValueError
         raise InvalidArgument(path, value, "well-formed text") from None
@@ -162,8 +167,8 @@ def _append(target: Any, value: Any, path: str) -> None:
 
 def _assign(target: Any, name: Any, field: FieldDescriptor, value: Any, path: str) -> None:
     """Set an attribute of a message or an entry of a map; the wire's own types and ranges judge."""
-    # protobuf takes True for 1, and any number for a bool.
-    if isinstance(value, bool) != (field.type == FieldDescriptor.TYPE_BOOL):
+    # protobuf takes True for 1, any number for a bool, and bytes for a text.
+    if isinstance(value, bool) != (field.type == FieldDescriptor.TYPE_BOOL) or isinstance(value, bytes):
         raise InvalidArgument(path, value, _rule(field))
     try:
         if isinstance(target, Message):

@@ -16,9 +16,12 @@ from typing import Any
 import pytest
 from client_support import TOKEN, WAIT_S, Failure, RecordingNode, serving
 
-from mnemesh import connection, entry
+from mnemesh import connection, entry, values
+from mnemesh.cli import people
 from mnemesh.cli.app import ALIASES
 from mnemesh.cli.shell import one_line, printable
+from mnemesh.wire import to_value
+from mnemesh_proto.v1 import memory_pb2
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -53,7 +56,7 @@ def bare(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest
     """Runs `mnemesh` with exactly these words, in an empty directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(connection, "PAUSE_FIRST_S", 0.001)
-    for name in ("MNEMESH_ENDPOINT", "MNEMESH_TOKEN"):
+    for name in ("MNEMESH_ENDPOINT", "MNEMESH_TOKEN", "MNEMESH_SPACE", "MNEMESH_AGENT"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("MNEMESH_DATA_DIR", str(tmp_path / "data"))
 
@@ -112,6 +115,35 @@ def test_every_option_of_remember_arrives(cli: Run, node: RecordingNode) -> None
     assert ([link.type for link in sent.links], list(sent.supersedes)) == (["see-also"], ["old"])
     assert (sent.tier, sent.force, sent.sensitive, sent.wait) == ("archive", True, True, "durable")
     assert (list(sent.keywords), sent.idempotency_key) == (["k"], "mine")
+
+
+def test_what_is_not_there_is_not_found_be_it_one_or_several(cli: Run) -> None:
+    for ids in (("nosuch1",), ("nosuch1", "nosuch2")):
+        ended = cli("get", "--json", *ids)
+        assert (ended.status, ended.json["error"]["code"]) == (4, "NOT_FOUND")
+    id_ = cli("remember", "--json", "there").json["memory"]["id"]
+    found = cli("get", "--json", id_, "nosuch2")
+    assert (found.status, found.json["missing"]) == (0, ["nosuch2"])
+
+
+def test_closed_is_said_only_of_what_was_closed(cli: Run, node: RecordingNode) -> None:
+    id_ = cli("remember", "--json", "old").json["memory"]["id"]
+    assert "closed" in cli("supersede", id_, "new").out
+    memory = to_value(memory_pb2.Memory(id="id"), values.Memory)
+    noop = values.Superseded(
+        action="NOOP", memory=memory, reason="same text", indexed=True, replayed=False, superseded=memory
+    )
+    assert not any("closed" in line for line in people.superseded(noop))
+
+
+def test_only_what_is_really_near_is_shown_and_at_most_three() -> None:
+    near = [
+        values.Related(id=f"id-{n}", title="t", snippet="", similarity=s)
+        for n, s in enumerate((0.9, 0.8, 0.7, 0.6, 0.49))
+    ]
+    shown = list(people._near(near))
+    assert [line.split()[1] for line in shown] == ["0.90", "0.80", "0.70"]
+    assert list(people._near(near[4:])) == []
 
 
 def test_every_option_of_recall_arrives(cli: Run, node: RecordingNode) -> None:

@@ -271,10 +271,56 @@ def test_a_page_of_200_large_memories_arrives(client: Both) -> None:
     assert len(client.call("list", limit=200).memories) == 200
 
 
-def test_a_closed_client_opens_again(client: Both) -> None:
+def test_a_closed_client_says_so(client: Both) -> None:
     client.call("status")
     client.call("close")
-    assert client.call("status").state == "ready"
+    with pytest.raises(errors.FailedPrecondition, match="closed"):
+        client.call("status")
+
+
+def test_what_is_missing_is_named_also_when_it_is_all(client: Both) -> None:
+    assert client.call("get_many", ["nope"]).missing == ("nope",)
+    assert client.call("get_many", "nope").missing == ("nope",)
+    with pytest.raises(errors.NotFound):
+        client.call("get", "nope")
+
+
+def test_a_bare_text_is_a_batch_of_one(client: Both, node: RecordingNode) -> None:
+    (outcome,) = client.call("remember_batch", "abc")
+    assert outcome.memory.content == "abc"
+    (outcome,) = client.call("remember_batch", {"content": "def"})
+    assert outcome.memory.content == "def"
+
+
+def test_bytes_are_no_text(client: Both, node: RecordingNode) -> None:
+    with pytest.raises(errors.InvalidArgument) as refused:
+        client.call("remember", b"x")
+    assert refused.value.field == "content"
+    with pytest.raises(errors.InvalidArgument) as refused:
+        client.call("remember", "x", tags=[b"t"])
+    assert refused.value.field == "tags[0]"
+    assert node.calls == []
+
+
+def test_a_link_may_be_a_pair_and_another_shape_is_refused_with_the_form(client: Both, node: RecordingNode) -> None:
+    client.call("remember", "x", links=[("see-also", "018f6f0e")])
+    (sent,) = node.requests("Remember")
+    assert [(link.type, link.id) for link in sent.links] == [("see-also", "018f6f0e")]
+    with pytest.raises(errors.InvalidArgument, match="TYPE:ID"):
+        client.call("remember", "x", links=[("a", "b", "c")])
+
+
+def test_a_client_shows_where_it_goes_and_never_its_token(client: Both, node: RecordingNode) -> None:
+    assert node.endpoint in repr(client.client)
+    assert TOKEN not in repr(client.client)
+
+
+def test_a_space_that_the_node_refuses_is_named_as_the_argument_that_it_was(client: Both, node: RecordingNode) -> None:
+    fields = {"field": "x-mnemesh-space", "value": "'../x'", "limit": "no .."}
+    node.fail["Status"].append(Failure("INVALID_ARGUMENT", "x-mnemesh-space: '../x' is not allowed; no ..", fields))
+    with pytest.raises(errors.InvalidArgument, match=r"^space: ") as refused:
+        client.call("status")
+    assert refused.value.field == "space"
 
 
 def test_both_clients_have_the_same_methods_with_the_same_arguments_and_help() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -135,6 +137,33 @@ def test_a_client_follows_its_node_to_another_port(
         publish(tmp_path, node.endpoint)
         client.status()
     assert node.requests("Status")
+
+
+def test_an_http_address_is_named_as_the_mistake() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            with server.accept()[0] as accepted:
+                accepted.recv(1024)
+                accepted.sendall(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")
+
+        threading.Thread(target=answer).start()
+        with (
+            pytest.raises(errors.InvalidArgument, match="gRPC address"),
+            Client(f"127.0.0.1:{server.getsockname()[1]}", TOKEN, space="") as client,
+        ):
+            client.status()
+
+
+def test_space_and_agent_come_from_the_environment_unless_they_are_given() -> None:
+    environ = {"MNEMESH_SPACE": "team/x", "MNEMESH_AGENT": "nightly"}
+    options = {"data_dir": None, "timeout_s": 1.0, "start": False, "environ": environ}
+    around = Connection("127.0.0.1:1", "t", agent=None, space=None, **options)  # type: ignore[arg-type]
+    headers = dict(around.metadata(around.locate()))
+    assert (headers["x-mnemesh-agent"], headers["x-mnemesh-space"]) == ("nightly", "team/x")
+    given = Connection("127.0.0.1:1", "t", agent="me", space="", **options)  # type: ignore[arg-type]
+    headers = dict(given.metadata(given.locate()))
+    assert (headers["x-mnemesh-agent"], headers.get("x-mnemesh-space")) == ("me", None)
 
 
 def test_a_wrong_token_is_refused_by_the_node(node: RecordingNode) -> None:

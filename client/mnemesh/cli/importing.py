@@ -23,10 +23,9 @@ from mnemesh.cli.ctrl_c import CtrlC
 from mnemesh.cli.import_report import Bar, Report
 from mnemesh.cli.import_state import ImportState
 from mnemesh.cli.shell import Shell
-from mnemesh.connection import local_data_dir
+from mnemesh.connection import default_space, local_data_dir
 from mnemesh.errors import MnemeshError, Overloaded
 from mnemesh.importer import Defaults, Entry, Problem, finish
-from mnemesh.space import space_here
 from mnemesh.writes import Item
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def import_files(
     Running it again goes on where it stopped and stores nothing twice. Exit status 4 when anything was refused.
     """
     found = sources.find(path, format or "")
-    home = "" if space else space_here()
+    home = "" if space else default_space()
     defaults = Defaults(space=space or "", home=home, kind=kind or "", tags=tuple(tag or ()))
     report = Report(found, dry_run=dry_run)
     for name, reason in found.unreadable:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 ID_CHARS: Final = 13
 TITLE_CHARS: Final = 72
+NODE_ID_CHARS: Final = 12
+# Below this cosine similarity two texts of the same language mostly have nothing in common.
+NEAR_MIN: Final = 0.5
+NEAR_SHOWN_MAX: Final = 3
 BOLD, DIM, GREEN, YELLOW, CYAN = "1", "2", "32", "33", "36"
 
 
@@ -52,8 +56,7 @@ def remembered(done: values.Remembered) -> Iterator[str]:
     yield from written(done)
     if done.restorable:
         yield _paint(f"it was forgotten; bring it back with: mnemesh restore {done.memory.id}", YELLOW)
-    for near in done.related:
-        yield _paint(f"near {near.similarity:.2f}  {near.id[:ID_CHARS]}  {clip(one_line(near.title))}", DIM)
+    yield from _near(done.related)
 
 
 def written(done: values.Written) -> Iterator[str]:
@@ -63,17 +66,17 @@ def written(done: values.Written) -> Iterator[str]:
 
 
 def superseded(done: values.Superseded) -> Iterator[str]:
-    """The new memory and the one that it closed."""
+    """The new memory and the one that it closed, if it did."""
     yield from written(done)
-    yield _paint(f"closed {done.superseded.id}  {clip(title_of(done.superseded))}", DIM)
+    if done.action == "SUPERSEDE":
+        yield _paint(f"closed {done.superseded.id}  {clip(title_of(done.superseded))}", DIM)
 
 
 def checked(done: values.Checked) -> Iterator[str]:
     """What remember would do."""
     target = f"  {done.target_id}" if done.target_id else ""
     yield f"would {_paint(done.action, GREEN)}{target}  {one_line(done.reason)}"
-    for near in done.related:
-        yield _paint(f"near {near.similarity:.2f}  {near.id[:ID_CHARS]}  {clip(one_line(near.title))}", DIM)
+    yield from _near(done.related)
 
 
 def found(answer: values.Found) -> Iterator[str]:
@@ -135,7 +138,9 @@ def status(facts: values.Status) -> Iterator[str]:
     if facts.model:
         yield f"  model   {facts.model.name}, {facts.model.dimensions} dimensions, {facts.model.source}"
     for actor in facts.actors:
-        yield _paint(f"  actor   {actor.name} ({actor.type}) pid {actor.pid} {actor.node} {actor.state}", DIM)
+        yield _paint(
+            f"  actor   {actor.name} ({actor.type}) pid {actor.pid} {actor.node[:NODE_ID_CHARS]} {actor.state}", DIM
+        )
     for notice in facts.notices:
         yield _paint(f"  notice  {one_line(notice)}", YELLOW)
 
@@ -151,6 +156,12 @@ def clip(text: str, chars: int = TITLE_CHARS) -> str:
 def title_of(memory: values.Memory) -> str:
     """Its title, else its first line."""
     return one_line(memory.title or memory.content[:200])
+
+
+def _near(related: Iterable[values.Related]) -> Iterator[str]:
+    near = [memory for memory in related if memory.similarity >= NEAR_MIN][:NEAR_SHOWN_MAX]
+    for memory in near:
+        yield _paint(f"near {memory.similarity:.2f}  {memory.id[:ID_CHARS]}  {clip(one_line(memory.title))}", DIM)
 
 
 def _whole(memory: values.Memory) -> Iterator[str]:

@@ -20,6 +20,8 @@ from mnemesh.cli.options import (
     numbers,
 )  # fmt: skip
 from mnemesh.cli.shell import Shell, print_json
+from mnemesh.errors import NotFound
+from mnemesh.values import Found
 
 
 def _option(field: str, *names: str, metavar: str | None = None, more: str = "") -> Any:
@@ -66,7 +68,13 @@ def get(
 ) -> None:
     """Read memories by id, unique id prefix or title."""
     with shell.client() as client:
-        found = client.get_many(ids, include_forgotten=include_forgotten, space=space)
+        if len(ids) == 1:  # its refusal says more, such as that it was forgotten
+            memory = client.get(ids[0], include_forgotten=include_forgotten, space=space)
+            found = Found(memory=memory, memories=(memory,), missing=())
+        else:
+            found = client.get_many(ids, include_forgotten=include_forgotten, space=space)
+    if not found.memories:
+        raise NotFound(f"none of the {len(ids)} was found: {', '.join(map(repr, found.missing))}", refused=True)
     shell.answer(found, lambda: people.found(found))
 
 
