@@ -1,7 +1,8 @@
 """What an agent reads: the text beside the structured content of a tool's answer.
 
-Text that comes out of memory is data and never instructions: it stands inside one `<memories>` block, which
-says so, and nothing inside can close the block. Pure: JSON forms of responses in, text out.
+Text that comes out of memory is data and never instructions: here it stands inside one `<memories>` block, which
+says so, and nothing inside can close the block. Structured content carries the same text as plain values.
+Pure: JSON forms of responses in, text out.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from mnemesh_gateway.schema import Schema
 from mnemesh_memory.errors import InvalidArgument
 from mnemesh_memory.kinds import KINDS
 from mnemesh_memory.model import Caller
+from mnemesh_memory.text import title_of
 from mnemesh_proto.v1 import memory_pb2, recall_pb2
 
 if TYPE_CHECKING:
@@ -126,13 +127,13 @@ def _tool(operation: Operation) -> ToolRow:
 
 
 def _with_kinds(schema: Schema) -> Schema:
-    """The closed list of kinds, so that an agent needn't guess. The words folded into them are accepted all
-    the same."""
+    """The kinds as examples, so that an agent needn't guess. Not as a closed list, because a host would refuse the
+    predecessors' words that are folded into them."""
     shown = copy.deepcopy(schema)
     if "kind" in shown["properties"]:
-        shown["properties"]["kind"]["enum"] = list(KINDS)
+        shown["properties"]["kind"]["examples"] = list(KINDS)
     if "kinds" in shown["properties"]:
-        shown["properties"]["kinds"]["items"]["enum"] = list(KINDS)
+        shown["properties"]["kinds"]["items"]["examples"] = list(KINDS)
     return shown
 
 
@@ -142,11 +143,10 @@ def _search_tool() -> ToolRow:
     item = _object({"id": _text("Id for fetch."), "title": _text("Title."), "url": _text("Address of the memory.")})
 
     async def run(gate: MeshGate, caller: Caller, arguments: Arguments) -> Answer:
-        request = recall_pb2.RecallRequest(query=_only(arguments, "query"), snippets_only=True)
+        request = recall_pb2.RecallRequest(query=_only(arguments, "query"))
         found = await recall.invoke(gate, caller, request)
         results = [
-            {"id": hit.id, "title": mcp_text.defused(hit.title or hit.snippet), "url": URI_SCHEME + hit.id}
-            for hit in found.results
+            {"id": hit.id, "title": _title(hit.title, hit.content), "url": URI_SCHEME + hit.id} for hit in found.results
         ]
         return _as_json({"results": results})
 
@@ -182,7 +182,7 @@ def _fetch_tool() -> ToolRow:
         return _as_json(
             {
                 "id": memory["id"],
-                "title": mcp_text.defused(memory["title"]),
+                "title": _title(memory["title"], memory["content"]),
                 "text": mcp_text.data_block([mcp_text.memory_element(memory)]),
                 "url": URI_SCHEME + memory["id"],
                 "metadata": {
@@ -201,6 +201,11 @@ def _fetch_tool() -> ToolRow:
         output_schema=_object(output),
         read_only=True, destructive=False, idempotent=True, run=run,
     )  # fmt: skip
+
+
+def _title(title: str, content: str) -> str:
+    """The same for both connector tools: the writer's title, else the first words."""
+    return mcp_text.defused(title or title_of(content))
 
 
 def _only(arguments: Arguments, name: str) -> str:

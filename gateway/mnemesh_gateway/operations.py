@@ -17,7 +17,7 @@ from google.protobuf.message import Message
 from mnemesh_gateway import wire
 from mnemesh_gateway.descriptors import descriptor_of, field_of, fields_of, inner_message
 from mnemesh_gateway.message_json import from_json, require_known
-from mnemesh_gateway.schema import Schema, request_schema, response_schema
+from mnemesh_gateway.schema import Schema, brief_response_schema, request_schema
 from mnemesh_memory.model import Caller
 from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
 from mnemesh_proto.v1.field_help import FIELD_HELP
@@ -88,8 +88,8 @@ class Operation:
         return request_schema(descriptor_of(self.request), self.flatten)
 
     def response_schema(self) -> Schema:
-        """JSON schema of the response, without references."""
-        return response_schema(descriptor_of(self.response))
+        """JSON schema of the response, without help texts."""
+        return brief_response_schema(descriptor_of(self.response))
 
     def read_json(self, value: Mapping[str, Any]) -> Message:
         """The request that a JSON object stands for. Raises InvalidArgument naming the field."""

@@ -109,6 +109,31 @@ def response_schema(message: Descriptor, reference: Reference | None = None) -> 
     return schema
 
 
+def brief_response_schema(message: Descriptor) -> Schema:
+    """The same without help texts and with every inner message once, under `$defs`: an MCP host puts it into the
+    context of its model with every tool."""
+    definitions: dict[str, Schema] = {}
+
+    def refer(inner: Descriptor) -> Schema:
+        if inner.name not in definitions:
+            definitions[inner.name] = {}  # holds the place while the message itself is read
+            definitions[inner.name] = without_help(response_schema(inner, refer))
+        return {"$ref": f"#/$defs/{inner.name}"}
+
+    schema = without_help(response_schema(message, refer))
+    return {**schema, "$defs": definitions} if definitions else schema
+
+
+def without_help(schema: Schema) -> Schema:
+    """`schema` and what stands directly in it without descriptions; a property of that name stays."""
+    bare = {name: value for name, value in schema.items() if name != "description"}
+    if "properties" in bare:
+        bare["properties"] = {name: without_help(value) for name, value in bare["properties"].items()}
+    if "items" in bare:
+        bare["items"] = without_help(bare["items"])
+    return bare
+
+
 def field_schema(field: FieldDescriptor, reference: Reference) -> Schema:
     """The schema of one field, with its comment and its rules."""
     if is_map(field):

@@ -85,7 +85,7 @@ async def test_an_unknown_tool_is_a_protocol_error_that_lists_the_tools(node: No
     async with connect(node, transport) as client:
         with pytest.raises(MCPError, match="remember, recall, get, timeline, forget"):
             await client.call_tool("memorise", {})
-        with pytest.raises(MCPError, match="toolsets=core,curate"):
+        with pytest.raises(MCPError, match="toolsets=core,curate in the URL, or `mnemesh mcp --toolsets core,curate`"):
             await client.call_tool("update", {"id": "x"})
 
 

@@ -19,6 +19,7 @@ from mnemesh_memory.model import Caller
 
 CALLER = Caller(agent="owner/tests", principal="owner", default_space="team/tests")
 TOOLS = build_tools()
+OUTPUT_SCHEMA_CHARS_MAX = 13_500  # of all five tools of the core together
 
 
 @pytest.fixture
@@ -59,10 +60,28 @@ def test_limits_and_closed_lists_stand_in_the_schema() -> None:
     recall = TOOLS["recall"].input_schema["properties"]
     assert remember["required"] == ["content"]
     assert remember["properties"]["content"]["maxLength"] == limits.CONTENT_BYTES_MAX
-    assert remember["properties"]["kind"]["enum"] == list(KINDS)
+    assert "enum" not in remember["properties"]["kind"]
+    assert remember["properties"]["kind"]["examples"] == list(KINDS)
     assert remember["properties"]["tags"]["maxItems"] == limits.TAGS_MAX
     assert recall["limit"]["maximum"] == limits.RECALL_LIMIT_MAX
-    assert recall["kinds"]["items"]["enum"] == list(KINDS)
+    assert recall["kinds"]["items"]["examples"] == list(KINDS)
+
+
+def test_what_the_tools_of_a_toolset_return_is_described_briefly() -> None:
+    """A host puts the list of tools into the context of its model."""
+    core = [tool for tool in TOOLS.values() if tool.toolset == "core"]
+    returned = [json.dumps(tool.output_schema) for tool in core]
+    assert sum(map(len, returned)) < OUTPUT_SCHEMA_CHARS_MAX
+    for text in returned:
+        assert text.count('"superseded_by": {') == 1, "Memory stands once"
+        assert '"description": "' not in text
+
+
+async def test_a_memory_without_title_has_the_same_title_in_search_and_fetch(gate: FakeGate) -> None:
+    written = await TOOLS["remember"].run(gate, CALLER, {"content": "## The mast leans\n\nIt has done so for years."})
+    found = await TOOLS["search"].run(gate, CALLER, {"query": "mast"})
+    fetched = await TOOLS["fetch"].run(gate, CALLER, {"id": written.structured["memory"]["id"]})
+    assert found.structured["results"][0]["title"] == fetched.structured["title"] == "The mast leans"
 
 
 async def test_answers_fit_their_output_schema(gate: FakeGate) -> None:
