@@ -28,6 +28,7 @@ from mnemesh_gateway.descriptors import (
     is_message,
     map_value,
 )  # fmt: skip
+from mnemesh_gateway.request_rules import rules_of
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument
 
@@ -220,7 +221,9 @@ def _scalar(field: FieldDescriptor, value: Any, path: str) -> Any:
     if bits := UNSIGNED_BITS.get(field.type):
         whole = isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
         if not whole or not 0 <= value < 2**bits:
-            raise InvalidArgument(path, shown(value), f"a whole number from 0 to {2**bits - 1}")
+            rules = rules_of(field)
+            low, high = rules.get("minimum", 0), rules.get("maximum", 2**bits - 1)
+            raise InvalidArgument(path, shown(value), f"a whole number from {low} to {high}")
         return int(value)
     raise TypeError(f"{field.full_name} has a type that no request uses")
 

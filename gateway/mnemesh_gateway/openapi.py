@@ -14,7 +14,8 @@ from google.protobuf.descriptor import Descriptor
 
 from mnemesh_gateway.descriptors import TIMESTAMP, descriptor_of, fields_of, inner_message, is_map, is_message
 from mnemesh_gateway.operations import OPERATIONS, Operation, Route
-from mnemesh_gateway.schema import REQUIRED, Schema, field_schema, request_schema, response_schema
+from mnemesh_gateway.request_rules import REQUIRED
+from mnemesh_gateway.schema import Schema, field_schema, request_schema, response_schema
 from mnemesh_gateway.status import HTTP_STATUS
 from mnemesh_proto.rendezvous import AGENT_HEADER, SPACE_HEADER
 

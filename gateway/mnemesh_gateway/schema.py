@@ -14,9 +14,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from mnemesh_gateway.descriptors import TIMESTAMP, fields_of, inner_message, is_map, is_message, map_value
 from mnemesh_gateway.message_json import BARE_MESSAGES
-from mnemesh_memory import limits
-from mnemesh_memory.kinds import LINK_TYPES, MODES, SORTS, STATES, TIERS, WAITS
-from mnemesh_memory.validate import ORDERS
+from mnemesh_gateway.request_rules import REQUIRED, rules_of
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
 Schema = dict[str, Any]
@@ -29,51 +27,6 @@ SCALARS: Final[Mapping[int, Schema]] = MappingProxyType(
         FieldDescriptor.TYPE_DOUBLE: {"type": "number"},
         FieldDescriptor.TYPE_UINT32: {"type": "integer", "minimum": 0, "maximum": 2**32 - 1},
         FieldDescriptor.TYPE_UINT64: {"type": "integer", "minimum": 0},
-    }
-)
-# Proto3 has no required fields; these are the ones that the Mesh refuses a request without.
-REQUIRED: Final = MappingProxyType(
-    {
-        "RememberRequest": ("content",),
-        "RememberBatchRequest": ("items",),
-        "GetRequest": ("ids",),
-        "TimelineRequest": ("id",),
-        "UpdateRequest": ("id",),
-        "SupersedeRequest": ("id",),
-        "ForgetRequest": ("id",),
-        "RestoreRequest": ("id",),
-        "Link": ("type", "id"),
-    }
-)
-# Closed lists and bounds of request fields. `kind` is open here, because predecessors' words are folded.
-REQUEST_RULES: Final[Mapping[str, Schema]] = MappingProxyType(
-    {
-        "Link.type": {"enum": list(LINK_TYPES)},
-        "RememberRequest.content": {"minLength": 1, "maxLength": limits.CONTENT_BYTES_MAX},
-        "RememberRequest.importance": {"minimum": 0, "maximum": 1},
-        "RememberRequest.tier": {"enum": list(TIERS)},
-        "RememberRequest.wait": {"enum": list(WAITS)},
-        "RememberRequest.tags": {"maxItems": limits.TAGS_MAX},
-        "RememberBatchRequest.items": {"minItems": 1, "maxItems": limits.BATCH_ITEMS_MAX},
-        "UpdateRequest.content": {"minLength": 1, "maxLength": limits.CONTENT_BYTES_MAX},
-        "UpdateRequest.importance": {"minimum": 0, "maximum": 1},
-        "UpdateRequest.tier": {"enum": list(TIERS)},
-        "UpdateRequest.wait": {"enum": list(WAITS)},
-        "ForgetRequest.wait": {"enum": list(WAITS)},
-        "RestoreRequest.wait": {"enum": list(WAITS)},
-        "GetRequest.ids": {"minItems": 1, "maxItems": limits.GET_IDS_MAX},
-        "ListRequest.state": {"enum": [*STATES, "all"]},
-        "ListRequest.order": {"enum": list(ORDERS)},
-        "ListRequest.limit": {"minimum": 1, "maximum": limits.LIST_LIMIT_MAX},
-        "TimelineRequest.before": {"maximum": limits.TIMELINE_MAX},
-        "TimelineRequest.after": {"maximum": limits.TIMELINE_MAX},
-        "RecallRequest.query": {"maxLength": limits.QUERY_CHARS_MAX},
-        "RecallRequest.limit": {"minimum": 1, "maximum": limits.RECALL_LIMIT_MAX},
-        "RecallRequest.mode": {"enum": list(MODES)},
-        "RecallRequest.sort": {"enum": list(SORTS)},
-        "RecallRequest.min_score": {"minimum": 0, "maximum": 1},
-        "RecallRequest.min_heat": {"minimum": 0, "maximum": 1},
-        "RecallRequest.token_budget": {"minimum": 1, "maximum": limits.TOKEN_BUDGET_MAX},
     }
 )
 
@@ -143,7 +96,7 @@ def field_schema(field: FieldDescriptor, reference: Reference) -> Schema:
         schema = _value_schema(field, reference)
         if field.is_repeated:
             schema = {"type": "array", "items": schema}
-    rules = REQUEST_RULES.get(field.full_name.removeprefix("mnemesh.v1."), {})
+    rules = rules_of(field)
     help_text = FIELD_HELP.get(field.full_name)
     return {**schema, **rules} if help_text is None else {**schema, **rules, "description": help_text}
 

@@ -6,12 +6,17 @@ Every error survives pickle, because it may cross from an actor's process to the
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar, Final
 
 from mnemesh_memory.secrets import find_secret
 
 # Far more than is ever shown, so that a credential that begins in the shown part is seen whole.
 SHOWN_CHARS_SEARCHED: Final = 4096
+MEASURE: Final = re.compile(
+    r"[0-9]{1,20} (?:bytes|characters|items|spaces|ids|values|attributes)(?: of content)?"
+    r"|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9.]{2,6}Z|-?[0-9]{1,30} ms since 1970"
+)
 
 
 class MnemeshError(Exception):
@@ -134,8 +139,11 @@ class DataLoss(MnemeshError):
 
 def shorten(value: object, limit: int = 80) -> str:
     """One line of at most `limit` characters that is safe to show: quoted if text, control characters escaped, a text
-    that holds a credential not shown at all."""
+    that holds a credential not shown at all. A measure of what was given, such as "32769 bytes", and a time are not
+    quoted."""
     if isinstance(value, str) and find_secret(value[:SHOWN_CHARS_SEARCHED]):
         return "(not shown)"
+    if isinstance(value, str) and MEASURE.fullmatch(value):
+        return value
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."

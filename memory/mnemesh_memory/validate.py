@@ -9,6 +9,7 @@ import math
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from mnemesh_memory import limits
@@ -31,6 +32,7 @@ from mnemesh_memory.secrets import find_secret
 Item = TypeVar("Item")
 RECALL_SIGNALS = ("dense", "bm25")
 ORDERS = ("newest", "oldest")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def draft(given: Draft, caller: Caller) -> Draft:
@@ -314,7 +316,7 @@ def whole(field: str, value: int, low: int, high: int) -> int:
 def moment(field: str, value: int | None) -> int | None:
     """Milliseconds since the epoch within the years that RFC 3339 can write, from 1970 on."""
     if value is not None and not limits.TIME_MS_MIN <= value <= limits.TIME_MS_MAX:
-        raise InvalidArgument(field, value, "a time from 1970-01-01 to 9999-12-31")
+        raise InvalidArgument(field, shown_time(value), "a time from 1970-01-01 to 9999-12-31")
     return value
 
 
@@ -328,7 +330,17 @@ def window(low: str, start: int | None, high: str, end: int | None, *, equal: bo
     moment(low, start)
     moment(high, end)
     if start is not None and end is not None and (end < start or (end == start and not equal)):
-        raise InvalidArgument(high, end, f"after {low}" if not equal else f"not before {low}")
+        raise InvalidArgument(high, shown_time(end), f"after {low}" if not equal else f"not before {low}")
+
+
+def shown_time(ms: int) -> str:
+    """`ms` since the epoch as people and doors write it: RFC 3339 in UTC; as a number where that has no words for
+    it."""
+    try:
+        time = EPOCH + timedelta(milliseconds=ms)
+    except OverflowError:
+        return f"{ms} ms since 1970"
+    return time.isoformat(timespec="milliseconds" if ms % 1000 else "seconds").replace("+00:00", "Z")
 
 
 def attrs(field: str, values: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from mnemesh_gateway import openapi
 from mnemesh_gateway.http_door import _HttpDoor
 from mnemesh_gateway.operations import OPERATIONS, Operation
-from mnemesh_gateway.schema import REQUEST_RULES, REQUIRED
+from mnemesh_gateway.request_rules import REQUEST_RULES, REQUIRED
 from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
 
 DOCUMENT = openapi.describe("1.2.3")

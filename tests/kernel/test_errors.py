@@ -111,3 +111,19 @@ def test_a_long_value_is_cut_to_the_limit_and_says_so() -> None:
         shown = shorten("x" * length)
         assert len(shown) <= 80
         assert shown.endswith("...") == (length > 78)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("32769 bytes", "32769 bytes"),
+        ("33 spaces", "33 spaces"),
+        ("1048577 bytes of content", "1048577 bytes of content"),
+        ("2026-05-01T12:00:00Z", "2026-05-01T12:00:00Z"),
+        ("-5 ms since 1970", "-5 ms since 1970"),
+        ("5 apples", "'5 apples'"),
+        ("32769 bytes\n", "'32769 bytes\\n'"),
+    ],
+)
+def test_a_measure_or_a_time_is_shown_without_quotes_and_any_other_text_with_them(value: str, shown: str) -> None:
+    assert InvalidArgument("content", value, "less").fields["value"] == shown

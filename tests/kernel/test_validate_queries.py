@@ -142,6 +142,7 @@ def test_a_time_outside_1970_to_9999_is_refused(ask: Callable[..., Any], field: 
 def test_an_empty_window_of_time_is_refused(ask: Callable[..., Any], since: int, before: int) -> None:
     error = refusal(lambda: ask(since=since, before=before))
     assert (error.fields["field"], error.fields["limit"]) == ("before", "after since")
+    assert error.fields["value"] == f"1970-01-01T00:00:00.00{before}Z"
     assert ask(since=4, before=5).before == 5
 
 

@@ -142,8 +142,7 @@ def ledger(place: Place) -> Iterator[Finding]:
         if place.node is None and (place.data_dir / MANIFEST).exists():
             yield Finding(
                 "ledger", f"{place.ledger} is missing, although a node has lived here: its memories are not here",
-                f"restore {place.ledger.relative_to(place.data_dir)} from a backup before the next start, which would "
-                "begin an empty one",
+                f"restore {place.ledger.relative_to(place.data_dir)} from a backup; a node does not start without it",
             )  # fmt: skip
         return
     try:

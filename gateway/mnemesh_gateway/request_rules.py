@@ -1,0 +1,67 @@
+"""What the Mesh asks of the fields of requests, in the words of JSON schema.
+
+Schemas and errors quote these; nothing is judged by them, the Mesh does that itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from google.protobuf.descriptor import FieldDescriptor
+
+from mnemesh_memory import limits
+from mnemesh_memory.kinds import LINK_TYPES, MODES, SORTS, STATES, TIERS, WAITS
+from mnemesh_memory.validate import ORDERS
+
+# Proto3 has no required fields; these are the ones that the Mesh refuses a request without.
+REQUIRED: Final = MappingProxyType(
+    {
+        "RememberRequest": ("content",),
+        "RememberBatchRequest": ("items",),
+        "GetRequest": ("ids",),
+        "TimelineRequest": ("id",),
+        "UpdateRequest": ("id",),
+        "SupersedeRequest": ("id",),
+        "ForgetRequest": ("id",),
+        "RestoreRequest": ("id",),
+        "Link": ("type", "id"),
+    }
+)
+# Closed lists and bounds of request fields. `kind` is open here, because predecessors' words are folded.
+REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+    {
+        "Link.type": {"enum": list(LINK_TYPES)},
+        "RememberRequest.content": {"minLength": 1, "maxLength": limits.CONTENT_BYTES_MAX},
+        "RememberRequest.importance": {"minimum": 0, "maximum": 1},
+        "RememberRequest.tier": {"enum": list(TIERS)},
+        "RememberRequest.wait": {"enum": list(WAITS)},
+        "RememberRequest.tags": {"maxItems": limits.TAGS_MAX},
+        "RememberBatchRequest.items": {"minItems": 1, "maxItems": limits.BATCH_ITEMS_MAX},
+        "UpdateRequest.content": {"minLength": 1, "maxLength": limits.CONTENT_BYTES_MAX},
+        "UpdateRequest.importance": {"minimum": 0, "maximum": 1},
+        "UpdateRequest.tier": {"enum": list(TIERS)},
+        "UpdateRequest.wait": {"enum": list(WAITS)},
+        "ForgetRequest.wait": {"enum": list(WAITS)},
+        "RestoreRequest.wait": {"enum": list(WAITS)},
+        "GetRequest.ids": {"minItems": 1, "maxItems": limits.GET_IDS_MAX},
+        "ListRequest.state": {"enum": [*STATES, "all"]},
+        "ListRequest.order": {"enum": list(ORDERS)},
+        "ListRequest.limit": {"minimum": 1, "maximum": limits.LIST_LIMIT_MAX},
+        "TimelineRequest.before": {"maximum": limits.TIMELINE_MAX},
+        "TimelineRequest.after": {"maximum": limits.TIMELINE_MAX},
+        "RecallRequest.query": {"maxLength": limits.QUERY_CHARS_MAX},
+        "RecallRequest.limit": {"minimum": 1, "maximum": limits.RECALL_LIMIT_MAX},
+        "RecallRequest.mode": {"enum": list(MODES)},
+        "RecallRequest.sort": {"enum": list(SORTS)},
+        "RecallRequest.min_score": {"minimum": 0, "maximum": 1},
+        "RecallRequest.min_heat": {"minimum": 0, "maximum": 1},
+        "RecallRequest.token_budget": {"minimum": 1, "maximum": limits.TOKEN_BUDGET_MAX},
+    }
+)
+
+
+def rules_of(field: FieldDescriptor) -> Mapping[str, Any]:
+    """The rules of `field`, as JSON schema keywords; empty when its type says all."""
+    return REQUEST_RULES.get(field.full_name.removeprefix("mnemesh.v1."), {})
