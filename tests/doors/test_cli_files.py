@@ -14,7 +14,7 @@ import pytest
 from client_support import TOKEN, WAIT_S, Failure, RecordingNode, serving
 
 from mnemesh import connection, entry
-from mnemesh.cli import importing
+from mnemesh.cli import import_dry, importing
 
 Run = Callable[..., tuple[int, Any]]
 
@@ -113,6 +113,45 @@ def test_a_dry_run_says_what_it_would_store_and_needs_no_node(
     assert "would store 2 items" in capsys.readouterr().out
     assert node.calls == []
     assert not (tmp_path / "data").exists()
+
+
+BAD_LINES = (
+    '{"content": ""}', '{"content": "x", "importance": NaN}', '{"content": "x", "valid_from": "soon"}',
+    '{"content": 7}', '{"kind": "fact"}',
+)  # fmt: skip
+
+
+def test_a_dry_run_without_a_node_refuses_what_can_be_known_here_and_says_so(
+    node: RecordingNode, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.jsonl").write_text("\n".join(('{"content": "good"}', *BAD_LINES)))
+    assert entry.main(["import", "a.jsonl", "--dry-run"]) == 4
+    out = capsys.readouterr().out
+    assert "1 file: would store 1 item," in out
+    assert f"{len(BAD_LINES)} refused" in out
+    assert "no node answers" in out
+    assert "a.jsonl:1  4 bytes  good" in out
+    assert node.calls == []
+
+
+def test_a_dry_run_asks_the_node_about_each_item_and_says_what_an_earlier_run_did(
+    cli: Run, node: RecordingNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = lines(tmp_path / "a.jsonl", 2)
+    cli("import", str(path))
+    with path.open("a") as file:
+        file.write('{"content": "a secret"}\n{"content": "new"}\n{"content": " NEW "}\n{"content": "newer"}\n')
+    busy = Failure("RESOURCE_EXHAUSTED", "full", {"field": "inbox"}, retry_after_s=0.01)
+    node.fail["Check"].extend([Failure("INVALID_ARGUMENT", "content: secret", {"field": "content"}), busy])
+    status, summary = cli("import", str(path), "--dry-run")
+    assert (status, [place["line"] for place in summary["refused"]]) == (4, [3])
+    assert [item["snippet"] for item in summary["items"]] == ["new", "newer"]
+    assert (summary["done_before"], summary["already_there"]) == (2, 1)
+    assert (summary["checked_by_node"], summary["judged_here"]) == (4, 0)
+    assert len(node.memories) == 2
+    monkeypatch.setattr(import_dry, "CHECKED_MAX", 1)
+    status, summary = cli("import", str(path), "--dry-run")
+    assert (summary["checked_by_node"], summary["judged_here"]) == (1, 3)
 
 
 def test_an_import_goes_on_where_the_node_went_away(cli: Run, node: RecordingNode, tmp_path: Path) -> None:

@@ -88,7 +88,12 @@ def test_the_documents_of_this_repository_are_imported_once_and_found(cli: Run) 
 def test_a_secret_in_a_file_is_refused_by_line_and_not_repeated(cli: Run, tmp_path: Path) -> None:
     secret = "AKIA" + "IOSFODNN7" + "QX3MPLW"
     (tmp_path / "a.jsonl").write_text(json.dumps({"content": "fine"}) + "\n" + json.dumps({"content": f"key {secret}"}))
-    summary = cli("import", "a.jsonl", "--space", "t/secret", status=4)
+    words = ("a.jsonl", "--space", "t/secret")
+    dry = cli("import", *words, "--dry-run", status=4)
+    assert [place["line"] for place in dry["refused"]] == [2]
+    assert len(dry["items"]) == 1
+    assert secret not in json.dumps(dry)
+    summary = cli("import", *words, status=4)
     (refused,) = summary["refused"]
     assert (refused["line"], summary["stored"]) == (2, 1)
     assert secret not in json.dumps(summary)

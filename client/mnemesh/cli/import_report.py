@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 SHOWN_MAX: Final = 50
+SNIPPET_CHARS: Final = 80
 
 
 @dataclass(slots=True)
 class Report:
     """The counts of one import. `stored` items are new, `already_there` were in the node, `done_before` an earlier
-    run of the import had stored; `refused` and `notices` say where and why; `listed` is what a dry run would store."""
+    run of the import had stored; `refused` and `notices` say where and why; `listed` is what a dry run would store,
+    `checked` of whose items the node judged and `judged_here` this program."""
 
     found: Found
     dry_run: bool = False
@@ -32,6 +34,8 @@ class Report:
     already_there: int = 0
     done_before: int = 0
     indexed: bool = False
+    checked: int = 0
+    judged_here: int = 0
     refused: list[dict[str, Any]] = field(default_factory=list)
     notices: list[dict[str, Any]] = field(default_factory=list)
     listed: list[dict[str, Any]] = field(default_factory=list)
@@ -57,9 +61,9 @@ class Report:
         """An item of a dry run."""
         content = str(entry.fields.get("content", ""))
         shown = {name: entry.fields[name] for name in ("title", "kind", "space", "tags") if name in entry.fields}
-        self.listed.append(
-            {"file": file, "line": entry.line, "bytes": len(content.encode("utf-8", "replace")), **shown}
-        )
+        size = len(content.encode("utf-8", "replace"))
+        snippet = " ".join(content[: 4 * SNIPPET_CHARS].split())[:SNIPPET_CHARS]
+        self.listed.append({"file": file, "line": entry.line, "bytes": size, "snippet": snippet, **shown})
 
     def summary(self) -> dict[str, Any]:
         """What --json prints."""
@@ -71,33 +75,34 @@ class Report:
             "notices": self.notices,
         }
         if self.dry_run:
-            return {**body, "items": self.listed}
-        return {
-            **body,
-            "stored": self.stored,
-            "already_there": self.already_there,
-            "done_before": self.done_before,
-            "indexed": self.indexed,
-        }
+            body |= {"items": self.listed, "checked_by_node": self.checked, "judged_here": self.judged_here}
+        else:
+            body |= {"stored": self.stored, "indexed": self.indexed}
+        return {**body, "already_there": self.already_there, "done_before": self.done_before}
 
     def lines(self) -> Iterator[str]:
         """What people read."""
         for item in self.listed:
-            title = clip(one_line(str(item.get("title", ""))))
+            title = clip(one_line(str(item.get("title") or item["snippet"])))
             yield f"{one_line(item['file'])}:{item['line']}  {item['bytes']} bytes  {title}"
         yield from _places("notice", self.notices)
         yield from _places("refused", self.refused)
         skipped = ", ".join(f"{count} {reason}" for reason, count in sorted(self.found.skipped.items()))
-        files = f"{len(self.found.files)} files" + (f" (skipped: {skipped})" if skipped else "")
-        if self.dry_run:
-            yield f"{files}: would store {len(self.listed)} items; {len(self.refused)} refused"
-            return
+        files = _count(len(self.found.files), "file") + (f" (skipped: {skipped})" if skipped else "")
+        done = f"would store {_count(len(self.listed), 'item')}" if self.dry_run else f"{self.stored} stored"
         yield (
-            f"{files}: {self.stored} stored, {self.already_there} were there already, "
+            f"{files}: {done}, {self.already_there} were there already, "
             f"{self.done_before} done by an earlier run, {len(self.refused)} refused"
         )
+        if self.dry_run and self.judged_here:
+            who = f"the node judged the first {self.checked} only" if self.checked else "no node answers"
+            yield f"{who}; of {_count(self.judged_here, 'item')} just types, times and sizes were looked at"
         if self.stored and not self.indexed:
             yield "the index is still catching up; everything stored is safe and will be found soon"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _places(word: str, places: list[dict[str, Any]]) -> Iterator[str]:

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
@@ -20,11 +20,12 @@ import typer
 from mnemesh.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, Outcome
 from mnemesh.cli import sources
 from mnemesh.cli.ctrl_c import CtrlC
+from mnemesh.cli.import_dry import DryRun
 from mnemesh.cli.import_report import Bar, Report
 from mnemesh.cli.import_state import ImportState
 from mnemesh.cli.shell import Shell
 from mnemesh.connection import default_space, local_data_dir
-from mnemesh.errors import MnemeshError, Overloaded
+from mnemesh.errors import MnemeshError, NotReachable, Overloaded
 from mnemesh.importer import Defaults, Entry, Problem, finish
 from mnemesh.writes import Item
 
@@ -88,14 +89,18 @@ def import_files(
     report = Report(found, dry_run=dry_run)
     for name, reason in found.unreadable:
         report.problem(name, Problem(line=0, message=f"can't be read: {reason}"))
-    if dry_run:
-        for work in _read(found, defaults, report):
-            report.would_store(work.file.name, work.entry)
-    else:
-        with shell.client() as client:
-            place = state or local_data_dir(shell.data) / "imports" / f"{_life_of(client)}.keys"
-            with ImportState(None if again else place) as done, Bar(_size(found), shown=not shell.json) as bar:
-                _Importer(client, done, report, bar).run(_read(found, defaults, report))
+    items = _read(found, defaults, report)
+    with (replace(shell, start=False) if dry_run else shell).client() as client:
+        life = _life_if_any(client) if dry_run else _life_of(client)
+        place = state or (local_data_dir(shell.data) / "imports" / f"{life}.keys" if life else None)
+        with ImportState(None if again else place) as done, Bar(_size(found), shown=not shell.json) as bar:
+            if dry_run:
+                dry = DryRun(client if life else None, done, report)
+                for work in items:
+                    dry.look(work.file.name, work.entry)
+                    bar.advance(work.bytes)
+            else:
+                _Importer(client, done, report, bar).run(items)
     shell.answer(report.summary(), report.lines)
     if report.refused:
         raise typer.Exit(EXIT_REFUSED)
@@ -119,6 +124,14 @@ def _life_of(client: Client) -> str:
     """Names the present life of the node's data, so that what was stored in another one counts for nothing."""
     status = client.status()
     return (status.ledger.incarnation if status.ledger else "") or status.node_id or "node"
+
+
+def _life_if_any(client: Client) -> str:
+    """As _life_of; "" when no node answers."""
+    try:
+        return _life_of(client)
+    except NotReachable:
+        return ""
 
 
 class _Importer:

@@ -1,0 +1,94 @@
+"""The dry run of an import: every item judged as the real run would have it judged; stores nothing.
+
+The node's own `check` judges while a node answers, for the first CHECKED_MAX items; the others, and all without a
+node, are judged here by what the client can know: types, times, sizes, an empty text. The report says which it was.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import unicodedata
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from mnemesh.batch import CONTENT_BYTES_MAX
+from mnemesh.cli.import_report import Report
+from mnemesh.cli.import_state import ImportState
+from mnemesh.errors import InvalidArgument, MnemeshError, NotReachable, Overloaded
+from mnemesh.importer import Entry
+from mnemesh.writes import remember_request
+
+if TYPE_CHECKING:
+    from mnemesh.client import Client
+
+# Each check embeds the text: about 10 ms an item.
+CHECKED_MAX: Final = 1000
+BUSY_TRIES_MAX: Final = 20
+BUSY_PAUSE_MIN_S: Final = 0.05
+BUSY_PAUSE_MAX_S: Final = 5.0
+
+
+class DryRun:
+    """Judges items one after the other into `report`. `client` None: no node answers."""
+
+    def __init__(self, client: Client | None, done: ImportState, report: Report) -> None:
+        self._client = client
+        self._done = done
+        self._report = report
+        self._texts: set[tuple[object, str]] = set()
+
+    def look(self, file: str, entry: Entry) -> None:
+        """Put `entry` of `file` where the real run would."""
+        if str(entry.fields["idempotency_key"]) in self._done:
+            self._report.done_before += 1
+            return
+        try:
+            judge(entry.fields)
+            is_there = self._is_there(entry.fields)
+        except MnemeshError as error:
+            self._report.outcome(file, entry.line, error)
+            return
+        text = entry.fields.get("space"), _folded(str(entry.fields["content"]))
+        if is_there or text in self._texts:
+            self._report.already_there += 1
+        else:
+            self._texts.add(text)
+            self._report.would_store(file, entry)
+
+    def _is_there(self, fields: Mapping[str, Any]) -> bool:
+        """Whether the node has the text already. Raises what it refuses."""
+        if self._client is None or self._report.checked == CHECKED_MAX:
+            self._report.judged_here += 1
+            return False
+        described = {name: value for name, value in fields.items() if name != "content"}
+        for _ in range(BUSY_TRIES_MAX):
+            try:
+                action = self._client.check(fields["content"], **described).action
+            except Overloaded as error:
+                time.sleep(min(BUSY_PAUSE_MAX_S, max(BUSY_PAUSE_MIN_S, error.retry_after_s)))
+            except NotReachable:
+                self._client = None
+                return self._is_there(fields)
+            except MnemeshError:
+                self._report.checked += 1
+                raise
+            else:
+                self._report.checked += 1
+                return action == "NOOP"
+        raise Overloaded("the node is too busy to check this item")
+
+
+def judge(fields: Mapping[str, Any]) -> None:
+    """What can be known of an item without a node. Raises InvalidArgument."""
+    request = remember_request(fields)
+    size = len(request.content.encode())
+    if not request.content.strip() or size > CONTENT_BYTES_MAX:
+        raise InvalidArgument("content", f"{size} bytes", f"1 to {CONTENT_BYTES_MAX} bytes of UTF-8, not only blanks")
+    if request.HasField("importance") and not (math.isfinite(request.importance) and 0 <= request.importance <= 1):
+        raise InvalidArgument("importance", request.importance, "a number from 0 to 1")
+
+
+def _folded(text: str) -> str:
+    """Equal for texts that the node takes for one."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
