@@ -20,8 +20,8 @@ from mnemesh_memory.errors import FailedPrecondition, Unavailable
 Vector = NDArray[np.float32]
 BATCH_TEXTS_MAX = 64
 STEP_TEXTS_MAX = 8 * BATCH_TEXTS_MAX
-# About 16 passages of 200 tokens, in any script: some tenths of a second.
-CALL_BYTES_MAX = 16_000
+# About 8 passages of 200 tokens, up to 20 in rare words: some tenths of a second.
+CALL_BYTES_MAX = 8_000
 CACHE_TEXTS_MAX = 4096
 CACHE_CHARS_MAX = 4 * 1024 * 1024
 # A longer text is no question, and hardly comes again.

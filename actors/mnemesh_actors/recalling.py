@@ -23,7 +23,7 @@ from mnemesh_memory.model import Caller, Hit, ListQuery, Memory, Page, Query, Re
 from mnemesh_memory.text import estimate_tokens, snippet
 
 CANDIDATES = 100
-# Superseded memories, searched beside the others, that may lead to their successors.
+# Superseded memories that may lead to their successors, when they are so many that they are searched apart.
 CANDIDATES_SUPERSEDED = 30
 # Another order than relevance applies to so many of the best matches.
 CANDIDATES_SORTED = 400
@@ -103,9 +103,13 @@ class Recalling:
         search = _search_of(query, vector, given, late=query.as_of is not None or (ids is not None and given is None))
         gaps, behind = self._parts.follower.gaps, self._behind()
         candidates = [] if given == () else await self._candidates(search)
+        kept, best, old = await self._pick(query, fuse(candidates, self._weights(query)))
+        if old and len(candidates) >= search.limit and (len(kept) < query.limit or old > query.limit):
+            # Versions that were replaced may have crowded out what is active: a second question for that alone.
+            apart = replace(search, include_superseded=False, superseded_limit=CANDIDATES_SUPERSEDED)
+            candidates = await self._candidates(apart)
+            kept, best, _ = await self._pick(query, fuse(candidates, self._weights(query)))
         degraded = (*degraded, *(self._behind(gaps) or behind))
-        fused = fuse(candidates, self._weights(query))
-        kept, best = await self._pick(query, fused)
         if search.limit == CANDIDATES_JUDGED_LATE <= len(candidates) and len(kept) < query.limit:
             degraded = (*degraded, f"filters: judged for the best {len(candidates)} matches only")
         covered = coverage(query.text, [(item.fused, item.memory.content) for item in best])
@@ -136,8 +140,9 @@ class Recalling:
                 raise DeadlineExceeded(f"the question was not embedded within {limit_s:g} s; ask again") from None
             return None, (f"embedder: busy for longer than {limit_s:g} s; matched by words only",)
 
-    async def _pick(self, query: Query, fused: Sequence[Fused]) -> tuple[list[_Found], list[_Found]]:
-        """Enough memories to show, in the order asked for, and the best matches before any filter.
+    async def _pick(self, query: Query, fused: Sequence[Fused]) -> tuple[list[_Found], list[_Found], int]:
+        """Enough memories to show, best first, the best matches before any filter, and how many candidates were read
+        that had to give way to a successor.
 
         Rows are read a step at a time, because most of the candidates are never shown; another order needs all."""
         by_relevance = query.sort == "relevance"
@@ -146,16 +151,19 @@ class Recalling:
         shown: set[str] = set()
         kept: list[_Found] = []
         best: list[_Found] = []
+        old = 0
         for start in range(0, len(fused), step):
             part = fused[start : start + step]
             memories = await self._view(query, [item.id for item in part])
             pairs = [(item, memories[item.id]) for item in part if item.id in memories]
+            if query.as_of is None and not query.include_superseded:
+                old += sum(memory.state == "superseded" for _, memory in pairs)
             found = await self._redirected(query, pairs, matched, shown)
             best = best or found[:BEST_FOR_COVERAGE]
             kept += await self._keep(query, found)
             if by_relevance and len(kept) >= query.limit:
                 break
-        return kept, best
+        return kept, best, old
 
     async def _candidates(self, search: Search) -> list[Candidate]:
         found: list[Candidate] = await self._parts.follower.read(lambda shard: shard.search(search))
@@ -306,12 +314,11 @@ def _search_of(query: Query, vector: Vector | None, ids: tuple[str, ...] | None,
         before=_before(query),
         agent=query.agent,
         session=query.session,
-        include_superseded=past or query.include_superseded,
+        include_superseded=True,
         include_archive=past or query.include_archive,
         include_forgotten=past,
         ids=ids,
         limit=max(query.limit, limit),
-        superseded_limit=0 if past or query.include_superseded else CANDIDATES_SUPERSEDED,
         bm25=query.mode != "semantic",
         dense=vector is not None,
     )
