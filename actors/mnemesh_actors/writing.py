@@ -1,7 +1,8 @@
 """The operations that write: validate, look up, embed, ask for neighbours, commit, wait for the index. In that order.
 
-A write is acknowledged only after the ledger's commit. The ledger decides exact duplicates and replays inside that
-commit; what is looked up before it only saves work.
+A write is acknowledged only after the ledger's commit, and then its outcome is never lost: a wait for the index that
+ends early is told in the answer. The ledger decides exact duplicates and replays inside that commit; what is looked up
+before it only saves work.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from mnemesh_actors.embedder import Vector
 from mnemesh_actors.ledger.commands import Command, Committed, Create, Forget, Lookup, Restore, Revise, Vectors
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.places import find_one
-from mnemesh_memory import gate, validate
-from mnemesh_memory.errors import FailedPrecondition, MnemeshError
+from mnemesh_memory import gate, limits, validate
+from mnemesh_memory.errors import DeadlineExceeded, FailedPrecondition, MnemeshError, Unavailable
 from mnemesh_memory.ids import derived_id, fingerprint
 from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.kinds import WAITS
@@ -54,79 +55,99 @@ class Writing:
 
     async def remember(self, caller: Caller, draft: Draft) -> Written:
         """Store one memory. Raises InvalidArgument, SecretRefused, AlreadyExists, NotFound, FailedPrecondition."""
-        (result,) = await self._remember(caller, [draft])
-        if isinstance(result, MnemeshError):
-            raise result
-        return result
+        return await self._remember(caller, draft)
 
     async def remember_batch(self, caller: Caller, drafts: Sequence[Draft]) -> list[Written | MnemeshError]:
         """Store up to 256 memories; each succeeds or fails by itself, in order."""
         validate.batch(drafts)
-        steps = [drafts[start : start + STEP_ITEMS] for start in range(0, len(drafts), STEP_ITEMS)]
         results: list[Written | MnemeshError] = []
         pending: asyncio.Task[list[Written | MnemeshError]] | None = None
-        for step in steps:
-            prepared = await self._prepare(caller, step)
+        try:
+            for start in range(0, len(drafts), STEP_ITEMS):
+                prepared = await self._prepare(caller, drafts[start : start + STEP_ITEMS])
+                if pending is not None:
+                    results += await pending
+                pending = asyncio.create_task(self._finish(caller, prepared))
             if pending is not None:
                 results += await pending
-            pending = asyncio.create_task(self._finish(caller, prepared))
-        if pending is not None:
-            results += await pending
+        finally:
+            # A step on its way ends before its call does, also when a fault of ours or the caller ends that.
+            if pending is not None:
+                await asyncio.gather(pending, return_exceptions=True)
         return results
 
-    async def _remember(self, caller: Caller, drafts: Sequence[Draft]) -> list[Written | MnemeshError]:
-        return await self._finish(caller, await self._prepare(caller, drafts))
+    async def _remember(self, caller: Caller, draft: Draft, mark: bytes = b"") -> Written:
+        (result,) = await self._finish(caller, await self._prepare(caller, [draft], mark=mark))
+        if isinstance(result, MnemeshError):
+            raise result
+        return result
 
     async def check(self, caller: Caller, draft: Draft) -> Checked:
         """What `remember` would do; writes nothing."""
-        (prepared,) = await self._prepare(caller, [draft])
+        (prepared,) = await self._prepare(caller, [draft], touch=False)
         if isinstance(prepared, MnemeshError):
             raise prepared
-        clean = prepared.draft
+        clean, known = prepared.draft, None
         if not clean.force:
-            lookup = [replace(self._lookup(caller, prepared), idempotency_key="")]
-            ((known,), _) = await self._parts.ledger.prepare(lookup, [], self._parts.embedder.generation)
-            if known is not None:
-                return Checked(
-                    action=known.action,
-                    target_id=known.memory.id,
-                    similarity=1.0,
-                    reason=known.reason,
-                    novelty=0.0,
-                    related=prepared.related,
-                )
-        return gate.judge(prepared.related, clean.supersedes)
+            lookup = replace(self._lookup(caller, prepared, touch=False), idempotency_key="", force=False)
+            ((known,), _) = await self._parts.ledger.prepare([lookup], [], self._parts.embedder.generation)
+        targets: list[str] = []
+        if clean.supersedes and not (known and known.restorable):
+            found: list[str] = await self._parts.ledger.replaceable(list(clean.supersedes), clean.space)
+            targets = [id_ for id_ in dict.fromkeys(found) if not (known and known.memory.id == id_)]
+        if known is None or targets:
+            return gate.judge(prepared.related, targets)
+        return Checked(
+            action=known.action,
+            target_id=known.memory.id,
+            similarity=1.0,
+            reason=known.reason,
+            novelty=0.0,
+            related=prepared.related,
+        )
 
-    async def _prepare(self, caller: Caller, drafts: Sequence[Draft]) -> list[_Prepared | MnemeshError]:
-        items = [self._clean(caller, draft) for draft in drafts]
+    async def _prepare(
+        self, caller: Caller, drafts: Sequence[Draft], *, mark: bytes = b"", touch: bool = True
+    ) -> list[_Prepared | MnemeshError]:
+        """Each draft ready to be written, or why it can't be: what fails for all of them is told to each. `mark`
+        stands for the fingerprint when the request was not a draft alone."""
+        items = [self._clean(caller, draft, mark) for draft in drafts]
         good = [item for item in items if isinstance(item, _Prepared)]
-        if not good:
-            return items
-        wanted = [digest for item in good for digest in item.hashes]
-        lookups = [self._lookup(caller, item) for item in good]
-        generation = self._parts.embedder.generation
-        outcomes, cached = await self._parts.ledger.prepare(lookups, wanted, generation)
         refused: dict[int, MnemeshError] = {}
-        for item, outcome in zip(good, outcomes, strict=True):
+        try:
+            cached = await self._look_up(caller, good, refused, touch) if good else {}
+            open_items = [item for item in good if item.done is None and id(item) not in refused]
+            await self._embed(open_items, cached)
+            await self._meet(open_items)
+        except MnemeshError as error:
+            refused |= {id(item): error for item in good if item.done is None and id(item) not in refused}
+        return [refused.get(id(item), item) if isinstance(item, _Prepared) else item for item in items]
+
+    async def _look_up(
+        self, caller: Caller, items: Sequence[_Prepared], refused: dict[int, MnemeshError], touch: bool
+    ) -> Mapping[str, bytes]:
+        """Settle the items that need no write or are `refused`; the vectors that are cached already."""
+        wanted = [digest for item in items for digest in item.hashes]
+        lookups = [self._lookup(caller, item, touch=touch) for item in items]
+        outcomes, cached = await self._parts.ledger.prepare(lookups, wanted, self._parts.embedder.generation)
+        for item, outcome in zip(items, outcomes, strict=True):
             if isinstance(outcome, MnemeshError):
                 refused[id(item)] = outcome
             else:
                 item.done = outcome
-        open_items = [item for item in good if item.done is None and id(item) not in refused]
-        await self._embed(open_items, cached)
-        await self._meet(open_items)
-        return [refused.get(id(item), item) if isinstance(item, _Prepared) else item for item in items]
+        found: Mapping[str, bytes] = cached
+        return found
 
-    def _clean(self, caller: Caller, draft: Draft) -> _Prepared | MnemeshError:
+    def _clean(self, caller: Caller, draft: Draft, mark: bytes) -> _Prepared | MnemeshError:
         try:
             clean = validate.draft(draft, caller)
         except MnemeshError as error:
             return error
         texts = tuple(dense for dense, _ in index_texts(_as_memory(clean)))
         hashes = tuple(content_hash(text) for text in texts)
-        return _Prepared(clean, duplicate_key(clean.content), fingerprint(clean), texts, hashes)
+        return _Prepared(clean, duplicate_key(clean.content), mark or fingerprint(clean), texts, hashes)
 
-    def _lookup(self, caller: Caller, item: _Prepared) -> Lookup:
+    def _lookup(self, caller: Caller, item: _Prepared, *, touch: bool) -> Lookup:
         draft = item.draft
         return Lookup(
             agent=caller.agent,
@@ -136,6 +157,7 @@ class Writing:
             fingerprint=item.fingerprint,
             force=draft.force or bool(draft.supersedes),
             at=self._parts.clock(),
+            touch=touch,
         )
 
     async def _embed(self, items: Sequence[_Prepared], cached: Mapping[str, bytes]) -> None:
@@ -176,32 +198,45 @@ class Writing:
             if isinstance(outcome, BaseException) and not isinstance(outcome, MnemeshError):
                 raise outcome
             pairs.append((item, outcome))
-        last = max(
-            (pair[1].seq for pair in pairs if isinstance(pair, tuple) and isinstance(pair[1], Committed)), default=0
-        )
-        if any(isinstance(item, _Prepared) and item.draft.wait == "indexed" for item in items):
-            await self._parts.follower.wait_for(last)
-        return [self._written(pair) for pair in pairs]
+        waited = [
+            pair[1].seq
+            for pair in pairs
+            if isinstance(pair, tuple) and isinstance(pair[1], Committed) and pair[0].draft.wait == "indexed"
+        ]
+        late = await self._seen(max(waited, default=0))
+        return [self._written(pair, late) for pair in pairs]
 
-    def _written(self, pair: tuple[_Prepared, Committed | MnemeshError] | MnemeshError) -> Written | MnemeshError:
+    async def _seen(self, seq: int) -> str:
+        """Wait until recall sees the write `seq`; "", or why the wait ended before. The write is durable by then, so
+        its outcome is told all the same."""
+        try:
+            await self._parts.follower.wait_for(seq)
+        except (DeadlineExceeded, Unavailable) as error:
+            return error.message
+        return ""
+
+    def _written(
+        self, pair: tuple[_Prepared, Committed | MnemeshError] | MnemeshError, late: str
+    ) -> Written | MnemeshError:
         if isinstance(pair, MnemeshError):
             return pair
         item, outcome = pair
         if isinstance(outcome, MnemeshError):
             return outcome
-        return self._answer(outcome, item.related)
+        return self._answer(outcome, item.related, late if item.draft.wait == "indexed" else "")
 
-    def _answer(self, outcome: Committed, related: tuple[Related, ...] = ()) -> Written:
+    def _answer(self, outcome: Committed, related: tuple[Related, ...] = (), late: str = "") -> Written:
+        indexed = outcome.seq <= self._parts.follower.applied
         return Written(
             action=outcome.action,
             memory=outcome.memory,
-            reason=outcome.reason,
+            reason=f"{outcome.reason}; {late}" if late and not indexed else outcome.reason,
             novelty=0.0 if outcome.deduplicated else gate.novelty(related),
             related=tuple(item for item in related if item.id != outcome.memory.id),
             deduplicated=outcome.deduplicated,
             restorable=outcome.restorable,
             replayed=outcome.replayed,
-            indexed=outcome.seq <= self._parts.follower.applied,
+            indexed=indexed,
         )
 
     def _create(self, caller: Caller, item: _Prepared) -> Create:
@@ -223,6 +258,13 @@ class Writing:
 
     async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:
         """Replace the memory `key` by a new one in its space; gives the new write and the old memory as it is now."""
+        mark = b""
+        if draft.idempotency_key:
+            named = validate.bounded_text("id", key, limits.TITLE_BYTES_MAX, empty=False)
+            asked = validate.draft(draft, caller)
+            mark = fingerprint(asked, named)
+            if done := await self._replayed(caller, asked.idempotency_key, mark):
+                return await self._told(done, asked.wait), await self._replaced(done.memory, named)
         old = await find_one(self._parts, caller, key)
         if draft.space and draft.space != old.space:
             raise FailedPrecondition(
@@ -232,12 +274,33 @@ class Writing:
                 limit=old.space,
             )
         targets = tuple(dict.fromkeys((old.id, *draft.supersedes)))
-        written = await self.remember(caller, replace(draft, space=old.space, supersedes=targets))
+        written = await self._remember(caller, replace(draft, space=old.space, supersedes=targets), mark)
         return written, (await self._parts.ledger.read([old.id]))[old.id]
+
+    async def _replayed(self, caller: Caller, key: str, mark: bytes) -> Committed | None:
+        """What the idempotency key did before. Asked before a title or prefix is looked up, because the write itself
+        may have changed what that names. Raises AlreadyExists for another request."""
+        lookup = Lookup(caller.agent, "", "", key, mark, True, self._parts.clock())
+        ((done,), _) = await self._parts.ledger.prepare([lookup], [], self._parts.embedder.generation)
+        if isinstance(done, MnemeshError):
+            raise done
+        found: Committed | None = done
+        return found
+
+    async def _replaced(self, new: Memory, key: str) -> Memory:
+        """The memory that `new` replaced when it was called `key`; one that replaced nothing stands for itself."""
+        ids = [link.id for link in new.links if link.type == "supersedes"]
+        found: dict[str, Memory] = await self._parts.ledger.read(ids) if ids else {}
+        olds = [found[id_] for id_ in ids if id_ in found]
+        named = (old for old in olds if old.id.startswith(key.strip().lower()) or old.title == key)
+        return next(named, olds[0] if olds else new)
 
     async def update(self, caller: Caller, key: str, patch: Patch) -> Written:
         """Write a new revision. Raises NotFound, FailedPrecondition (forgotten), Aborted (other heads)."""
         clean = validate.patch(patch)
+        mark = fingerprint(clean, validate.bounded_text("id", key, limits.TITLE_BYTES_MAX, empty=False))
+        if clean.idempotency_key and (done := await self._replayed(caller, clean.idempotency_key, mark)):
+            return await self._told(done, clean.wait)
         memory = await find_one(self._parts, caller, key)
         validate.times_in_order(
             memory.valid_from if clean.valid_from is None else clean.valid_from,
@@ -260,7 +323,7 @@ class Writing:
             actor=self._parts.entropy(OPERATION_BYTES),
             id=memory.id,
             patch=clean,
-            fingerprint=fingerprint(clean, memory.id),
+            fingerprint=mark,
             duplicate_key="" if clean.content is None else duplicate_key(clean.content),
             vectors=Vectors(generation=self._parts.embedder.generation, items=kept),
         )
@@ -289,10 +352,11 @@ class Writing:
         )
 
     async def _commit(self, command: Command, wait: str) -> Written:
-        outcome = await self._parts.commits.submit(command)
-        if wait == "indexed":
-            await self._parts.follower.wait_for(outcome.seq)
-        return self._answer(outcome)
+        return await self._told(await self._parts.commits.submit(command), wait)
+
+    async def _told(self, outcome: Committed, wait: str) -> Written:
+        late = await self._seen(outcome.seq) if wait == "indexed" else ""
+        return self._answer(outcome, late=late)
 
 
 def _related(memory: Memory, similarity: float) -> Related:

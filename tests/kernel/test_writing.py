@@ -1,0 +1,235 @@
+"""What a writer is told: an outcome for every item, the same for a retry, and of the index no more than is so."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from follower_scene import Scene, played
+from ledger_builders import AGENT, SPACE, START, Home
+
+from mnemesh_actors import follower as follower_module
+from mnemesh_actors import start, writing
+from mnemesh_actors.batching import Batcher
+from mnemesh_actors.ledger.commands import Command, Committed
+from mnemesh_actors.parts import MeshConfig, Parts
+from mnemesh_actors.writing import Writing
+from mnemesh_memory import limits
+from mnemesh_memory.errors import (
+    AlreadyExists,
+    FailedPrecondition,
+    InvalidArgument,
+    MnemeshError,
+    NotFound,
+    Unavailable,
+)
+from mnemesh_memory.model import Caller, Draft, Patch, Written
+
+CALLER = Caller(AGENT, "owner", default_space=SPACE)
+
+
+class Desk:
+    """The write operations over a scene's parts."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        moments, chance = itertools.count(START), itertools.count()
+        commits: Batcher[Command, Committed] = Batcher(
+            "ledger", start._publishing(scene.ledger, scene.follower), 256, limits.INBOX_MESSAGES_MAX
+        )
+        self.writing = Writing(
+            Parts(
+                ledger=scene.ledger,
+                embedder=scene.embedder,
+                follower=scene.follower,
+                commits=commits,
+                clock=lambda: next(moments),
+                entropy=lambda size: hashlib.sha512(str(next(chance)).encode()).digest()[:size],
+                config=MeshConfig(),
+            )
+        )
+
+    async def remember(self, content: str, **fields: Any) -> Written:
+        return await self.writing.remember(CALLER, Draft(content=content, **fields))
+
+    async def batch(self, *contents: str, **fields: Any) -> list[Written | MnemeshError]:
+        return await self.writing.remember_batch(CALLER, [Draft(content=one, **fields) for one in contents])
+
+    async def uses(self, written: Written) -> int:
+        activity = await self.scene.ledger.activity([written.memory.id])
+        return int(activity.get(written.memory.id, (0, 0))[0])
+
+
+@pytest.fixture
+async def desk(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
+    monkeypatch.setattr(follower_module, "FLUSH_S", 1000.0)
+    monkeypatch.setattr(follower_module, "RETRY_S", 0.0)
+
+    async def no_neighbours(asked: list[Any], limit: int) -> list[list[Any]]:
+        return [[] for _ in asked]
+
+    async with played(home) as scene:
+        monkeypatch.setattr(scene.shelf, "neighbours_batch", no_neighbours, raising=False)
+        await scene.start()
+        yield Desk(scene)
+
+
+def names(results: list[Written | MnemeshError]) -> list[str]:
+    return [one.action if isinstance(one, Written) else type(one).__name__ for one in results]
+
+
+# ---- the wait for the index ------------------------------------------------------------------------------------------
+
+
+async def test_a_write_whose_wait_runs_out_is_told_with_its_id(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follower_module, "WAIT_S", 0.02)
+    desk.scene.shelf.gate.clear()
+    written = await desk.remember("We deploy on Friday.")
+    assert (written.action, written.indexed) == ("ADD", False)
+    assert "new in this space; stored, but" in written.reason
+    changed = await desk.writing.update(CALLER, written.memory.id, Patch(title="Deploys"))
+    assert (changed.action, changed.indexed, "index" in changed.reason) == ("UPDATE", False, True)
+    assert names(await desk.batch("one", "two")) == ["ADD", "ADD"]
+    desk.scene.shelf.gate.set()
+
+
+async def test_a_node_that_stops_does_not_lose_the_outcome(desk: Desk) -> None:
+    await desk.scene.follower.close()
+    written = await desk.remember("We deploy on Friday.")
+    assert (written.action, written.indexed, "stopping" in written.reason) == ("ADD", False, True)
+
+
+async def test_a_duplicate_of_a_write_that_is_not_indexed_waits_for_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follower_module, "WAIT_S", 0.02)
+    desk.scene.shelf.gate.clear()
+    await desk.remember("We deploy on Friday.", wait="durable")
+    again = await desk.remember("We deploy on Friday.")
+    assert (again.action, again.indexed) == ("NOOP", False)
+    desk.scene.shelf.gate.set()
+    monkeypatch.setattr(follower_module, "WAIT_S", 20.0)
+    assert (await desk.remember("We deploy on Friday.")).indexed
+
+
+# ---- batches ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_step_that_fails_does_not_lose_the_outcome_of_the_others(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "STEP_ITEMS", 2)
+    embed, calls = desk.scene.embedder.embed, itertools.count(1)
+
+    async def second_fails(texts: list[str]) -> Any:
+        if next(calls) == 2:
+            raise Unavailable("the model starts again", part="embedder-0")
+        return await embed(texts)
+
+    monkeypatch.setattr(desk.scene.embedder, "embed", second_fails)
+    results = await desk.batch("one", "two", "three", " ", "five", "six", wait="durable")
+    assert names(results) == ["ADD", "ADD", "Unavailable", "InvalidArgument", "ADD", "ADD"]
+    assert (await desk.scene.ledger.status()).memories == 4
+
+
+async def test_a_fault_of_ours_ends_the_call_after_the_step_on_its_way(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "STEP_ITEMS", 1)
+    embed, calls = desk.scene.embedder.embed, itertools.count(1)
+
+    async def second_breaks(texts: list[str]) -> Any:
+        if next(calls) == 2:
+            raise RuntimeError("a fault")
+        return await embed(texts)
+
+    monkeypatch.setattr(desk.scene.embedder, "embed", second_breaks)
+    with pytest.raises(RuntimeError, match="a fault"):
+        await desk.batch("one", "two", wait="durable")
+    assert (await desk.scene.ledger.status()).memories == 1
+
+
+async def test_a_bad_item_does_not_fail_its_neighbours(desk: Desk) -> None:
+    bad = [
+        Draft(content="lone \ud800 surrogate"),
+        Draft(content="x", title="\ud800"),
+        Draft(content="x", tags=("\ud800",)),
+        Draft(content="x", idempotency_key="\ud800"),
+        Draft(content="x", attrs={"\ud800": "\ud800"}),
+        Draft(content="x", space="\ud800"),
+        Draft(content="x", kind="\ud800"),
+        Draft(content="x", supersedes=("no such memory",)),
+    ]
+    drafts = [Draft(content="first"), *bad, Draft(content="last")]
+    results = await desk.writing.remember_batch(CALLER, drafts)
+    assert names(results) == ["ADD", *["InvalidArgument"] * 7, "NotFound", "ADD"]
+    with pytest.raises(InvalidArgument):
+        await desk.writing.remember_batch(CALLER, [])
+
+
+# ---- retries ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_retried_supersede_by_title_is_answered_as_it_was(desk: Desk) -> None:
+    old = await desk.remember("We deploy on Friday.", title="Deploys")
+    draft = Draft(content="We deploy on Monday.", title="Deploys", idempotency_key="k")
+    first, closed = await desk.writing.supersede(CALLER, "Deploys", draft)
+    again, still = await desk.writing.supersede(CALLER, "Deploys", draft)
+    assert (first.action, closed.id, first.replayed) == ("SUPERSEDE", old.memory.id, False)
+    assert (again.action, again.memory.id, again.replayed) == ("SUPERSEDE", first.memory.id, True)
+    assert (still, again.indexed) == (closed, True)
+    with pytest.raises(AlreadyExists):
+        await desk.writing.supersede(CALLER, old.memory.id, Draft(content="Another.", idempotency_key="k"))
+
+
+async def test_a_retried_update_by_the_title_that_it_changes_is_answered_as_it_was(desk: Desk) -> None:
+    await desk.remember("We deploy on Friday.", title="Deploys")
+    patch = Patch(title="Deployments", idempotency_key="k")
+    first = await desk.writing.update(CALLER, "Deploys", patch)
+    again = await desk.writing.update(CALLER, "Deploys", patch)
+    assert (first.action, first.replayed) == ("UPDATE", False)
+    assert (again.action, again.replayed, again.memory) == ("UPDATE", True, first.memory)
+    with pytest.raises(NotFound):
+        await desk.writing.update(CALLER, "Deploys", Patch(title="x"))
+
+
+@pytest.mark.parametrize("key", ["", "\ud800", "x" * 201])
+async def test_a_key_that_names_nothing_is_refused_by_its_field(desk: Desk, key: str) -> None:
+    draft = Draft(content="x", idempotency_key="k")
+    for call in (
+        desk.writing.update(CALLER, key, Patch(title="x", idempotency_key="k")),
+        desk.writing.supersede(CALLER, key, draft),
+    ):
+        with pytest.raises(InvalidArgument) as caught:
+            await call
+        assert caught.value.fields["field"] == "id"
+
+
+# ---- check -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_check_leaves_no_trace_and_a_write_reinforces(desk: Desk) -> None:
+    there = await desk.remember("We deploy on Friday.")
+    for _ in range(3):
+        checked = await desk.writing.check(CALLER, Draft(content="We deploy on Friday."))
+        assert (checked.action, checked.target_id) == ("NOOP", there.memory.id)
+    assert await desk.uses(there) == 0
+    await desk.remember("We deploy on Friday.")
+    assert await desk.uses(there) == 1
+
+
+async def test_a_check_refuses_what_remember_would_refuse_to_replace(desk: Desk) -> None:
+    old = await desk.remember("We deploy on Friday.", title="Deploys")
+    elsewhere = await desk.remember("We deploy on Friday.", space="team/ops")
+    for target, error in (("no such memory", NotFound), (elsewhere.memory.id, FailedPrecondition)):
+        draft = Draft(content="We deploy on Monday.", supersedes=(target,))
+        for call in (desk.writing.check(CALLER, draft), desk.writing.remember(CALLER, draft)):
+            with pytest.raises(error):
+                await call
+    checked = await desk.writing.check(CALLER, Draft(content="We deploy on Monday.", supersedes=("Deploys",)))
+    assert (checked.action, checked.target_id) == ("SUPERSEDE", old.memory.id)
+    itself = await desk.writing.check(CALLER, Draft(content="We deploy on Friday.", supersedes=("Deploys",)))
+    assert (itself.action, itself.target_id) == ("NOOP", old.memory.id)
