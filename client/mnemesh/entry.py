@@ -41,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _dispatch(words: list[str]) -> int:
     if words and words[0] in ("mcp", *NODE_COMMANDS):
         return run_program(words)
+    if words == ["--version"]:
+        words = ["version"]
     from mnemesh.cli.app import run
 
     return run(words)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import importlib.util
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from mnemesh_proto.rendezvous import (
     DEFAULT_GRPC,
     DEFAULT_HTTP,
     LOCK_FILE,
+    NODE_FILE,
     NodeAddress,
     default_data_dir,
     read_node,
@@ -32,17 +34,21 @@ from mnemesh_proto.rendezvous import (
 
 __all__ = [
     "NodeNotStarted",
+    "NodeNotStopped",
     "default_data_dir",
     "ensure_node",
     "find_node",
     "missing_node_modules",
     "split_address",
+    "stop_node",
 ]
 
 START_LOCK_FILE = "start.lock"
 LOG_FILE = "node.log"
 SETTINGS_FILE = "settings.toml"
 START_TIMEOUT_S = 30.0
+# A node lets calls finish first: by default for 10 s, then it closes its stores.
+STOP_TIMEOUT_S = 60.0
 CONNECT_TIMEOUT_S = 1.0
 POLL_S = 0.02
 STARTS_MAX = 3
@@ -56,6 +62,10 @@ NODE_MODULES = ("automerge", "fastembed", "mcp", "qdrant_edge", "starlette", "uv
 
 class NodeNotStarted(Exception):
     """No node runs on the data directory and none could be started; the message says why and what to do."""
+
+
+class NodeNotStopped(Exception):
+    """A node runs on the data directory and could not be stopped; the message says why."""
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -123,6 +133,35 @@ def ensure_node(
         raise NodeNotStarted(f"can't start a node on {data_dir}: {error}") from error
 
 
+def stop_node(data_dir: Path, timeout_s: float = STOP_TIMEOUT_S) -> int | None:
+    """Ask the node of `data_dir` to end, and wait until it is gone; its pid, or None when none runs. The pid counts
+    only while node.lock is held, so that no other program that has the number now is hit. Raises NodeNotStopped."""
+    deadline = time.monotonic() + timeout_s
+    if not _node_lock_is_held(data_dir):
+        return None
+    pid = _pid_in_lock(data_dir)
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except ProcessLookupError:
+        pass  # it has just ended; its lock goes with it
+    except PermissionError as error:
+        raise NodeNotStopped(f"the node on {data_dir} (pid {pid}) belongs to another user") from error
+    while _node_lock_is_held(data_dir):
+        if time.monotonic() > deadline:
+            raise NodeNotStopped(f"the node on {data_dir} (pid {pid}) still runs after {timeout_s:g} s")
+        time.sleep(POLL_S)
+    return pid
+
+
+def _pid_in_lock(data_dir: Path) -> int:
+    """The pid that the holder of node.lock wrote into it; node.json has it only when the node has opened."""
+    text = (data_dir / LOCK_FILE).read_text("utf-8").strip()
+    node = read_node(data_dir)
+    if text.isascii() and text.isdigit() and int(text) > 1 and (node is None or node.pid == int(text)):
+        return int(text)
+    raise NodeNotStopped(f"{data_dir / LOCK_FILE} and {NODE_FILE} beside it name no common process to stop")
+
+
 class _Starter:
     """Starts a node while it alone holds start.lock. Each pause is short and ends at `deadline` (monotonic,
     s)."""
@@ -142,7 +181,7 @@ class _Starter:
             log_start, child = self._spawn(ports)
             if node := self._await_child(child):
                 return node
-            if not (self._node_lock_is_held() or _port_arguments(self.data_dir) != ports):
+            if not (_node_lock_is_held(self.data_dir) or _port_arguments(self.data_dir) != ports):
                 break
         raise NodeNotStarted(
             f"the node on {self.data_dir} stopped while starting (exit status {child.returncode}). "
@@ -155,7 +194,7 @@ class _Starter:
         while True:
             if node := find_node(self.data_dir):
                 return node
-            if not self._node_lock_is_held():
+            if not _node_lock_is_held(self.data_dir):
                 return None
             _pause(self.deadline, self.data_dir)
 
@@ -184,19 +223,20 @@ class _Starter:
             )  # fmt: skip
         return log_start, child
 
-    def _node_lock_is_held(self) -> bool:
-        try:
-            with (self.data_dir / LOCK_FILE).open("rb") as lock:
-                return not _lock(lock, fcntl.LOCK_SH)
-        except FileNotFoundError:
-            return False
-
     def _tail(self, start: int) -> str:
         with (self.data_dir / LOG_FILE).open("rb") as log:
             end = log.seek(0, os.SEEK_END)
             log.seek(max(start, end - LOG_TAIL_BYTES))
             lines = log.read(LOG_TAIL_BYTES).decode("utf-8", "replace").splitlines()
         return "\n".join(lines[-LOG_TAIL_LINES:]) or "(nothing)"
+
+
+def _node_lock_is_held(data_dir: Path) -> bool:
+    try:
+        with (data_dir / LOCK_FILE).open("rb") as lock:
+            return not _lock(lock, fcntl.LOCK_SH)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def _lock(file: BinaryIO, mode: int) -> bool:

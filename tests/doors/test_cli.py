@@ -126,6 +126,11 @@ def test_what_is_not_there_is_not_found_be_it_one_or_several(cli: Run) -> None:
     assert (found.status, found.json["missing"]) == (0, ["nosuch2"])
 
 
+def test_the_version_is_printed_the_way_every_command_does(bare: Run) -> None:
+    assert bare("--version") == bare("version")
+    assert bare("--version").status == 0
+
+
 def test_closed_is_said_only_of_what_was_closed(cli: Run, node: RecordingNode) -> None:
     id_ = cli("remember", "--json", "old").json["memory"]["id"]
     assert "closed" in cli("supersede", id_, "new").out

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ import typer
 from mnemesh import AsyncClient, Client, Memory, errors
 from mnemesh.cli import app as cli_app
 from mnemesh.entry import main
+from mnemesh.local import stop_node
 from mnemesh_proto.rendezvous import read_node
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,7 +43,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             assert time.monotonic() < deadline
             time.sleep(0.05)
     yield directory
-    process.send_signal(signal.SIGTERM)
+    assert stop_node(directory) == process.pid
     assert process.wait(START_TIMEOUT_S) == 0
 
 

@@ -18,7 +18,8 @@ import pytest
 from stdio_support import Host
 
 from mnemesh import local
-from mnemesh.local import NodeNotStarted, ensure_node, find_node, split_address
+from mnemesh.entry import main
+from mnemesh.local import NodeNotStarted, NodeNotStopped, ensure_node, find_node, split_address, stop_node
 from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE, NodeAddress, read_node, write_node
 
 FAKE_NODE = Path(__file__).with_name("stdio_fake_node.py")
@@ -235,3 +236,32 @@ def test_the_proxy_says_why_a_node_could_not_be_started(tmp_path: Path) -> None:
         refused = ours.answer(ours.ask("tools/list"))
     assert refused["error"]["code"] == -32000
     assert json.dumps(str(tmp_path / "file"))[1:-1] in refused["error"]["message"]
+
+
+def test_a_node_is_stopped_by_its_directory_and_waited_for(
+    data_dir: Path, free_ports: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node = ensure_node(data_dir, command=command("fine"))
+    (data_dir / LOCK_FILE).write_text(str(node.pid))  # as a real node does
+    assert main(["down", "--json", "--data", str(data_dir)]) == 0
+    assert json.loads(capsys.readouterr().out) == {"stopped": True, "pid": node.pid, "data_dir": str(data_dir)}
+    wait_until(lambda: not alive(node.pid))
+    assert main(["down", "--json", "--data", str(data_dir)]) == 3
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "UNAVAILABLE"
+
+
+def test_a_pid_of_a_directory_that_no_node_holds_is_not_touched(data_dir: Path) -> None:
+    data_dir.mkdir()
+    with subprocess.Popen((sys.executable, "-c", "input()"), stdin=subprocess.PIPE) as other:
+        write_node(data_dir, NodeAddress(other.pid, "127.0.0.1:1", "127.0.0.1:1", "0"))
+        (data_dir / LOCK_FILE).write_text(str(other.pid))
+        assert stop_node(data_dir) is None
+        assert other.poll() is None
+        # Held, but by whom the two files don't agree.
+        (data_dir / LOCK_FILE).write_text("1")
+        with (data_dir / LOCK_FILE).open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with pytest.raises(NodeNotStopped):
+                stop_node(data_dir)
+        other.communicate(b"\n", timeout=30)
+        assert other.returncode == 0

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TextIO
 
 import typer
 
-from mnemesh.cli.options import Forgotten, Superseded, contract
+from mnemesh.cli.options import contract
 from mnemesh.cli.shell import Shell, one_line
 from mnemesh.errors import InvalidArgument
 from mnemesh.exporter import jsonl_line, markdown_path, markdown_text
@@ -38,8 +38,12 @@ def export(
     space: Annotated[
         list[str] | None, typer.Option("--space", "-s", help=contract("ExportRequest.spaces") + " Repeatable.")
     ] = None,
-    include_forgotten: Forgotten = False,
-    include_superseded: Superseded = False,
+    include_forgotten: Annotated[
+        bool, typer.Option("--include-forgotten", help=contract("ExportRequest.include_forgotten"))
+    ] = False,
+    include_superseded: Annotated[
+        bool, typer.Option("--include-superseded", help=contract("ExportRequest.include_superseded"))
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Write into a directory that is not empty.")] = False,
 ) -> None:
     """Write memories with all their fields: JSON lines on standard output or in a file, or Markdown files."""

@@ -32,7 +32,9 @@ Words = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="The tex
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id, unique id prefix (6 characters or more) or title.")]
 Space = Annotated[
     str | None,
-    typer.Option("--space", "-s", help="Space; default: .mnemesh.toml, else the git root's name, else private."),
+    typer.Option(
+        "--space", "-s", help="Space; default: MNEMESH_SPACE, else .mnemesh.toml, the git root's name, private."
+    ),
 ]
 Spaces = Annotated[list[str] | None, _option("RecallRequest.spaces", "--space", "-s", more=REPEAT)]
 Wait = Annotated[str | None, _option("RememberRequest.wait", "--wait", metavar="WHEN")]
@@ -42,7 +44,7 @@ Forgotten = Annotated[bool, _option("GetRequest.include_forgotten", "--include-f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """What describes a memory besides its text: options of remember, check, update and supersede."""
+    """What describes a memory besides its text: options of remember, check and supersede."""
 
     kind: Annotated[str | None, _option("RememberRequest.kind", "--kind", "-k")] = None
     title: Annotated[str | None, _option("RememberRequest.title", "--title", "-t")] = None
@@ -71,6 +73,23 @@ class Described:
             tier=self.tier, sensitive=self.sensitive, force=self.force, idempotency_key=self.idempotency_key,
             wait=self.wait,
         )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed(Described):
+    """The same options as update has them: each says what it replaces, and none has a default."""
+
+    kind: Annotated[str | None, _option("UpdateRequest.kind", "--kind", "-k")] = None
+    title: Annotated[str | None, _option("UpdateRequest.title", "--title", "-t")] = None
+    tag: Annotated[list[str] | None, _option("UpdateRequest.tags", "--tag", more=REPEAT)] = None
+    importance: Annotated[float | None, _option("UpdateRequest.importance", "--importance")] = None
+    path: Annotated[list[str] | None, _option("UpdateRequest.paths", "--path", more=REPEAT)] = None
+    valid_from: Annotated[str | None, _option("UpdateRequest.valid_from", "--valid-from", metavar="TIME")] = None
+    valid_to: Annotated[str | None, _option("UpdateRequest.valid_to", "--valid-to", metavar="TIME")] = None
+    keyword: Annotated[list[str] | None, _option("UpdateRequest.keywords", "--keyword", more=REPEAT)] = None
+    attr: Annotated[list[str] | None, _option("UpdateRequest.attrs", "--attr", metavar="KEY=VALUE", more=REPEAT)] = None
+    tier: Annotated[str | None, _option("UpdateRequest.tier", "--tier")] = None
+    force: Annotated[bool, _option("UpdateRequest.force", "--force")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,8 @@
-"""The commands that read: recall, get, list, timeline, stats, whoami, status, version."""
+"""The commands that change no memory: recall, get, list, timeline, stats, whoami, status, down, version."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -19,8 +20,10 @@ from mnemesh.cli.options import (
     given,
     numbers,
 )  # fmt: skip
-from mnemesh.cli.shell import Shell, print_json
-from mnemesh.errors import NotFound
+from mnemesh.cli.shell import Shell, one_line, print_json
+from mnemesh.connection import local_data_dir
+from mnemesh.errors import FailedPrecondition, NotFound, NotReachable
+from mnemesh.local import NodeNotStopped, stop_node
 from mnemesh.values import Found
 
 
@@ -127,6 +130,26 @@ def status(shell: Shell) -> None:
     shell.answer(facts, lambda: people.status(facts))
 
 
+def down(
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="DIR", help="The local node's data. [MNEMESH_DATA_DIR]")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print exactly one JSON object.")] = False,
+) -> None:
+    """Stop the node of this machine and wait until it is gone; exit status 3 when none runs."""
+    directory = local_data_dir(data)
+    try:
+        pid = stop_node(directory)
+    except (OSError, NodeNotStopped) as error:
+        raise FailedPrecondition(str(error), refused=True) from error
+    if pid is None:
+        raise NotReachable(f"no node runs on {directory}")
+    if json:
+        print_json({"stopped": True, "pid": pid, "data_dir": str(directory)})
+    else:
+        print(f"stopped the node on {one_line(str(directory))} (pid {pid})")
+
+
 def version(json: Annotated[bool, typer.Option("--json", help="Print exactly one JSON object.")] = False) -> None:
     """Print the version of this installation."""
     from mnemesh import __version__
@@ -139,5 +162,5 @@ def version(json: Annotated[bool, typer.Option("--json", help="Print exactly one
 
 COMMANDS: Final = (
     ("recall", recall), ("get", get), ("list", list_memories), ("timeline", timeline), ("stats", stats),
-    ("whoami", whoami), ("status", status), ("version", version),
+    ("whoami", whoami), ("status", status), ("down", down), ("version", version),
 )  # fmt: skip

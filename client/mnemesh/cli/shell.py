@@ -38,7 +38,9 @@ class Shell:
         Path | None, typer.Option("--data", metavar="DIR", help="The local node's data. [MNEMESH_DATA_DIR]")
     ] = None
     json: Annotated[bool, typer.Option("--json", help="Print exactly one JSON object.")] = False
-    agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Who writes: owner/NAME.")] = None
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="NAME", help="Who writes: owner/NAME. [MNEMESH_AGENT]")
+    ] = None
     start: Annotated[bool, typer.Option("--start", help="Start a local node in the background if none runs.")] = False
 
     def client(self, space: str | None = None) -> Client:

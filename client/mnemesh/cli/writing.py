@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from mnemesh.cli import people
-from mnemesh.cli.options import Described, Id, Origin, Space, Wait, Words, contract, given
+from mnemesh.cli.options import Changed, Described, Id, Origin, Space, Wait, Words, contract, given
 from mnemesh.cli.shell import Shell, text_of
 from mnemesh.errors import InvalidArgument
 
@@ -47,7 +47,7 @@ def check(
 
 def update(
     shell: Shell,
-    described: Described,
+    described: Changed,
     id: Id,
     content: Annotated[str | None, typer.Option("--content", help="New text; - reads standard input.")] = None,
     file: TextFile = None,
