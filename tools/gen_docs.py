@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -42,13 +43,18 @@ recall_timeout_s = 5.0
 
 ## Variables of the client
 
-The command line, the Python client and `mnemesh mcp` read these; a node doesn't.
+The command line, the Python client and `mnemesh mcp` read these; a node doesn't. An option or argument wins, and a data
+directory that is given (`--data`, `data_dir=`) wins over the address and, but for `mnemesh mcp`, the token.
 
 | variable | meaning |
 |---|---|
-| `MNEMESH_ENDPOINT` | HOST:PORT of a node's gRPC; without it the local node is found by its data directory |
+| `MNEMESH_ENDPOINT` | HOST:PORT of a node's gRPC; without it the local node is found by its data directory. `mnemesh mcp` \
+speaks HTTP: it finds the HTTP address of the data directory's own node by this one; for any other node it says that it \
+needs the HTTP address, which `--endpoint` gives |
 | `MNEMESH_TOKEN` | token for that node; without it the local data directory's owner token |
 | `MNEMESH_DATA_DIR` | data directory of the local node |
+| `MNEMESH_SPACE` | space of calls that name none; empty is the private space; without it that of the working directory |
+| `MNEMESH_AGENT` | who writes: `owner/NAME` |
 """
 CLI_HEADER = """# The command line
 
@@ -121,7 +127,7 @@ def figures() -> str:
     """The published benchmark as a table, with the machine that it ran on."""
     results = json.loads((ROOT / "bench" / "results" / "published.json").read_text("utf-8"))
     rows = [
-        f"| {row['name']} | {row['value']:,.4g} {row['unit']} | {row['target']} | {row['floor']} |\n"
+        f"| {row['name']} | {row['value']:,.4g} {row['unit']} | {row['target']}{_missed(row)} | {row['floor']} |\n"
         for row in results["rows"]
     ]
     machine = results["machine"]
@@ -129,6 +135,16 @@ def figures() -> str:
     load = f"load {machine['load_before'][0]} before the run"
     head = "| what | median | promised | beside it |\n|---|---:|---:|---|\n"
     return f"{head}{''.join(rows)}\n{where}, {load}.\n"
+
+
+def _missed(row: dict[str, Any]) -> str:
+    """" (missed)" when the value does not meet a target such as "<= 4 ms"; "" when it does or there is none."""
+    match = re.match(r"(<=|>=) ([0-9.]+) ", row["target"])
+    if match is None:
+        return ""
+    bound = float(match.group(2))
+    met = row["value"] <= bound if match.group(1) == "<=" else row["value"] >= bound
+    return "" if met else " (missed)"
 
 
 PAGES = {"docs/settings.md": settings_page, "docs/cli.md": cli_page, "README.md": readme_page}

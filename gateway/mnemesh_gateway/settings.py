@@ -26,88 +26,106 @@ FOREIGN = frozenset({"ENDPOINT", "TOKEN", "AGENT", "SPACE", "CONFIG"})
 FOREIGN_PREFIXES = ("TEST_", "BENCH_")
 
 
-def _setting(default: Any, help: str, parse: Callable[[str, Any], Any], unit: str = "") -> Any:
-    return field(default=default, metadata={"help": help, "parse": parse, "unit": unit})
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a setting may be, in words and as a function that raises ValueError for anything else."""
+
+    allowed: str
+    convert: Callable[[Any], Any]
+
+    def __call__(self, name: str, value: Any) -> Any:
+        """The value of the setting `name`. Raises InvalidArgument naming it and what it may be."""
+        try:
+            return self.convert(value)
+        except ValueError:
+            raise InvalidArgument(name, value, self.allowed) from None
 
 
-def _text(name: str, value: Any) -> str:
+def _setting(default: Any, help: str, parse: Rule, unit: str = "") -> Any:
+    """The help shown everywhere says what is allowed too; text and addresses are clear from their unit."""
+    allowed = "" if parse in (TEXT, ADDRESS) else f" {parse.allowed[0].upper()}{parse.allowed[1:]}."
+    return field(default=default, metadata={"help": help + allowed, "parse": parse, "unit": unit})
+
+
+def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise InvalidArgument(name, value, "text")
+        raise ValueError
     return value
 
 
-def _flag(name: str, value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
+def _flag(value: Any) -> bool:
     known = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
     if str(value).lower() not in known:
-        raise InvalidArgument(name, value, "true or false")
+        raise ValueError
     return known[str(value).lower()]
 
 
-def _choice(*allowed: str) -> Callable[[str, Any], str]:
-    def parse(name: str, value: Any) -> str:
-        if value not in allowed:
-            raise InvalidArgument(name, value, f"one of {', '.join(allowed)}")
-        return str(value)
-
-    return parse
-
-
-def _whole(low: int, high: int) -> Callable[[str, Any], int]:
-    def parse(name: str, value: Any) -> int:
-        try:
-            number = int(str(value))
-        except ValueError:
-            raise InvalidArgument(name, value, f"a whole number from {low} to {high}") from None
-        if isinstance(value, bool) or not low <= number <= high:
-            raise InvalidArgument(name, value, f"a whole number from {low} to {high}")
-        return number
-
-    return parse
-
-
-def _number(low: float, high: float) -> Callable[[str, Any], float]:
-    def parse(name: str, value: Any) -> float:
-        try:
-            number = float(str(value))
-        except ValueError:
-            raise InvalidArgument(name, value, f"a number from {low:g} to {high:g}") from None
-        if not math.isfinite(number) or not low <= number <= high:
-            raise InvalidArgument(name, value, f"a number from {low:g} to {high:g}")
-        return number
-
-    return parse
-
-
-def _address(name: str, value: Any) -> str:
+def _address(value: Any) -> str:
     host, colon, port = str(value).rpartition(":")
     digits = port.isascii() and port.isdigit()
     if not (colon and host and digits and int(port) < 65536) or any(ch.isspace() or ch in "/@" for ch in host):
-        raise InvalidArgument(name, value, "HOST:PORT, such as 127.0.0.1:7433; port 0 takes a free one")
+        raise ValueError
     return str(value)
+
+
+TEXT = Rule("text", _text)
+FLAG = Rule("true or false", _flag)
+ADDRESS = Rule("HOST:PORT, such as 127.0.0.1:7433; port 0 takes a free one", _address)
+
+
+def _choice(*allowed: str) -> Rule:
+    def convert(value: Any) -> str:
+        if value not in allowed:
+            raise ValueError
+        return str(value)
+
+    return Rule(f"one of {', '.join(allowed)}", convert)
+
+
+def _whole(low: int, high: int) -> Rule:
+    def convert(value: Any) -> int:
+        number = int(str(value))
+        if isinstance(value, bool) or not low <= number <= high:
+            raise ValueError
+        return number
+
+    return Rule(f"a whole number from {low} to {high}", convert)
+
+
+def _number(low: float, high: float) -> Rule:
+    def convert(value: Any) -> float:
+        number = float(str(value))
+        if not math.isfinite(number) or not low <= number <= high:
+            raise ValueError
+        return number
+
+    return Rule(f"a number from {low:g} to {high:g}", convert)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The table. Every field is a setting: its flag is --name-with-dashes, its variable MNEMESH_NAME."""
 
-    data_dir: str = _setting("", "Data directory; empty means the user's data home.", _text, "path")
-    grpc: str = _setting(DEFAULT_GRPC, "Address of gRPC.", _address, "HOST:PORT")
-    http: str = _setting(DEFAULT_HTTP, "Address of HTTP: MCP, JSON, health and metrics.", _address, "HOST:PORT")
-    expose: bool = _setting(False, "Allow an address beyond loopback without TLS.", _flag)
+    data_dir: str = _setting("", "Data directory; empty means the user's data home.", TEXT, "path")
+    grpc: str = _setting(DEFAULT_GRPC, "Address of gRPC.", ADDRESS, "HOST:PORT")
+    http: str = _setting(DEFAULT_HTTP, "Address of HTTP: MCP, JSON, health and metrics.", ADDRESS, "HOST:PORT")
+    expose: bool = _setting(False, "Allow an address beyond loopback without TLS.", FLAG)
     runtime: str = _setting("local", "Where actors live: local (threads) or ray (processes).", _choice("local", "ray"))
-    ray_address: str = _setting("", "Ray cluster to join; empty starts a head on this machine.", _text, "HOST:PORT")
-    model_dir: str = _setting("", "Folder with model.onnx and tokenizer files; empty finds one.", _text, "path")
+    ray_address: str = _setting("", "Ray cluster to join; empty starts a head on this machine.", TEXT, "HOST:PORT")
+    model_dir: str = _setting("", "Folder with model.onnx and tokenizer files; empty finds one.", TEXT, "path")
     model_precision: str = _setting("fp32", "Precision of the model; int8 is another index.", _choice("fp32", "int8"))
     model_threads: int = _setting(1, "Threads of the embedding model.", _whole(1, 64), "threads")
-    model_cache_dir: str = _setting("", "Where converted models are kept; empty means the user's cache.", _text, "path")
-    model_download: bool = _setting(True, "Fetch the model from its hub when none is found here.", _flag)
+    model_cache_dir: str = _setting("", "Where converted models are kept; empty means the user's cache.", TEXT, "path")
+    model_download: bool = _setting(True, "Fetch the model from its hub when none is found here.", FLAG)
     recall_timeout_s: float = _setting(limits.RECALL_TIMEOUT_S, "Longest a recall may take.", _number(0.05, 60), "s")
     recall_weight_dense: float = _setting(DEFAULT_WEIGHTS["dense"], "Weight of meaning in recall.", _number(0, 100))
     recall_weight_bm25: float = _setting(DEFAULT_WEIGHTS["bm25"], "Weight of words in recall.", _number(0, 100))
     abstain_below: float = _setting(0.4, "Coverage below which recall flags abstain.", _number(0, 1))
-    mcp_toolsets: str = _setting("core", "Toolsets that MCP shows unless the URL names others, comma-separated.", _text)
+    mcp_toolsets: str = _setting(
+        "core",
+        "Toolsets that MCP shows unless the URL names others: core, curate, admin, connector, comma-separated.",
+        TEXT,
+    )
     ready_timeout_s: float = _setting(60.0, "Longest a call waits for a starting node.", _number(0.1, 600), "s")
     drain_s: float = _setting(10.0, "Longest a stopping node lets calls finish.", _number(0, 600), "s")
     log_level: str = _setting("info", "Least severity logged.", _choice("debug", "info", "warning", "error"))

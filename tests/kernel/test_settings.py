@@ -266,3 +266,12 @@ def test_recall_needs_a_signal_with_a_weight(tmp_path: Path) -> None:
     fields = refusal(tmp_path, file="recall_weight_dense = 0\nrecall_weight_bm25 = 0").fields
     assert fields["field"] == "recall_weight_dense, recall_weight_bm25"
     assert loaded(tmp_path, file="recall_weight_dense = 0").settings.recall_weight_bm25 > 0
+
+
+def test_the_help_of_a_setting_says_what_it_may_be() -> None:
+    helps = {entry.name: entry.metadata["help"] for entry in table()}
+    assert "One of debug, info, warning, error." in helps["log_level"]
+    assert "A whole number from 1 to 64." in helps["model_threads"]
+    assert "A number from 0 to 1." in helps["abstain_below"]
+    assert "True or false." in helps["expose"]
+    assert "connector" in helps["mcp_toolsets"]
