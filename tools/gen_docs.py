@@ -48,12 +48,12 @@ directory that is given (`--data`, `data_dir=`) wins over the address and, but f
 
 | variable | meaning |
 |---|---|
-| `MNEMESH_ENDPOINT` | HOST:PORT of a node's gRPC; without it the local node is found by its data directory. `mnemesh mcp` \
-speaks HTTP: it finds the HTTP address of the data directory's own node by this one; for any other node it says that it \
-needs the HTTP address, which `--endpoint` gives |
+| `MNEMESH_ENDPOINT` | HOST:PORT of a node's gRPC; without it the local node is found by its data directory. \
+`mnemesh mcp` speaks HTTP: it finds the HTTP address of the data directory's own node by this one; for any other node \
+it says that it needs the HTTP address, which `--endpoint` gives |
 | `MNEMESH_TOKEN` | token for that node; without it the local data directory's owner token |
 | `MNEMESH_DATA_DIR` | data directory of the local node |
-| `MNEMESH_SPACE` | space of calls that name none; empty is the private space; without it that of the working directory |
+| `MNEMESH_SPACE` | space of calls that name none, empty for the private one; without it that of the working directory |
 | `MNEMESH_AGENT` | who writes: `owner/NAME` |
 """
 CLI_HEADER = """# The command line

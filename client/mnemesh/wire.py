@@ -25,6 +25,8 @@ Value = TypeVar("Value")
 
 TIMESTAMP: Final = "google.protobuf.Timestamp"
 TIME_RULE: Final = "an aware datetime, or an RFC 3339 time with zone such as 2026-05-01T12:00:00Z"
+# Of whole numbers that the node bounds: what it says of those that the wire can carry.
+RANGES: Final[Mapping[str, str]] = {"limit": " from 1 to 200", "before": " from 0 to 50", "after": " from 0 to 50"}
 # Messages inside other messages, and the values that they become.
 NESTED: Final[Mapping[str, type]] = {
     "mnemesh.v1.Memory": values.Memory,
@@ -184,7 +186,9 @@ def _rule(field: FieldDescriptor) -> str:
         return "well-formed text"
     if field.type == FieldDescriptor.TYPE_BOOL:
         return "true or false"
-    return "a number" if field.type == FieldDescriptor.TYPE_DOUBLE else "a whole number, 0 or more"
+    if field.type == FieldDescriptor.TYPE_DOUBLE:
+        return "a number"
+    return f"a whole number{RANGES.get(field.name, ', 0 or more')}"
 
 
 def timestamp(path: str, value: object) -> Timestamp:

@@ -292,6 +292,14 @@ def test_a_bare_text_is_a_batch_of_one(client: Both, node: RecordingNode) -> Non
     assert outcome.memory.content == "def"
 
 
+def test_a_number_that_the_wire_cannot_carry_is_refused_with_the_nodes_own_range(client: Both) -> None:
+    with pytest.raises(errors.InvalidArgument, match=f"from 1 to {limits.RECALL_LIMIT_MAX}$"):
+        client.call("recall", "x", limit=-1)
+    assert limits.RECALL_LIMIT_MAX == limits.LIST_LIMIT_MAX
+    with pytest.raises(errors.InvalidArgument, match=f"from 0 to {limits.TIMELINE_MAX}$"):
+        client.call("timeline", "x", before=-1)
+
+
 def test_bytes_are_no_text(client: Both, node: RecordingNode) -> None:
     with pytest.raises(errors.InvalidArgument) as refused:
         client.call("remember", b"x")

@@ -1,7 +1,7 @@
 """Which files an import reads, and how: nothing outside the directory that was named, nothing hidden, nothing binary.
 
-Symbolic links are never followed, so that no link in somebody's directory can reach the reader's other files. What is
-left out is counted by reason.
+A symbolic link found in a directory is never followed, so that no link in somebody's directory can reach the reader's
+other files; a path that was named is read as it stands. What is left out is counted by reason.
 """
 
 from __future__ import annotations
