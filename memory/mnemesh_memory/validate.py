@@ -76,18 +76,9 @@ def patch(given: Patch) -> Patch:
     """A clean copy of `given`; at least one field must be set. Raises InvalidArgument or SecretRefused."""
     not_sensitive(given.sensitive)
     changed = (
-        given.content,
-        given.kind,
-        given.title,
-        given.tags,
-        given.importance,
-        given.paths,
-        given.valid_from,
-        given.valid_to,
-        given.keywords,
-        given.attrs,
-        given.tier,
-    )
+        given.content, given.kind, given.title, given.tags, given.importance, given.paths, given.valid_from,
+        given.valid_to, given.keywords, given.attrs, given.tier,
+    )  # fmt: skip
     if all(value is None for value in changed):
         raise InvalidArgument("update", "nothing", "at least one field must be given")
     if given.content is not None:

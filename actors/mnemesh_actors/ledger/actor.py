@@ -31,16 +31,14 @@ from mnemesh_actors.ledger.commands import (
 from mnemesh_actors.ledger.faults import explained, reading
 from mnemesh_actors.ledger.incarnation import LedgerLock, establish
 from mnemesh_actors.ledger.journal import Journal, check_log
+from mnemesh_actors.ledger.uses import Uses
+from mnemesh_actors.ledger.vectors import cached, keep
 from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.revisions import forget, materialise, restore, supersede
-from mnemesh_memory import limits
 from mnemesh_memory.errors import Aborted, DataLoss, FailedPrecondition, MnemeshError, NotFound
 from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.model import Draft, LedgerStatus, Link, ListQuery, Memory, Page, Query, Stats
+from mnemesh_memory.model import LedgerStatus, Link, ListQuery, Memory, Page, Query, Stats
 from mnemesh_memory.text import content_hash, duplicate_key
-
-ACTIVITY_PENDING_MAX = 4096
-IDS_A_QUERY = 500
 
 
 class Ledger:
@@ -49,7 +47,6 @@ class Ledger:
     def __init__(self, path: str, key_path: str, node_id: str) -> None:
         self.path = Path(path)
         self._lock = LedgerLock(self.path.with_suffix(".lock"))
-        self._accesses: dict[str, tuple[int, int]] = {}
         with ExitStack() as undo:
             undo.callback(self._lock.close)
             if self._lock.read() and not self.path.exists():
@@ -64,7 +61,8 @@ class Ledger:
             with explained(self.path, "it can not be opened"):
                 check_log(self._db, self.path)
                 self._journal = Journal(self._db, load_key(Path(key_path)), node_id)
-                self._admission = Admission(self._db, self._journal, self.touch)
+                self._uses = Uses(self._db)
+                self._admission = Admission(self._db, self._journal, self._uses.note)
                 self._incarnation = establish(self._db, self._lock)
                 self._journal.rebuild_view_if_old()
             undo.pop_all()
@@ -91,8 +89,8 @@ class Ledger:
                     )
                     results.append(MnemeshError(fault, part="ledger"))
                 self._db.execute("RELEASE command")
-            self._write_accesses()
-        self._accesses.clear()
+            self._uses.write()
+        self._uses.written()
         return results
 
     @contextmanager
@@ -140,7 +138,7 @@ class Ledger:
             return known
         taken = self._db.execute("SELECT 1 FROM entry WHERE doc = ?", (command.id,)).fetchone()
         id_ = command.spare_id if taken else command.id
-        olds = self._to_replace(draft)
+        olds = self._admission.to_replace(draft)
         links = (*draft.links, *(Link("supersedes", old.id) for old in olds))
         document = MemoryDocument(id_, draft.space)
         edit = Edit(
@@ -151,7 +149,7 @@ class Ledger:
         )
         memory, seq = self._journal.write(document, edit, command.actor, command)
         replaced = tuple(self._close(old, id_, command) for old in olds)
-        self._keep_vectors(command.vectors)
+        keep(self._db, command.vectors)
         result = Committed(
             action="SUPERSEDE" if olds else "ADD",
             memory=memory,
@@ -162,13 +160,9 @@ class Ledger:
         self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, result, command.at)
         return result
 
-    def _to_replace(self, draft: Draft) -> list[Memory]:
-        """What a draft supersedes. One memory may be named twice, by its id and by its title."""
-        return list({old.id: old for old in (self._replaceable(key, draft.space) for key in draft.supersedes)}.values())
-
     def _replace_by(self, known: Committed, command: Create) -> Committed:
         """An exact duplicate that was meant to supersede others: the memory that is there already takes their place."""
-        olds = [old for old in self._to_replace(command.draft) if old.id != known.memory.id]
+        olds = [old for old in self._admission.to_replace(command.draft) if old.id != known.memory.id]
         if not olds:
             return known
         links = Edit(links_put=tuple(Link("supersedes", old.id) for old in olds), at=command.at)
@@ -182,19 +176,6 @@ class Ledger:
             seq=self._journal.last_seq(),
             reason=f"an identical memory was there already; it replaces {', '.join(old.id for old in olds)}",
         )
-
-    def _replaceable(self, key: str, space: str) -> Memory:
-        old = self._journal.memory(reads.resolve(self._db, key, (space,)))
-        if old.space != space:
-            raise FailedPrecondition(
-                f"supersedes: {old.id} lies in {old.space}; a memory is replaced in its own space",
-                field="supersedes",
-                value=old.id,
-                limit=f"a memory of {space}",
-            )
-        if old.state != "active":
-            raise FailedPrecondition(f"supersedes: {old.id} is {old.state}", field="supersedes", value=old.id)
-        return old
 
     def _close(self, old: Memory, successor: str, command: Command) -> Memory:
         document = self._journal.document(old)
@@ -223,23 +204,12 @@ class Ledger:
         if edit is None:
             result = Committed(action="NOOP", memory=memory, seq=self._journal.seq_of(memory), reason="nothing differs")
         else:
-            self._refuse_endless(memory)
+            self._admission.refuse_endless(memory)
             changed, seq = self._journal.write(self._journal.document(memory), edit, command.actor, command)
-            self._keep_vectors(command.vectors)
+            keep(self._db, command.vectors)
             result = Committed(action="UPDATE", memory=changed, seq=seq, reason="new revision")
         self._admission.keep_key(command.agent, patch.idempotency_key, command.fingerprint, result, command.at)
         return result
-
-    def _refuse_endless(self, memory: Memory) -> None:
-        """Every revision is kept and read with its memory, so their number is bounded."""
-        if memory.version >= limits.REVISIONS_MAX:
-            raise FailedPrecondition(
-                f"{memory.id} has {memory.version} revisions, at most {limits.REVISIONS_MAX} are possible; write a new "
-                "memory with `supersede`",
-                field="id",
-                value=memory.id,
-                limit=f"at most {limits.REVISIONS_MAX} revisions of one memory",
-            )
 
     def _forget(self, command: Forget) -> Committed:
         memory = self._journal.memory(command.id)
@@ -305,7 +275,7 @@ class Ledger:
     def replaceable(self, keys: Sequence[str], space: str) -> list[str]:
         """Ids of the memories that a draft for `space` would supersede. Raises NotFound, InvalidArgument (ambiguous)
         or FailedPrecondition, as the write would."""
-        return [self._replaceable(key, space).id for key in keys]
+        return [self._admission.replaceable(key, space).id for key in keys]
 
     @reading
     def read_as_of(self, ids: Sequence[str], at: int) -> dict[str, Memory]:
@@ -332,15 +302,13 @@ class Ledger:
 
             ends = reads.chain_ends(ids, successor_then)
         return {
-            id_: memories[end]
-            for id_, end in ends.items()
-            if end in memories and memories[end].state != "superseded"
+            id_: memories[end] for id_, end in ends.items() if end in memories and memories[end].state != "superseded"
         }
 
     @reading
     def matching(self, query: Query, now: int) -> tuple[list[str], list[str]]:
         """Ids of the memories that pass the filters of a recall, newest first, and of those they replaced."""
-        return reads.matching(self._db, query, self._accesses, now)
+        return reads.matching(self._db, query, self._uses.pending, now)
 
     @reading
     def page(self, query: ListQuery) -> Page:
@@ -374,62 +342,23 @@ class Ledger:
     @reading
     def vectors(self, hashes: Sequence[str], generation: str) -> dict[str, bytes]:
         """Cached embeddings of one generation, float32 bytes by content hash; those not cached are absent."""
-        wanted, found = list(dict.fromkeys(hashes)), {}
-        for start in range(0, len(wanted), IDS_A_QUERY):
-            part = [bytes.fromhex(value) for value in wanted[start : start + IDS_A_QUERY]]
-            marks = ", ".join("?" * len(part))
-            for digest, data in self._db.execute(
-                f"SELECT hash, data FROM vector WHERE hash IN ({marks}) AND generation = ?", (*part, generation)
-            ):
-                found[digest.hex()] = data
-        return found
+        return cached(self._db, hashes, generation)
 
     def keep_vectors(self, vectors: Vectors) -> None:
         """Cache embeddings that were made outside a write. Raises Unavailable or DataLoss when the disk fails."""
         with self._transaction():
-            self._keep_vectors(vectors)
-
-    def _keep_vectors(self, vectors: Vectors) -> None:
-        self._db.executemany(
-            "INSERT OR IGNORE INTO vector VALUES (?, ?, ?)",
-            [(bytes.fromhex(digest), vectors.generation, data) for digest, data in vectors.items],
-        )
+            keep(self._db, vectors)
 
     # ---- activity: local to this node, never synced, lost at most since the last write -------------------------
 
     def touch(self, ids: Sequence[str], now: int) -> None:
-        """Note that memories were used. Written with the next commit: a read costs no fsync and fails with no disk. Of
-        more than ACTIVITY_PENDING_MAX that wait, the uses that lie back longest are lost."""
-        for id_ in ids:
-            # Taken out and put back, so that the order is that of the last use.
-            count, last = self._accesses.pop(id_, (0, 0))
-            self._accesses[id_] = (count + 1, max(last, now))
-        while len(self._accesses) > ACTIVITY_PENDING_MAX:
-            del self._accesses[next(iter(self._accesses))]
+        """Note that memories were used; see Uses."""
+        self._uses.note(ids, now)
 
     @reading
     def activity(self, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
         """(accesses, last use in ms) by id; those never used are absent."""
-        marks = ", ".join("?" * len(ids))
-        found = {
-            row[0]: (row[1], row[2])
-            for row in self._db.execute(
-                f"SELECT id, accesses, last_used FROM activity WHERE id IN ({marks})", tuple(ids)
-            )
-        }
-        for id_ in ids:
-            if id_ in self._accesses:
-                (count, last), (stored, stored_last) = self._accesses[id_], found.get(id_, (0, 0))
-                found[id_] = (stored + count, max(stored_last, last))
-        return found
-
-    def _write_accesses(self) -> None:
-        if self._accesses:
-            self._db.executemany(
-                "INSERT INTO activity VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
-                "accesses = accesses + excluded.accesses, last_used = max(last_used, excluded.last_used)",
-                [(id_, count, last) for id_, (count, last) in self._accesses.items()],
-            )
+        return self._uses.of(ids)
 
     # ---- life -------------------------------------------------------------------------------------------------
 
@@ -452,7 +381,7 @@ class Ledger:
         with ExitStack() as last:
             last.callback(self._lock.close)
             last.callback(self._db.close)
-            if self._accesses:
+            if self._uses.pending:
                 self.commit([])
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 

@@ -1,4 +1,5 @@
-"""What decides a write before it is made: replayed idempotency keys, exact duplicates, and what a patch changes.
+"""What decides a write before it is made: replayed idempotency keys, exact duplicates, what may be replaced
+or revised, and what a patch changes.
 
 Asked inside the commit, where no other write can come between.
 """
@@ -9,12 +10,12 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 
-from mnemesh_actors.ledger import rows
+from mnemesh_actors.ledger import reads, rows
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.ledger.journal import Journal
 from mnemesh_crdt.document import Edit, RevisionFields
 from mnemesh_memory import limits, validate
-from mnemesh_memory.errors import AlreadyExists
+from mnemesh_memory.errors import AlreadyExists, FailedPrecondition
 from mnemesh_memory.model import Draft, Memory, Patch
 
 KEY_LIFE_MS = limits.IDEMPOTENCY_DAYS * 24 * 3600 * 1000
@@ -99,6 +100,36 @@ class Admission:
                 field="content",
                 value=str(twin[0]),
                 limit="a text that no other memory of the space has",
+            )
+
+    def to_replace(self, draft: Draft) -> list[Memory]:
+        """What a draft supersedes. One memory may be named twice, by its id and by its title."""
+        return list({old.id: old for old in (self.replaceable(key, draft.space) for key in draft.supersedes)}.values())
+
+    def replaceable(self, key: str, space: str) -> Memory:
+        """The memory that `key` names, if one of `space` can take its place. Raises NotFound, InvalidArgument or
+        FailedPrecondition."""
+        old = self._journal.memory(reads.resolve(self._db, key, (space,)))
+        if old.space != space:
+            raise FailedPrecondition(
+                f"supersedes: {old.id} lies in {old.space}; a memory is replaced in its own space",
+                field="supersedes",
+                value=old.id,
+                limit=f"a memory of {space}",
+            )
+        if old.state != "active":
+            raise FailedPrecondition(f"supersedes: {old.id} is {old.state}", field="supersedes", value=old.id)
+        return old
+
+    def refuse_endless(self, memory: Memory) -> None:
+        """Every revision is kept and read with its memory, so their number is bounded."""
+        if memory.version >= limits.REVISIONS_MAX:
+            raise FailedPrecondition(
+                f"{memory.id} has {memory.version} revisions, at most {limits.REVISIONS_MAX} are possible; write a new "
+                "memory with `supersede`",
+                field="id",
+                value=memory.id,
+                limit=f"at most {limits.REVISIONS_MAX} revisions of one memory",
             )
 
 

@@ -1,0 +1,55 @@
+"""How often and when memories were used: local to this node, never synced, lost at most since the last write.
+
+A use is noted in memory and written with the next commit, so that a read costs no fsync and fails with no disk.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+PENDING_MAX = 4096
+
+
+class Uses:
+    """`pending` holds (accesses, last use in ms) by id that are not on disk yet; of more than PENDING_MAX, those that
+    lie back longest are lost."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self.pending: dict[str, tuple[int, int]] = {}
+
+    def note(self, ids: Sequence[str], now: int) -> None:
+        """Count one use of each at `now` (ms)."""
+        for id_ in ids:
+            # Taken out and put back, so that the order is that of the last use.
+            count, last = self.pending.pop(id_, (0, 0))
+            self.pending[id_] = (count + 1, max(last, now))
+        while len(self.pending) > PENDING_MAX:
+            del self.pending[next(iter(self.pending))]
+
+    def of(self, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+        """(accesses, last use in ms) by id; those never used are absent."""
+        marks = ", ".join("?" * len(ids))
+        rows = self._db.execute(
+            f"SELECT id, accesses, last_used FROM activity WHERE id IN ({marks})", tuple(ids)
+        ).fetchall()
+        found = {row[0]: (row[1], row[2]) for row in rows}
+        for id_ in ids:
+            if id_ in self.pending:
+                (count, last), (stored, stored_last) = self.pending[id_], found.get(id_, (0, 0))
+                found[id_] = (stored + count, max(stored_last, last))
+        return found
+
+    def write(self) -> None:
+        """Add what is pending to the file, inside the caller's transaction; it is dropped by `written`."""
+        if self.pending:
+            self._db.executemany(
+                "INSERT INTO activity VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+                "accesses = accesses + excluded.accesses, last_used = max(last_used, excluded.last_used)",
+                [(id_, count, last) for id_, (count, last) in self.pending.items()],
+            )
+
+    def written(self) -> None:
+        """The transaction is on disk."""
+        self.pending.clear()
