@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import secrets
 import signal
@@ -90,6 +91,8 @@ class Node:
                     gate.fail(error.message)  # those who wait at the gate learn why, and the doors close at once
                     raise
                 if self._mesh is not None:
+                    # What was loaded stays for the node's life: the collector need not walk it again and again.
+                    gc.freeze()
                     gate.open(self._mesh)
                     await grpc_door.set_serving(True)
                     self._on_ready(gate)
