@@ -93,9 +93,12 @@ def feed(client: Client, docstrings: int, console: Console) -> None:
 
 
 def _docstrings(count: int) -> list[str]:
-    """`count` sentences spread evenly over the standard library, whose order is by module."""
+    """`count` sentences: those about shuffling, for which the demo asks, and others spread evenly over the standard
+    library, whose order is by module."""
     found = sentences()
-    return found[:: max(1, len(found) // count)][:count]
+    asked = [text for text in found if "shuffle" in text.lower()]
+    spread = found[:: max(1, len(found) // count)]
+    return list(dict.fromkeys((*asked, *spread)))[:count]
 
 
 def questions(client: Client, console: Console) -> None:
@@ -104,7 +107,7 @@ def questions(client: Client, console: Console) -> None:
     for space, text in (
         (DOCS_SPACE, "why doesn't one big document hold everything?"),
         (DOCS_SPACE, "what happens when two programs change the same memory at once?"),
-        (PYTHON_SPACE, "how do I split a string on a pattern?"),
+        (PYTHON_SPACE, "how do I put a list into random order?"),
     ):
         found = client.recall(text, space=space, limit=2)
         expect(bool(found.results), f"nothing was recalled for {text!r}")

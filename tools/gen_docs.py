@@ -138,7 +138,7 @@ def figures() -> str:
 
 
 def _missed(row: dict[str, Any]) -> str:
-    """" (missed)" when the value does not meet a target such as "<= 4 ms"; "" when it does or there is none."""
+    """ " (missed)" when the value does not meet a target such as "<= 4 ms"; "" when it does or there is none."""
     match = re.match(r"(<=|>=) ([0-9.]+) ", row["target"])
     if match is None:
         return ""

@@ -7,12 +7,14 @@ Every error survives pickle, because it may cross from an actor's process to the
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Final
 
 from mnemesh_memory.secrets import find_secret
 
 # Far more than is ever shown, so that a credential that begins in the shown part is seen whole.
 SHOWN_CHARS_SEARCHED: Final = 4096
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MEASURE: Final = re.compile(
     r"[0-9]{1,20} (?:bytes|characters|items|spaces|ids|values|attributes)(?: of content)?"
     r"|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9.]{2,6}Z|-?[0-9]{1,30} ms since 1970"
@@ -147,3 +149,13 @@ def shorten(value: object, limit: int = 80) -> str:
         return value
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def shown_time(ms: int) -> str:
+    """`ms` since the epoch as people and doors write it: RFC 3339 in UTC; as a number where that has no words for
+    it."""
+    try:
+        time = EPOCH + timedelta(milliseconds=ms)
+    except OverflowError:
+        return f"{ms} ms since 1970"
+    return time.isoformat(timespec="milliseconds" if ms % 1000 else "seconds").replace("+00:00", "Z")

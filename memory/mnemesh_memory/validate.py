@@ -9,11 +9,10 @@ import math
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from mnemesh_memory import limits
-from mnemesh_memory.errors import InvalidArgument, SecretRefused
+from mnemesh_memory.errors import InvalidArgument, SecretRefused, shown_time
 from mnemesh_memory.kinds import (
     DEFAULT_KIND,
     KINDS,
@@ -32,7 +31,6 @@ from mnemesh_memory.secrets import find_secret
 Item = TypeVar("Item")
 RECALL_SIGNALS = ("dense", "bm25")
 ORDERS = ("newest", "oldest")
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def draft(given: Draft, caller: Caller) -> Draft:
@@ -322,16 +320,6 @@ def window(low: str, start: int | None, high: str, end: int | None, *, equal: bo
     moment(high, end)
     if start is not None and end is not None and (end < start or (end == start and not equal)):
         raise InvalidArgument(high, shown_time(end), f"after {low}" if not equal else f"not before {low}")
-
-
-def shown_time(ms: int) -> str:
-    """`ms` since the epoch as people and doors write it: RFC 3339 in UTC; as a number where that has no words for
-    it."""
-    try:
-        time = EPOCH + timedelta(milliseconds=ms)
-    except OverflowError:
-        return f"{ms} ms since 1970"
-    return time.isoformat(timespec="milliseconds" if ms % 1000 else "seconds").replace("+00:00", "Z")
 
 
 def attrs(field: str, values: Mapping[str, str]) -> dict[str, str]:
