@@ -28,7 +28,7 @@ TABLE_CHARS = 150
 
 
 def main(argv: list[str]) -> int:
-    """Exit code 1 when a promise is missed, so that a script can tell."""
+    """Measure, print, write. A missed promise is said in the table and the file; it is no failure of the run."""
     given = _arguments(argv)
     texts = sentences(given.corpus)
     needed = given.memories + latency.texts_needed(given.rounds, given.small) + RIVAL_QUESTIONS
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
         rows = _measure(texts, given, Path(folder), console)
     show(rows, console)
     console.print(f"Written to {write(rows, facts)}")
-    return 1 if any(row.met is False for row in rows) else 0
+    return 0
 
 
 def _arguments(argv: list[str]) -> argparse.Namespace:

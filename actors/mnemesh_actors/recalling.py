@@ -36,6 +36,7 @@ PAGES_MAX = 25
 # The share of a recall's time that the model may take before words alone are matched.
 EMBEDDING_SHARE = 0.5
 SNIPPET_CHARS = 240
+TOKENS_UNBOUNDED = 2**31
 # Read beyond the limit in one step: some candidates are redirected or filtered away.
 READ_MARGIN = 6
 BEST_FOR_COVERAGE = 3
@@ -233,20 +234,23 @@ class Recalling:
     ) -> Recalled:
         hits: list[Hit] = []
         tokens = left_out = 0
-        for item in found[: query.limit]:
+        shown = found[: query.limit]
+        budget = TOKENS_UNBOUNDED if query.token_budget is None else query.token_budget
+        for position, item in enumerate(shown):
             passage = snippet(item.memory.content, query.text, SNIPPET_CHARS)
-            cost = estimate_tokens(passage if query.snippets_only else item.memory.content)
-            if query.token_budget is not None and tokens + cost > query.token_budget:
-                left_out += 1
-                continue
+            content = "" if query.snippets_only else item.memory.content
+            if not hits and tokens + estimate_tokens(content or passage) > budget:
+                content = ""  # the best is never left out for weaker ones that fit: it is given in part
+            cost = estimate_tokens(content or passage)
+            if tokens + cost > budget:
+                left_out = len(shown) - position
+                break
             tokens += cost
-            memory = replace(item.memory, content="") if query.snippets_only else item.memory
-            signals = item.fused.signals if query.explain else {}
             hits.append(
                 Hit(
-                    memory=memory,
+                    memory=item.memory if content else replace(item.memory, content=""),
                     score=item.fused.score,
-                    signals=signals,
+                    signals=item.fused.signals if query.explain else {},
                     snippet=passage,
                     redirected_from=item.redirected_from,
                 )

@@ -290,3 +290,20 @@ async def test_one_weight_leaves_the_other_as_configured(mesh: Mesh, space: str)
     assert set(hit.signals) == {"dense"}
     with pytest.raises(InvalidArgument, match="above 0"):
         await recall(mesh, space, "harbour", weights={"dense": 0.0, "bm25": 0.0})
+
+
+async def test_a_budget_ends_the_list_and_never_trades_the_best_for_weaker_ones(mesh: Mesh, space: str) -> None:
+    best = "The stripe webhook secret is rotated by the payments team. " * 12
+    await mesh.remember(READER, Draft(content=best, space=space))
+    await mesh.remember(READER, Draft(content="Webhooks exist.", space=space))
+    answer = await mesh.recall(
+        READER, Query(text="who rotates the stripe webhook secret?", spaces=(space,), token_budget=80)
+    )
+    assert answer.results[0].memory.content == ""
+    assert "stripe webhook secret" in answer.results[0].snippet
+    assert answer.tokens_used <= 80
+    tiny = await mesh.recall(
+        READER, Query(text="who rotates the stripe webhook secret?", spaces=(space,), token_budget=2)
+    )
+    assert tiny.results == ()
+    assert tiny.truncated_by_budget == 2

@@ -84,7 +84,11 @@ class Admission:
         if touch:
             self._touch([memory.id], now)
         return Committed(
-            action="NOOP", memory=memory, seq=seq, reason="an identical memory is there already", deduplicated=True
+            action="NOOP",
+            memory=memory,
+            seq=seq,
+            reason="an identical memory is there already; use update to change its other fields",
+            deduplicated=True,
         )
 
     def refuse_twin(self, memory: Memory, key: str, way_out: str) -> None:
