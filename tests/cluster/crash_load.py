@@ -26,6 +26,7 @@ RESTART_S = 60.0
 RETRY_S = 0.1
 RECALLED_MAX = 60
 # What a call may end with when its node dies under it.
+CLOSE_S = 5.0
 LOST = ("UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED")
 
 
@@ -54,11 +55,12 @@ class CrashLoad:
 
     async def node_is_up(self, node: NodeUnderTest) -> None:
         """A node has started: go on there."""
-        if self._door is not None:
-            await self._door.close()
+        old = self._door
         async with self._changed:
             self._door = GrpcDoor(node)
             self._changed.notify_all()
+        if old is not None:
+            await _close(old)
 
     async def acknowledged_more(self, count: int) -> None:
         """Return once `count` more writes are acknowledged."""
@@ -75,7 +77,7 @@ class CrashLoad:
                     writers.create_task(self._write(number))
         finally:
             if self._door is not None:
-                await self._door.close()
+                await _close(self._door)
 
     def end(self) -> None:
         """No new writes."""
@@ -124,6 +126,12 @@ class CrashLoad:
         async with self._changed:
             self.record.acknowledged[text] = answer["memory"]["id"]
             self._changed.notify_all()
+
+
+async def _close(door: GrpcDoor) -> None:
+    """Close a channel, bounded: grpc.aio has been seen to wait for ever for a call whose peer was killed."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(door.close(), CLOSE_S)
 
 
 async def nothing_is_lost(door: Door, space: str, record: Record, seed: int) -> None:
