@@ -103,7 +103,7 @@ class RetrievalShard:
             self._lock.acquire()
             try:
                 self._open_locked()
-            except BaseException:
+            except BaseException:  # boundary: let go, then raised again
                 self._backend = None
                 self._lock.release()
                 raise

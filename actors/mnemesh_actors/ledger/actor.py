@@ -100,7 +100,7 @@ class Ledger:
                 self._db.execute("BEGIN IMMEDIATE")
                 yield
                 self._db.execute("COMMIT")
-            except BaseException:
+            except BaseException:  # boundary: undone, then raised again
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise

@@ -90,7 +90,7 @@ class Journal:
                 (str(schema.VIEW_VERSION),),
             )
             self._db.execute("COMMIT")
-        except BaseException:
+        except BaseException:  # boundary: undone, then raised again
             self._db.execute("ROLLBACK")
             raise
         return len(docs)
