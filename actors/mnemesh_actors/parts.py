@@ -19,6 +19,7 @@ class MeshConfig:
     """What a node's settings say to its operations."""
 
     recall_timeout_s: float = limits.RECALL_TIMEOUT_S
+    write_timeout_s: float = limits.WRITE_TIMEOUT_S
     weights: Mapping[str, float] = field(default_factory=dict)
     abstain_below: float = 0.0
 

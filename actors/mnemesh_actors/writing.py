@@ -2,7 +2,8 @@
 
 A write is acknowledged only after the ledger's commit, and then its outcome is never lost: a wait for the index that
 ends early is told in the answer. The ledger decides exact duplicates and replays inside that commit; what is looked up
-before it only saves work.
+before it only saves work. No part is waited for longer than `write_timeout_s` without progress; neighbours are told,
+not needed, and a write goes on without them.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from mnemesh_actors.bounded import NOTHING_STORED, answered, committed, embedded, find, replaced_by, replayed
 from mnemesh_actors.embedder import Vector
 from mnemesh_actors.ledger.commands import Command, Committed, Create, Forget, Lookup, Restore, Revise, Vectors
 from mnemesh_actors.parts import Parts
-from mnemesh_actors.places import find_one
 from mnemesh_memory import gate, limits, validate
 from mnemesh_memory.errors import DeadlineExceeded, FailedPrecondition, MnemeshError, Unavailable
 from mnemesh_memory.ids import derived_id, fingerprint
@@ -27,6 +28,8 @@ from mnemesh_memory.text import content_hash, duplicate_key, snippet, title_of
 
 # One step of a batch: as many as the model takes at once; embedding the next overlaps committing and indexing this one.
 STEP_ITEMS = 64
+# The share of `write_timeout_s` after which a write goes on without its neighbours.
+NEIGHBOURS_SHARE = 0.1
 OPERATION_BYTES = 16
 SNIPPET_CHARS = 160
 # Of a neighbour only its beginning is shown, so only that is worked on.
@@ -44,6 +47,7 @@ class _Prepared:
     hashes: tuple[str, ...]
     vectors: list[Vector] = field(default_factory=list)
     related: tuple[Related, ...] = ()
+    alone: str = ""  # why it was not compared with its neighbours
     done: Committed | None = None
 
 
@@ -84,9 +88,13 @@ class Writing:
 
     async def check(self, caller: Caller, draft: Draft) -> Checked:
         """What `remember` would do; writes nothing."""
-        (prepared,) = await self._prepare(caller, [draft], touch=False)
+        (prepared,) = await self._prepare(caller, [draft], touch=False, alone=False)
         if isinstance(prepared, MnemeshError):
             raise prepared
+        async with answered(self._parts, "ledger"):
+            return await self._checked(caller, prepared)
+
+    async def _checked(self, caller: Caller, prepared: _Prepared) -> Checked:
         clean, known = prepared.draft, None
         if not clean.force:
             lookup = replace(self._lookup(caller, prepared, touch=False), idempotency_key="", force=False)
@@ -107,10 +115,11 @@ class Writing:
         )
 
     async def _prepare(
-        self, caller: Caller, drafts: Sequence[Draft], *, mark: bytes = b"", touch: bool = True
+        self, caller: Caller, drafts: Sequence[Draft], *, mark: bytes = b"", touch: bool = True, alone: bool = True
     ) -> list[_Prepared | MnemeshError]:
         """Each draft ready to be written, or why it can't be: what fails for all of them is told to each. `mark`
-        stands for the fingerprint when the request was not a draft alone."""
+        stands for the fingerprint when the request was not a draft alone; with `alone`, a draft whose neighbours can't
+        be asked for is ready without them."""
         items = [self._clean(caller, draft, mark) for draft in drafts]
         good = [item for item in items if isinstance(item, _Prepared)]
         refused: dict[int, MnemeshError] = {}
@@ -118,7 +127,7 @@ class Writing:
             cached = await self._look_up(caller, good, refused, touch) if good else {}
             open_items = [item for item in good if item.done is None and id(item) not in refused]
             await self._embed(open_items, cached)
-            await self._meet(open_items)
+            await self._introduce(open_items, alone)
         except MnemeshError as error:
             refused |= {id(item): error for item in good if item.done is None and id(item) not in refused}
         return [refused.get(id(item), item) if isinstance(item, _Prepared) else item for item in items]
@@ -129,7 +138,8 @@ class Writing:
         """Settle the items that need no write or are `refused`; the vectors that are cached already."""
         wanted = [digest for item in items for digest in item.hashes]
         lookups = [self._lookup(caller, item, touch=touch) for item in items]
-        outcomes, cached = await self._parts.ledger.prepare(lookups, wanted, self._parts.embedder.generation)
+        async with answered(self._parts, "ledger"):
+            outcomes, cached = await self._parts.ledger.prepare(lookups, wanted, self._parts.embedder.generation)
         for item, outcome in zip(items, outcomes, strict=True):
             if isinstance(outcome, MnemeshError):
                 refused[id(item)] = outcome
@@ -164,10 +174,22 @@ class Writing:
         texts = {digest: text for item in items for digest, text in zip(item.hashes, item.texts, strict=True)}
         vectors = {digest: np.frombuffer(cached[digest], np.float32) for digest in texts if digest in cached}
         missing = [digest for digest in texts if digest not in vectors]
-        made = await self._parts.embedder.embed([texts[digest] for digest in missing])
+        made = await embedded(self._parts, [texts[digest] for digest in missing])
         vectors.update(zip(missing, made, strict=True))
         for item in items:
             item.vectors = [vectors[digest] for digest in item.hashes]
+
+    async def _introduce(self, items: Sequence[_Prepared], alone: bool) -> None:
+        """`_meet`, within its time. With `alone`, items that can't meet their neighbours say why."""
+        outcome, share = ("it is busy", NEIGHBOURS_SHARE) if alone else (NOTHING_STORED, 1.0)
+        try:
+            async with answered(self._parts, "index", outcome, share):
+                await self._meet(items)
+        except MnemeshError as error:
+            if not alone:
+                raise
+            for item in items:
+                item.alone = f"not compared with its neighbours: {error.message}"
 
     async def _meet(self, items: Sequence[_Prepared]) -> None:
         """Ask the shard for the neighbours of each item's first text, and the ledger for their words."""
@@ -188,13 +210,14 @@ class Writing:
 
     async def _finish(self, caller: Caller, items: Sequence[_Prepared | MnemeshError]) -> list[Written | MnemeshError]:
         commands = [self._create(caller, item) for item in items if isinstance(item, _Prepared) and item.done is None]
-        committed = iter(await self._parts.commits.submit_many(commands))
+        tasks = (committed(self._parts, command) for command in commands)
+        outcomes = iter(await asyncio.gather(*tasks, return_exceptions=True))
         pairs: list[tuple[_Prepared, Committed | MnemeshError] | MnemeshError] = []
         for item in items:
             if isinstance(item, MnemeshError):
                 pairs.append(item)
                 continue
-            outcome = item.done if item.done is not None else next(committed)
+            outcome = item.done if item.done is not None else next(outcomes)
             if isinstance(outcome, BaseException) and not isinstance(outcome, MnemeshError):
                 raise outcome
             pairs.append((item, outcome))
@@ -223,15 +246,18 @@ class Writing:
         item, outcome = pair
         if isinstance(outcome, MnemeshError):
             return outcome
-        return self._answer(outcome, item.related, late if item.draft.wait == "indexed" else "")
+        return self._answer(outcome, item.related, item.alone, late if item.draft.wait == "indexed" else "")
 
-    def _answer(self, outcome: Committed, related: tuple[Related, ...] = (), late: str = "") -> Written:
+    def _answer(
+        self, outcome: Committed, related: tuple[Related, ...] = (), alone: str = "", late: str = ""
+    ) -> Written:
         indexed = outcome.seq <= self._parts.follower.applied
+        reasons = (outcome.reason, "" if outcome.deduplicated else alone, "" if indexed else late)
         return Written(
             action=outcome.action,
             memory=outcome.memory,
-            reason=f"{outcome.reason}; {late}" if late and not indexed else outcome.reason,
-            novelty=0.0 if outcome.deduplicated else gate.novelty(related),
+            reason="; ".join(filter(None, reasons)),
+            novelty=0.0 if outcome.deduplicated or alone else gate.novelty(related),
             related=tuple(item for item in related if item.id != outcome.memory.id),
             deduplicated=outcome.deduplicated,
             restorable=outcome.restorable,
@@ -263,9 +289,10 @@ class Writing:
             named = validate.bounded_text("id", key, limits.TITLE_BYTES_MAX, empty=False)
             asked = validate.draft(draft, caller)
             mark = fingerprint(asked, named)
-            if done := await self._replayed(caller, asked.idempotency_key, mark):
-                return await self._told(done, asked.wait), await self._replaced(done.memory, named)
-        old = await find_one(self._parts, caller, key)
+            if done := await replayed(self._parts, caller, asked.idempotency_key, mark):
+                replaced = await replaced_by(self._parts, done.memory, named)
+                return await self._told(done, asked.wait), replaced
+        old = await find(self._parts, caller, key)
         if draft.space and draft.space != old.space:
             raise FailedPrecondition(
                 f"space: {old.id} lies in {old.space} and a memory never changes its space",
@@ -275,33 +302,16 @@ class Writing:
             )
         targets = tuple(dict.fromkeys((old.id, *draft.supersedes)))
         written = await self._remember(caller, replace(draft, space=old.space, supersedes=targets), mark)
-        return written, (await self._parts.ledger.read([old.id]))[old.id]
-
-    async def _replayed(self, caller: Caller, key: str, mark: bytes) -> Committed | None:
-        """What the idempotency key did before. Asked before a title or prefix is looked up, because the write itself
-        may have changed what that names. Raises AlreadyExists for another request."""
-        lookup = Lookup(caller.agent, "", "", key, mark, True, self._parts.clock())
-        ((done,), _) = await self._parts.ledger.prepare([lookup], [], self._parts.embedder.generation)
-        if isinstance(done, MnemeshError):
-            raise done
-        found: Committed | None = done
-        return found
-
-    async def _replaced(self, new: Memory, key: str) -> Memory:
-        """The memory that `new` replaced when it was called `key`; one that replaced nothing stands for itself."""
-        ids = [link.id for link in new.links if link.type == "supersedes"]
-        found: dict[str, Memory] = await self._parts.ledger.read(ids) if ids else {}
-        olds = [found[id_] for id_ in ids if id_ in found]
-        named = (old for old in olds if old.id.startswith(key.strip().lower()) or old.title == key)
-        return next(named, olds[0] if olds else new)
+        async with answered(self._parts, "ledger", f"stored as {written.memory.id}"):
+            return written, (await self._parts.ledger.read([old.id]))[old.id]
 
     async def update(self, caller: Caller, key: str, patch: Patch) -> Written:
         """Write a new revision. Raises NotFound, FailedPrecondition (forgotten), Aborted (other heads)."""
         clean = validate.patch(patch)
         mark = fingerprint(clean, validate.bounded_text("id", key, limits.TITLE_BYTES_MAX, empty=False))
-        if clean.idempotency_key and (done := await self._replayed(caller, clean.idempotency_key, mark)):
+        if clean.idempotency_key and (done := await replayed(self._parts, caller, clean.idempotency_key, mark)):
             return await self._told(done, clean.wait)
-        memory = await find_one(self._parts, caller, key)
+        memory = await find(self._parts, caller, key)
         validate.times_in_order(
             memory.valid_from if clean.valid_from is None else clean.valid_from,
             memory.valid_to if clean.valid_to is None else clean.valid_to,
@@ -315,7 +325,7 @@ class Writing:
                 title=memory.title if clean.title is None else clean.title,
             )
             texts = tuple(dense for dense, _ in index_texts(after))
-            vectors = await self._parts.embedder.embed(texts)
+            vectors = await embedded(self._parts, texts)
         kept = tuple((content_hash(text), vector.tobytes()) for text, vector in zip(texts, vectors, strict=True))
         command = Revise(
             agent=caller.agent,
@@ -332,7 +342,7 @@ class Writing:
     async def forget(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
         """Soft deletion; `restore` undoes it."""
         validate.one_of("wait", wait, WAITS)
-        memory = await find_one(self._parts, caller, key, forgotten=True)
+        memory = await find(self._parts, caller, key, forgotten=True)
         return await self._commit(
             Forget(
                 agent=caller.agent, at=self._parts.clock(), actor=self._parts.entropy(OPERATION_BYTES), id=memory.id
@@ -343,7 +353,7 @@ class Writing:
     async def restore(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
         """Bring a forgotten memory back as it was."""
         validate.one_of("wait", wait, WAITS)
-        memory = await find_one(self._parts, caller, key, forgotten=True)
+        memory = await find(self._parts, caller, key, forgotten=True)
         return await self._commit(
             Restore(
                 agent=caller.agent, at=self._parts.clock(), actor=self._parts.entropy(OPERATION_BYTES), id=memory.id
@@ -352,7 +362,7 @@ class Writing:
         )
 
     async def _commit(self, command: Command, wait: str) -> Written:
-        return await self._told(await self._parts.commits.submit(command), wait)
+        return await self._told(await committed(self._parts, command), wait)
 
     async def _told(self, outcome: Committed, wait: str) -> Written:
         late = await self._seen(outcome.seq) if wait == "indexed" else ""

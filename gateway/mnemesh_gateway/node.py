@@ -203,6 +203,7 @@ def _start_config(settings: Settings) -> StartConfig:
         ),
         mesh=MeshConfig(
             recall_timeout_s=settings.recall_timeout_s,
+            write_timeout_s=settings.write_timeout_s,
             weights={"dense": settings.recall_weight_dense, "bm25": settings.recall_weight_bm25},
             abstain_below=settings.abstain_below,
         ),

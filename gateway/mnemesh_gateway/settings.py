@@ -118,6 +118,13 @@ class Settings:
     model_cache_dir: str = _setting("", "Where converted models are kept; empty means the user's cache.", TEXT, "path")
     model_download: bool = _setting(True, "Fetch the model from its hub when none is found here.", FLAG)
     recall_timeout_s: float = _setting(limits.RECALL_TIMEOUT_S, "Longest a recall may take.", _number(0.05, 60), "s")
+    write_timeout_s: float = _setting(
+        limits.WRITE_TIMEOUT_S,
+        "Longest a write waits for one part of the node without progress: for the ledger, or for the model with about "
+        "8 kB of text. Neighbours are waited for a tenth of it.",
+        _number(0.1, 600),
+        "s",
+    )
     recall_weight_dense: float = _setting(DEFAULT_WEIGHTS["dense"], "Weight of meaning in recall.", _number(0, 100))
     recall_weight_bm25: float = _setting(DEFAULT_WEIGHTS["bm25"], "Weight of words in recall.", _number(0, 100))
     abstain_below: float = _setting(0.4, "Coverage below which recall flags abstain.", _number(0, 1))

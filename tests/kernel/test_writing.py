@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import itertools
 from collections.abc import AsyncIterator
@@ -11,8 +12,8 @@ import pytest
 from follower_scene import Scene, played
 from ledger_builders import AGENT, SPACE, START, Home
 
+from mnemesh_actors import bounded, start, writing
 from mnemesh_actors import follower as follower_module
-from mnemesh_actors import start, writing
 from mnemesh_actors.batching import Batcher
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.parts import MeshConfig, Parts
@@ -20,6 +21,7 @@ from mnemesh_actors.writing import Writing
 from mnemesh_memory import limits
 from mnemesh_memory.errors import (
     AlreadyExists,
+    DeadlineExceeded,
     FailedPrecondition,
     InvalidArgument,
     MnemeshError,
@@ -233,3 +235,169 @@ async def test_a_check_refuses_what_remember_would_refuse_to_replace(desk: Desk)
     assert (checked.action, checked.target_id) == ("SUPERSEDE", old.memory.id)
     itself = await desk.writing.check(CALLER, Draft(content="We deploy on Friday.", supersedes=("Deploys",)))
     assert (itself.action, itself.target_id) == ("NOOP", old.memory.id)
+
+
+# ---- parts that hang -------------------------------------------------------------------------------------------------
+
+
+class Clock:
+    """The loop's clock, which can be put forward: what would take long is over at once."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        loop = asyncio.get_running_loop()
+        true_time, self.ahead_s = loop.time, 0.0
+        monkeypatch.setattr(loop, "time", lambda: true_time() + self.ahead_s)
+
+    async def hang(self, *_: Any) -> Any:
+        """What a part does that never answers."""
+        self.ahead_s += limits.WRITE_TIMEOUT_S + 1
+        await asyncio.Event().wait()
+
+
+@pytest.fixture
+async def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("part", "hung", "method"), [("ledger", "ledger", "prepare"), ("embedder", "embedder", "embed")]
+)
+async def test_a_write_before_its_commit_ends_when_a_part_hangs_and_says_that_nothing_was_stored(
+    desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch, part: str, hung: str, method: str
+) -> None:
+    old = await desk.remember("We deploy on Friday.")
+    monkeypatch.setattr(getattr(desk.scene, hung), method, clock.hang)
+    draft = Draft(content="We deploy on Monday.")
+    for call in (
+        desk.writing.remember(CALLER, draft),
+        desk.writing.check(CALLER, draft),
+        desk.writing.supersede(CALLER, old.memory.id, draft),
+        desk.writing.update(CALLER, old.memory.id, Patch(content="We deploy on Sunday.", idempotency_key="k")),
+    ):
+        with pytest.raises(
+            DeadlineExceeded, match=rf"the {part} has not answered within 30 s; nothing was stored"
+        ) as late:
+            await call
+        assert late.value.fields["part"] == part
+    assert names(await desk.batch("one", "two")) == ["DeadlineExceeded"] * 2
+    assert (await desk.scene.ledger.status()).seq == old.memory.version
+
+
+async def test_a_ledger_that_hangs_over_the_name_of_a_memory_ends_the_call(
+    desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk.scene.ledger, "find", clock.hang)
+    for call in (
+        desk.writing.forget(CALLER, "Deploys"),
+        desk.writing.restore(CALLER, "Deploys"),
+        desk.writing.update(CALLER, "Deploys", Patch(title="Releases")),
+    ):
+        with pytest.raises(DeadlineExceeded, match="nothing was stored"):
+            await call
+
+
+async def test_a_long_text_may_take_its_time_as_long_as_the_model_makes_progress(
+    desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embed, sizes = desk.scene.embedder.embed, []
+
+    async def slow(texts: list[str]) -> Any:
+        clock.ahead_s += 0.8 * limits.WRITE_TIMEOUT_S
+        sizes.append(sum(map(len, texts)))
+        return await embed(texts)
+
+    monkeypatch.setattr(desk.scene.embedder, "embed", slow)
+    content = "".join(f"Sentence {number} says something of its own. " for number in range(700))
+    assert (await desk.remember(content, wait="durable")).action == "ADD"
+    assert len(sizes) > 2
+    assert max(sizes) <= bounded.EMBEDDED_CHARS
+
+
+async def test_a_commit_that_hangs_ends_the_call_and_the_same_key_tells_what_became_of_it(
+    desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit, gate = desk.scene.ledger.commit, asyncio.Event()
+
+    async def slow(commands: list[Command]) -> Any:
+        clock.ahead_s += limits.WRITE_TIMEOUT_S + 1
+        await gate.wait()
+        return await commit(commands)
+
+    monkeypatch.setattr(desk.scene.ledger, "commit", slow)
+    with pytest.raises(DeadlineExceeded, match="may or may not have been stored; send it again with the same") as late:
+        await desk.remember("We deploy on Friday.", idempotency_key="key-1", force=True)
+    assert "'key-1'" in late.value.message
+    monkeypatch.setattr(desk.scene.ledger, "commit", commit)
+    gate.set()
+    again = await desk.remember("We deploy on Friday.", idempotency_key="key-1", force=True)
+    assert (again.action, again.replayed, again.indexed) == ("ADD", True, True)
+    assert (await desk.scene.ledger.status()).memories == 1
+
+
+async def test_a_commit_that_hangs_does_not_lose_the_outcome_of_the_step_before(
+    desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "STEP_ITEMS", 2)
+    commit, calls = desk.scene.ledger.commit, itertools.count(1)
+
+    async def second_hangs(commands: list[Command]) -> Any:
+        return await (clock.hang() if next(calls) == 2 else commit(commands))
+
+    monkeypatch.setattr(desk.scene.ledger, "commit", second_hangs)
+    results = await desk.batch("one", "two", "three", wait="durable")
+    assert names(results) == ["ADD", "ADD", "DeadlineExceeded"]
+    assert "the same text is never stored twice" in str(results[2])
+
+
+@pytest.mark.parametrize(
+    ("operation", "said"),
+    [("remember", "list the newest memories"), ("update", "read {id}"), ("forget", "does it once only")],
+)
+async def test_what_is_said_of_a_commit_without_a_key_fits_what_was_asked(
+    desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch, operation: str, said: str
+) -> None:
+    memory = (await desk.remember("We deploy on Friday.")).memory
+    call = {
+        "remember": lambda: desk.remember("We deploy on Friday.", force=True),
+        "update": lambda: desk.writing.update(CALLER, memory.id, Patch(title="Deploys")),
+        "forget": lambda: desk.writing.forget(CALLER, memory.id),
+    }[operation]
+    monkeypatch.setattr(desk.scene.ledger, "commit", clock.hang)
+    with pytest.raises(DeadlineExceeded, match=f"may or may not have been stored; .*{said.format(id=memory.id)}"):
+        await call()
+
+
+# ---- an index that is down or slow -----------------------------------------------------------------------------------
+
+
+async def test_a_write_goes_on_without_its_neighbours_and_says_so(
+    desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def slow(asked: list[Any], limit: int) -> Any:
+        clock.ahead_s += writing.NEIGHBOURS_SHARE * limits.WRITE_TIMEOUT_S + 1
+        await asyncio.Event().wait()
+
+    async def down(asked: list[Any], limit: int) -> Any:
+        raise Unavailable("the index is not open", part="index")
+
+    for number, (shard, said) in enumerate(((slow, "has not answered within 3 s"), (down, "is not open"))):
+        monkeypatch.setattr(desk.scene.shelf, "neighbours_batch", shard)
+        written = await desk.remember(f"We deploy {number} times a week.", wait="durable")
+        assert (written.action, written.related, written.novelty) == ("ADD", (), 0.0)
+        assert f"new in this space; not compared with its neighbours: the index {said}" in written.reason
+        assert "nothing was stored" not in written.reason
+        known = await desk.remember(f"We deploy {number} times a week.", wait="durable")
+        assert (known.deduplicated, "not compared" in known.reason) == (True, False)
+    assert names(await desk.batch("one", "two", wait="durable")) == ["ADD", "ADD"]
+
+
+async def test_a_check_does_not_go_on_without_neighbours(
+    desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def down(asked: list[Any], limit: int) -> Any:
+        raise Unavailable("the index is not open", part="index")
+
+    for shard, error in ((down, Unavailable), (clock.hang, DeadlineExceeded)):
+        monkeypatch.setattr(desk.scene.shelf, "neighbours_batch", shard)
+        with pytest.raises(error):
+            await desk.writing.check(CALLER, Draft(content="We deploy on Friday."))

@@ -1,0 +1,110 @@
+"""The steps of a write that wait for another part of the node, each bounded by `write_timeout_s` without progress.
+
+Before the commit, who runs out of time is told that nothing was stored. A commit that has begun is never stopped: who
+stops waiting for it is told how to learn what became of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+
+from mnemesh_actors.embedder import CALL_BYTES_MAX, Vector
+from mnemesh_actors.ledger.commands import Command, Committed, Create, Lookup, Revise
+from mnemesh_actors.parts import Parts
+from mnemesh_actors.places import find_one
+from mnemesh_memory.errors import DeadlineExceeded, MnemeshError, shorten
+from mnemesh_memory.model import Caller, Draft, Memory, Patch
+
+NOTHING_STORED = "nothing was stored; try again"
+# Embedded at a time and then counted as progress: as much as one call of the model takes.
+EMBEDDED_CHARS = CALL_BYTES_MAX
+
+
+@asynccontextmanager
+async def answered(
+    parts: Parts, part: str, outcome: str = NOTHING_STORED, share: float = 1.0
+) -> AsyncIterator[Callable[[], None]]:
+    """What runs inside has that `share` of `write_timeout_s`, and again as long whenever the function that is given is
+    called: it says that `part` made progress. Raises DeadlineExceeded with `outcome`."""
+    limit_s = parts.config.write_timeout_s * share
+    now = asyncio.get_running_loop().time
+    try:
+        async with asyncio.timeout(limit_s) as limit:
+            yield lambda: limit.reschedule(now() + limit_s)
+    except TimeoutError:
+        raise DeadlineExceeded(f"the {part} has not answered within {limit_s:g} s; {outcome}", part=part) from None
+
+
+async def find(parts: Parts, caller: Caller, key: str, *, forgotten: bool = False) -> Memory:
+    """The memory that `key` names, as `find_one` says it."""
+    async with answered(parts, "ledger"):
+        return await find_one(parts, caller, key, forgotten=forgotten)
+
+
+async def replayed(parts: Parts, caller: Caller, key: str, mark: bytes) -> Committed | None:
+    """What the idempotency key did before. Asked before a title or prefix is looked up, because the write itself may
+    have changed what that names. Raises AlreadyExists for another request."""
+    lookup = Lookup(caller.agent, "", "", key, mark, True, parts.clock())
+    async with answered(parts, "ledger"):
+        ((done,), _) = await parts.ledger.prepare([lookup], [], parts.embedder.generation)
+    if isinstance(done, MnemeshError):
+        raise done
+    before: Committed | None = done
+    return before
+
+
+async def replaced_by(parts: Parts, new: Memory, key: str) -> Memory:
+    """The memory that `new` replaced when it was called `key`; one that replaced nothing stands for itself."""
+    ids = [link.id for link in new.links if link.type == "supersedes"]
+    async with answered(parts, "ledger", f"stored before as {new.id}"):
+        read: dict[str, Memory] = await parts.ledger.read(ids) if ids else {}
+    olds = [read[id_] for id_ in ids if id_ in read]
+    named = (old for old in olds if old.id.startswith(key.strip().lower()) or old.title == key)
+    return next(named, olds[0] if olds else new)
+
+
+async def embedded(parts: Parts, texts: Sequence[str]) -> list[Vector]:
+    """The vectors of `texts`, in order, made a portion at a time: a long text takes long, only standing still is a
+    fault."""
+    made: list[Vector] = []
+    async with answered(parts, "embedder") as progress:
+        for portion in _portions(texts):
+            made += await parts.embedder.embed(portion)
+            progress()
+    return made
+
+
+async def committed(parts: Parts, command: Command) -> Committed:
+    """The outcome of the commit."""
+    async with answered(parts, "ledger", f"this may or may not have been stored; {_way_to_learn(command)}"):
+        return await parts.commits.submit(command)
+
+
+def _portions(texts: Sequence[str]) -> Iterator[list[str]]:
+    """`texts` in order, in lists of at most EMBEDDED_CHARS together, or of one text."""
+    portion: list[str] = []
+    size = 0
+    for text in texts:
+        if portion and size + len(text) > EMBEDDED_CHARS:
+            yield portion
+            portion, size = [], 0
+        portion.append(text)
+        size += len(text)
+    if portion:
+        yield portion
+
+
+def _way_to_learn(command: Command) -> str:
+    """How a writer who got no answer finds out, without writing twice."""
+    match command:
+        case Create(draft=Draft(idempotency_key=key)) | Revise(patch=Patch(idempotency_key=key)) if key:
+            return f"send it again with the same idempotency_key {shorten(key)}: that tells, and never writes twice"
+        case Create(draft=Draft(force=True)):
+            return "list the newest memories before you send it again; an idempotency_key would have told"
+        case Revise(id=id_):
+            return f"read {id_} before you send it again; an idempotency_key would have told"
+        case Create():
+            return "send it again to see: the same text is never stored twice"
+    return "send it again to see: that does it once only"
