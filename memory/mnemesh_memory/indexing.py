@@ -5,17 +5,33 @@ A long memory has several texts (chunks); a match of any is a match of the memor
 
 from __future__ import annotations
 
+from typing import Final
+
 from mnemesh_memory.model import Memory
-from mnemesh_memory.text import chunks
+from mnemesh_memory.text import beginning, chunks, estimate_wordpieces
+
+# Of a title and a chunk together, as estimated: the model reads 256, two of them its own, and counts up to a tenth more
+# than the estimate in code and marks. A full chunk leaves 28, which is an English title of 100 characters.
+EMBEDDED_TOKENS_MAX: Final = 228
 
 
 def index_texts(memory: Memory) -> tuple[tuple[str, str], ...]:
     """Pairs (text to embed, text for BM25), one a chunk. Title, keywords, tags and paths help the words to match;
-    of them only the title is embedded, because a list of words pulls a sentence's vector away from its meaning."""
+    of them only the title is embedded, because a list of words pulls a sentence's vector away from its meaning. A
+    title that is too long for the model beside its chunk is embedded by its beginning, so that no end of a chunk is
+    lost."""
     head = f"{memory.title}\n" if memory.title else ""
     extra = "\n".join(
         part for part in (" ".join(memory.keywords), " ".join(memory.tags), " ".join(memory.paths)) if part
     )
     return tuple(
-        (head + chunk, f"{head}{chunk}\n{extra}" if extra else head + chunk) for chunk in chunks(memory.content)
+        (_beside(memory.title, chunk) + chunk, f"{head}{chunk}\n{extra}" if extra else head + chunk)
+        for chunk in chunks(memory.content)
     )
+
+
+def _beside(title: str, chunk: str) -> str:
+    """What of `title` is embedded before `chunk`."""
+    if not title:
+        return ""
+    return beginning(title, EMBEDDED_TOKENS_MAX - estimate_wordpieces(chunk)) + "\n"

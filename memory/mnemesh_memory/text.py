@@ -138,6 +138,17 @@ def _pieces(text: str, level: int) -> Iterator[tuple[str, int]]:
             start = end
 
 
+def beginning(text: str, wordpieces: int) -> str:
+    """The longest beginning of whole words, else of whole characters, that costs at most `wordpieces` as estimated."""
+    if estimate_wordpieces(text) <= wordpieces:
+        return text
+    low, high = 0, len(text)  # what costs little enough, and what costs too much
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if estimate_wordpieces(text[:middle]) <= wordpieces else (low, middle)
+    return _whole_words(text, 0, low).rstrip()
+
+
 def title_of(content: str) -> str:
     """The first words for display: one line without Markdown marks, at most TITLE_CHARS_MAX characters.
 

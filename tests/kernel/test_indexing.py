@@ -7,10 +7,10 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_memory.indexing import index_texts
+from mnemesh_memory.indexing import EMBEDDED_TOKENS_MAX, index_texts
 from mnemesh_memory.limits import CHUNK_TOKENS_MAX
 from mnemesh_memory.model import Memory
-from mnemesh_memory.text import estimate_wordpieces
+from mnemesh_memory.text import chunks, estimate_wordpieces
 
 PLAIN = Memory(
     id="018f6f0e-7c1a-7000-8000-3f1f8d2f6a11",
@@ -67,3 +67,35 @@ def test_no_character_of_a_text_is_lost_to_the_index(content: str) -> None:
     parts = [dense for dense, _ in index_texts(replace(PLAIN, content=content))]
     assert "".join(parts) == content
     assert all(estimate_wordpieces(part) <= CHUNK_TOKENS_MAX for part in parts)
+
+
+TITLE = "How the payments team rolls a release back: who decides, which dashboards to look at"
+
+
+def test_a_title_that_fits_beside_a_full_part_is_embedded_whole() -> None:
+    for dense, _ in index_texts(replace(PLAIN, content=LONG, title=TITLE)):
+        assert dense.startswith(TITLE + "\n")
+
+
+def test_a_long_title_of_a_short_text_is_embedded_whole() -> None:
+    title = "支払い" * 20
+    ((dense, _),) = index_texts(replace(PLAIN, title=title))
+    assert dense == f"{title}\n{PLAIN.content}"
+
+
+def test_a_title_too_long_for_a_full_part_is_embedded_by_its_beginning_and_matched_whole() -> None:
+    title = "支払い" * 22
+    for (dense, words), chunk in zip(index_texts(replace(PLAIN, content=LONG, title=title)), chunks(LONG), strict=True):
+        head, rest = dense.split("\n", 1)
+        assert rest == chunk
+        assert title.startswith(head)
+        assert len(head) >= EMBEDDED_TOKENS_MAX - CHUNK_TOKENS_MAX
+        assert words == f"{title}\n{chunk}"
+
+
+@settings(max_examples=50, derandomize=True, database=None, deadline=None)
+@given(st.text(max_size=200), st.text(max_size=3000))
+def test_title_and_part_together_stay_below_what_the_model_reads(title: str, content: str) -> None:
+    for dense, words in index_texts(replace(PLAIN, title=title, content=content)):
+        assert estimate_wordpieces(dense) <= EMBEDDED_TOKENS_MAX
+        assert words.startswith(title)

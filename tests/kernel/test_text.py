@@ -19,6 +19,7 @@ from mnemesh_memory.limits import (
     TITLE_CHARS_MAX,
 )
 from mnemesh_memory.text import (
+    beginning,
     chunks,
     content_hash,
     duplicate_key,
@@ -121,6 +122,19 @@ def test_token_estimates_follow_the_documented_ratio() -> None:
 @given(ANY_TEXT, ANY_TEXT)
 def test_parts_never_cost_fewer_wordpieces_than_the_whole(left: str, right: str) -> None:
     assert estimate_wordpieces(left + right) <= estimate_wordpieces(left) + estimate_wordpieces(right)
+
+
+@given(ANY_TEXT, st.integers(0, 60))
+def test_a_beginning_is_one_and_costs_no_more_than_it_may(text: str, wordpieces: int) -> None:
+    kept = beginning(text, wordpieces)
+    assert text.startswith(kept)
+    assert estimate_wordpieces(kept) <= wordpieces
+    assert kept == text or estimate_wordpieces(text) > wordpieces
+
+
+def test_a_beginning_ends_with_a_word_where_there_are_words() -> None:
+    assert beginning("one two three four", 3) == "one two three"
+    assert beginning("支払いデータ", 4) == "支払いデ"
 
 
 # --- chunks ---------------------------------------------------------------------------------------------------
