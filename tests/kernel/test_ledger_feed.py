@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from ledger_builders import GENERATION, SPACE, Home, Pen, done
+import pytest
+from ledger_builders import GENERATION, SPACE, Home, Pen, all_done, done
 
+from mnemesh_actors.ledger import feed
 from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Vectors
+from mnemesh_actors.ledger.commands import FeedPage, Vectors
+from mnemesh_memory import limits
 from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.model import ListQuery, Memory
 from mnemesh_memory.text import content_hash
@@ -75,6 +79,63 @@ def test_a_refused_write_leaves_no_gap_that_the_feed_would_wait_for(ledger: Ledg
     page = ledger.feed(0, 10, GENERATION)
     assert names([memory for _, memory in page.memories]) == ["one", "two"]
     assert page.seq == page.head == ledger.status().seq
+
+
+def pages(ledger: Ledger) -> Iterator[FeedPage]:
+    """The whole feed, in pages bounded by bytes alone."""
+    after = 0
+    while (page := ledger.feed(after, 1000, GENERATION)).seq > after:
+        assert page.head == ledger.status().seq
+        yield page
+        after = page.seq
+
+
+def test_a_page_of_the_feed_is_bounded_by_bytes_and_still_covers_every_entry(
+    ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "FEED_BYTES_MAX", 10_000)
+    memories = [done(ledger, pen.create(f"{number} " + "x" * 3000)).memory for number in range(10)]
+    done(ledger, pen.revise(memories[0], content="now short"))
+    seen: dict[str, Memory] = {}
+    for page in pages(ledger):
+        assert 0 < sum(len(memory.content) for _, memory in page.memories) <= 10_000
+        seen |= {memory.id: memory for _, memory in page.memories}
+    assert seen == ledger.read([memory.id for memory in memories])
+
+
+def test_vectors_and_letters_of_several_bytes_count_in_a_page(
+    ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vector = b"v" * 6000
+    for text in ("one", "two", "three"):
+        kept = Vectors(generation=GENERATION, items=((content_hash(text), vector),))
+        done(ledger, pen.create(text, vectors=kept))
+    done(ledger, pen.create("ж" * 3500))
+    done(ledger, pen.create("ш" * 3500))
+    monkeypatch.setattr(feed, "FEED_BYTES_MAX", 12_500)
+    assert [len(page.memories) for page in pages(ledger)] == [2, 1, 1, 1]
+
+
+def test_one_memory_beyond_the_bound_is_a_page_of_its_own(
+    ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "FEED_BYTES_MAX", 100)
+    large = done(ledger, pen.create("x" * 3000)).memory
+    done(ledger, pen.create("y" * 3000))
+    done(ledger, pen.forget(large))
+    assert [[(seq, memory.content[0]) for seq, memory in page.memories] for page in pages(ledger)] == [
+        [(1, "x")],
+        [(2, "y")],
+        [(3, "x")],
+    ]
+
+
+def test_a_full_page_is_of_bounded_size_by_default(ledger: Ledger, pen: Pen) -> None:
+    contents = [f"{number} ".ljust(limits.CONTENT_BYTES_MAX, "x") for number in range(140)]
+    all_done(ledger, *(pen.create(content) for content in contents))
+    counts = [len(page.memories) for page in pages(ledger)]
+    assert sum(counts) == len(contents)
+    assert max(counts) == feed.FEED_BYTES_MAX // limits.CONTENT_BYTES_MAX
 
 
 # ---- vectors --------------------------------------------------------------------------------------------------------

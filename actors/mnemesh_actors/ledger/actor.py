@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from mnemesh_actors.directory import load_key
-from mnemesh_actors.ledger import reads, schema
+from mnemesh_actors.ledger import feed, reads, schema
 from mnemesh_actors.ledger.admission import Admission, edit_of, revision_of
 from mnemesh_actors.ledger.commands import (
     Command,
@@ -36,9 +36,8 @@ from mnemesh_actors.ledger.vectors import cached, keep
 from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.revisions import forget, materialise, restore, supersede
 from mnemesh_memory.errors import Aborted, DataLoss, FailedPrecondition, MnemeshError, NotFound
-from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.model import LedgerStatus, Link, ListQuery, Memory, Page, Query, Stats
-from mnemesh_memory.text import content_hash, duplicate_key
+from mnemesh_memory.text import duplicate_key
 
 
 class Ledger:
@@ -334,10 +333,8 @@ class Ledger:
 
     @reading
     def feed(self, after: int, limit: int, generation: str) -> FeedPage:
-        """What the index has to take in after `after`, at most `limit` entries."""
-        memories, seq = reads.changed(self._db, after, limit)
-        hashes = [content_hash(dense) for _, memory in memories for dense, _ in index_texts(memory)]
-        return FeedPage(tuple(memories), self.vectors(hashes, generation), seq, self._journal.last_seq())
+        """What the index has to take in after `after`, at most `limit` entries and FEED_BYTES_MAX."""
+        return feed.page(self._db, after, limit, generation, self._journal.last_seq())
 
     @reading
     def vectors(self, hashes: Sequence[str], generation: str) -> dict[str, bytes]:

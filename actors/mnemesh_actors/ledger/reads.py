@@ -210,24 +210,31 @@ def stats(db: sqlite3.Connection, spaces: Sequence[str]) -> Stats:
     states = dict(db.execute(f"SELECT state, count(*) FROM memory WHERE {where} GROUP BY state", tuple(spaces)))
     conflicted = db.execute(f"SELECT count(*) FROM memory WHERE conflicted AND {where}", tuple(spaces)).fetchone()[0]
 
-    def facet(column: str, table: str = "memory") -> dict[str, int]:
-        return dict(
-            db.execute(
-                f"SELECT {column}, count(*) AS n FROM {table} WHERE state = 'active' AND {where} "
-                f"GROUP BY 1 ORDER BY n DESC, 1 LIMIT {FACETS_MAX}",
-                tuple(spaces),
-            )
-        )
+    def facet(column: str, table: str = "memory") -> tuple[dict[str, int], int]:
+        """The most frequent, and how many there are in all."""
+        rows = db.execute(
+            f"SELECT {column}, count(*) AS n, count(*) OVER () FROM {table} WHERE state = 'active' AND {where} "
+            f"GROUP BY 1 ORDER BY n DESC, 1 LIMIT {FACETS_MAX}",
+            tuple(spaces),
+        ).fetchall()
+        return {name: count for name, count, _ in rows}, rows[0][2] if rows else 0
 
+    kinds, _ = facet("kind")
+    tags, tags_total = facet("value", "memory, json_each(memory.tags)")
+    within, spaces_total = facet("space")
+    agents, agents_total = facet("by")
     return Stats(
         memories=states.get("active", 0),
         forgotten=states.get("forgotten", 0),
         superseded=states.get("superseded", 0),
         conflicted=conflicted,
-        kinds=facet("kind"),
-        tags=facet("value", "memory, json_each(memory.tags)"),
-        spaces=facet("space"),
-        agents=facet("by"),
+        kinds=kinds,
+        tags=tags,
+        spaces=within,
+        agents=agents,
+        tags_total=tags_total,
+        spaces_total=spaces_total,
+        agents_total=agents_total,
     )
 
 
@@ -242,21 +249,6 @@ def export_page(
         (*spaces, *states, *after, limit),
     )
     return from_rows(rows)
-
-
-def changed(db: sqlite3.Connection, after: int, limit: int) -> tuple[list[tuple[int, Memory]], int]:
-    """The memories that the entries after `after` touched (at most `limit` entries), each once at its last entry, and
-    the last sequence number covered."""
-    rows = db.execute("SELECT seq, doc FROM entry WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)).fetchall()
-    if not rows:
-        return [], after
-    last = {doc: seq for seq, doc in rows}
-    found: dict[str, Memory] = {}
-    ids = list(last)
-    for start in range(0, len(ids), 500):
-        found |= by_ids(db, ids[start : start + 500])
-    ordered = sorted((seq, doc) for doc, seq in last.items())
-    return [(seq, found[doc]) for seq, doc in ordered if doc in found], int(rows[-1][0])
 
 
 def _cursor_out(memory: Memory) -> str:

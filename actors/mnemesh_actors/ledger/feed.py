@@ -1,0 +1,60 @@
+"""The feed of the index: what changed after a sequence number, in pages bounded by entries and by bytes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+from mnemesh_actors.ledger.commands import FeedPage
+from mnemesh_actors.ledger.reads import by_ids
+from mnemesh_actors.ledger.vectors import cached
+from mnemesh_memory.indexing import index_texts
+from mnemesh_memory.model import Memory
+from mnemesh_memory.text import content_hash
+
+# A page is held by the ledger, the follower and the shard at once, and with Ray sent between processes.
+FEED_BYTES_MAX = 4 * 1024 * 1024
+MEMORIES_A_STEP = 32
+
+
+def page(db: sqlite3.Connection, after: int, limit: int, generation: str, head: int) -> FeedPage:
+    """The memories that the entries after `after` touched, each once at its last entry, with their cached vectors. Of
+    at most `limit` entries, and no more than FEED_BYTES_MAX, or one memory; `head` is the log's last number."""
+    entries = db.execute("SELECT seq, doc FROM entry WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)).fetchall()
+    taken: dict[str, Memory] = {}
+    vectors: dict[str, bytes] = {}
+    first: dict[str, int] = {}
+    for seq, doc in entries:
+        first.setdefault(doc, seq)
+    size, end = 0, int(entries[-1][0]) if entries else after
+    for memory, known in _with_vectors(db, list(first), generation):
+        size += _bytes_of(memory) + sum(len(data) for digest, data in known.items() if digest not in vectors)
+        if taken and size > FEED_BYTES_MAX:
+            end = first[memory.id] - 1
+            break
+        taken[memory.id] = memory
+        vectors |= known
+    last = {doc: seq for seq, doc in entries if seq <= end}
+    ordered = sorted((seq, doc) for doc, seq in last.items())
+    return FeedPage(tuple((seq, taken[doc]) for seq, doc in ordered if doc in taken), vectors, end, head)
+
+
+def _with_vectors(
+    db: sqlite3.Connection, ids: Sequence[str], generation: str
+) -> Iterator[tuple[Memory, dict[str, bytes]]]:
+    """Memories in the order of `ids`, each with the cached vectors of its texts, read a few at a time."""
+    for start in range(0, len(ids), MEMORIES_A_STEP):
+        part = ids[start : start + MEMORIES_A_STEP]
+        found = by_ids(db, part)
+        hashes = {id_: [content_hash(dense) for dense, _ in index_texts(memory)] for id_, memory in found.items()}
+        known = cached(db, [digest for each in hashes.values() for digest in each], generation)
+        for id_ in part:
+            if id_ in found:
+                yield found[id_], {digest: known[digest] for digest in hashes[id_] if digest in known}
+
+
+def _bytes_of(memory: Memory) -> int:
+    """About what a memory takes when it is sent: its texts, in UTF-8."""
+    fields = (*memory.tags, *memory.paths, *memory.keywords, *memory.attrs.keys(), *memory.attrs.values())
+    texts = (memory.content, *(head.content for head in memory.conflicts), *fields)
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
