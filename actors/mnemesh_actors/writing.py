@@ -24,6 +24,7 @@ from mnemesh_memory.ids import derived_id, fingerprint
 from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.kinds import WAITS
 from mnemesh_memory.model import Caller, Checked, Draft, Memory, Patch, Related, Written
+from mnemesh_memory.patching import patched
 from mnemesh_memory.text import content_hash, duplicate_key, snippet, title_of
 
 # One step of a batch: as many as the model takes at once; embedding the next overlaps committing and indexing this one.
@@ -111,7 +112,7 @@ class Writing:
             similarity=1.0,
             reason=known.reason,
             novelty=0.0,
-            related=prepared.related,
+            related=gate.near(prepared.related),
         )
 
     async def _prepare(
@@ -258,7 +259,7 @@ class Writing:
             memory=outcome.memory,
             reason="; ".join(filter(None, reasons)),
             novelty=0.0 if outcome.deduplicated or alone else gate.novelty(related),
-            related=tuple(item for item in related if item.id != outcome.memory.id),
+            related=gate.near(item for item in related if item.id != outcome.memory.id),
             deduplicated=outcome.deduplicated,
             restorable=outcome.restorable,
             replayed=outcome.replayed,
@@ -313,8 +314,7 @@ class Writing:
             return await self._told(done, clean.wait)
         memory = await find(self._parts, caller, key)
         validate.times_in_order(
-            memory.valid_from if clean.valid_from is None else clean.valid_from,
-            memory.valid_to if clean.valid_to is None else clean.valid_to,
+            patched(clean, "valid_from", memory.valid_from), patched(clean, "valid_to", memory.valid_to)
         )
         texts: tuple[str, ...] = ()
         vectors: list[Vector] = []

@@ -1,7 +1,8 @@
 """The operations that read: each builds the Call that asks for it. They write nothing and may be repeated.
 
-Wherever a `space` is asked for, one path or several; without one the node takes the client's space and the caller's
-private space. Wherever a time is asked for, an aware datetime or an RFC 3339 text.
+Wherever spaces are asked for, `space` and `spaces` mean the same: each takes one path or several, and both together
+all of them; without any the node takes the client's space and the caller's private space. Wherever a time is asked for,
+an aware datetime, an RFC 3339 text, or a date, which means its start in UTC.
 """
 
 from __future__ import annotations
@@ -66,7 +67,12 @@ class ListOptions(Filters, total=False):
 
 
 def recall(
-    query: str, *, space: Words | None = None, limit: int | None = None, **options: Unpack[RecallOptions]
+    query: str,
+    *,
+    space: Words | None = None,
+    spaces: Words | None = None,
+    limit: int | None = None,
+    **options: Unpack[RecallOptions],
 ) -> Call[values.Recalled]:
     """The memories that answer `query`, best first; at most `limit` (1 to 200, default 10).
 
@@ -79,7 +85,7 @@ def recall(
     >>> for result in client.recall("how do we deploy?", space="team/payments", limit=3).results:
     ...     print(f"{result.score:.2f}  {result.content}")
     """
-    fields = {"query": query, "spaces": space, "limit": limit, **options}
+    fields = {"query": query, "spaces": _places(space, spaces), "limit": limit, **options}
     return Call(
         rpc=RECALL + "Recall",
         request=to_message(recall_pb2.RecallRequest, fields),
@@ -96,27 +102,35 @@ def _recalled(response: recall_pb2.RecallResponse) -> values.Recalled:
     return replace(recalled, results=whole)
 
 
-def get(id: str, *, include_forgotten: bool = False, space: Words | None = None) -> Call[values.Memory]:
+def get(
+    id: str, *, include_forgotten: bool = False, space: Words | None = None, spaces: Words | None = None
+) -> Call[values.Memory]:
     """The memory with this id, unique id prefix (6 characters or more) or title. Raises NotFound.
 
     >>> client.get("018f6f0e").content
     """
     return Call(
         rpc=MEMORY + "Get",
-        request=_get_request((id,), include_forgotten, space),
+        request=_get_request((id,), include_forgotten, _places(space, spaces)),
         response=memory_pb2.GetResponse,
         read=_only,
         repeatable=True,
     )
 
 
-def get_many(ids: Iterable[str], *, include_forgotten: bool = False, space: Words | None = None) -> Call[values.Found]:
+def get_many(
+    ids: Iterable[str],
+    *,
+    include_forgotten: bool = False,
+    space: Words | None = None,
+    spaces: Words | None = None,
+) -> Call[values.Found]:
     """Up to 200 memories by id, unique id prefix or title, in the order asked; `missing` names the others,
     be it all of them.
 
     >>> found = client.get_many(["018f6f0e", "Deploys run from CI"])
     """
-    request = _get_request(ids, include_forgotten, space)
+    request = _get_request(ids, include_forgotten, _places(space, spaces))
     return Call(
         rpc=MEMORY + "Get",
         request=request,
@@ -127,8 +141,14 @@ def get_many(ids: Iterable[str], *, include_forgotten: bool = False, space: Word
     )
 
 
-def _get_request(ids: Iterable[str], include_forgotten: bool, space: Words | None) -> memory_pb2.GetRequest:
-    fields = {"ids": ids, "include_forgotten": include_forgotten, "spaces": space}
+def _places(space: Words | None, spaces: Words | None) -> list[object] | None:
+    """What was given as `space` and as `spaces`, in one list."""
+    given = [one for one in (space, spaces) if one is not None]
+    return [path for one in given for path in ((one,) if isinstance(one, str) else one)] if given else None
+
+
+def _get_request(ids: Iterable[str], include_forgotten: bool, spaces: list[object] | None) -> memory_pb2.GetRequest:
+    fields = {"ids": ids, "include_forgotten": include_forgotten, "spaces": spaces}
     return to_message(memory_pb2.GetRequest, fields)
 
 
@@ -137,7 +157,11 @@ def _only(response: memory_pb2.GetResponse) -> values.Memory:
 
 
 def list_memories(
-    *, space: Words | None = None, limit: int | None = None, **options: Unpack[ListOptions]
+    *,
+    space: Words | None = None,
+    spaces: Words | None = None,
+    limit: int | None = None,
+    **options: Unpack[ListOptions],
 ) -> Call[values.Page]:
     """One page of memories, newest first; at most `limit` (1 to 200, default 20).
 
@@ -150,7 +174,7 @@ def list_memories(
     """
     return Call(
         rpc=MEMORY + "List",
-        request=to_message(memory_pb2.ListRequest, {"spaces": space, "limit": limit, **options}),
+        request=to_message(memory_pb2.ListRequest, {"spaces": _places(space, spaces), "limit": limit, **options}),
         response=memory_pb2.ListResponse,
         read=reading(values.Page),
         repeatable=True,
@@ -172,14 +196,14 @@ def timeline(id: str, *, before: int | None = None, after: int | None = None) ->
     )
 
 
-def stats(*, space: Words | None = None) -> Call[values.Stats]:
-    """Counts by state, kind, tag, space and agent; without `space`, of all that the caller may see.
+def stats(*, space: Words | None = None, spaces: Words | None = None) -> Call[values.Stats]:
+    """Counts by state, kind, tag, space and agent; without spaces, of all that the caller may see.
 
     >>> client.stats().memories
     """
     return Call(
         rpc=MEMORY + "Stats",
-        request=to_message(memory_pb2.StatsRequest, {"spaces": space}),
+        request=to_message(memory_pb2.StatsRequest, {"spaces": _places(space, spaces)}),
         response=memory_pb2.StatsResponse,
         read=reading(values.Stats),
         repeatable=True,
@@ -187,15 +211,19 @@ def stats(*, space: Words | None = None) -> Call[values.Stats]:
 
 
 def export(
-    *, space: Words | None = None, include_forgotten: bool = False, include_superseded: bool = False
+    *,
+    space: Words | None = None,
+    spaces: Words | None = None,
+    include_forgotten: bool = False,
+    include_superseded: bool = False,
 ) -> Call[values.Memory]:
     """Every memory with all its fields, one after the other as the node streams them, in ledger order; without
-    `space`, all that the caller may see. A broken connection raises; nothing is asked for twice.
+    spaces, all that the caller may see. A broken connection raises; nothing is asked for twice.
 
     >>> texts = [memory.content for memory in client.export(space="team/payments")]
     """
     fields = {
-        "spaces": space,
+        "spaces": _places(space, spaces),
         "include_forgotten": include_forgotten,
         "include_superseded": include_superseded,
     }

@@ -200,7 +200,8 @@ class Count:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """Counts of what the caller may see, each list with the most frequent first."""
+    """Counts of what the caller may see, each list with the most frequent first. Tags, spaces and agents are cut at
+    200; their totals say how many there are in all."""
 
     memories: int
     forgotten: int
@@ -210,6 +211,9 @@ class Stats:
     tags: tuple[Count, ...]
     spaces: tuple[Count, ...]
     agents: tuple[Count, ...]
+    tags_total: int
+    spaces_total: int
+    agents_total: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ before a field's name in errors, such as `items[3].`.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from functools import lru_cache
@@ -24,7 +25,9 @@ AnyMessage = TypeVar("AnyMessage", bound=Message)
 Value = TypeVar("Value")
 
 TIMESTAMP: Final = "google.protobuf.Timestamp"
-TIME_RULE: Final = "an aware datetime, or an RFC 3339 time with zone such as 2026-05-01T12:00:00Z"
+DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+DAY_START: Final = "T00:00:00Z"
+TIME_RULE: Final = "an aware datetime, an RFC 3339 time with zone such as 2026-05-01T12:00:00Z, or a date"
 # Of whole numbers that the node bounds: what it says of those that the wire can carry.
 RANGES: Final[Mapping[str, str]] = {"limit": " from 1 to 200", "before": " from 0 to 50", "after": " from 0 to 50"}
 # Messages inside other messages, and the values that they become.
@@ -195,10 +198,8 @@ def timestamp(path: str, value: object) -> Timestamp:
     """A Timestamp from an aware datetime, an RFC 3339 text, or a date, which means its midnight in UTC."""
     result = Timestamp()
     try:
-        if isinstance(value, str) and len(value) == len("2026-05-01"):
-            value = date.fromisoformat(value)
         if isinstance(value, str):
-            result.FromJsonString(value.upper())
+            result.FromJsonString(value + DAY_START if DATE.fullmatch(value) else value.upper())
         elif isinstance(value, datetime):
             if value.tzinfo is None:
                 raise ValueError

@@ -55,7 +55,8 @@ class Item(DraftFields, total=False):
 
 
 class ChangeFields(TypedDict, total=False):
-    """What update changes; a field left out or None stays as it is, a list or mapping replaces the whole set."""
+    """What update changes; a field left out or None stays as it is, a list or mapping replaces the whole set. `clear`
+    names fields to empty: importance, valid_from, valid_to, title, tags, paths, keywords, attrs."""
 
     content: str | None
     kind: str | None
@@ -70,6 +71,7 @@ class ChangeFields(TypedDict, total=False):
     tier: str | None
     sensitive: bool
     force: bool
+    clear: Words
     expected_heads: Words
     idempotency_key: str
     wait: str
@@ -129,8 +131,9 @@ def check(content: str, **fields: Unpack[DraftFields]) -> Call[values.Checked]:
 def update(id: str, **changes: Unpack[ChangeFields]) -> Call[values.Updated]:
     """Change a memory: writes a new revision, the old one stays in its history.
 
-    Changes: the fields of remember that describe a memory, without its space; `expected_heads` raises Aborted
-    when the memory has other heads by then; `force`, `sensitive`, `idempotency_key`, `wait`.
+    Changes: the fields of remember that describe a memory, without its space; `clear` names those to
+    empty; `expected_heads` raises Aborted when the memory has other heads by then; `force`, `sensitive`,
+    `idempotency_key`, `wait`.
 
     >>> client.update("018f6f0e", tags=["deploy", "ci"], importance=0.8).memory.version
     2

@@ -187,6 +187,7 @@ class FakeMesh:
             "tier",
         )  # fmt: skip
         given = {name: getattr(clean, name) for name in names if getattr(clean, name) is not None}
+        given |= dict.fromkeys(clean.clear)
         return self._change(old, "UPDATE", "changed", **given)
 
     async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:
@@ -213,15 +214,20 @@ class FakeMesh:
         self._enter()
         active = [m for m in self.memories.values() if m.state == "active" and (not spaces or m.space in spaces)]
         states = Counter(m.state for m in self.memories.values())
+        tags = Counter(tag for m in active for tag in m.tags)
+        spaces_all, agents = Counter(m.space for m in active), Counter(m.by for m in active)
         return Stats(
             memories=states["active"],
             forgotten=states["forgotten"],
             superseded=states["superseded"],
             conflicted=0,
             kinds=Counter(m.kind for m in active),
-            tags=Counter(tag for m in active for tag in m.tags),
-            spaces=Counter(m.space for m in active),
-            agents=Counter(m.by for m in active),
+            tags=tags,
+            spaces=spaces_all,
+            agents=agents,
+            tags_total=len(tags),
+            spaces_total=len(spaces_all),
+            agents_total=len(agents),
         )
 
     async def export(

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -141,14 +142,35 @@ def test_closed_is_said_only_of_what_was_closed(cli: Run, node: RecordingNode) -
     assert not any("closed" in line for line in people.superseded(noop))
 
 
-def test_only_what_is_really_near_is_shown_and_at_most_three() -> None:
+def test_at_most_three_neighbours_are_shown() -> None:
     near = [
-        values.Related(id=f"id-{n}", title="t", snippet="", similarity=s)
-        for n, s in enumerate((0.9, 0.8, 0.7, 0.6, 0.49))
+        values.Related(id=f"id-{n}", title="t", snippet="", similarity=s) for n, s in enumerate((0.9, 0.8, 0.7, 0.6))
     ]
     shown = list(people._near(near))
     assert [line.split()[1] for line in shown] == ["0.90", "0.80", "0.70"]
-    assert list(people._near(near[4:])) == []
+
+
+def test_stats_say_how_many_more_there_are_than_the_node_lists() -> None:
+    tags = tuple(values.Count(name=f"t{n}", memories=1) for n in range(200))
+    agents = tuple(values.Count(name=f"a{n}", memories=1) for n in range(3))
+    stats = values.Stats(
+        memories=1, forgotten=0, superseded=0, conflicted=0, kinds=(), tags=tags, spaces=(), agents=agents,
+        tags_total=1234, spaces_total=0, agents_total=3,
+    )  # fmt: skip
+    lines = list(people.counted(stats))
+    assert next(line for line in lines if line.startswith("tags")).endswith("t19 1, and 1214 more")
+    assert next(line for line in lines if line.startswith("agents")) == "agents  a0 1, a1 1, a2 1"
+
+
+@pytest.mark.parametrize("time", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, tzinfo=UTC)])
+def test_the_first_and_the_last_time_can_be_shown_anywhere(time: datetime) -> None:
+    assert people._time(time)[:4] == f"{time.year:04}"
+
+
+def test_fields_are_cleared_by_name(cli: Run, node: RecordingNode) -> None:
+    id_ = cli("remember", "--json", "x").json["memory"]["id"]
+    cli("update", id_, "--clear", "importance", "--clear", "tags")
+    assert list(node.requests("Update")[-1].clear) == ["importance", "tags"]
 
 
 def test_every_option_of_recall_arrives(cli: Run, node: RecordingNode) -> None:
@@ -162,7 +184,7 @@ def test_every_option_of_recall_arrives(cli: Run, node: RecordingNode) -> None:
     assert ended.status == 0
     (sent,) = node.requests("Recall")
     unset = {field.name for field in sent.DESCRIPTOR.fields} - {field.name for field, _ in sent.ListFields()}
-    assert unset == set()
+    assert unset == {"space"}, "all are in spaces"
     assert (sent.query, list(sent.spaces), sent.limit, dict(sent.weights)) == (
         "a b", ["s1", "s2"], 3, {"dense": 0.5, "bm25": 1.0},
     )  # fmt: skip
@@ -176,7 +198,7 @@ def test_what_was_not_given_is_not_sent(cli: Run, node: RecordingNode) -> None:
     assert [field.name for field, _ in node.requests("Recall")[0].ListFields()] == ["query"]
     assert node.requests("List")[0].ListFields() == []
     names = [field.name for field, _ in node.requests("Update")[0].ListFields()]
-    assert names == ["id", "tags", "importance", "idempotency_key"]
+    assert names == ["id", "importance", "idempotency_key", "clear"]
 
 
 @pytest.mark.parametrize(("alias", "name"), ALIASES.items())
@@ -216,7 +238,6 @@ def test_text_comes_from_standard_input_or_a_file(
         ("recall", "x", "--limit", "many"),
         ("recall", "x", "--limit", "-1"),
         ("recall", "x", "--weight", "dense=much"),
-        ("update", "id", "--clear", "content"),
         ("get",),
         ("export", "--format", "docx"),
         ("export", "--format", "markdown"),

@@ -131,6 +131,21 @@ def test_what_a_request_leaves_out_has_the_default_of_the_domain_value() -> None
     assert wire.list_query(memory_pb2.ListRequest()) == model.ListQuery()
 
 
+@pytest.mark.parametrize(
+    "request_type",
+    [
+        recall_pb2.RecallRequest, memory_pb2.ListRequest, memory_pb2.GetRequest, memory_pb2.StatsRequest,
+        memory_pb2.ExportRequest,
+    ],
+)  # fmt: skip
+def test_a_request_names_one_space_or_several_or_both(request_type: Any) -> None:
+    assert wire.spaces(request_type()) == ()
+    assert wire.spaces(request_type(space="a")) == ("a",)
+    assert wire.spaces(request_type(spaces=["a", "b"])) == ("a", "b")
+    assert wire.spaces(request_type(space="c", spaces=["a", "b"])) == ("c", "a", "b")
+    assert wire.spaces(request_type(spaces=[""])) == ("",), "which the Mesh refuses"
+
+
 def test_every_field_of_each_request_has_a_place_in_its_domain_value() -> None:
     pairs: list[tuple[type[Message], type, dict[str, str]]] = [
         (memory_pb2.RememberRequest, model.Draft, {}),
@@ -141,6 +156,8 @@ def test_every_field_of_each_request_has_a_place_in_its_domain_value() -> None:
     ]
     for message, value, renamed in pairs:
         known = {field.name for field in fields(value)} | {"key"}
+        if "spaces" in known:
+            known.add("space")  # one more of them
         assert {renamed.get(f.name, f.name) for f in fields_of(descriptor_of(message))} <= known
 
 
@@ -230,9 +247,11 @@ def test_get_shows_the_single_memory_only_when_one_was_asked_for() -> None:
 def test_counts_come_most_first_and_equal_ones_by_name() -> None:
     stats = model.Stats(
         memories=6, forgotten=1, superseded=2, conflicted=3, kinds={"b": 1, "a": 1, "c": 4}, tags={}, spaces={},
-        agents={},
+        agents={}, tags_total=201, spaces_total=2, agents_total=1,
     )  # fmt: skip
-    assert [(c.name, c.memories) for c in wire.stats_response(stats).kinds] == [("c", 4), ("a", 1), ("b", 1)]
+    told = wire.stats_response(stats)
+    assert [(c.name, c.memories) for c in told.kinds] == [("c", 4), ("a", 1), ("b", 1)]
+    assert (told.tags_total, told.spaces_total, told.agents_total) == (201, 2, 1)
 
 
 @pytest.mark.parametrize("nanos", [-1, 1_000_000_000])

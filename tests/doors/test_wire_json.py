@@ -203,7 +203,7 @@ BAD_FIELDS = [
     ("remember", {"links": [{"type": "supports", "id": 3}]}, "links[0].id", "a string"),
     ("remember", {"links": [{"typ": "supports"}]}, "links[0].typ", "did you mean type?"),
     ("remember", {"valid_from": "yesterday"}, "valid_from", "RFC 3339"),
-    ("remember", {"valid_from": "2026-05-01"}, "valid_from", "RFC 3339"),
+    ("remember", {"valid_from": "2026-05"}, "valid_from", "RFC 3339"),
     ("remember", {"valid_from": "2026-05-01T12:00:00"}, "valid_from", "RFC 3339"),
     ("remember", {"valid_from": "2026-13-01T12:00:00Z"}, "valid_from", "RFC 3339"),
     ("remember", {"valid_from": "0000-01-01T00:00:00Z"}, "valid_from", "RFC 3339"),
@@ -237,6 +237,15 @@ def test_a_field_that_the_message_does_not_have_or_hold_is_named(
     caught.value.message.encode()
 
 
+@pytest.mark.parametrize(
+    "written", ["2026-5-1", "20260501", "2026-W18-5", "2026-02-30", "0000-01-01", "202\u0666-05-01", 0]
+)
+def test_what_only_looks_like_a_date_is_refused_with_the_forms(written: object) -> None:
+    with pytest.raises(InvalidArgument, match=r"RFC 3339 time with zone.*or a date") as caught:
+        wire.from_json(memory_pb2.UpdateRequest, {"valid_to": written})
+    assert caught.value.fields["field"] == "valid_to"
+
+
 def test_null_means_not_given_and_a_whole_number_may_be_written_with_a_point() -> None:
     request = wire.from_json(recall_pb2.RecallRequest, {"query": "x", "limit": 5.0, "mode": None, "since": None})
     assert request == recall_pb2.RecallRequest(query="x", limit=5)
@@ -249,10 +258,16 @@ def test_null_means_not_given_and_a_whole_number_may_be_written_with_a_point() -
         ("2026-05-01T12:00:00.123456789Z", 1777636800, 123456789),
         ("2026-05-01T14:00:00+02:00", 1777636800, 0),
         ("1970-01-01T00:00:00Z", 0, 0),
+        ("2026-05-01t12:00:00z", 1777636800, 0),
+        ("2026-05-01", 1777593600, 0),
+        ("1921-05-01", -1535932800, 0),
+        ("0001-01-01", -62135596800, 0),
         ("9999-12-31T23:59:59.999Z", 253402300799, 999_000_000),
     ],
 )
-def test_an_rfc_3339_time_is_read_to_the_nanosecond(written: str, seconds: int, nanos: int) -> None:
+def test_an_rfc_3339_time_is_read_to_the_nanosecond_and_a_date_is_its_start_in_utc(
+    written: str, seconds: int, nanos: int
+) -> None:
     request = wire.from_json(memory_pb2.RememberRequest, {"valid_from": written})
     assert request.valid_from == Timestamp(seconds=seconds, nanos=nanos)
 

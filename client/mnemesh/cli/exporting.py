@@ -36,7 +36,8 @@ def export(
     ] = None,
     format: Annotated[str, typer.Option("--format", help="jsonl or markdown.")] = "jsonl",
     space: Annotated[
-        list[str] | None, typer.Option("--space", "-s", help=contract("ExportRequest.spaces") + " Repeatable.")
+        list[str] | None,
+        typer.Option("--space", "-s", "--spaces", help=contract("ExportRequest.spaces") + " Repeatable."),
     ] = None,
     include_forgotten: Annotated[
         bool, typer.Option("--include-forgotten", help=contract("ExportRequest.include_forgotten"))

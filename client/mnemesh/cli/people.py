@@ -10,7 +10,9 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from mnemesh import values
@@ -22,9 +24,8 @@ if TYPE_CHECKING:
 ID_CHARS: Final = 13
 TITLE_CHARS: Final = 72
 NODE_ID_CHARS: Final = 12
-# Below this cosine similarity two texts of the same language mostly have nothing in common.
-NEAR_MIN: Final = 0.5
 NEAR_SHOWN_MAX: Final = 3
+COUNTS_SHOWN_MAX: Final = 20
 BOLD, DIM, GREEN, YELLOW, CYAN = "1", "2", "32", "33", "36"
 
 
@@ -111,12 +112,16 @@ def counted(stats: values.Stats) -> Iterator[str]:
         f"{stats.memories} memories, {stats.forgotten} forgotten, {stats.superseded} superseded, "
         f"{stats.conflicted} in conflict"
     )
-    for name, counts in (
-        ("kinds", stats.kinds), ("spaces", stats.spaces), ("agents", stats.agents), ("tags", stats.tags),
-    ):  # fmt: skip
+    for name, counts, total in (
+        ("kinds", stats.kinds, len(stats.kinds)),
+        ("spaces", stats.spaces, stats.spaces_total),
+        ("agents", stats.agents, stats.agents_total),
+        ("tags", stats.tags, stats.tags_total),
+    ):
         if counts:
-            shown = ", ".join(f"{one_line(count.name)} {count.memories}" for count in counts[:20])
-            yield f"{name:<8}{shown}" + (f", and {len(counts) - 20} more" if len(counts) > 20 else "")
+            shown = [f"{one_line(count.name)} {count.memories}" for count in counts[:COUNTS_SHOWN_MAX]]
+            more = max(total, len(counts)) - len(shown)
+            yield f"{name:<8}{', '.join(shown)}" + (f", and {more} more" if more else "")
 
 
 def identity(who: values.Identity) -> Iterator[str]:
@@ -159,8 +164,7 @@ def title_of(memory: values.Memory) -> str:
 
 
 def _near(related: Iterable[values.Related]) -> Iterator[str]:
-    near = [memory for memory in related if memory.similarity >= NEAR_MIN][:NEAR_SHOWN_MAX]
-    for memory in near:
+    for memory in islice(related, NEAR_SHOWN_MAX):
         yield _paint(f"near {memory.similarity:.2f}  {memory.id[:ID_CHARS]}  {clip(one_line(memory.title))}", DIM)
 
 
@@ -203,7 +207,11 @@ def _where(id: str, space: str, kind: str, tags: Iterable[str], *, whole_id: boo
 
 
 def _time(time: datetime | None) -> str:
-    return "" if time is None else time.astimezone().strftime("%Y-%m-%d %H:%M")
+    if time is None:
+        return ""
+    with suppress(OverflowError):  # the first and last day that there is, seen from elsewhere
+        time = time.astimezone()
+    return time.replace(tzinfo=None).isoformat(" ", "minutes")
 
 
 def _paint(text: str, code: str) -> str:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from mnemesh.cli import people
-from mnemesh.cli.options import Changed, Described, Id, Origin, Space, Wait, Words, contract, given
+from mnemesh.cli.options import REPEAT, Changed, Described, Id, Origin, Space, Wait, Words, contract, given
 from mnemesh.cli.shell import Shell, text_of
-from mnemesh.errors import InvalidArgument
 
 TextFile = Annotated[Path | None, typer.Option("--file", "-f", metavar="FILE", help="Take the text from a file.")]
-CLEARED: Final[Mapping[str, object]] = {"tags": [], "paths": [], "keywords": [], "attrs": {}}
 
 
 def remember(
@@ -52,7 +49,8 @@ def update(
     content: Annotated[str | None, typer.Option("--content", help="New text; - reads standard input.")] = None,
     file: TextFile = None,
     clear: Annotated[
-        list[str] | None, typer.Option("--clear", metavar="FIELD", help="Empty tags, paths, keywords or attrs.")
+        list[str] | None,
+        typer.Option("--clear", metavar="FIELD", help=contract("UpdateRequest.clear") + REPEAT),
     ] = None,
     expected_head: Annotated[
         list[str] | None,
@@ -64,12 +62,8 @@ def update(
     changes = described.fields()
     if content is not None or file is not None:
         changes["content"] = text_of(None if content is None else [content], file)
-    for field in clear or ():
-        if field not in CLEARED:
-            raise InvalidArgument("--clear", field, f"one of {', '.join(CLEARED)}")
-        changes[field] = CLEARED[field]
     with shell.client(space) as client:
-        done = client.update(id, **changes, expected_heads=expected_head or [])
+        done = client.update(id, **changes, clear=clear or [], expected_heads=expected_head or [])
     shell.answer(done, lambda: people.written(done))
 
 

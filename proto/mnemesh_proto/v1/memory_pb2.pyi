@@ -238,14 +238,16 @@ class CheckResponse(_message.Message):
     def __init__(self, action: _Optional[str] = ..., target_id: _Optional[str] = ..., similarity: _Optional[float] = ..., reason: _Optional[str] = ..., novelty: _Optional[float] = ..., related: _Optional[_Iterable[_Union[RelatedMemory, _Mapping]]] = ...) -> None: ...
 
 class GetRequest(_message.Message):
-    __slots__ = ("ids", "include_forgotten", "spaces")
+    __slots__ = ("ids", "include_forgotten", "spaces", "space")
     IDS_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_FORGOTTEN_FIELD_NUMBER: _ClassVar[int]
     SPACES_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
     ids: _containers.RepeatedScalarFieldContainer[str]
     include_forgotten: bool
     spaces: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, ids: _Optional[_Iterable[str]] = ..., include_forgotten: _Optional[bool] = ..., spaces: _Optional[_Iterable[str]] = ...) -> None: ...
+    space: str
+    def __init__(self, ids: _Optional[_Iterable[str]] = ..., include_forgotten: _Optional[bool] = ..., spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ...) -> None: ...
 
 class GetResponse(_message.Message):
     __slots__ = ("memory", "memories", "missing")
@@ -258,7 +260,7 @@ class GetResponse(_message.Message):
     def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ..., memories: _Optional[_Iterable[_Union[Memory, _Mapping]]] = ..., missing: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ListRequest(_message.Message):
-    __slots__ = ("spaces", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "agent", "session", "state", "order", "limit", "cursor")
+    __slots__ = ("spaces", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "agent", "session", "state", "order", "limit", "cursor", "space")
     SPACES_FIELD_NUMBER: _ClassVar[int]
     KINDS_FIELD_NUMBER: _ClassVar[int]
     TAGS_ANY_FIELD_NUMBER: _ClassVar[int]
@@ -272,6 +274,7 @@ class ListRequest(_message.Message):
     ORDER_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     CURSOR_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
     spaces: _containers.RepeatedScalarFieldContainer[str]
     kinds: _containers.RepeatedScalarFieldContainer[str]
     tags_any: _containers.RepeatedScalarFieldContainer[str]
@@ -285,7 +288,8 @@ class ListRequest(_message.Message):
     order: str
     limit: int
     cursor: str
-    def __init__(self, spaces: _Optional[_Iterable[str]] = ..., kinds: _Optional[_Iterable[str]] = ..., tags_any: _Optional[_Iterable[str]] = ..., tags_all: _Optional[_Iterable[str]] = ..., tags_none: _Optional[_Iterable[str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., agent: _Optional[str] = ..., session: _Optional[str] = ..., state: _Optional[str] = ..., order: _Optional[str] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ...) -> None: ...
+    space: str
+    def __init__(self, spaces: _Optional[_Iterable[str]] = ..., kinds: _Optional[_Iterable[str]] = ..., tags_any: _Optional[_Iterable[str]] = ..., tags_all: _Optional[_Iterable[str]] = ..., tags_none: _Optional[_Iterable[str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., agent: _Optional[str] = ..., session: _Optional[str] = ..., state: _Optional[str] = ..., order: _Optional[str] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ..., space: _Optional[str] = ...) -> None: ...
 
 class ListResponse(_message.Message):
     __slots__ = ("memories", "cursor", "total")
@@ -335,7 +339,7 @@ class StringMap(_message.Message):
     def __init__(self, values: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class UpdateRequest(_message.Message):
-    __slots__ = ("id", "content", "kind", "title", "tags", "importance", "paths", "valid_from", "valid_to", "keywords", "attrs", "tier", "sensitive", "force", "expected_heads", "idempotency_key", "wait")
+    __slots__ = ("id", "content", "kind", "title", "tags", "importance", "paths", "valid_from", "valid_to", "keywords", "attrs", "tier", "sensitive", "force", "expected_heads", "idempotency_key", "wait", "clear")
     ID_FIELD_NUMBER: _ClassVar[int]
     CONTENT_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -353,6 +357,7 @@ class UpdateRequest(_message.Message):
     EXPECTED_HEADS_FIELD_NUMBER: _ClassVar[int]
     IDEMPOTENCY_KEY_FIELD_NUMBER: _ClassVar[int]
     WAIT_FIELD_NUMBER: _ClassVar[int]
+    CLEAR_FIELD_NUMBER: _ClassVar[int]
     id: str
     content: str
     kind: str
@@ -370,7 +375,8 @@ class UpdateRequest(_message.Message):
     expected_heads: _containers.RepeatedScalarFieldContainer[str]
     idempotency_key: str
     wait: str
-    def __init__(self, id: _Optional[str] = ..., content: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., tags: _Optional[_Union[StringList, _Mapping]] = ..., importance: _Optional[float] = ..., paths: _Optional[_Union[StringList, _Mapping]] = ..., valid_from: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., valid_to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., keywords: _Optional[_Union[StringList, _Mapping]] = ..., attrs: _Optional[_Union[StringMap, _Mapping]] = ..., tier: _Optional[str] = ..., sensitive: _Optional[bool] = ..., force: _Optional[bool] = ..., expected_heads: _Optional[_Iterable[str]] = ..., idempotency_key: _Optional[str] = ..., wait: _Optional[str] = ...) -> None: ...
+    clear: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., content: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., tags: _Optional[_Union[StringList, _Mapping]] = ..., importance: _Optional[float] = ..., paths: _Optional[_Union[StringList, _Mapping]] = ..., valid_from: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., valid_to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., keywords: _Optional[_Union[StringList, _Mapping]] = ..., attrs: _Optional[_Union[StringMap, _Mapping]] = ..., tier: _Optional[str] = ..., sensitive: _Optional[bool] = ..., force: _Optional[bool] = ..., expected_heads: _Optional[_Iterable[str]] = ..., idempotency_key: _Optional[str] = ..., wait: _Optional[str] = ..., clear: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class UpdateResponse(_message.Message):
     __slots__ = ("action", "memory", "reason", "replayed", "indexed")
@@ -451,10 +457,12 @@ class RestoreResponse(_message.Message):
     def __init__(self, action: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., reason: _Optional[str] = ..., indexed: _Optional[bool] = ...) -> None: ...
 
 class StatsRequest(_message.Message):
-    __slots__ = ("spaces",)
+    __slots__ = ("spaces", "space")
     SPACES_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
     spaces: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, spaces: _Optional[_Iterable[str]] = ...) -> None: ...
+    space: str
+    def __init__(self, spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ...) -> None: ...
 
 class Count(_message.Message):
     __slots__ = ("name", "memories")
@@ -465,7 +473,7 @@ class Count(_message.Message):
     def __init__(self, name: _Optional[str] = ..., memories: _Optional[int] = ...) -> None: ...
 
 class StatsResponse(_message.Message):
-    __slots__ = ("memories", "forgotten", "superseded", "conflicted", "kinds", "tags", "spaces", "agents")
+    __slots__ = ("memories", "forgotten", "superseded", "conflicted", "kinds", "tags", "spaces", "agents", "tags_total", "spaces_total", "agents_total")
     MEMORIES_FIELD_NUMBER: _ClassVar[int]
     FORGOTTEN_FIELD_NUMBER: _ClassVar[int]
     SUPERSEDED_FIELD_NUMBER: _ClassVar[int]
@@ -474,6 +482,9 @@ class StatsResponse(_message.Message):
     TAGS_FIELD_NUMBER: _ClassVar[int]
     SPACES_FIELD_NUMBER: _ClassVar[int]
     AGENTS_FIELD_NUMBER: _ClassVar[int]
+    TAGS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    SPACES_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    AGENTS_TOTAL_FIELD_NUMBER: _ClassVar[int]
     memories: int
     forgotten: int
     superseded: int
@@ -482,17 +493,22 @@ class StatsResponse(_message.Message):
     tags: _containers.RepeatedCompositeFieldContainer[Count]
     spaces: _containers.RepeatedCompositeFieldContainer[Count]
     agents: _containers.RepeatedCompositeFieldContainer[Count]
-    def __init__(self, memories: _Optional[int] = ..., forgotten: _Optional[int] = ..., superseded: _Optional[int] = ..., conflicted: _Optional[int] = ..., kinds: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., tags: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., spaces: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., agents: _Optional[_Iterable[_Union[Count, _Mapping]]] = ...) -> None: ...
+    tags_total: int
+    spaces_total: int
+    agents_total: int
+    def __init__(self, memories: _Optional[int] = ..., forgotten: _Optional[int] = ..., superseded: _Optional[int] = ..., conflicted: _Optional[int] = ..., kinds: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., tags: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., spaces: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., agents: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., tags_total: _Optional[int] = ..., spaces_total: _Optional[int] = ..., agents_total: _Optional[int] = ...) -> None: ...
 
 class ExportRequest(_message.Message):
-    __slots__ = ("spaces", "include_forgotten", "include_superseded")
+    __slots__ = ("spaces", "include_forgotten", "include_superseded", "space")
     SPACES_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_FORGOTTEN_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_SUPERSEDED_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
     spaces: _containers.RepeatedScalarFieldContainer[str]
     include_forgotten: bool
     include_superseded: bool
-    def __init__(self, spaces: _Optional[_Iterable[str]] = ..., include_forgotten: _Optional[bool] = ..., include_superseded: _Optional[bool] = ...) -> None: ...
+    space: str
+    def __init__(self, spaces: _Optional[_Iterable[str]] = ..., include_forgotten: _Optional[bool] = ..., include_superseded: _Optional[bool] = ..., space: _Optional[str] = ...) -> None: ...
 
 class ExportResponse(_message.Message):
     __slots__ = ("memory",)

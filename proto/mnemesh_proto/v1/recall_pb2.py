@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from mnemesh_proto.v1 import memory_pb2 as mnemesh__proto_dot_v1_dot_memory__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dmnemesh_proto/v1/recall.proto\x12\nmnemesh.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dmnemesh_proto/v1/memory.proto\"\x8a\x05\n\rRecallRequest\x12\r\n\x05query\x18\x01 \x01(\t\x12\x0e\n\x06spaces\x18\x02 \x03(\t\x12\x12\n\x05limit\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x0c\n\x04mode\x18\x04 \x01(\t\x12\r\n\x05kinds\x18\x05 \x03(\t\x12\x10\n\x08tags_any\x18\x06 \x03(\t\x12\x10\n\x08tags_all\x18\x07 \x03(\t\x12\x11\n\ttags_none\x18\x08 \x03(\t\x12)\n\x05since\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x06\x62\x65\x66ore\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x05\x61s_of\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tmin_score\x18\x0c \x01(\x01\x12\x10\n\x08min_heat\x18\r \x01(\x01\x12\x19\n\x0ctoken_budget\x18\x0e \x01(\rH\x01\x88\x01\x01\x12\x1a\n\x12include_superseded\x18\x0f \x01(\x08\x12\x17\n\x0finclude_archive\x18\x10 \x01(\x08\x12\x0c\n\x04sort\x18\x11 \x01(\t\x12\x37\n\x07weights\x18\x12 \x03(\x0b\x32&.mnemesh.v1.RecallRequest.WeightsEntry\x12\r\n\x05paths\x18\x13 \x03(\t\x12\r\n\x05\x61gent\x18\x14 \x01(\t\x12\x0f\n\x07session\x18\x15 \x01(\t\x12\x12\n\nsource_dir\x18\x16 \x01(\t\x12\x0f\n\x07\x65xplain\x18\x17 \x01(\x08\x12\x15\n\rsnippets_only\x18\x18 \x01(\x08\x1a.\n\x0cWeightsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\x08\n\x06_limitB\x0f\n\r_token_budget\"\xaa\x02\n\x0cRecallResult\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\t\x12\r\n\x05score\x18\x03 \x01(\x01\x12\r\n\x05title\x18\x04 \x01(\t\x12\x0f\n\x07snippet\x18\x05 \x01(\t\x12\r\n\x05space\x18\x06 \x01(\t\x12\x0c\n\x04kind\x18\x07 \x01(\t\x12\x0c\n\x04tags\x18\x08 \x03(\t\x12\"\n\x06memory\x18\t \x01(\x0b\x32\x12.mnemesh.v1.Memory\x12\x36\n\x07signals\x18\n \x03(\x0b\x32%.mnemesh.v1.RecallResult.SignalsEntry\x12\x17\n\x0fredirected_from\x18\x0b \x01(\t\x1a.\n\x0cSignalsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\xcc\x01\n\x0eRecallResponse\x12)\n\x07results\x18\x01 \x03(\x0b\x32\x18.mnemesh.v1.RecallResult\x12\x10\n\x08\x63overage\x18\x02 \x01(\x01\x12\x0f\n\x07\x61\x62stain\x18\x03 \x01(\x08\x12\x13\n\x0btokens_used\x18\x04 \x01(\r\x12\x1b\n\x13truncated_by_budget\x18\x05 \x01(\r\x12\x10\n\x08\x64\x65graded\x18\x06 \x01(\x08\x12\x18\n\x10\x64\x65graded_reasons\x18\x07 \x03(\t\x12\x0e\n\x06spaces\x18\x08 \x03(\t2P\n\rRecallService\x12?\n\x06Recall\x12\x19.mnemesh.v1.RecallRequest\x1a\x1a.mnemesh.v1.RecallResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dmnemesh_proto/v1/recall.proto\x12\nmnemesh.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dmnemesh_proto/v1/memory.proto\"\x99\x05\n\rRecallRequest\x12\r\n\x05query\x18\x01 \x01(\t\x12\x0e\n\x06spaces\x18\x02 \x03(\t\x12\x12\n\x05limit\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x0c\n\x04mode\x18\x04 \x01(\t\x12\r\n\x05kinds\x18\x05 \x03(\t\x12\x10\n\x08tags_any\x18\x06 \x03(\t\x12\x10\n\x08tags_all\x18\x07 \x03(\t\x12\x11\n\ttags_none\x18\x08 \x03(\t\x12)\n\x05since\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x06\x62\x65\x66ore\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x05\x61s_of\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tmin_score\x18\x0c \x01(\x01\x12\x10\n\x08min_heat\x18\r \x01(\x01\x12\x19\n\x0ctoken_budget\x18\x0e \x01(\rH\x01\x88\x01\x01\x12\x1a\n\x12include_superseded\x18\x0f \x01(\x08\x12\x17\n\x0finclude_archive\x18\x10 \x01(\x08\x12\x0c\n\x04sort\x18\x11 \x01(\t\x12\x37\n\x07weights\x18\x12 \x03(\x0b\x32&.mnemesh.v1.RecallRequest.WeightsEntry\x12\r\n\x05paths\x18\x13 \x03(\t\x12\r\n\x05\x61gent\x18\x14 \x01(\t\x12\x0f\n\x07session\x18\x15 \x01(\t\x12\x12\n\nsource_dir\x18\x16 \x01(\t\x12\x0f\n\x07\x65xplain\x18\x17 \x01(\x08\x12\x15\n\rsnippets_only\x18\x18 \x01(\x08\x12\r\n\x05space\x18\x19 \x01(\t\x1a.\n\x0cWeightsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\x08\n\x06_limitB\x0f\n\r_token_budget\"\xaa\x02\n\x0cRecallResult\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\t\x12\r\n\x05score\x18\x03 \x01(\x01\x12\r\n\x05title\x18\x04 \x01(\t\x12\x0f\n\x07snippet\x18\x05 \x01(\t\x12\r\n\x05space\x18\x06 \x01(\t\x12\x0c\n\x04kind\x18\x07 \x01(\t\x12\x0c\n\x04tags\x18\x08 \x03(\t\x12\"\n\x06memory\x18\t \x01(\x0b\x32\x12.mnemesh.v1.Memory\x12\x36\n\x07signals\x18\n \x03(\x0b\x32%.mnemesh.v1.RecallResult.SignalsEntry\x12\x17\n\x0fredirected_from\x18\x0b \x01(\t\x1a.\n\x0cSignalsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\xcc\x01\n\x0eRecallResponse\x12)\n\x07results\x18\x01 \x03(\x0b\x32\x18.mnemesh.v1.RecallResult\x12\x10\n\x08\x63overage\x18\x02 \x01(\x01\x12\x0f\n\x07\x61\x62stain\x18\x03 \x01(\x08\x12\x13\n\x0btokens_used\x18\x04 \x01(\r\x12\x1b\n\x13truncated_by_budget\x18\x05 \x01(\r\x12\x10\n\x08\x64\x65graded\x18\x06 \x01(\x08\x12\x18\n\x10\x64\x65graded_reasons\x18\x07 \x03(\t\x12\x0e\n\x06spaces\x18\x08 \x03(\t2P\n\rRecallService\x12?\n\x06Recall\x12\x19.mnemesh.v1.RecallRequest\x1a\x1a.mnemesh.v1.RecallResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,15 +38,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RECALLRESULT_SIGNALSENTRY']._loaded_options = None
   _globals['_RECALLRESULT_SIGNALSENTRY']._serialized_options = b'8\001'
   _globals['_RECALLREQUEST']._serialized_start=110
-  _globals['_RECALLREQUEST']._serialized_end=760
-  _globals['_RECALLREQUEST_WEIGHTSENTRY']._serialized_start=687
-  _globals['_RECALLREQUEST_WEIGHTSENTRY']._serialized_end=733
-  _globals['_RECALLRESULT']._serialized_start=763
-  _globals['_RECALLRESULT']._serialized_end=1061
-  _globals['_RECALLRESULT_SIGNALSENTRY']._serialized_start=1015
-  _globals['_RECALLRESULT_SIGNALSENTRY']._serialized_end=1061
-  _globals['_RECALLRESPONSE']._serialized_start=1064
-  _globals['_RECALLRESPONSE']._serialized_end=1268
-  _globals['_RECALLSERVICE']._serialized_start=1270
-  _globals['_RECALLSERVICE']._serialized_end=1350
+  _globals['_RECALLREQUEST']._serialized_end=775
+  _globals['_RECALLREQUEST_WEIGHTSENTRY']._serialized_start=702
+  _globals['_RECALLREQUEST_WEIGHTSENTRY']._serialized_end=748
+  _globals['_RECALLRESULT']._serialized_start=778
+  _globals['_RECALLRESULT']._serialized_end=1076
+  _globals['_RECALLRESULT_SIGNALSENTRY']._serialized_start=1030
+  _globals['_RECALLRESULT_SIGNALSENTRY']._serialized_end=1076
+  _globals['_RECALLRESPONSE']._serialized_start=1079
+  _globals['_RECALLRESPONSE']._serialized_end=1283
+  _globals['_RECALLSERVICE']._serialized_start=1285
+  _globals['_RECALLSERVICE']._serialized_end=1365
 # @@protoc_insertion_point(module_scope)

@@ -163,6 +163,71 @@ async def test_lists_page_without_gaps_and_filter_by_kind_tag_and_state(door: Do
     assert {count["name"]: count["memories"] for count in stats["kinds"]} == {"fact": 3, "decision": 2}
 
 
+async def test_one_space_or_several_are_named_alike_wherever_one_reads(door: Door, space: str) -> None:
+    other = f"{space}/other"
+    made = await remember(door, space, "The port is 5433.", title=f"Port {space}", tags=["here"])
+    await remember(door, other, "The other port is 5434.", tags=["there"])
+    both = ["The other port is 5434.", "The port is 5433."]
+    for named, expected in (({"space": space}, both[1:]), ({"space": space, "spaces": [other]}, both)):
+        answer = await door.call("recall", query="port", **named)
+        assert sorted(result["content"] for result in answer["results"]) == expected
+        listed = await door.call("list", **named)
+        assert sorted(memory["content"] for memory in listed["memories"]) == expected
+        stats = await door.call("stats", **named)
+        assert (stats["memories"], stats["tags_total"], stats["spaces_total"]) == (len(expected),) * 3
+        got = await door.call("get", ids=[f"Port {space}"], **named)
+        assert got["memory"]["id"] == made["memory"]["id"]
+
+
+async def test_a_time_is_given_as_a_date_too_and_may_lie_long_ago(door: Door, space: str) -> None:
+    made = await remember(
+        door,
+        space,
+        "The firm was founded by two brothers.",
+        valid_from="1921-05-01",
+        valid_to="1933-01-30T08:00:00+01:00",
+    )
+    assert made["memory"]["valid_from"] == "1921-05-01T00:00:00Z"
+    assert made["memory"]["valid_to"] == "1933-01-30T07:00:00Z"
+    id_ = made["memory"]["id"]
+    assert (await door.call("update", id=id_, valid_from="0001-01-01"))["memory"]["valid_from"] == (
+        "0001-01-01T00:00:00Z"
+    )
+    assert (await door.call("get", ids=[id_]))["memory"]["valid_from"] == "0001-01-01T00:00:00Z"
+    assert await found(door, space, "founded", since="2001-01-01") == ["The firm was founded by two brothers."]
+    assert await found(door, space, "founded", before="2001-01-01") == []
+    assert await found(door, space, "founded", since="1921-05-01", before="9999-12-31") != []
+    assert (await door.call("list", space=space, since="1921-05-01"))["total"] == 1
+    with pytest.raises(Refused) as refused:
+        await remember(door, space, "Another.", valid_from="1921-05")
+    assert "valid_from" in (refused.value.field or refused.value.message)
+
+
+async def test_an_update_clears_what_it_names(door: Door, space: str) -> None:
+    made = await remember(
+        door, space, "Holds for a while.", title="While", importance=0.5, valid_from="2026-01-01",
+        valid_to="2026-02-01", tags=["a"],
+    )  # fmt: skip
+    id_ = made["memory"]["id"]
+    done = await door.call("update", id=id_, clear=["importance", "valid_from", "valid_to", "tags", "title"])
+    assert done["action"] == "UPDATE"
+    assert not {"importance", "valid_from", "valid_to"} & done["memory"].keys()
+    assert (done["memory"]["tags"], done["memory"]["title"]) == ([], "")
+    assert (await door.call("update", id=id_, clear=["importance"]))["action"] == "NOOP"
+    for fields in ({"clear": ["content"]}, {"clear": ["importance"], "importance": 0.5}):
+        with pytest.raises(Refused) as refused:
+            await door.call("update", id=id_, **fields)
+        assert refused.value.code == "INVALID_ARGUMENT"
+        assert "clear[0]" in (refused.value.field or refused.value.message)
+
+
+async def test_what_is_far_is_not_among_the_neighbours(door: Door, space: str) -> None:
+    await remember(door, space, "The staging database runs on port 5433.")
+    far = await remember(door, space, "Anna prefers short pull requests.")
+    assert far["related"] == []
+    assert 0.5 < far["novelty"] < 1
+
+
 async def test_a_timeline_shows_the_neighbours_of_a_memory_in_its_session(door: Door, space: str) -> None:
     session = uuid.uuid4().hex
     ids = [
