@@ -1,9 +1,9 @@
 """JSON objects to protobuf messages and back, strictly: every refusal names the path of the field at fault.
 
-The form is proto3 JSON with the field names of the .proto files, and three differences that suit people and
-agents: StringList and StringMap are a plain list and object, 64-bit numbers are JSON numbers while exact
-(below 2**53), and nothing is coerced: "5" is not 5. Knows messages by their descriptors only; judges no value
-that the type allows.
+The form is proto3 JSON with the field names of the .proto files, and four differences that suit people and agents:
+StringList and StringMap are a plain list and object, 64-bit numbers are JSON numbers while exact (below 2**53), a time
+may be given as a date, which means its start in UTC, and nothing is coerced: "5" is not 5. Knows messages by their
+descriptors only; judges no value that the type allows.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from typing import Any, Final, TypeVar
@@ -42,6 +43,9 @@ NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 EXACT_INTEGERS_BELOW: Final = 2**53
 SCALAR_CHARS_MAX: Final = 40  # of a number or boolean in a query string
 NAME_CHARS_MAX: Final = 80  # of a field name that an error repeats
+DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+DAY_START: Final = "T00:00:00Z"
+TIME_RULE: Final = "an RFC 3339 time with zone, such as 2026-05-01T12:00:00Z, or a date, such as 2026-05-01"
 UNSIGNED_BITS: Final = {FieldDescriptor.TYPE_UINT32: 32, FieldDescriptor.TYPE_UINT64: 64}
 
 
@@ -204,9 +208,10 @@ def _timestamp(target: Timestamp, value: Any, path: str) -> None:
     try:
         if not isinstance(value, str):
             raise ValueError
-        target.FromJsonString(value)
+        # RFC 3339 takes t and z for T and Z; protobuf does not.
+        target.FromJsonString(value + DAY_START if DATE.fullmatch(value) else value.upper())
     except (ValueError, OverflowError):
-        raise InvalidArgument(path, shown(value), "an RFC 3339 time with zone, such as 2026-05-01T12:00:00Z") from None
+        raise InvalidArgument(path, shown(value), TIME_RULE) from None
 
 
 def _scalar(field: FieldDescriptor, value: Any, path: str) -> Any:

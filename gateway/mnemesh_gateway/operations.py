@@ -132,7 +132,7 @@ async def _recall(gate: MeshGate, caller: Caller, request: recall_pb2.RecallRequ
 async def _get(gate: MeshGate, caller: Caller, request: memory_pb2.GetRequest) -> memory_pb2.GetResponse:
     keys = tuple(request.ids)
     found, missing = await (await gate.ready()).get(
-        caller, keys, include_forgotten=request.include_forgotten, spaces=tuple(request.spaces)
+        caller, keys, include_forgotten=request.include_forgotten, spaces=wire.spaces(request)
     )
     return wire.get_response(keys, found, missing)
 
@@ -176,7 +176,7 @@ async def _restore(gate: MeshGate, caller: Caller, request: memory_pb2.RestoreRe
 
 
 async def _stats(gate: MeshGate, caller: Caller, request: memory_pb2.StatsRequest) -> memory_pb2.StatsResponse:
-    return wire.stats_response(await (await gate.ready()).stats(caller, tuple(request.spaces)))
+    return wire.stats_response(await (await gate.ready()).stats(caller, wire.spaces(request)))
 
 
 async def _export(
@@ -185,7 +185,7 @@ async def _export(
     mesh = await gate.ready()
     async for item in mesh.export(
         caller,
-        tuple(request.spaces),
+        wire.spaces(request),
         include_forgotten=request.include_forgotten,
         include_superseded=request.include_superseded,
     ):

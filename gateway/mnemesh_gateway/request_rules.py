@@ -13,7 +13,7 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from mnemesh_memory import limits
 from mnemesh_memory.kinds import LINK_TYPES, MODES, SORTS, STATES, TIERS, WAITS
-from mnemesh_memory.validate import ORDERS
+from mnemesh_memory.validate import CLEARABLE, ORDERS
 
 # Proto3 has no required fields; these are the ones that the Mesh refuses a request without.
 REQUIRED: Final = MappingProxyType(
@@ -43,6 +43,7 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "UpdateRequest.importance": {"minimum": 0, "maximum": 1},
         "UpdateRequest.tier": {"enum": list(TIERS)},
         "UpdateRequest.wait": {"enum": list(WAITS)},
+        "UpdateRequest.clear": {"maxItems": len(CLEARABLE)},
         "ForgetRequest.wait": {"enum": list(WAITS)},
         "RestoreRequest.wait": {"enum": list(WAITS)},
         "GetRequest.ids": {"minItems": 1, "maxItems": limits.GET_IDS_MAX},

@@ -106,6 +106,9 @@ def _value_schema(field: FieldDescriptor, reference: Reference) -> Schema:
         return dict(SCALARS[field.type])
     message = inner_message(field)
     if message.full_name == TIMESTAMP:
+        # A request may give a date, too; what is written is always a time.
+        if field.full_name.rpartition(".")[0].endswith("Request"):
+            return {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "date"}]}
         return {"type": "string", "format": "date-time"}
     if message.full_name in BARE_MESSAGES:
         values = field_schema(fields_of(message)[0], reference)

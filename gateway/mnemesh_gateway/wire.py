@@ -23,11 +23,19 @@ from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
 __all__ = [
     "batch_response", "check_response", "decode", "draft", "from_json", "from_query", "get_response",
     "item_error", "list_query", "list_response", "memory", "moment", "parse_body", "patch", "query",
-    "recall_response", "remember_response", "stats_response", "status_response", "supersede_response",
+    "recall_response", "remember_response", "spaces", "stats_response", "status_response", "supersede_response",
     "timestamp", "to_json", "update_response",
 ]  # fmt: skip
 
 NANOS_MAX: Final = 999_999_999
+# The requests that look at several spaces.
+Reading = (
+    recall_pb2.RecallRequest
+    | memory_pb2.GetRequest
+    | memory_pb2.ListRequest
+    | memory_pb2.StatsRequest
+    | memory_pb2.ExportRequest
+)
 
 
 def decode(cls: type[AnyMessage], data: bytes) -> AnyMessage:
@@ -98,14 +106,20 @@ def patch(item: memory_pb2.UpdateRequest) -> model.Patch:
         expected_heads=tuple(item.expected_heads),
         idempotency_key=item.idempotency_key,
         wait=item.wait or "indexed",
+        clear=tuple(item.clear),
     )
+
+
+def spaces(item: Reading) -> tuple[str, ...]:
+    """The spaces that a request names, by `space`, `spaces` or both."""
+    return (*((item.space,) if item.space else ()), *item.spaces)
 
 
 def query(item: recall_pb2.RecallRequest) -> model.Query:
     """What recall searches for."""
     return model.Query(
         text=item.query,
-        spaces=tuple(item.spaces),
+        spaces=spaces(item),
         limit=item.limit if item.HasField("limit") else 10,
         mode=item.mode or "hybrid",
         kinds=tuple(item.kinds),
@@ -134,7 +148,7 @@ def query(item: recall_pb2.RecallRequest) -> model.Query:
 def list_query(item: memory_pb2.ListRequest) -> model.ListQuery:
     """What a page is made of."""
     return model.ListQuery(
-        spaces=tuple(item.spaces),
+        spaces=spaces(item),
         kinds=tuple(item.kinds),
         tags_any=tuple(item.tags_any),
         tags_all=tuple(item.tags_all),
@@ -277,6 +291,9 @@ def stats_response(stats: model.Stats) -> memory_pb2.StatsResponse:
         tags=_counts(stats.tags),
         spaces=_counts(stats.spaces),
         agents=_counts(stats.agents),
+        tags_total=stats.tags_total,
+        spaces_total=stats.spaces_total,
+        agents_total=stats.agents_total,
     )
 
 

@@ -6,11 +6,13 @@ exact duplicate (equal normalised text) is a NOOP; everything else is added, and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mnemesh_memory.model import Checked, Related
 
 RELATED_MAX = 5
+# Below this cosine similarity two texts of the same language mostly have nothing in common.
+NEAR_MIN = 0.5
 
 
 def novelty(related: Sequence[Related]) -> float:
@@ -19,17 +21,22 @@ def novelty(related: Sequence[Related]) -> float:
     return min(1.0, max(0.0, 1.0 - best))
 
 
+def near(neighbours: Iterable[Related]) -> tuple[Related, ...]:
+    """The neighbours that are worth a reader's look: those of NEAR_MIN or more."""
+    return tuple(item for item in neighbours if item.similarity >= NEAR_MIN)
+
+
 def judge(related: Sequence[Related], supersedes: Sequence[str]) -> Checked:
-    """What `remember` would do with a draft that is no exact duplicate."""
-    nearest = max(related, key=lambda item: item.similarity, default=None)
-    fresh = novelty(related)
+    """What `remember` would do with a draft that is no exact duplicate, beside the neighbours of its space."""
+    fresh, shown = novelty(related), near(related)
+    nearest = max(shown, key=lambda item: item.similarity, default=None)
     if supersedes:
         return Checked(
             action="SUPERSEDE",
             target_id=supersedes[0],
             reason=f"replaces {', '.join(supersedes)}",
             novelty=fresh,
-            related=tuple(related),
+            related=shown,
         )
     if nearest is None:
         return Checked(action="ADD", reason="the space holds nothing near it", novelty=fresh)
@@ -38,6 +45,6 @@ def judge(related: Sequence[Related], supersedes: Sequence[str]) -> Checked:
         target_id=nearest.id,
         similarity=nearest.similarity,
         novelty=fresh,
-        related=tuple(related),
+        related=shown,
         reason=f"no identical text; nearest is {nearest.id} at similarity {nearest.similarity:.2f}",
     )

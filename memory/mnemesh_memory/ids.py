@@ -14,6 +14,8 @@ from mnemesh_memory.model import Draft, Link, Patch, Source
 NAMESPACE: Final = uuid.UUID("6d6e656d-6573-5068-8000-6d656d6f7279")
 # These say how to answer, not what to store, so a retry may differ in them.
 _NOT_CONTENT: Final = ("idempotency_key", "wait")
+# Fields that came later: at these values they are left out, so that a key used before them still fits its request.
+_LATER: Final = {"clear": ()}
 
 
 def uuid7(at_ms: int, entropy: bytes) -> str:
@@ -34,6 +36,7 @@ def derived_id(space: str, agent: str, key: str) -> str:
 def fingerprint(request: Draft | Patch, target: str = "") -> bytes:
     """32 bytes that two requests share if and only if they ask for the same thing (SHA-256 of their canonical form)."""
     value = {one.name: getattr(request, one.name) for one in fields(request) if one.name not in _NOT_CONTENT}
+    value = {name: one for name, one in value.items() if name not in _LATER or one != _LATER[name]}
     text = json.dumps([type(request).__name__, target, value], sort_keys=True, ensure_ascii=False, default=_plain)
     return hashlib.sha256(text.encode()).digest()
 

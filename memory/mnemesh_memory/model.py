@@ -70,7 +70,8 @@ class Draft:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patch:
     """What `update` changes: None leaves a field as it is. Tags, keywords, paths and attrs replace the whole set.
-    `expected_heads` makes the update refuse (ABORTED) when the memory has other heads by then."""
+    `clear` names fields to empty. `expected_heads` makes the update refuse (ABORTED) when the memory has other heads by
+    then."""
 
     content: str | None = None
     kind: str | None = None
@@ -88,6 +89,7 @@ class Patch:
     expected_heads: tuple[str, ...] = ()
     idempotency_key: str = ""
     wait: str = "indexed"
+    clear: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +259,8 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """Counts of what the caller may see: memories by state, and active ones by kind, tag and space."""
+    """Counts of what the caller may see: memories by state, and active ones by kind, tag, space and agent, the most
+    frequent first. The totals count all tags, spaces and agents, also those beyond the ones that are listed."""
 
     memories: int
     forgotten: int
@@ -267,6 +270,9 @@ class Stats:
     tags: Mapping[str, int]
     spaces: Mapping[str, int]
     agents: Mapping[str, int]
+    tags_total: int
+    spaces_total: int
+    agents_total: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,8 @@ import math
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
 
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument, SecretRefused, shown_time
@@ -31,6 +32,10 @@ from mnemesh_memory.secrets import find_secret
 Item = TypeVar("Item")
 RECALL_SIGNALS = ("dense", "bm25")
 ORDERS = ("newest", "oldest")
+# What an update may clear: fields that can be absent, and texts and sets that can be empty.
+NULLABLE: Final = ("importance", "valid_from", "valid_to")
+EMPTY: Final[Mapping[str, Any]] = MappingProxyType({"title": "", "tags": (), "paths": (), "keywords": (), "attrs": {}})
+CLEARABLE: Final = (*NULLABLE, *EMPTY)
 
 
 def draft(given: Draft, caller: Caller) -> Draft:
@@ -77,8 +82,9 @@ def patch(given: Patch) -> Patch:
         given.content, given.kind, given.title, given.tags, given.importance, given.paths, given.valid_from,
         given.valid_to, given.keywords, given.attrs, given.tier,
     )  # fmt: skip
-    if all(value is None for value in changed):
+    if all(value is None for value in changed) and not given.clear:
         raise InvalidArgument("update", "nothing", "at least one field must be given")
+    given = _cleared(given)
     if given.content is not None:
         bounded_text("content", given.content, limits.CONTENT_BYTES_MAX, empty=False)
     times_in_order(given.valid_from, given.valid_to)
@@ -110,6 +116,16 @@ def patch(given: Patch) -> Patch:
         idempotency_key=clean.idempotency_key,
     )
     return clean
+
+
+def _cleared(given: Patch) -> Patch:
+    """`given` with the texts and sets that it clears as empty ones; only NULLABLE names are left in `clear`."""
+    for position, name in enumerate(at_most("clear", given.clear, len(CLEARABLE))):
+        one_of(f"clear[{position}]", name, CLEARABLE)
+        if getattr(given, name) is not None:
+            raise InvalidArgument(f"clear[{position}]", name, "a field that the same update does not set")
+    empty = {name: value for name, value in EMPTY.items() if name in given.clear}
+    return replace(given, clear=tuple(name for name in NULLABLE if name in given.clear), **empty)
 
 
 def query(given: Query, caller: Caller) -> Query:
@@ -303,9 +319,9 @@ def whole(field: str, value: int, low: int, high: int) -> int:
 
 
 def moment(field: str, value: int | None) -> int | None:
-    """Milliseconds since the epoch within the years that RFC 3339 can write, from 1970 on."""
+    """Milliseconds since the epoch, negative before it, within the years that a Timestamp holds."""
     if value is not None and not limits.TIME_MS_MIN <= value <= limits.TIME_MS_MAX:
-        raise InvalidArgument(field, shown_time(value), "a time from 1970-01-01 to 9999-12-31")
+        raise InvalidArgument(field, shown_time(value), "a time from 0001-01-01 to 9999-12-31")
     return value
 
 

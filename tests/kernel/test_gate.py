@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_memory.gate import judge, novelty
+from mnemesh_memory.gate import NEAR_MIN, judge, near, novelty
 from mnemesh_memory.model import Related
+from mnemesh_proto.v1.field_help import FIELD_HELP
 
 FAR = Related("far", "Far", "a far text", 0.2)
 NEAR = Related("near", "Near", "a near text", 0.97)
@@ -25,8 +26,24 @@ def test_even_a_very_near_text_is_added_and_the_nearest_is_named() -> None:
     assert verdict.action == "ADD"
     assert verdict.target_id == "near"
     assert verdict.similarity == 0.97
-    assert verdict.related == (FAR, NEAR)
+    assert verdict.related == (NEAR,)
     assert "near at similarity 0.97" in verdict.reason
+
+
+def test_what_is_far_is_no_neighbour_but_counts_for_novelty() -> None:
+    verdict = judge((FAR,), ())
+    assert (verdict.action, verdict.target_id, verdict.similarity, verdict.related) == ("ADD", "", 0.0, ())
+    assert verdict.novelty == pytest.approx(0.8)
+
+
+def test_the_least_similarity_of_a_neighbour_belongs_to_it() -> None:
+    least = Related("least", "", "", NEAR_MIN)
+    assert near((Related("below", "", "", NEAR_MIN - 1e-6), least, NEAR)) == (least, NEAR)
+
+
+def test_the_contract_names_the_least_similarity_of_a_neighbour() -> None:
+    for message in ("RememberResponse", "CheckResponse"):
+        assert f"similarity {NEAR_MIN} or more" in FIELD_HELP[f"mnemesh.v1.{message}.related"]
 
 
 def test_a_draft_that_replaces_others_says_which() -> None:

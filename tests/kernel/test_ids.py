@@ -113,7 +113,9 @@ OTHER_IN_PATCH: dict[str, Any] = {
     "sensitive": True,
     "force": True,
     "expected_heads": ("1@" + "a" * 32,),
+    "clear": ("importance",),
 }
+PATCH_BEFORE_CLEAR = "3e74c7ee4f0cb687102c31b3d56cf91da4e3cd9b4de9897e29c1fa18d0b10e4f"
 NOT_CONTENT: dict[str, Any] = {"wait": "durable", "idempotency_key": "another"}
 
 
@@ -158,6 +160,11 @@ def test_the_same_patch_of_another_memory_is_another_request() -> None:
 
 def test_a_draft_and_a_patch_never_share_a_fingerprint() -> None:
     assert fingerprint(Draft(content="x")) != fingerprint(Patch(content="x"))
+
+
+def test_a_field_that_came_later_leaves_the_fingerprints_of_before_as_they_were() -> None:
+    # A key is kept for days, and a retry may come after an upgrade.
+    assert fingerprint(Patch(title="t"), "one").hex() == PATCH_BEFORE_CLEAR
 
 
 def test_a_fingerprint_has_32_bytes() -> None:

@@ -165,6 +165,18 @@ def test_stats_count_by_state_kind_tag_space_and_agent(varied: Ledger) -> None:
     assert stats.tags == {"y": 2, "x": 1, "z": 1, 'odd "tag"': 1}
     assert stats.spaces == {SPACE: 4}
     assert stats.agents == {AGENT: 2, "owner/other": 2}
+    assert (stats.tags_total, stats.spaces_total, stats.agents_total) == (4, 1, 2)
+
+
+def test_stats_list_the_200_most_frequent_and_say_how_many_there_are(ledger: Ledger, pen: Pen) -> None:
+    for first in range(0, 240, 60):
+        done(ledger, pen.create(f"from {first}", tags=tuple(f"t{n:03}" for n in range(first, first + 60))))
+    done(ledger, pen.create("one tag more often", tags=("t239",)))
+    stats = ledger.stats((SPACE,))
+    assert (len(stats.tags), stats.tags_total) == (200, 240)
+    assert next(iter(stats.tags.items())) == ("t239", 2)
+    empty = ledger.stats(("no/such",))
+    assert (empty.tags, empty.tags_total, empty.spaces_total, empty.agents_total) == ({}, 0, 0, 0)
 
 
 def test_stats_over_all_spaces_count_them_all(varied: Ledger) -> None:

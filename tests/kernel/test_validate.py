@@ -231,18 +231,41 @@ def test_the_ends_of_importance_belong_to_it(importance: float | None) -> None:
 
 
 @pytest.mark.parametrize("field", ["valid_from", "valid_to"])
-@pytest.mark.parametrize("moment", [-1, limits.TIME_MS_MAX + 1, 2**63, -(2**63)])
-def test_a_time_outside_1970_to_9999_is_refused(field: str, moment: int) -> None:
+@pytest.mark.parametrize("moment", [limits.TIME_MS_MIN - 1, limits.TIME_MS_MAX + 1, 2**63, -(2**63)])
+def test_a_time_outside_the_years_1_to_9999_is_refused(field: str, moment: int) -> None:
     for call in (lambda: clean(**{field: moment}), lambda: clean_patch(**{field: moment})):
         error = refusal(call)
         assert error.fields["field"] == field
-        assert "1970" in error.fields["limit"]
+        assert "0001-01-01" in error.fields["limit"]
         assert "9999" in error.fields["limit"]
 
 
 def test_the_first_and_the_last_moment_are_times() -> None:
-    made = clean(valid_from=0, valid_to=limits.TIME_MS_MAX)
-    assert (made.valid_from, made.valid_to) == (0, limits.TIME_MS_MAX)
+    made = clean(valid_from=limits.TIME_MS_MIN, valid_to=limits.TIME_MS_MAX)
+    assert (made.valid_from, made.valid_to) == (limits.TIME_MS_MIN, limits.TIME_MS_MAX)
+
+
+def test_what_an_update_clears_is_empty_or_named() -> None:
+    made = clean_patch(clear=("valid_to", "tags", "importance", "title", "attrs", "tags"))
+    assert made.clear == ("importance", "valid_to")
+    assert (made.title, made.tags, made.attrs) == ("", (), {})
+    assert (made.paths, made.keywords, made.content) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "limit"),
+    [
+        ({"clear": ("tags", "content")}, "clear[1]", "one of importance, valid_from, valid_to, title"),
+        ({"clear": ("",)}, "clear[0]", "one of importance"),
+        ({"clear": ("importance",), "importance": 0.0}, "clear[0]", "does not set"),
+        ({"clear": ("tags",), "tags": ()}, "clear[0]", "does not set"),
+        ({"clear": ("tags",) * 9}, "clear", "at most 8"),
+    ],
+)
+def test_what_can_not_be_cleared_is_refused(given: dict[str, Any], field: str, limit: str) -> None:
+    error = refusal(lambda: clean_patch(**given))
+    assert error.fields["field"] == field
+    assert limit in error.fields["limit"]
 
 
 def test_valid_to_is_not_before_valid_from() -> None:

@@ -17,6 +17,7 @@ from mnemesh_crdt.document import Edit, RevisionFields
 from mnemesh_memory import limits, validate
 from mnemesh_memory.errors import AlreadyExists, FailedPrecondition
 from mnemesh_memory.model import Draft, Memory, Patch
+from mnemesh_memory.patching import patched
 
 KEY_LIFE_MS = limits.IDEMPOTENCY_DAYS * 24 * 3600 * 1000
 
@@ -183,10 +184,10 @@ def edit_of(memory: Memory, patch: Patch, command: Command) -> Edit | None:
         content=memory.content if patch.content is None else patch.content,
         kind=memory.kind if patch.kind is None else patch.kind,
         title=memory.title if patch.title is None else patch.title,
-        importance=memory.importance if patch.importance is None else patch.importance,
+        importance=patched(patch, "importance", memory.importance),
         refs=memory.paths if patch.paths is None else patch.paths,
-        valid_from=memory.valid_from if patch.valid_from is None else patch.valid_from,
-        valid_to=memory.valid_to if patch.valid_to is None else patch.valid_to,
+        valid_from=patched(patch, "valid_from", memory.valid_from),
+        valid_to=patched(patch, "valid_to", memory.valid_to),
         keywords=memory.keywords if patch.keywords is None else patch.keywords,
         attrs=memory.attrs if patch.attrs is None else patch.attrs,
         tier=memory.tier if patch.tier is None else patch.tier,
