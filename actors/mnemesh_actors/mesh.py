@@ -129,7 +129,8 @@ class Mesh:
         """Actors, ledger, index and model as they are now."""
         ledger: LedgerStatus = await self._parts.ledger.status()
         follower = self._parts.follower
-        state, points = follower.fault or ("behind" if follower.lag > LAG_TOLERATED_ENTRIES else "ok"), 0
+        behind = follower.catching_up or follower.lag > LAG_TOLERATED_ENTRIES
+        state, points = follower.fault or ("behind" if behind else "ok"), 0
         try:
             shard: ShardStatus = await follower.read(lambda shard: shard.status())
             points = shard.points

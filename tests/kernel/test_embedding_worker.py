@@ -219,8 +219,8 @@ def test_no_end_of_a_chunk_is_lost_behind_a_long_title(worker: EmbeddingWorker, 
     assert engine is not None
     assert len(title.encode()) <= TITLE_BYTES_MAX
     memory = Memory(
-        id="", space="s", kind="fact", title=title, content=REAL_TEXTS[name], state="active", by="", created_at=0, updated_at=0,
-        heads=(),
+        id="", space="s", kind="fact", title=title, content=REAL_TEXTS[name], state="active", by="", created_at=0,
+        updated_at=0, heads=(),
     )  # fmt: skip
     counted = engine.lengths([dense for dense, _ in index_texts(memory)])
     # A chunk full of rare abbreviations costs more than an estimate without the model's vocabulary can say.

@@ -1,0 +1,53 @@
+"""What a mesh says of itself, and of what is near a text."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from mnemesh_actors.directory import open_directory
+from mnemesh_actors.embedding import ModelConfig
+from mnemesh_actors.mesh import Mesh
+from mnemesh_actors.runtime.local import LocalRuntime
+from mnemesh_actors.start import StartConfig, start_mesh
+from mnemesh_memory.model import Caller, Draft
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+CALLER = Caller("owner/tester", "owner")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def mesh(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Mesh]:
+    ticks = itertools.count(1_700_000_000_000)
+    made = await start_mesh(
+        open_directory(tmp_path_factory.mktemp("status")),
+        LocalRuntime(),
+        StartConfig(clock=lambda: next(ticks), entropy=secrets.token_bytes, model=ModelConfig()),
+    )
+    yield made
+    await made.close()
+
+
+async def test_an_index_that_catches_up_is_behind_however_little_it_misses(
+    mesh: Mesh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await mesh.remember(CALLER, Draft(content="The index holds this."))
+    assert (await mesh.status()).index[0].state == "ok"
+    follower = mesh._parts.follower
+    monkeypatch.setattr(follower, "_goal", follower.applied + 1)
+    status = await mesh.status()
+    assert (status.index[0].state, status.index[0].lag, status.state) == ("behind", 0, "ready")
+
+
+async def test_far_memories_are_no_neighbours_and_near_ones_are(mesh: Mesh) -> None:
+    first = await mesh.remember(CALLER, Draft(content="Postgres keeps the payments.", space="near"))
+    far = await mesh.remember(CALLER, Draft(content="The cat sleeps on the sofa.", space="near"))
+    assert far.related == ()
+    assert 0.5 < far.novelty < 1.0, "it still is how far the nearest is"
+    checked = await mesh.check(CALLER, Draft(content="The payments are kept in Postgres.", space="near"))
+    assert [item.id for item in checked.related] == [first.memory.id]
