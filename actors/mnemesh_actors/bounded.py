@@ -11,11 +11,13 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 
 from mnemesh_actors.embedder import CALL_BYTES_MAX, Vector
-from mnemesh_actors.ledger.commands import Command, Committed, Create, Lookup, Revise
+from mnemesh_actors.ledger.commands import Command, Committed, Create, Lookup, Revise, Vectors
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.places import find_one
 from mnemesh_memory.errors import DeadlineExceeded, MnemeshError, shorten
+from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.model import Caller, Draft, Memory, Patch
+from mnemesh_memory.text import content_hash
 
 NOTHING_STORED = "nothing was stored; try again"
 # Embedded at a time and then counted as progress: as much as one call of the model takes.
@@ -74,6 +76,18 @@ async def embedded(parts: Parts, texts: Sequence[str]) -> list[Vector]:
             made += await parts.embedder.embed(portion)
             progress()
     return made
+
+
+async def vectors_of_change(parts: Parts, before: Memory, after: Memory) -> Vectors:
+    """The vectors of the texts that `after` says anew, and the hashes of those that only `before` said."""
+    old, new = ({content_hash(dense): dense for dense, _ in index_texts(memory)} for memory in (before, after))
+    fresh = [digest for digest in new if digest not in old]
+    made = await embedded(parts, [new[digest] for digest in fresh])
+    return Vectors(
+        generation=parts.embedder.generation,
+        items=tuple((digest, vector.tobytes()) for digest, vector in zip(fresh, made, strict=True)),
+        stale=tuple(digest for digest in old if digest not in new),
+    )
 
 
 async def committed(parts: Parts, command: Command) -> Committed:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mnemesh_actors.bounded import NOTHING_STORED, answered, committed, embedded, find, replaced_by, replayed
+from mnemesh_actors.bounded import answered, committed, embedded, find, replaced_by, replayed, vectors_of_change
 from mnemesh_actors.embedder import Vector
 from mnemesh_actors.ledger.commands import Command, Committed, Create, Forget, Lookup, Restore, Revise, Vectors
 from mnemesh_actors.parts import Parts
@@ -182,9 +182,9 @@ class Writing:
 
     async def _introduce(self, items: Sequence[_Prepared], alone: bool) -> None:
         """`_meet`, within its time. With `alone`, items that can't meet their neighbours say why."""
-        outcome, share = ("it is busy", NEIGHBOURS_SHARE) if alone else (NOTHING_STORED, 1.0)
+        bound = ("it is busy", NEIGHBOURS_SHARE) if alone else ()
         try:
-            async with answered(self._parts, "index", outcome, share):
+            async with answered(self._parts, "index", *bound):
                 await self._meet(items)
         except MnemeshError as error:
             if not alone:
@@ -316,17 +316,14 @@ class Writing:
         validate.times_in_order(
             patched(clean, "valid_from", memory.valid_from), patched(clean, "valid_to", memory.valid_to)
         )
-        texts: tuple[str, ...] = ()
-        vectors: list[Vector] = []
+        vectors = Vectors()
         if clean.content is not None or clean.title is not None:
             after = replace(
                 memory,
                 content=memory.content if clean.content is None else clean.content,
                 title=memory.title if clean.title is None else clean.title,
             )
-            texts = tuple(dense for dense, _ in index_texts(after))
-            vectors = await embedded(self._parts, texts)
-        kept = tuple((content_hash(text), vector.tobytes()) for text, vector in zip(texts, vectors, strict=True))
+            vectors = await vectors_of_change(self._parts, memory, after)
         command = Revise(
             agent=caller.agent,
             at=self._parts.clock(),
@@ -335,7 +332,7 @@ class Writing:
             patch=clean,
             fingerprint=mark,
             duplicate_key="" if clean.content is None else duplicate_key(clean.content),
-            vectors=Vectors(generation=self._parts.embedder.generation, items=kept),
+            vectors=vectors,
         )
         return await self._commit(command, clean.wait)
 

@@ -28,7 +28,9 @@ from mnemesh_memory.errors import (
     NotFound,
     Unavailable,
 )
+from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.model import Caller, Draft, Patch, Written
+from mnemesh_memory.text import content_hash
 
 CALLER = Caller(AGENT, "owner", default_space=SPACE)
 
@@ -235,6 +237,21 @@ async def test_a_check_refuses_what_remember_would_refuse_to_replace(desk: Desk)
     assert (checked.action, checked.target_id) == ("SUPERSEDE", old.memory.id)
     itself = await desk.writing.check(CALLER, Draft(content="We deploy on Friday.", supersedes=("Deploys",)))
     assert (itself.action, itself.target_id) == ("NOOP", old.memory.id)
+
+
+# ---- vectors ---------------------------------------------------------------------------------------------------------
+
+
+async def test_an_update_embeds_only_what_is_new_and_leaves_no_vector_of_what_is_not_said_any_more(desk: Desk) -> None:
+    sentences = [f"Sentence {number} says something of its own, which is like no other. " for number in range(60)]
+    memory = (await desk.remember("".join(sentences))).memory
+    before = len(desk.scene.model.texts)
+    changed = await desk.writing.update(CALLER, memory.id, Patch(content="".join([*sentences, "One more."])))
+    texts = [dense for dense, _ in index_texts(changed.memory)]
+    assert 0 < len(desk.scene.model.texts) - before < len(texts)
+    with desk.scene.home.looked_into() as db:
+        hashes = {row[0].hex() for row in db.execute("SELECT hash FROM vector")}
+    assert hashes == {content_hash(text) for text in texts}
 
 
 # ---- parts that hang -------------------------------------------------------------------------------------------------

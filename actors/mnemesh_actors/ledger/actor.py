@@ -32,12 +32,16 @@ from mnemesh_actors.ledger.faults import explained, reading
 from mnemesh_actors.ledger.incarnation import LedgerLock, establish
 from mnemesh_actors.ledger.journal import Journal, check_log
 from mnemesh_actors.ledger.uses import Uses
-from mnemesh_actors.ledger.vectors import cached, keep
+from mnemesh_actors.ledger.vectors import OldGenerations, cached, fill, keep
 from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.revisions import forget, materialise, restore, supersede
 from mnemesh_memory.errors import Aborted, DataLoss, FailedPrecondition, MnemeshError, NotFound
 from mnemesh_memory.model import LedgerStatus, Link, ListQuery, Memory, Page, Query, Stats
 from mnemesh_memory.text import duplicate_key
+
+# Keys of vectors that are looked at for old generations: with a commit, which someone waits for, and with other writes.
+SWEPT_IN_COMMIT = 16
+SWEPT_ELSE = 1024
 
 
 class Ledger:
@@ -61,6 +65,8 @@ class Ledger:
                 check_log(self._db, self.path)
                 self._journal = Journal(self._db, load_key(Path(key_path)), node_id)
                 self._uses = Uses(self._db)
+                self._old = OldGenerations(self._db)
+                self._generation = ""  # of the model in use, once it is known
                 self._admission = Admission(self._db, self._journal, self._uses.note)
                 self._incarnation = establish(self._db, self._lock)
                 self._journal.rebuild_view_if_old()
@@ -88,6 +94,7 @@ class Ledger:
                     )
                     results.append(MnemeshError(fault, part="ledger"))
                 self._db.execute("RELEASE command")
+            self._old.sweep(self._generation, SWEPT_IN_COMMIT)
             self._uses.write()
         self._uses.written()
         return results
@@ -250,6 +257,7 @@ class Ledger:
                 outcomes.append(outcome)
             except MnemeshError as refused:
                 outcomes.append(refused)
+        self._generation = generation
         return outcomes, self.vectors(hashes, generation)
 
     # ---- reading ----------------------------------------------------------------------------------------------
@@ -344,7 +352,8 @@ class Ledger:
     def keep_vectors(self, vectors: Vectors) -> None:
         """Cache embeddings that were made outside a write. Raises Unavailable or DataLoss when the disk fails."""
         with self._transaction():
-            keep(self._db, vectors)
+            fill(self._db, vectors)
+            self._old.sweep(vectors.generation, SWEPT_ELSE)
 
     # ---- activity: local to this node, never synced, lost at most since the last write -------------------------
 

@@ -13,10 +13,12 @@ from mnemesh_memory.model import Draft, Memory, Patch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vectors:
-    """Embeddings to keep with the write: (content hash in hex, float32 bytes) of one model generation."""
+    """Embeddings to keep with the write: (content hash in hex, float32 bytes) of one model generation; and the content
+    hashes of texts that the write takes out of its memory."""
 
     generation: str = ""
     items: tuple[tuple[str, bytes], ...] = ()
+    stale: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

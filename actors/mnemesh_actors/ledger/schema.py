@@ -53,7 +53,11 @@ def _first(db: sqlite3.Connection) -> None:
     )
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first,)
+def _shared_vectors(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE vector ADD COLUMN shared INTEGER NOT NULL DEFAULT 0")
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _shared_vectors)
 # The view is rebuilt from the entries when this differs from what the file says.
 VIEW_VERSION = 3
 

@@ -1,0 +1,158 @@
+"""Which cached vectors a ledger keeps: those that a text of a memory as it is now needs, made by the model in use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from ledger_builders import AGENT, GENERATION, OTHER_SPACE, Home, Pen, done
+
+from mnemesh_actors.ledger import actor
+from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.commands import Revise, Vectors
+from mnemesh_memory.errors import AlreadyExists
+from mnemesh_memory.model import Memory
+from mnemesh_memory.text import content_hash
+
+OTHER = "another-model.fp32"
+
+
+def vectors(*texts: str, stale: tuple[str, ...] = (), generation: str = GENERATION) -> Vectors:
+    return Vectors(
+        generation=generation,
+        items=tuple((content_hash(text), text.encode()) for text in texts),
+        stale=tuple(content_hash(text) for text in stale),
+    )
+
+
+def kept(ledger: Ledger, *texts: str, generation: str = GENERATION) -> list[str]:
+    """Which of `texts` have a vector, and the one that was given."""
+    found = ledger.vectors([content_hash(text) for text in texts], generation)
+    assert all(found[content_hash(text)] == text.encode() for text in texts if content_hash(text) in found)
+    return [text for text in texts if content_hash(text) in found]
+
+
+def born(ledger: Ledger, pen: Pen, text: str, **fields: str | bool) -> Memory:
+    return done(ledger, pen.create(text, vectors=vectors(text), **fields)).memory
+
+
+def change(pen: Pen, memory: Memory, text: str) -> Revise:
+    return replace(pen.revise(memory, content=text), vectors=vectors(text, stale=(memory.content,)))
+
+
+def stored(home: Home) -> int:
+    with home.looked_into() as db:
+        return int(db.execute("SELECT count(*) FROM vector").fetchone()[0])
+
+
+# ---- texts that are not said any more -------------------------------------------------------------------------------
+
+
+def test_an_update_drops_the_vector_of_the_text_that_it_replaces(home: Home, ledger: Ledger, pen: Pen) -> None:
+    memory = born(ledger, pen, "one")
+    for text in ("two", "three", "one"):
+        memory = done(ledger, change(pen, memory, text)).memory
+        assert (kept(ledger, "one", "two", "three"), stored(home)) == ([text], 1)
+
+
+def test_a_text_that_two_memories_share_keeps_its_vector_whichever_changes(ledger: Ledger, pen: Pen) -> None:
+    first, second = born(ledger, pen, "one"), born(ledger, pen, "one", space=OTHER_SPACE)
+    done(ledger, change(pen, first, "two"))
+    assert kept(ledger, "one", "two") == ["one", "two"]
+    third, fourth = born(ledger, pen, "three"), born(ledger, pen, "three", space=OTHER_SPACE)
+    done(ledger, change(pen, fourth, "four"))
+    assert kept(ledger, "three", "four") == ["three", "four"]
+    assert {second.content, third.content} == {"one", "three"}
+
+
+def test_a_text_that_stands_twice_in_one_memory_is_not_shared(ledger: Ledger, pen: Pen) -> None:
+    memory = done(ledger, pen.create("one", vectors=vectors("one", "one"))).memory
+    done(ledger, change(pen, memory, "two"))
+    assert kept(ledger, "one", "two") == ["two"]
+
+
+def test_a_forgotten_memory_keeps_its_vector_for_its_restoration(ledger: Ledger, pen: Pen) -> None:
+    memory = born(ledger, pen, "one")
+    done(ledger, pen.forget(memory))
+    assert kept(ledger, "one") == ["one"]
+    done(ledger, pen.restore(memory))
+    assert set(ledger.feed(0, 10, GENERATION).vectors) == {content_hash("one")}
+
+
+def test_a_superseded_memory_keeps_its_vector_because_it_is_searched_too(ledger: Ledger, pen: Pen) -> None:
+    memory = born(ledger, pen, "one")
+    done(ledger, pen.create("two", supersedes=(memory.id,), vectors=vectors("two")))
+    assert kept(ledger, "one", "two") == ["one", "two"]
+
+
+def test_an_update_that_is_refused_drops_nothing(ledger: Ledger, pen: Pen) -> None:
+    born(ledger, pen, "two")
+    memory = born(ledger, pen, "one")
+    with pytest.raises(AlreadyExists):
+        done(ledger, change(pen, memory, "two"))
+    assert kept(ledger, "one", "two") == ["one", "two"]
+
+
+# ---- vectors of another model ---------------------------------------------------------------------------------------
+
+
+def test_a_text_that_is_embedded_anew_loses_what_the_other_model_made(home: Home, ledger: Ledger, pen: Pen) -> None:
+    born(ledger, pen, "one")
+    ledger.keep_vectors(vectors("one", generation=OTHER))
+    assert kept(ledger, "one", generation=OTHER) == ["one"]
+    assert stored(home) == 1
+
+
+def test_that_a_text_is_shared_is_known_of_the_vector_that_is_made_anew(ledger: Ledger, pen: Pen) -> None:
+    first = born(ledger, pen, "one")
+    born(ledger, pen, "one", space=OTHER_SPACE)
+    ledger.keep_vectors(vectors("one", generation=OTHER))
+    done(ledger, replace(change(pen, first, "two"), vectors=vectors("two", stale=("one",), generation=OTHER)))
+    assert kept(ledger, "one", "two", generation=OTHER) == ["one", "two"]
+
+
+def test_what_another_model_made_of_old_texts_goes_a_few_at_a_time_with_the_commits(
+    home: Home, pen: Pen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actor, "SWEPT_IN_COMMIT", 4)
+    with home.opened() as ledger:
+        ledger.keep_vectors(vectors(*map(str, range(20)), generation=OTHER))
+        born(ledger, pen, "one")
+    with home.opened() as ledger:
+        born(ledger, pen, "two")
+        assert stored(home) == 22, "the model in use is not known yet"
+        ledger.prepare([], [], GENERATION)
+        left = [20]
+        while left[-1] and len(left) < 20:
+            born(ledger, pen, f"another {len(left)}")
+            left.append(len(kept(ledger, *map(str, range(20)), generation=OTHER)))
+        assert left[-1] == 0
+        assert all(before - after <= 4 for before, after in pairwise(left))
+        assert kept(ledger, "one", "two") == ["one", "two"]
+
+
+def test_what_another_model_made_of_old_texts_goes_while_the_index_is_made_anew(home: Home, pen: Pen) -> None:
+    with home.opened() as ledger:
+        ledger.keep_vectors(vectors(*map(str, range(20)), generation=OTHER))
+        born(ledger, pen, "one")
+    with home.opened() as ledger:
+        ledger.keep_vectors(vectors("one"))
+        assert stored(home) == 1
+
+
+# ---- directories of before ------------------------------------------------------------------------------------------
+
+
+def test_a_ledger_of_the_first_format_opens_with_its_vectors(home: Home, pen: Pen) -> None:
+    with home.opened() as ledger:
+        memory = born(ledger, pen, "one")
+    with home.looked_into() as db:
+        db.execute("ALTER TABLE vector DROP COLUMN shared")
+        db.execute("PRAGMA user_version = 1")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with home.opened() as ledger:
+        assert kept(ledger, "one") == ["one"]
+        done(ledger, change(pen, memory, "two"))
+        assert kept(ledger, "one", "two") == ["two"]
+        assert ledger.read([memory.id])[memory.id].by == AGENT
