@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -17,7 +18,7 @@ import numpy as np
 import structlog
 
 from mnemesh_actors.embedder import Embedder
-from mnemesh_actors.ledger.commands import FeedPage, Vectors
+from mnemesh_actors.ledger.commands import Command, Committed, Create, FeedPage, Vectors
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.shard import IndexItem, IndexText, ShardStatus
 from mnemesh_memory.errors import DataLoss, DeadlineExceeded, MnemeshError, Unavailable
@@ -47,6 +48,8 @@ class IndexFollower:
         self._numbers = itertools.count()
         self._tasks: list[asyncio.Task[None]] = []
         self._dirty = False
+        self._moving = asyncio.Lock()  # what the shard holds and `applied` change together
+        self._handed: deque[FeedPage] = deque()
         self._bug = ""  # stays until the node is started again
         self._over = ""  # why nothing more will be indexed
         self._goal = 0  # the ledger's head when the shard was opened last
@@ -69,8 +72,9 @@ class IndexFollower:
         return status
 
     async def _open(self) -> ShardStatus:
-        status: ShardStatus = await self._shard.open()
-        self.applied = status.seq
+        async with self._moving:
+            status: ShardStatus = await self._shard.open()
+            self.applied = status.seq
         if status.seq < self.head:
             self._goal = self.head
             self.gaps += 1
@@ -88,11 +92,15 @@ class IndexFollower:
         """The index has not reached yet what the ledger held when the index was opened."""
         return self.applied < self._goal
 
-    def publish(self, seq: int) -> None:
-        """The ledger has committed up to `seq`."""
-        if seq > self.head:
-            self.head = seq
-            self._news.set()
+    def publish(self, seq: int, fresh: FeedPage | None = None) -> None:
+        """The ledger has committed up to `seq`. `fresh` is what its feed would say of that, when the commit has all of
+        it at hand: the ledger is then not asked again."""
+        if seq <= self.head:
+            return
+        self.head = seq
+        if fresh is not None and sum(len(page.memories) for page in self._handed) < PAGE_ENTRIES_MAX:
+            self._handed.append(fresh)
+        self._news.set()
 
     def look(self) -> None:
         """The ledger may have more than was published: a commit was not answered."""
@@ -177,18 +185,32 @@ class IndexFollower:
     async def _step(self) -> bool:
         """Take in one page of the feed; whether there was one."""
         after = self.applied
-        page: FeedPage = await self._ledger.feed(after, PAGE_ENTRIES_MAX, self._embedder.generation)
+        page = self._taken(after) or await self._ledger.feed(after, PAGE_ENTRIES_MAX, self._embedder.generation)
         self.head = max(self.head, page.head)
         if page.seq > after:
             items = await self._items(page)
-            await self._shard.apply(items, [], page.seq, after)
-            self.applied = page.seq
+            async with self._moving:
+                await self._shard.apply(items, [], page.seq, after)
+                self.applied = page.seq
             self._dirty = True
         while self._waiting and self._waiting[0][0] <= self.applied:
             _, _, future = heapq.heappop(self._waiting)
             if not future.done():
                 future.set_result(None)
         return page.seq > after
+
+    def _taken(self, after: int) -> FeedPage | None:
+        """What was handed over and follows right on `after`, as one page; nothing else is of use."""
+        memories: list[tuple[int, Memory]] = []
+        vectors: dict[str, bytes] = {}
+        seq = after
+        while self._handed:
+            page = self._handed.popleft()
+            if page.memories[0][0] == seq + 1:
+                memories += page.memories
+                vectors |= page.vectors
+                seq = page.seq
+        return FeedPage(tuple(memories), vectors, seq, seq) if memories else None
 
     async def _items(self, page: FeedPage) -> list[IndexItem]:
         texts = {memory.id: index_texts(memory) for _, memory in page.memories}
@@ -228,6 +250,21 @@ class IndexFollower:
             if not future.done():
                 future.set_exception(Unavailable(why, part="index"))
         self._waiting.clear()
+
+
+def page_of(commands: Sequence[Command], results: Sequence[Committed | Exception], head: int) -> FeedPage | None:
+    """What the ledger's feed would say after `head`, when new memories with their vectors account for all of it."""
+    memories: list[tuple[int, Memory]] = []
+    vectors: dict[str, bytes] = {}
+    for command, result in zip(commands, results, strict=True):
+        if not isinstance(result, Committed) or result.deduplicated or result.replayed:
+            continue
+        if not isinstance(command, Create) or result.seq != head + len(memories) + 1:
+            return None
+        memories.append((result.seq, result.memory))
+        vectors.update(command.vectors.items)
+    last = head + len(memories)
+    return FeedPage(tuple(memories), vectors, last, last) if memories else None
 
 
 def _item(seq: int, memory: Memory, texts: tuple[IndexText, ...]) -> IndexItem:

@@ -38,7 +38,7 @@ EMBEDDING_SHARE = 0.5
 SNIPPET_CHARS = 240
 TOKENS_UNBOUNDED = 2**31
 # Read beyond the limit in one step: some candidates are redirected or filtered away.
-READ_MARGIN = 6
+READ_MARGIN = 2
 BEST_FOR_COVERAGE = 3
 LAG_TOLERATED_ENTRIES = 256
 
@@ -88,7 +88,7 @@ class Recalling:
                 if query.as_of is not None:
                     then = await self._view(query, [memory.id for memory in memories])
                     memories = [then[memory.id] for memory in memories if memory.id in then]
-            found = [_Found(memory, Fused(memory.id, 0.0, {})) for memory in memories]
+            found = [_Found(memory, Fused(memory.id, 0.0)) for memory in memories]
             kept += await self._keep(query, found)
             if not more or len(kept) >= wanted:
                 break

@@ -13,7 +13,7 @@ from mnemesh_actors.batching import Batcher
 from mnemesh_actors.directory import DataDirectory
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig, ModelInfo
-from mnemesh_actors.follower import IndexFollower
+from mnemesh_actors.follower import IndexFollower, page_of
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.mesh import Mesh
@@ -121,7 +121,8 @@ def _publishing(
             # A ledger that died may have committed before it could answer.
             follower.look()
             raise
-        follower.publish(max((result.seq for result in results if isinstance(result, Committed)), default=0))
+        seq = max((result.seq for result in results if isinstance(result, Committed)), default=0)
+        follower.publish(seq, page_of(commands, results, follower.head))
         return results
 
     return commit

@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from mnemesh_memory.errors import InvalidArgument
 
@@ -36,8 +35,7 @@ _WORD: Final = re.compile(r"[^\W_]+")
 _UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A memory with the raw scores that the index gave: cosine in [-1, 1], BM25 >= 0; None where a list lacks it."""
 
     id: str
@@ -45,17 +43,24 @@ class Candidate:
     bm25: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fused:
-    """A memory with its relevance in [0, 1], and each signal's part of it: the parts sum to the score.
+class Fused(NamedTuple):
+    """A memory with its relevance in [0, 1], and each signal's part of it, which sum to the score; None for a signal
+    that says nothing of it.
 
     `cosine` is its raw dense score, or the lowest of the list when the list lacks it; None without a dense list.
     """
 
     id: str
     score: float
-    signals: Mapping[str, float]
+    dense: float | None = None
+    bm25: float | None = None
     cosine: float | None = None
+
+    @property
+    def signals(self) -> dict[str, float]:
+        """The parts by name."""
+        parts = zip(SIGNALS, (self.dense, self.bm25), strict=True)
+        return {name: part for name, part in parts if part is not None}
 
 
 def fuse(candidates: Iterable[Candidate], weights: Mapping[str, float] | None = None) -> list[Fused]:
@@ -71,21 +76,19 @@ def fuse(candidates: Iterable[Candidate], weights: Mapping[str, float] | None = 
     scaled = scaled_weights(weights or {})
     pool = list(candidates)
     by_meaning, by_words = scaled["dense"], scaled["bm25"]
-    floor = min((one.dense for one in pool if one.dense is not None), default=None)
-    top = max((one.bm25 for one in pool if one.bm25), default=1.0)
-    fused = []
-    for one in pool:
-        cosine = floor if one.dense is None else one.dense
-        parts = {}
-        if by_meaning and cosine is not None and (one.dense is not None or (by_words and one.bm25 is not None)):
-            parts["dense"] = by_meaning * min(1.0, max(0.0, cosine))
-        if by_words and one.bm25 is not None:
-            parts["bm25"] = by_words * (one.bm25 / top)
-        if parts:
-            score = round(min(1.0, sum(parts.values())), SCORE_DECIMALS)
-            fused.append(Fused(one.id, score, parts, cosine))
-    fused.sort(key=lambda one: (-one.score, one.id))
-    return fused
+    floor = min([one.dense for one in pool if one.dense is not None], default=None)
+    top = max([one.bm25 for one in pool if one.bm25], default=1.0)
+    ranked = []
+    for id_, known, words in pool:
+        bm25 = by_words * (words / top) if by_words and words is not None else None
+        cosine, dense = floor if known is None else known, None
+        if by_meaning and cosine is not None and (known is not None or bm25 is not None):
+            dense = by_meaning * min(1.0, max(0.0, cosine))
+        if dense is not None or bm25 is not None:
+            score = round(min(1.0, (dense or 0.0) + (bm25 or 0.0)), SCORE_DECIMALS)
+            ranked.append((-score, id_, dense, bm25, cosine))
+    ranked.sort()
+    return [Fused(id_, -minus, dense, bm25, cosine) for minus, id_, dense, bm25, cosine in ranked]
 
 
 def scaled_weights(weights: Mapping[str, float]) -> dict[str, float]:

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 from follower_scene import PATIENCE_S, Scene, Shelf, played, until, vector_of
-from ledger_builders import Home
+from ledger_builders import GENERATION, Home
 
 from mnemesh_actors import follower as module
+from mnemesh_actors.follower import page_of
+from mnemesh_actors.ledger.commands import Command, Committed, FeedPage, Vectors
 from mnemesh_memory.errors import Unavailable
 from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.model import Source
+from mnemesh_memory.text import content_hash
 
 
 @pytest.fixture
@@ -289,3 +292,104 @@ async def test_a_number_that_the_ledger_does_not_have_is_asked_for_at_leisure(
     written = await scene.write(scene.home.pen.create("two"))
     scene.follower.look()
     await scene.until_indexed(written.seq)
+
+
+# ---- handed over ----------------------------------------------------------------------------------------------------
+
+
+def with_vectors(*texts: str) -> Vectors:
+    return Vectors(
+        generation=GENERATION, items=tuple((content_hash(text), vector_of(text).tobytes()) for text in texts)
+    )
+
+
+async def commit(scene: Scene, *commands: Command) -> FeedPage | None:
+    """Commit and publish, as the node does, with all that the commit knows; what was handed over."""
+    results: list[Committed | Exception] = await scene.ledger.commit(commands)
+    page = page_of(commands, results, scene.follower.head)
+    scene.follower.publish(max(one.seq for one in results if isinstance(one, Committed)), page)
+    return page
+
+
+@pytest.fixture
+def asked(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The cursors with which the ledger's feed was asked."""
+    cursors: list[int] = []
+    feed = scene.ledger.feed
+
+    async def counted(after: int, *rest: Any) -> Any:
+        cursors.append(after)
+        return await feed(after, *rest)
+
+    monkeypatch.setitem(scene.ledger.__dict__, "feed", counted)
+    return cursors
+
+
+async def test_new_memories_come_with_their_commit_and_the_ledger_is_not_asked_again(
+    scene: Scene, asked: list[int]
+) -> None:
+    await scene.start()
+    await until(lambda: bool(asked))
+    asked.clear()
+    for number in range(3):
+        texts = [f"{number} one", f"{number} two"]
+        await commit(scene, *(scene.home.pen.create(text, vectors=with_vectors(text)) for text in texts))
+    await scene.until_indexed(6)
+    assert scene.shelved() == ["0 one", "0 two", "1 one", "1 two", "2 one", "2 two"]
+    assert asked == []
+    assert scene.model.texts == []
+
+
+async def test_what_is_handed_over_is_what_the_feed_says(scene: Scene) -> None:
+    pen = scene.home.pen
+    page = await commit(scene, *(pen.create(text, tags=("t",), vectors=with_vectors(text)) for text in ("a", "b")))
+    assert page == await scene.ledger.feed(0, 256, GENERATION)
+    doubled = await commit(scene, pen.create("a"), pen.create("c", vectors=with_vectors("c")))
+    assert doubled == await scene.ledger.feed(2, 256, GENERATION)
+
+
+async def test_a_commit_that_is_more_than_new_memories_is_read_from_the_feed(scene: Scene, asked: list[int]) -> None:
+    await scene.start()
+    first = await scene.remember("first")
+    pen = scene.home.pen
+    asked.clear()
+    assert await commit(scene, pen.create("second", supersedes=(first.id,), vectors=with_vectors("second"))) is None
+    await scene.until_indexed(scene.follower.head)
+    assert await commit(scene, pen.create("third", vectors=with_vectors("third")), pen.forget(first)) is None
+    await scene.until_indexed(scene.follower.head)
+    assert len(asked) == 2
+    assert sorted(item.state for item in scene.shelf.items.values()) == ["active", "active", "forgotten"]
+
+
+async def test_what_does_not_follow_on_what_is_there_is_read_from_the_feed(scene: Scene) -> None:
+    await scene.write(scene.home.pen.create("unseen"))
+    assert await commit(scene, scene.home.pen.create("seen", vectors=with_vectors("seen"))) is None
+    await scene.start()
+    await scene.until_indexed(2)
+    assert scene.shelved() == ["unseen", "seen"]
+
+
+async def test_of_a_shard_that_lost_what_was_handed_over_the_feed_fills_the_gap(scene: Scene) -> None:
+    await scene.start()
+    await commit(scene, scene.home.pen.create("one", vectors=with_vectors("one")))
+    await scene.until_indexed(1)
+    scene.shelf.die()
+    await commit(scene, scene.home.pen.create("two", vectors=with_vectors("two")))
+    await scene.until_indexed(2)
+    assert scene.shelved() == ["one", "two"]
+
+
+async def test_what_waits_for_a_stalled_index_is_bounded_and_nothing_is_lost(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PAGE_ENTRIES_MAX", 3)
+    await scene.start()
+    scene.shelf.gate.clear()
+    texts = [str(number) for number in range(10)]
+    for text in texts:
+        await commit(scene, scene.home.pen.create(text, vectors=with_vectors(text)))
+        await asyncio.sleep(0)
+    assert len(scene.follower._handed) <= 3
+    scene.shelf.gate.set()
+    await scene.until_indexed(10)
+    assert scene.shelved() == texts

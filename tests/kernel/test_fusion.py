@@ -96,10 +96,10 @@ def test_no_weights_are_the_default_ones(pool: list[Candidate]) -> None:
 def test_a_score_is_the_weighted_sum_of_cosine_and_share_of_the_best_words() -> None:
     pool = [Candidate("a", 0.5, 8.0), Candidate("b", 0.9, None), Candidate("c", None, 4.0), Candidate("d", -0.5, 0.0)]
     fused = {one.id: one for one in fuse(pool, {"dense": 1, "bm25": 1})}
-    assert fused["a"] == Fused("a", 0.75, {"dense": 0.25, "bm25": 0.5}, 0.5)
-    assert fused["b"] == Fused("b", 0.45, {"dense": 0.45}, 0.9)
+    assert fused["a"] == Fused("a", 0.75, 0.25, 0.5, 0.5)
+    assert fused["b"] == Fused("b", 0.45, 0.45, None, 0.9)
     # c is not among the best by meaning, so at best it is as near as the last of them: d, which counts as 0.
-    assert fused["c"] == Fused("c", 0.25, {"dense": 0.0, "bm25": 0.25}, -0.5)
+    assert fused["c"] == Fused("c", 0.25, 0.0, 0.25, -0.5)
     assert fused["d"].score == 0
 
 
@@ -133,7 +133,7 @@ def test_huge_and_tiny_weights_do_not_overflow() -> None:
 
 
 results = st.lists(
-    st.tuples(st.builds(Fused, ids, st.floats(0, 1), st.just({}), st.none() | cosines), st.text(max_size=30)),
+    st.tuples(st.builds(Fused, ids, st.floats(0, 1), st.none(), st.none(), st.none() | cosines), st.text(max_size=30)),
     max_size=4,
 )
 
@@ -146,7 +146,7 @@ def test_coverage_is_in_the_unit_interval_whatever_the_texts(query: str, best: l
 
 
 def result(cosine: float | None) -> Fused:
-    return Fused("a", 0.5, {}, cosine)
+    return Fused("a", 0.5, cosine=cosine)
 
 
 def test_coverage_is_the_mean_of_cosine_and_share_of_terms() -> None:

@@ -57,10 +57,12 @@ class Passages:
         depends on the order of insertion, so its last group is left out.
         """
         floor = round(hits[-1].score, SCORE_DECIMALS) if cut else -inf
-        scores: dict[str, float] = {}
-        for hit in hits:
-            score = round(hit.score, SCORE_DECIMALS)
-            memory = self._memory_of.get(hit.id, hit.id)
-            if score > floor and score > scores.get(memory, -inf):
-                scores[memory] = score
-        return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:limit])
+        memory_of = self._memory_of
+        best: dict[str, float] = {}
+        for id_, exact in hits:
+            score = round(exact, SCORE_DECIMALS)
+            memory = memory_of.get(id_, id_)
+            if score > floor and score > best.get(memory, -inf):
+                best[memory] = score
+        ranked = sorted([(-score, memory) for memory, score in best.items()])
+        return {memory: -minus for minus, memory in ranked[:limit]}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,8 +94,7 @@ class QueryRequest:
     idf_corpus: Filter | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
     """One hit: cosine in [-1, 1] for a dense field, the BM25 sum for a sparse one. Payloads are not fetched: they
     double the cost of a query."""
 
