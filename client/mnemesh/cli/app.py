@@ -7,9 +7,10 @@ remember and recall work as those two do, unlisted.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -99,10 +100,11 @@ def _app() -> typer.Typer:
         context_settings={"help_option_names": ["--help", "-h"]},
     )  # fmt: skip
     for name, function in (*writing.COMMANDS, *reading.COMMANDS, *importing.COMMANDS, *exporting.COMMANDS):
-        commands.command(name, cls=_Command)(expanded(function))
+        command = expanded(function)
+        commands.command(name, cls=_command_of(command))(command)
     for name, help_text in PROGRAMS.items():
         commands.command(
-            name, cls=_Command, help=help_text, add_help_option=False,
+            name, help=help_text, add_help_option=False,
             context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
         )(_program)  # fmt: skip
     return commands
@@ -112,50 +114,55 @@ def _program(context: typer.Context) -> None:
     raise typer.Exit(run_program([str(context.info_name), *context.args]))
 
 
-class _Command(TyperCommand):
-    """A command whose options are read without pydantic."""
-
-    def get_params(self, ctx: Any) -> Any:
-        """Its arguments and options, --help among them."""
-        return _quick(super().get_params(ctx))
-
-
 class _Commands(TyperGroup):
     """All commands, also under their aliases."""
 
     def get_params(self, ctx: Any) -> Any:
         """The options before the command."""
-        return _quick(super().get_params(ctx))
+        return _quick(super().get_params(ctx), {})
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of that name or alias."""
         return super().get_command(ctx, ALIASES.get(cmd_name, cmd_name))
 
 
-def _quick(params: Any) -> Any:
-    """`params` with our own way to read them put where typer keeps its own: that one imports pydantic, which takes
-    0.1 s at every start. A typer that keeps it elsewhere takes its own way, only slower."""
+def _command_of(function: Callable[..., None]) -> type[TyperCommand]:
+    """The class of the command that `function` carries out."""
+    types = {name: _type_of(hint) for name, hint in get_type_hints(function).items() if hint is not bool}
+
+    class Command(TyperCommand):
+        def get_params(self, ctx: Any) -> Any:
+            return _quick(super().get_params(ctx), types)
+
+    return Command
+
+
+def _type_of(hint: Any) -> type:
+    """float, int, Path or else str: what one word of an option with that annotation becomes."""
+    words = {hint, *get_args(hint)}
+    return next((one for one in (float, int, Path) if one in words), str)
+
+
+def _quick(params: Any, types: Mapping[str, type]) -> Any:
+    """`params`, each read by `_read` and not in typer's own way, which loads pydantic and takes 0.1 s at every start.
+    Flags stand in no `types`."""
     for param in params:
-        descriptor = getattr(param, "type_descriptor", None)
-        if descriptor is not None:
-            vars(param)["_runtime_param"] = _Text(str(descriptor.annotation))
+        # https://click.palletsprojects.com/en/stable/api/#click.Parameter.process_value
+        param.process_value = partial(_read, param, types.get(param.name))
     return params
 
 
-class _Text:
-    """Reads an option's text as the option's type."""
-
-    def __init__(self, annotation: str) -> None:
-        self._type = next((t for t in (float, int, Path) if t.__name__ in annotation), None)
-
-    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """`value` is None, a text, or a sequence of texts when the option may be repeated."""
-        if isinstance(value, list | tuple):
-            return list(value)
-        if self._type is None or not isinstance(value, str):
-            return value
-        try:
-            return self._type(value)
-        except ValueError:
-            rule = "a number" if self._type is float else "a whole number"
-            raise typer.BadParameter(f"{value!r} is not {rule}", ctx=ctx, param=param) from None
+def _read(param: Any, kind: type | None, ctx: Any, value: Any) -> Any:
+    """`value` is None, a text, a sequence of texts when the option may be repeated, or a default of its own type."""
+    missing = value in (None, (), [])
+    if (kind is None and not missing) or (param.required and missing):
+        return type(param).process_value(param, ctx, value)  # a flag, or a refusal in typer's own words
+    if isinstance(value, list | tuple):
+        return list(value)
+    if kind is None or not isinstance(value, str):
+        return value
+    try:
+        return kind(value)
+    except ValueError:
+        rule = "a number" if kind is float else "a whole number"
+        raise typer.BadParameter(f"{value!r} is not {rule}", ctx=ctx, param=param) from None
