@@ -1,6 +1,7 @@
 """The labelled samples of the secret detection benchmark.
 
-Sentences stand in secrets_positives.txt and secrets_negatives.txt, as people and agents write them into memories.
+Sentences stand in secrets_positives.txt and secrets_negatives.txt, as people and agents write them into memories;
+those of secrets_corpus_*.txt came later and before the rules they test, and half of them is held out.
 Every credential is synthetic and assembled here from pieces, at run time and from a seed, so that the repository
 holds none and no scanner of repositories finds one.
 """
@@ -8,6 +9,7 @@ holds none and no scanner of repositories finds one.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import random
 import re
@@ -29,6 +31,11 @@ ALPHABETS = {
     "base64": BASE62 + "+/",
     "url64": URL64,
     "crockford": "0123456789ABCDEFGHJKMNPQRSTVWXYZ",
+    "hexup": HEX.upper(),
+    "letters": string.ascii_letters,
+    "lower": string.ascii_lowercase + string.digits,
+    "upper": string.ascii_uppercase + string.digits,
+    "bases": BASE32,
 }
 WORDS = ("Tiger", "winter", "Blau", "coffee", "Ramen", "sailing", "Kestrel", "purple", "oaktree", "Lisbon")
 SLOT = re.compile(r"\{([a-z]+\d*)(?::(\d+))?\}")
@@ -41,6 +48,7 @@ class Sample:
     family: str
     text: str
     secret: bool
+    half: str = ""  # of the second round: "open" for work on the rules, or "held out"; "" in the first
 
 
 def positives(seed: int) -> Iterator[Sample]:
@@ -51,6 +59,8 @@ def positives(seed: int) -> Iterator[Sample]:
         yield Sample(family, line.replace("{}", makers[family]()), True)
     for kind in ("RSA", "EC", "OPENSSH", "ENCRYPTED"):
         yield Sample("pem", maker.pem(kind), True)
+    for family, line in _lines("secrets_corpus_positives.txt"):
+        yield Sample(family, SLOT.sub(maker.fill, line), True, _half(line))
 
 
 def negatives(seed: int) -> Iterator[Sample]:
@@ -60,6 +70,8 @@ def negatives(seed: int) -> Iterator[Sample]:
         yield Sample(family, SLOT.sub(maker.fill, line), False)
     for text in _crossed_out():
         yield Sample("placeholder", text, False)
+    for family, line in _lines("secrets_corpus_negatives.txt"):
+        yield Sample(family, SLOT.sub(maker.fill, line), False, _half(line))
 
 
 def _lines(name: str) -> Iterator[tuple[str, str]]:
@@ -69,6 +81,10 @@ def _lines(name: str) -> Iterator[tuple[str, str]]:
             family = line.removeprefix("## ")
         elif line and family:
             yield family, line.replace("\\n", "\n")
+
+
+def _half(line: str) -> str:
+    return "held out" if hashlib.sha256(line.encode()).digest()[0] % 2 else "open"
 
 
 def _crossed_out() -> list[str]:
@@ -107,6 +123,8 @@ class Maker:
             return base64.b64encode(self.random.randbytes(size)).decode()
         if kind == "uuid":
             return str(UUID(int=self.random.getrandbits(128), version=4))
+        if kind == "open":  # in one piece with the dashes it would be taken for a key by scanners of repositories
+            return "BEG" + "IN"
         heads = {
             "png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\0\0\0\1\0\x08\x06",
             "jpeg": b"\xff\xd8\xff\xe0\0\x10JFIF",

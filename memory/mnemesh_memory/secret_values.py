@@ -8,7 +8,7 @@ from math import log2
 from typing import Final
 
 _PLACEHOLDER: Final = re.compile(
-    r"example|sample|placeholder|dummy|fake|change[-_]?me|your[-_]?|redacted|removed|hidden|masked|[-_]here"
+    r"example|sample|placeholder|dummy|(?-i:fake|Fake|FAKE)|change[-_]?me|your[-_]?|redacted|removed|hidden|masked|[-_]here"
     r"|replace|foo[-_]?bar|lorem|x{4}|\*{3}|\.{3}|#{3}|_{4}|-{4}|12345678|abcdef|qwerty",
     re.IGNORECASE,
 )
@@ -26,7 +26,8 @@ _WEAK: Final = re.compile(
     re.IGNORECASE,
 )
 _REFERENCE: Final = re.compile(
-    r"\$[A-Za-z_{(]|\{|<|%[({sd]|@[A-Za-z{]|&[A-Za-z]|\(|\["  # a variable, a template, a slot
+    r"!(?:secret|vault|env|ref|sub)\b|\*[A-Za-z_]{3,40}$|(?:required|nullable|sometimes)\|"  # YAML, a rule
+    r"|\$[A-Za-z_{(]|\{|<|%[({sd]|@[A-Za-z{/.~]|&[A-Za-z]|\(|\["  # a variable, a template, a slot
     r"|(?:\.{0,2}|~)/[a-z][a-z._-]{1,30}(?:/|\.|$)|[A-Za-z]:\\|[a-z][a-z0-9+.-]{0,20}://|(?:arn|ssm|vault|secret|env|file):"
     r"|[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+(?![\w/+=-])|[A-Za-z_][\w.]*[(\[]|[A-Za-z_]+=[\w\"'({\[]"  # code
 )

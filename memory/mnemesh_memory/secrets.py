@@ -1,30 +1,27 @@
 """Finds credentials in text: which type, never which characters. Knows nothing of what happens to a finding.
 
 Three tables, each row anchored at a literal that a plain substring search finds, so that text without an
-anchor costs microseconds and any text linear time: tokens with a vendor's prefix, structures (PEM, JWT, URL,
-header), and assignments (`password = ...`) whose value must look random and not like a placeholder, a
-reference, code or a date. Every repetition is bounded. bench/secrets_corpus.py measures it.
+anchor costs microseconds and any text linear time: vendors' formats (secret_tokens.py), structures (PEM, JWT, URL,
+header), and assignments (`password = ...`) whose value must look random and not like a placeholder, a reference,
+code or a date (secret_values.py), or be a plain word where prose would have gone on differently (secret_words.py).
+Every repetition is bounded. bench/secrets_corpus.py measures it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from mnemesh_memory.secret_tokens import find_token
 from mnemesh_memory.secret_values import (
-    entropy,
-    holds_placeholder,
     is_password,
     is_random,
     is_stand_in,
     is_strong,
     is_uuid,
 )
-
-_EDGE: Final = r"(?<![A-Za-z0-9])"
-_END: Final = r"(?![A-Za-z0-9])"
+from mnemesh_memory.secret_words import is_phrase, is_seed, is_word_password
 
 
 def find_secret(text: str) -> str | None:
@@ -32,9 +29,8 @@ def find_secret(text: str) -> str | None:
 
     Looks at the text as written: encoded, encrypted or spelt-out secrets are not found.
     """
-    for token in _TOKENS:
-        if token.anchor in text and token.accepts(text):
-            return token.type
+    if token := find_token(text):
+        return token
     # One character for one, so that positions agree: of all characters only this one grows in lower case.
     lowered = text.replace("\u0130", "i").lower()
     for anchor, find in _STRUCTURES:
@@ -55,78 +51,6 @@ def _occurrences(text: str, anchor: str) -> Iterator[int]:
         at = text.find(anchor, at + len(anchor))
 
 
-# --- tokens with a vendor's prefix ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    type: str
-    anchor: str
-    pattern: re.Pattern[str]
-
-    def accepts(self, text: str) -> bool:
-        """Whether a match is there that is no stand-in; a run of one character or of words is one."""
-        return any(
-            entropy(body) >= 2.8 and not holds_placeholder(body)
-            for body in (match.group(1) for match in self.pattern.finditer(text))
-        )
-
-
-def _token(type_: str, anchor: str, body: str, prefix: str = "") -> _Token:
-    return _Token(type_, anchor, re.compile(_EDGE + (prefix or re.escape(anchor)) + f"({body})" + _END))
-
-
-_TOKENS: Final = (
-    _token("AWS access key", "AKIA", r"[A-Z2-7]{16}"),
-    _token("AWS access key", "ASIA", r"[A-Z2-7]{16}"),
-    _token("GitHub token", "ghp_", r"[A-Za-z0-9]{30,255}"),
-    _token("GitHub token", "gho_", r"[A-Za-z0-9]{30,255}"),
-    _token("GitHub token", "ghs_", r"[A-Za-z0-9]{30,255}"),
-    _token("GitHub token", "ghu_", r"[A-Za-z0-9]{30,255}"),
-    _token("GitHub token", "ghr_", r"[A-Za-z0-9]{30,255}"),
-    _token("GitHub token", "github_pat_", r"[A-Za-z0-9_]{40,255}"),
-    _token("GitLab token", "gl", r"[A-Za-z0-9_.-]{20,300}", r"gl(?:pat|dt|rt|ptt|ft|soat|imt|cbt|oas|agent|feed)-"),
-    _token("Slack token", "xox", r"[A-Za-z0-9-]{20,255}", r"xox[abeoprs](?:\.xox[bp])?-"),
-    _token("Slack token", "xapp-", r"[0-9A-Za-z-]{30,255}"),
-    _token("Slack webhook", "hooks.slack.com/", r"[A-Z0-9]{8,}/[A-Z0-9]{8,}/[A-Za-z0-9]{20,}",
-           r"hooks\.slack\.com/(?:services|workflows)/"),
-    _token("Discord webhook", "/api/webhooks/", r"\d{15,21}/[A-Za-z0-9_-]{40,100}",
-           r"discord(?:app)?\.com/api/webhooks/"),
-    _token("Stripe key", "k_live_", r"[A-Za-z0-9]{16,255}", r"[sr]k_live_"),
-    _token("Stripe key", "k_test_", r"[A-Za-z0-9]{16,255}", r"[sr]k_test_"),
-    _token("Stripe webhook secret", "whsec_", r"[A-Za-z0-9+/]{24,255}"),
-    _token("Google API key", "AIza", r"[A-Za-z0-9_-]{35}"),
-    _token("Google OAuth token", "ya29.", r"[A-Za-z0-9_-]{24,2000}"),
-    _token("Google OAuth secret", "GOCSPX-", r"[A-Za-z0-9_-]{20,40}"),
-    _token("Anthropic key", "sk-ant-", r"[A-Za-z0-9_-]{24,255}"),
-    _token("OpenAI key", "sk-", r"(?=[A-Za-z0-9_-]{0,40}\d)(?=[A-Za-z0-9_-]{0,60}[A-Z])[A-Za-z0-9_-]{20,255}",
-           r"sk-(?:proj-|svcacct-|admin-|None-)?"),
-    _token("OpenRouter key", "sk-or-v1-", r"[0-9a-f]{48,64}"),
-    _token("npm token", "npm_", r"[A-Za-z0-9]{36}"),
-    _token("PyPI token", "pypi-", r"[A-Za-z0-9_-]{50,1000}", r"pypi-AgE"),
-    _token("SendGrid key", "SG.", r"[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}"),
-    _token("Twilio key", "SK", r"[0-9a-f]{32}"),
-    _token("Hugging Face token", "hf_", r"[A-Za-z0-9]{30,40}"),
-    _token("DigitalOcean token", "_v1_", r"[0-9a-f]{64}", r"do[opr]_v1_"),
-    _token("Shopify token", "shp", r"[0-9a-fA-F]{32}", r"shp(?:at|ca|pa|ss)_"),
-    _token("Databricks token", "dapi", r"[0-9a-f]{32}(?:-\d)?"),
-    _token("Vault token", "hvs.", r"[A-Za-z0-9_-]{24,200}"),
-    _token("Docker token", "dckr_pat_", r"[A-Za-z0-9_-]{24,60}"),
-    _token("Grafana token", "glsa_", r"[A-Za-z0-9]{30,40}_[0-9a-f]{8}"),
-    _token("Groq key", "gsk_", r"[A-Za-z0-9]{40,60}"),
-    _token("Replicate token", "r8_", r"[A-Za-z0-9]{36,40}"),
-    _token("xAI key", "xai-", r"[A-Za-z0-9]{60,90}"),
-    _token("Linear key", "lin_api_", r"[A-Za-z0-9]{32,48}"),
-    _token("Notion token", "ntn_", r"[A-Za-z0-9]{40,60}"),
-    _token("Atlassian token", "ATATT3", r"[A-Za-z0-9_=-]{100,300}"),
-    _token("Tailscale key", "tskey-", r"[A-Za-z0-9-]{20,80}"),
-    _token("Mailgun key", "key-", r"[0-9a-f]{32}"),
-    _token("Telegram bot token", ":AA", r"[A-Za-z0-9_-]{32,34}", r"\d{8,10}:AA"),
-    _token("age secret key", "AGE-SECRET-KEY-1", r"[0-9A-Z]{58}"),
-    _token("Azure storage key", "AccountKey=", r"[A-Za-z0-9+/]{60,88}={0,2}"),
-)  # fmt: skip
-
-
 # --- structures -----------------------------------------------------------------------------------------------
 
 _PEM: Final = re.compile(
@@ -137,7 +61,7 @@ _PEM: Final = re.compile(
 _JWT: Final = re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,2000}+\.eyJ[A-Za-z0-9_-]{6,8000}+\.[A-Za-z0-9_-]{16}")
 # Not at a host that is reserved for documentation (RFC 2606).
 _URL_LOGIN: Final = re.compile(
-    r"://[^\s:/@?#\"'<>]{0,100}:([^\s/\"'<>]{3,200})@(?!(?:[\w-]{1,40}\.){0,3}example\b)[\w\[]"
+    r"://([^\s:/@?#\"'<>]{0,100}):([^\s/\"'<>]{3,200})@(?!(?:[\w-]{1,40}\.){0,3}example\b)[\w\[]"
 )
 _BEARER: Final = re.compile(r"bearer[\s:]{1,4}[\"']?([A-Za-z0-9._~+/=-]{16,2000})", re.IGNORECASE)
 _BASIC: Final = re.compile(
@@ -153,6 +77,13 @@ _LOGIN: Final = re.compile(
 _USER: Final = re.compile(r"(?:-u|--user)[ =][\"']?[^\s:\"']{1,64}:([^\s\"']{4,200})")
 
 
+_PUTTY: Final = re.compile(r"private-lines: \d{1,3}\s{1,2}[A-Za-z0-9+/=]{40}", re.IGNORECASE)
+_JWK: Final = re.compile(r"\"d\"\s?:\s?\"[A-Za-z0-9_-]{40}")
+_SEED: Final = re.compile(
+    r"(?:phrase|mnemonic)(?:\sis)?:?\s{1,2}[\"'`]?([a-z]{3,8}(?:[ ,]{1,2}[a-z]{3,8}){11,23})(?![\w-])"
+)
+
+
 def _pem(text: str, at: int) -> str | None:
     return "private key" if _PEM.match(text, at) else None
 
@@ -161,10 +92,23 @@ def _jwt(text: str, at: int) -> str | None:
     return "JSON web token" if _JWT.match(text, at) else None
 
 
+def _putty(text: str, at: int) -> str | None:
+    return "private key" if _PUTTY.match(text, at) else None
+
+
+def _jwk(text: str, at: int) -> str | None:
+    return "private key" if _JWK.match(text, at) and '"kty"' in text else None
+
+
+def _seed(text: str, at: int) -> str | None:
+    match = _SEED.match(text, at)
+    return "recovery phrase" if match and is_seed(re.findall("[a-z]+", match.group(1))) else None
+
+
 def _url_login(text: str, at: int) -> str | None:
     """A password in a URL. Words count too, because nobody writes prose between ":" and "@"."""
     match = _URL_LOGIN.match(text, at)
-    return "password in a URL" if match and not is_stand_in(match.group(1)) else None
+    return "password in a URL" if match and (not is_stand_in(match.group(2)) or is_random(match.group(1))) else None
 
 
 def _bearer(text: str, at: int) -> str | None:
@@ -195,6 +139,10 @@ def _login(text: str, at: int) -> str | None:
 _STRUCTURES: Final[tuple[tuple[str, Callable[[str, int], str | None]], ...]] = (
     ("-----begin ", _pem),
     ("eyj", _jwt),
+    ("private-lines: ", _putty),
+    ('"d"', _jwk),
+    ("phrase", _seed),
+    ("mnemonic", _seed),
     ("://", _url_login),
     ("bearer", _bearer),
     ("authorization", _basic),
@@ -224,7 +172,7 @@ _PASSWORD_NAME: Final = re.compile(
 _SECRET_NAME: Final = re.compile(r"secret(?:[_ -]?(?:access)?[_ -]?key)?|token|key|credentials?|_auth", re.IGNORECASE)
 _KEY_QUALIFIER: Final = re.compile(
     r"(?:api|access|secret|private|encrypt(?:ion)?|decryption|sign(?:ing)?|auth|master|account|session"
-    r"|aes|hmac|shared|service|license|client|app|bot|deploy|webhook|vault|root|jwt|subscription|cookie|fernet"
+    r"|role|admin|aes|hmac|shared|service|license|client|app|bot|deploy|webhook|vault|root|jwt|subscription|cookie|fernet"
     r")[._\s-]?$"
 )
 _PUBLIC_QUALIFIER: Final = re.compile(
@@ -234,8 +182,8 @@ _SUFFIX: Final = r"(?:[_-](?:base|value|prod(?:uction)?|staging|dev|live|main|pr
 _FILLER: Final = r"(?:\s(?:for|of|to|on|at|in)(?:\s[\w.@'-]{1,40}){1,4}?)?"
 _GIVEN: Final = (
     r"(?:\s{0,3}(?:=>|:=|==?|[:>\uff1a])|\s?[是为為は]"
-    r"|(?:\s(?:is|was|ist|est|es|now|contains|(?:re)?set to|changed to)\b){1,2}:?"
-    r"|(?<=\w)[ ](?=[\"'`]|[A-Za-z0-9+/_-]{32}))\s{0,3}"
+    r"|(?:\s(?:is|was|ist|est|es|now|ha[sd] been|contains|(?:re)?set to|changed to)\b){1,2}:?"
+    r"|(?<=\w)[ \n](?=[\"'`]|[A-Za-z0-9+/_-]{32}))\s{0,3}"
 )
 _VALUE: Final = re.compile(
     rf"s?\d?{_SUFFIX}[\"'`*\])]{{0,3}}{_FILLER}[\"'`*]{{0,2}}{_GIVEN}"
@@ -256,7 +204,7 @@ def _assignment(text: str, lowered: str, at: int) -> str | None:
             return None  # a count, of tests or of passwords
         if not value and (word := _NEXT_WORD.match(text, name.end())):
             return "password" if is_strong(word.group(1)) else None
-        return "password" if is_password(value) else None
+        return "password" if is_password(value) or (value[:3].isalpha() and _of_words(text, at, name)) else None
     name = _SECRET_NAME.match(text, at)
     before = slice(max(0, at - 16), at)
     if name is None or _PUBLIC_QUALIFIER.search(lowered[before]):
@@ -264,14 +212,79 @@ def _assignment(text: str, lowered: str, at: int) -> str | None:
     if name.group().lower() == "key" and not _KEY_QUALIFIER.search(lowered[before]):
         return None
     value = _value(text, at, name.end())
-    if not is_random(value) or (is_uuid(value) and not _names_an_api_secret(lowered, at)):
+    if not is_random(value) or (is_uuid(value) and not _names_an_api_secret(text, lowered, at)):
         return None
     return "secret in an assignment"
 
 
-def _names_an_api_secret(lowered: str, at: int) -> bool:
+def _names_an_api_secret(text: str, lowered: str, at: int) -> bool:
     """Of the names whose value may be an identifier, those that vendors give credentials in UUID form."""
-    return lowered.startswith("secret", at) or "api" in lowered[max(0, at - 5) : at]
+    if text.startswith("_TOKEN=", at - 1):  # a variable of the environment
+        return True
+    before = lowered[max(0, at - 5) : at]
+    return lowered.startswith("secret", at) or "api" in before or before == "_auth"
+
+
+_GIVEN_IN: Final = re.compile(rf"s?\d?{_SUFFIX}[\"'`*\])]{{0,3}}{_FILLER}[\"'`*]{{0,2}}({_GIVEN})", re.IGNORECASE)
+_PROSE_BEFORE: Final = re.compile(
+    r"(?:wrong|reset|forgot(?:ten)?|change|no|invalid|bad|missing|confirm|one-time|feature|fix|feat|chore|docs)"
+    r"[ /(_:-]{1,2}(?:(?:the|your|my|a|on|this) )?$|decision on "
+)
+_BARE_WORD: Final = re.compile(r"[\w-]{3,64}")
+_BRACKET: Final = re.compile(r"[({]")
+# What follows a password that is a plain word; after a verb less than after a colon, after "=" more.
+_CLAUSE_END: Final = r"\s*$|[.,;)]{1,2}(?:\s|$)|\s?\n| \(| until\b"
+_AFTER_VERB: Final = re.compile(_CLAUSE_END)
+_AFTER_COLON: Final = re.compile(rf"{_CLAUSE_END}| [\w.-]{{1,40}}[:=]|[;&]\w| for\b| on\b")
+_AFTER_EQUALS: Final = re.compile(r"[\s;&]|$")
+_AFTER_OPTION: Final = re.compile(r"\s*$|\n|[ ]-|[ ][\w.-]{1,40}$")
+_PHRASE: Final = re.compile(r"([a-z]{3,12}(?: [a-z]{3,12}){3,7})(?=[\"'`.]|\s*$|\n)")
+
+
+def _of_words(text: str, at: int, name: re.Match[str]) -> bool:
+    """Whether a password made of plain words is given to the name: by sign, verb or option, and then prose would go
+    on differently."""
+    before = text[max(0, at - 40) : at].lower()
+    alone = name.group().lower() == "pass" and not before.endswith(("_", "-"))
+    if text.startswith("s", name.end()) or _PROSE_BEFORE.search(before) or (alone and "user" not in before):
+        return False
+    match = _VALUE.match(text, name.end())
+    if match is None:
+        return _is_option_word(text, name.end())
+    start = match.start(match.lastindex or 0)
+    quoted = match.lastindex in _QUOTED
+    if (quoted or "phrase" in name.group().lower()) and (phrase := _PHRASE.match(text, start)):
+        return is_phrase(phrase.group(1).split())
+    given = _GIVEN_IN.match(text, name.end())
+    sign = given.group(1).strip() if given else ""
+    if quoted:  # without a sign the quote follows the name at once
+        return (sign != "" or start - name.end() <= 3) and is_word_password(match[match.lastindex or 0], place="quotes")
+    word = _BARE_WORD.match(text, start)
+    if word is None or sign in ("", "contains"):
+        return False
+    code = not sign[-1:].isalpha()
+    if code and (_BRACKET.search(_line_before(text, at)) or (sign[-1:] in "=>" and _spaced(text, name.end(), start))):
+        return False
+    follows = _AFTER_VERB if not code else _AFTER_COLON if sign[-1] in ":\uff1a" else _AFTER_EQUALS
+    return follows.match(text, word.end()) is not None and is_word_password(
+        word.group(), place="code" if code else "prose"
+    )
+
+
+def _line_before(text: str, at: int) -> str:
+    return text[max(0, at - 120) : at].rpartition("\n")[2]
+
+
+def _spaced(text: str, start: int, end: int) -> bool:
+    """Whether there are blanks about the sign, as in code: `password = entered`."""
+    return any(char.isspace() for char in text[start:end])
+
+
+def _is_option_word(text: str, end: int) -> bool:
+    match = _OPTION_VALUE.match(text, end)
+    if match is None or not _AFTER_OPTION.match(text, match.end()):
+        return False
+    return is_word_password(match.group(match.lastindex or 0), place="code")
 
 
 def _value(text: str, start: int, end: int) -> str:
