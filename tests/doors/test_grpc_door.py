@@ -111,7 +111,7 @@ async def test_an_export_that_breaks_in_the_middle_ends_with_its_error(client: G
         ("remember", {"content": "x", "importance": float("nan")}, "importance"),
         ("remember", {"content": "x", "importance": float("inf")}, "importance"),
         ("remember", {"content": "x", "valid_from": Timestamp(nanos=-1)}, "valid_from"),
-        ("remember", {"content": "x", "valid_from": Timestamp(seconds=-1)}, "valid_from"),
+        ("remember", {"content": "x", "valid_from": Timestamp(seconds=-(2**40))}, "valid_from"),
         ("remember", {"content": "x", "valid_from": Timestamp(seconds=2**60)}, "valid_from"),
         ("recall", {"limit": 0}, "limit"),
         ("recall", {"limit": 10_000}, "limit"),
