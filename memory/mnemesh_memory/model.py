@@ -289,7 +289,8 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActorStatus:
-    """One actor: where it lives and how it is. `state` is ready, starting or failed."""
+    """One actor: where it lives and how it is. `state` is ready, busy
+    (it lives, and has not answered for a while), starting or failed."""
 
     name: str
     type: str

@@ -67,6 +67,7 @@ class RayHandle:
     def __init__(self, name: str, type_name: str, actor: Any) -> None:
         self.name = name
         self.type = type_name
+        self.last_placement = (0, "")  # process and Ray node, 0 for none
         self._actor = actor
 
     def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]:
@@ -77,6 +78,7 @@ class RayHandle:
     async def placement(self) -> tuple[int, str]:
         """Process and Ray node. Raises what the object's constructor raises."""
         found: tuple[int, str] = await self._call("placement")
+        self.last_placement = found
         return found
 
     async def shut(self) -> None:
@@ -98,6 +100,36 @@ class RayHandle:
             raise Unavailable(f"{self.name} is restarting: {why}", part=self.name) from error
         except PendingCallsLimitExceeded as error:
             raise Overloaded(f"inbox of {self.name}", limits.INBOX_MESSAGES_MAX) from error
+
+
+async def status_of(
+    handle: RayHandle, gone: Callable[[int, str], bool], limit_s: float = PLACEMENT_TIMEOUT_S
+) -> ActorStatus:
+    """Where the actor lives. One that does not answer within `limit_s` is `busy` where it lived last, or `starting`
+    when that process is `gone`: Ray then lets calls wait for its successor."""
+    try:
+        pid, node = await asyncio.wait_for(handle.placement(), limit_s)
+        return ActorStatus(name=handle.name, type=handle.type, pid=pid, state="ready", node=node)
+    except TimeoutError:
+        pid, node = handle.last_placement
+    except Unavailable:
+        pid, node = 0, ""
+    if not pid or gone(pid, node):
+        return ActorStatus(name=handle.name, type=handle.type, pid=0, state="starting")
+    return ActorStatus(name=handle.name, type=handle.type, pid=pid, state="busy", node=node)
+
+
+def process_gone(pid: int, node: str, here: str) -> bool:
+    """No process of that number runs on this machine, which is the Ray node `here`; of others nobody knows."""
+    if node != here:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass  # it runs for another user
+    return False
 
 
 def _take_back_sigterm() -> None:
@@ -196,14 +228,11 @@ class RayRuntime:
         return handle
 
     async def actors(self) -> tuple[ActorStatus, ...]:
-        return tuple(await asyncio.gather(*(self._status(handle) for handle in self._handles)))
+        import ray
 
-    async def _status(self, handle: RayHandle) -> ActorStatus:
-        try:
-            pid, node = await asyncio.wait_for(handle.placement(), PLACEMENT_TIMEOUT_S)
-        except (Unavailable, TimeoutError):
-            return ActorStatus(name=handle.name, type=handle.type, pid=0, state="starting")
-        return ActorStatus(name=handle.name, type=handle.type, pid=pid, state="ready", node=node)
+        here = ray.get_runtime_context().get_node_id()
+        gone = partial(process_gone, here=here)
+        return tuple(await asyncio.gather(*(status_of(handle, gone) for handle in self._handles)))
 
     async def close(self) -> None:
         import ray

@@ -15,7 +15,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.ActorStatus.name": "Name, such as ledger-0, embedder-0 or shard-0.",
         "mnemesh.v1.ActorStatus.node": "Ray node that it lives on; empty in the local runtime.",
         "mnemesh.v1.ActorStatus.pid": "Process that it lives in.",
-        "mnemesh.v1.ActorStatus.state": "ready, starting or failed.",
+        "mnemesh.v1.ActorStatus.state": "ready, busy (it has not answered for a while), starting or failed.",
         "mnemesh.v1.ActorStatus.type": "Class of the actor.",
         "mnemesh.v1.AdminService": "The node itself.",
         "mnemesh.v1.AdminService.Status": "What the node is doing: addresses, actors, ledger, index, model.",
