@@ -11,11 +11,13 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import structlog
+
 from mnemesh_actors.embedder import Vector
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.shard import SEARCH_LIMIT_MAX, Candidate, Search
 from mnemesh_memory import limits, validate
-from mnemesh_memory.errors import DeadlineExceeded, Unavailable
+from mnemesh_memory.errors import DeadlineExceeded, MnemeshError, Unavailable
 from mnemesh_memory.filters import passes
 from mnemesh_memory.fusion import Fused, coverage, fuse, scaled_weights
 from mnemesh_memory.heat import heat
@@ -41,6 +43,7 @@ TOKENS_UNBOUNDED = 2**31
 READ_MARGIN = 2
 BEST_FOR_COVERAGE = 3
 LAG_TOLERATED_ENTRIES = 256
+log = structlog.get_logger("mnemesh.recall")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class Recalling:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._noting: set[asyncio.Task[None]] = set()
 
     async def recall(self, caller: Caller, query: Query) -> Recalled:
         """Up to `limit` memories, best first. Raises InvalidArgument, DeadlineExceeded, Unavailable (semantic mode
@@ -256,7 +260,7 @@ class Recalling:
                 )
             )
         if hits:
-            await self._parts.ledger.touch([hit.memory.id for hit in hits], self._parts.clock())
+            self._note_use([hit.memory.id for hit in hits])
         return Recalled(
             results=tuple(hits),
             coverage=covered,
@@ -266,6 +270,18 @@ class Recalling:
             degraded=degraded,
             spaces=query.spaces,
         )
+
+    def _note_use(self, ids: list[str]) -> None:
+        """Accesses are noted beside the answer, which does not wait for it; an event loop keeps no task by itself."""
+        task = asyncio.create_task(self._touch(ids), name="note-use")
+        self._noting.add(task)
+        task.add_done_callback(self._noting.discard)
+
+    async def _touch(self, ids: list[str]) -> None:
+        try:
+            await self._parts.ledger.touch(ids, self._parts.clock())
+        except MnemeshError as error:  # a hint of use less; the memories are read all the same
+            log.warning("use_not_noted", reason=error.message)
 
 
 def _ordered(query: Query, kept: list[_Found]) -> list[_Found]:

@@ -23,7 +23,7 @@ from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.parts import MeshConfig
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.start import StartConfig, start_mesh
-from mnemesh_memory.errors import DataLoss, DeadlineExceeded, InvalidArgument
+from mnemesh_memory.errors import DataLoss, DeadlineExceeded, InvalidArgument, Unavailable
 from mnemesh_memory.model import Caller, Draft, Memory, Patch, Query, Recalled, Source
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -307,3 +307,24 @@ async def test_a_budget_ends_the_list_and_never_trades_the_best_for_weaker_ones(
     )
     assert tiny.results == ()
     assert tiny.truncated_by_budget == 2
+
+
+# ---- use ------------------------------------------------------------------------------------------------------------
+
+
+async def test_what_was_shown_counts_as_used_and_a_use_that_cannot_be_noted_spoils_no_answer(
+    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = await remember(mesh, space, "The kettle whistles at noon")
+    ledger: Any = mesh._parts.ledger
+    assert found(await recall(mesh, space, "kettle")) == [kept.content]
+    await asyncio.wait_for(asyncio.gather(*mesh._recalling._noting), 10)
+    assert (await ledger.activity([kept.id]))[kept.id][0] == 1
+
+    async def fails(*_: Any) -> None:
+        raise Unavailable("the disk is full", part="ledger")
+
+    monkeypatch.setitem(ledger.__dict__, "touch", fails)
+    assert found(await recall(mesh, space, "kettle")) == [kept.content]
+    await asyncio.wait_for(asyncio.gather(*mesh._recalling._noting), 10)
+    assert (await ledger.activity([kept.id]))[kept.id][0] == 1
