@@ -31,7 +31,7 @@ test: setup ## Run the tests
 
 coverage: setup ## Branch coverage of the pure core, 95 % at least
 	$(BIN)/python -m pytest -q --cov --cov-report=term-missing:skip-covered --cov-fail-under=95 \
-	  tests/kernel/test_crdt_*.py tests/kernel/test_{errors,fusion,gate,heat,ids,indexing,kinds,secrets,text}.py \
+	  tests/kernel/test_crdt_*.py tests/kernel/test_{errors,fusion,gate,grants,heat,ids,indexing,kinds,secrets,text}.py \
 	  tests/kernel/test_validate*.py
 
 demo: setup ## Start a node, feed it a real corpus, let two agents use it

@@ -1,15 +1,45 @@
-"""What a node signs when it publishes an entry: who wrote which change of which memory, and from where.
+"""One entry of a ledger as it travels: a change of a memory or its erasure, signed by the node that took it in first.
 
-Every field is prefixed with its length, so that no two different entries have the same bytes; the first field
-names the purpose and version, so that a signature made for something else never fits.
+Every signed field is prefixed with its length, so that no two different entries have the same bytes; the first field
+names the purpose and version, so that a signature made for something else never fits. A node's id is a hash of its
+public key, so a key proves itself whoever hands it over, and provenance survives any number of relays.
 """
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import dataclass
 from typing import Final
 
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from mnemesh_memory.errors import DataLoss
+
+CHANGE: Final = "change"
+ERASE: Final = "erase"
+KEY_BYTES: Final = 32
+SIGNATURE_BYTES: Final = 64
+NODE_ID_BYTES: Final = 16
 _PURPOSE: Final = "mnemesh.entry.1"
+_ERASE_PURPOSE: Final = "mnemesh.erase.1"
 _LENGTH_BYTES: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """`hash` (hex) is the change's own, or `erase_hash`; `raw` the change, b"" for an erasure; `agent` who wrote it,
+    `node` the id of the node that accepted and signed it; `at` (ms) is that node's clock, unsigned and for display."""
+
+    doc: str
+    space: str
+    type: str
+    hash: str
+    raw: bytes
+    agent: str
+    node: str
+    signature: bytes
+    at: int
 
 
 def signing_bytes(doc: str, space: str, type: str, hash: str, agent: str, node: str) -> bytes:
@@ -18,5 +48,31 @@ def signing_bytes(doc: str, space: str, type: str, hash: str, agent: str, node: 
     `type` is change or erase; `hash` is the change's hash in hex; `node` is the origin's id. Each field is
     written as its UTF-8 length in 4 bytes, big-endian, and its bytes.
     """
-    fields = (_PURPOSE, doc, space, type, hash, agent, node)
+    return _joined(_PURPOSE, doc, space, type, hash, agent, node)
+
+
+def erase_hash(doc: str, space: str, agent: str, node: str) -> str:
+    """What stands for a change's hash in an entry that erases a document: one for each who erases it, where."""
+    return hashlib.sha256(_joined(_ERASE_PURPOSE, doc, space, agent, node)).hexdigest()
+
+
+def node_id_of(public_key: bytes) -> str:
+    """The id of the node whose raw ed25519 public key (32 bytes) this is: 32 hex characters of its SHA-256."""
+    return hashlib.sha256(public_key).digest()[:NODE_ID_BYTES].hex()
+
+
+def verify(entry: Entry, public_key: bytes) -> None:
+    """Raises DataLoss unless the key is that of the entry's node and the signature covers the entry."""
+    if len(public_key) != KEY_BYTES or node_id_of(public_key) != entry.node:
+        raise DataLoss(f"the key is not that of node {entry.node[:40]}", field="node", value=entry.node[:40])
+    signed = signing_bytes(entry.doc, entry.space, entry.type, entry.hash, entry.agent, entry.node)
+    try:
+        Ed25519PublicKey.from_public_bytes(public_key).verify(entry.signature, signed)
+    except InvalidSignature:
+        raise DataLoss(
+            f"the signature of {entry.hash[:16]} is not by node {entry.node[:40]}", field="signature"
+        ) from None
+
+
+def _joined(*fields: str) -> bytes:
     return b"".join(len(data).to_bytes(_LENGTH_BYTES, "big") + data for data in map(str.encode, fields))

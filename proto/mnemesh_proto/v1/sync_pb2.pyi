@@ -53,14 +53,25 @@ class SyncEntry(_message.Message):
     def __init__(self, doc: _Optional[str] = ..., space: _Optional[str] = ..., type: _Optional[str] = ..., hash: _Optional[bytes] = ..., raw: _Optional[bytes] = ..., agent: _Optional[str] = ..., node_id: _Optional[str] = ..., signature: _Optional[bytes] = ..., at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class SyncBatch(_message.Message):
-    __slots__ = ("incarnation", "entries", "last_seq")
+    __slots__ = ("incarnation", "entries", "last_seq", "head", "keys")
+    class KeysEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: bytes
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[bytes] = ...) -> None: ...
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     LAST_SEQ_FIELD_NUMBER: _ClassVar[int]
+    HEAD_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
     incarnation: str
     entries: _containers.RepeatedCompositeFieldContainer[SyncEntry]
     last_seq: int
-    def __init__(self, incarnation: _Optional[str] = ..., entries: _Optional[_Iterable[_Union[SyncEntry, _Mapping]]] = ..., last_seq: _Optional[int] = ...) -> None: ...
+    head: int
+    keys: _containers.ScalarMap[str, bytes]
+    def __init__(self, incarnation: _Optional[str] = ..., entries: _Optional[_Iterable[_Union[SyncEntry, _Mapping]]] = ..., last_seq: _Optional[int] = ..., head: _Optional[int] = ..., keys: _Optional[_Mapping[str, bytes]] = ...) -> None: ...
 
 class SyncAck(_message.Message):
     __slots__ = ("incarnation", "seq")
@@ -70,22 +81,53 @@ class SyncAck(_message.Message):
     seq: int
     def __init__(self, incarnation: _Optional[str] = ..., seq: _Optional[int] = ...) -> None: ...
 
+class SyncDigest(_message.Message):
+    __slots__ = ("space", "buckets")
+    class BucketsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: int
+        value: bytes
+        def __init__(self, key: _Optional[int] = ..., value: _Optional[bytes] = ...) -> None: ...
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    BUCKETS_FIELD_NUMBER: _ClassVar[int]
+    space: str
+    buckets: _containers.ScalarMap[int, bytes]
+    def __init__(self, space: _Optional[str] = ..., buckets: _Optional[_Mapping[int, bytes]] = ...) -> None: ...
+
+class SyncRefusal(_message.Message):
+    __slots__ = ("code", "reason")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    code: str
+    reason: str
+    def __init__(self, code: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
 class SyncRequest(_message.Message):
-    __slots__ = ("hello", "batch", "ack")
+    __slots__ = ("hello", "batch", "ack", "digest", "refusal")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     BATCH_FIELD_NUMBER: _ClassVar[int]
     ACK_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
     hello: SyncHello
     batch: SyncBatch
     ack: SyncAck
-    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ...) -> None: ...
+    digest: SyncDigest
+    refusal: SyncRefusal
+    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ..., digest: _Optional[_Union[SyncDigest, _Mapping]] = ..., refusal: _Optional[_Union[SyncRefusal, _Mapping]] = ...) -> None: ...
 
 class SyncResponse(_message.Message):
-    __slots__ = ("hello", "batch", "ack")
+    __slots__ = ("hello", "batch", "ack", "digest", "refusal")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     BATCH_FIELD_NUMBER: _ClassVar[int]
     ACK_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
     hello: SyncHello
     batch: SyncBatch
     ack: SyncAck
-    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ...) -> None: ...
+    digest: SyncDigest
+    refusal: SyncRefusal
+    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ..., digest: _Optional[_Union[SyncDigest, _Mapping]] = ..., refusal: _Optional[_Union[SyncRefusal, _Mapping]] = ...) -> None: ...
