@@ -1,8 +1,10 @@
 """Agents that write while a node, or a part of it, is killed, and a record of what they were told.
 
-Every write carries an idempotency key and `force`, so that nothing but the key keeps a repeated one from being stored
-twice. A write whose answer the kill took is of unknown outcome: it is repeated until it is answered, or, one time in
-ten, given up, and may then be there or not (the distinction of Jepsen's histories).
+They remember, update, forget, restore and say again what is there. Every write of a text carries an idempotency key,
+and a new one `force`, so that nothing but the key keeps a repeated one from being stored twice. A write whose answer
+the kill took is of unknown outcome: it is repeated until it is answered, or, one time in ten, given up, and may then
+have been carried out or not (the distinction of Jepsen's histories). A memory belongs to one writer, who knows how it
+must be.
 """
 
 from __future__ import annotations
@@ -13,11 +15,12 @@ import itertools
 import random
 import uuid
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from node_process import NodeUnderTest
-from node_reads import contents, settled
+from node_reads import memories, settled
 from scenario_doors import Door, GrpcDoor, Refused
 
 WRITERS = 6
@@ -25,20 +28,39 @@ GIVEN_UP_SHARE = 0.1
 RESTART_S = 60.0
 RETRY_S = 0.1
 RECALLED_MAX = 60
+# How often a writer does what, once it has something to do it to.
+SHARES = {"remember": 5, "update": 2, "forget": 1, "restore": 1, "duplicate": 1}
 # What a call may end with when its node dies under it.
 CLOSE_S = 5.0
 LOST = ("UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED")
 
 
+@dataclass(frozen=True)
+class Told:
+    """A memory as its writer knows it: text, state, and how many revisions led there."""
+
+    content: str
+    state: str = "active"
+    version: int = 1
+
+
 @dataclass
 class Record:
-    """`acknowledged` ids by text, `given_up` texts of unknown outcome, how many writes lost an answer, and how many
-    were answered from their key."""
+    """`memories` by id: how each may be, which is in one way only unless a change of it was given up. `given_up` are
+    texts of which nobody knows whether they were stored. `answers` counts what was acknowledged by its operation,
+    `lost` the writes that lost an answer, `replayed` those that were answered from their key."""
 
-    acknowledged: dict[str, str] = field(default_factory=dict)
+    memories: dict[str, set[Told]] = field(default_factory=dict)
     given_up: set[str] = field(default_factory=set)
+    answers: Counter[str] = field(default_factory=Counter)
     lost: int = 0
     replayed: int = 0
+
+    def in_state(self, state: str, ids: Sequence[str] | None = None) -> dict[str, Told]:
+        """The memories, of `ids` if given, that are in `state` for certain."""
+        ways = {id_: self.memories[id_] for id_ in (self.memories if ids is None else ids)}
+        only = {id_: next(iter(way)) for id_, way in ways.items() if len(way) == 1}
+        return {id_: told for id_, told in only.items() if told.state == state}
 
 
 class CrashLoad:
@@ -52,6 +74,7 @@ class CrashLoad:
         self._door: GrpcDoor | None = None
         self._changed = asyncio.Condition()
         self._ending = False
+        self._failed = False
 
     async def node_is_up(self, node: NodeUnderTest) -> None:
         """A node has started: go on there."""
@@ -64,10 +87,11 @@ class CrashLoad:
 
     async def acknowledged_more(self, count: int) -> None:
         """Return once `count` more writes are acknowledged."""
-        wanted = len(self.record.acknowledged) + count
+        wanted = self.record.answers.total() + count
         async with self._changed:
             async with asyncio.timeout(RESTART_S):
-                await self._changed.wait_for(lambda: len(self.record.acknowledged) >= wanted)
+                await self._changed.wait_for(lambda: self._failed or self.record.answers.total() >= wanted)
+        assert not self._failed, "a writer was told what it should not be"
 
     async def run(self) -> None:
         """Write until `end`; then every writer brings its last write to an answer."""
@@ -75,6 +99,11 @@ class CrashLoad:
             async with asyncio.TaskGroup() as writers:
                 for number in range(WRITERS):
                     writers.create_task(self._write(number))
+        except BaseExceptionGroup:
+            async with self._changed:
+                self._failed = True
+                self._changed.notify_all()
+            raise
         finally:
             if self._door is not None:
                 await _close(self._door)
@@ -85,14 +114,67 @@ class CrashLoad:
 
     async def _write(self, writer: int) -> None:
         chance = random.Random(f"{self._seed} {writer}")
+        mine: list[str] = []
         for number in itertools.count():
             if self._ending:
                 return
             text = f"Writer {writer} notes {chance.getrandbits(64):x} as number {number}."
-            await self._until_answered(text, chance)
+            (operation,) = chance.choices(list(SHARES), list(SHARES.values()))
+            able = self.record.in_state("forgotten" if operation == "restore" else "active", mine)
+            if operation == "remember" or not able:
+                mine += await self._remember(text, chance)
+            elif operation == "duplicate":
+                await self._repeat(*chance.choice(list(able.items())), chance)
+            else:
+                await self._change(operation, *chance.choice(list(able.items())), text, chance)
 
-    async def _until_answered(self, text: str, chance: random.Random) -> None:
+    async def _remember(self, text: str, chance: random.Random) -> list[str]:
+        """The id of the new memory, when it was told."""
         fields = {"content": text, "space": self._space, "force": True, "idempotency_key": uuid.uuid4().hex}
+        answer = await self._until_answered("remember", fields, chance)
+        if answer is None:
+            self.record.given_up.add(text)
+            return []
+        assert answer["action"] == "ADD"
+        id_ = answer["memory"]["id"]
+        self.record.memories[id_] = {Told(text)}
+        await self._count("remember")
+        return [id_]
+
+    async def _repeat(self, id_: str, told: Told, chance: random.Random) -> None:
+        """Say again what is there: nothing may change, whatever the outcome."""
+        fields = {"content": told.content, "space": self._space}
+        answer = await self._until_answered("remember", fields, chance)
+        if answer is not None:
+            assert (answer["action"], answer["memory"]["id"]) == ("NOOP", id_), answer
+            await self._count("duplicate")
+
+    async def _change(self, operation: str, id_: str, told: Told, text: str, chance: random.Random) -> None:
+        fields = {"id": id_}
+        if operation == "update":
+            fields |= {"content": text, "idempotency_key": uuid.uuid4().hex}
+            after = replace(told, content=text, version=told.version + 1)
+        else:
+            after = replace(
+                told, state={"forget": "forgotten", "restore": "active"}[operation], version=told.version + 1
+            )
+        lost = self.record.lost
+        answer = await self._until_answered(operation, fields, chance)
+        if answer is None:
+            self.record.memories[id_] = {told, after}
+            return
+        # What has no key and was done before its answer was lost finds nothing to do when it is repeated.
+        expected = {operation.upper()} | ({"NOOP"} if operation != "update" and self.record.lost > lost else set())
+        assert answer["action"] in expected, answer
+        memory = answer["memory"]
+        assert (memory["content"], memory["state"]) == (after.content, after.state), answer
+        self.record.memories[id_] = {after}
+        await self._count(operation)
+
+    async def _until_answered(
+        self, operation: str, fields: dict[str, Any], chance: random.Random
+    ) -> dict[str, Any] | None:
+        """The answer, or None when the write was given up."""
         wait = chance.choice(("durable", "indexed"))
         lost = False
         async with asyncio.timeout(RESTART_S):
@@ -100,32 +182,29 @@ class CrashLoad:
                 assert self._door is not None
                 door = self._door
                 try:
-                    answer = await door.call("remember", wait=wait, **fields)
+                    answer = await door.call(operation, wait=wait, **fields)
                 except Refused as refused:
                     if refused.code not in LOST:
                         raise
                 else:
-                    await self._note(text, answer)
-                    return
+                    self.record.replayed += answer.get("replayed", False)
+                    return answer
                 if not lost and chance.random() < GIVEN_UP_SHARE:
-                    self.record.given_up.add(text)
-                    return
+                    return None
                 self.record.lost += not lost
                 lost = True
                 await self._next_door(door)
+
+    async def _count(self, operation: str) -> None:
+        async with self._changed:
+            self.record.answers[operation] += 1
+            self._changed.notify_all()
 
     async def _next_door(self, door: GrpcDoor) -> None:
         """Return when there is another one, or after RETRY_S."""
         async with self._changed:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait_for(lambda: self._door is not door), RETRY_S)
-
-    async def _note(self, text: str, answer: dict[str, Any]) -> None:
-        assert answer["action"] == "ADD"
-        self.record.replayed += answer["replayed"]
-        async with self._changed:
-            self.record.acknowledged[text] = answer["memory"]["id"]
-            self._changed.notify_all()
 
 
 async def _close(door: GrpcDoor) -> None:
@@ -136,13 +215,31 @@ async def _close(door: GrpcDoor) -> None:
 
 async def nothing_is_lost(door: Door, space: str, record: Record, seed: int) -> None:
     """What `record` promises is what the node holds in `space`, in the ledger and in recall."""
-    kept = Counter(await contents(door, space))
-    missing = [text for text in record.acknowledged if text not in kept]
-    assert missing == [], f"{len(missing)} of {len(record.acknowledged)} acknowledged writes are lost"
-    assert [text for text, times in kept.items() if times > 1] == [], "stored twice"
-    assert set(kept) <= set(record.acknowledged) | record.given_up, "nobody wrote this"
+    kept = {memory["id"]: memory for memory in await memories(door, space, "all")}
+    found = {id_: Told(memory["content"], memory["state"], memory["version"]) for id_, memory in kept.items()}
+    wrong = {id_: (found.get(id_), ways) for id_, ways in record.memories.items() if found.get(id_) not in ways}
+    assert wrong == {}, f"{len(wrong)} of {len(record.memories)} memories are not as acknowledged: {_first(wrong)}"
+    assert [text for text, times in Counter(told.content for told in found.values()).items() if times > 1] == [], (
+        "stored twice"
+    )
+    others = {told for id_, told in found.items() if id_ not in record.memories}
+    assert others - {Told(text) for text in record.given_up} == set(), "nobody wrote this"
     await settled(door)
-    for text in random.Random(seed).sample(sorted(record.acknowledged), min(RECALLED_MAX, len(record.acknowledged))):
-        answer = await door.call("recall", query=text, spaces=[space], limit=1)
-        found = [(hit["id"], hit["content"]) for hit in answer["results"]]
-        assert found == [(record.acknowledged[text], text)], "an acknowledged write is not recalled"
+    chance = random.Random(seed)
+    for id_, told in _some(record.in_state("active"), RECALLED_MAX, chance):
+        assert await _recalled(door, space, told.content) == [(id_, told.content)], "an acknowledged write is not found"
+    for id_, told in _some(record.in_state("forgotten"), RECALLED_MAX, chance):
+        assert id_ not in dict(await _recalled(door, space, told.content)), "a forgotten memory is found"
+
+
+def _first(wrong: dict[str, tuple[Told | None, set[Told]]]) -> str:
+    return "".join(f"{id_} is {found}, may be {ways}" for id_, (found, ways) in list(wrong.items())[:1])
+
+
+def _some(told: dict[str, Told], count: int, chance: random.Random) -> list[tuple[str, Told]]:
+    return chance.sample(sorted(told.items(), key=lambda pair: pair[0]), min(count, len(told)))
+
+
+async def _recalled(door: Door, space: str, text: str) -> list[tuple[str, str]]:
+    answer = await door.call("recall", query=text, spaces=[space], limit=1)
+    return [(hit["id"], hit["content"]) for hit in answer["results"]]

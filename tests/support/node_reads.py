@@ -37,13 +37,18 @@ async def settled(door: Door) -> dict[str, Any]:
     return await eventually(lambda: door.call("status"), caught_up, "the index caught up with the ledger")
 
 
-async def contents(door: Door, space: str) -> list[str]:
-    """The text of every memory of the space, oldest first."""
-    found: list[str] = []
+async def memories(door: Door, space: str, state: str = "active") -> list[dict[str, Any]]:
+    """Every memory of the space that is in `state`, or in any for "all", oldest first."""
+    found: list[dict[str, Any]] = []
     cursor = ""
     while True:
-        page = await door.call("list", spaces=[space], limit=PAGE, order="oldest", cursor=cursor)
-        found += [memory["content"] for memory in page["memories"]]
+        page = await door.call("list", spaces=[space], state=state, limit=PAGE, order="oldest", cursor=cursor)
+        found += page["memories"]
         cursor = page["cursor"]
         if not cursor:
             return found
+
+
+async def contents(door: Door, space: str) -> list[str]:
+    """The text of every memory of the space, oldest first."""
+    return [memory["content"] for memory in await memories(door, space)]
