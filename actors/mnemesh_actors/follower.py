@@ -19,8 +19,10 @@ import structlog
 
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.ledger.commands import Command, Committed, Create, FeedPage, Vectors
+from mnemesh_actors.ledger.feed import FEED_BYTES_MAX
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.shard import IndexItem, IndexText, ShardStatus
+from mnemesh_memory import limits
 from mnemesh_memory.errors import DataLoss, DeadlineExceeded, MnemeshError, Unavailable
 from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.model import Memory
@@ -30,26 +32,36 @@ PAGE_ENTRIES_MAX = 256
 # A flush holds the interpreter for tens of milliseconds; what it would save is applied again from the ledger.
 FLUSH_S = 10.0
 RETRY_S = 0.5
-WAIT_S = 30.0
 Answer = TypeVar("Answer")
 log = structlog.get_logger("mnemesh.index")
 
 
 class IndexFollower:
-    """Follows `ledger` into `shard`. `notice` is told what a person should know (a rebuild, a fault)."""
+    """Follows `ledger` into `shard`. `notice` is told what a person should know (a rebuild, a fault). A writer waits
+    for the index at most `wait_s`."""
 
-    def __init__(self, ledger: Handle, shard: Handle, embedder: Embedder, notice: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        ledger: Handle,
+        shard: Handle,
+        embedder: Embedder,
+        notice: Callable[[str], None],
+        wait_s: float = limits.WRITE_TIMEOUT_S,
+    ) -> None:
         self._ledger = ledger
         self._shard = shard
         self._embedder = embedder
         self._notice = notice
+        self._wait_s = wait_s
         self._news = asyncio.Event()
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._numbers = itertools.count()
         self._tasks: list[asyncio.Task[None]] = []
         self._dirty = False
         self._moving = asyncio.Lock()  # what the shard holds and `applied` change together
+        self._opening: asyncio.Task[ShardStatus] | None = None
         self._handed: deque[FeedPage] = deque()
+        self._handed_bytes = 0
         self._bug = ""  # stays until the node is started again
         self._over = ""  # why nothing more will be indexed
         self._goal = 0  # the ledger's head when the shard was opened last
@@ -62,7 +74,6 @@ class IndexFollower:
         """Open the shard and begin to follow; the ledger's last sequence number is `head`."""
         self.head = head
         status = await self._open()
-        self._news.set()
         self._tasks = [
             asyncio.create_task(self._follow(), name="index-follow"),
             asyncio.create_task(self._flush_often(), name="index-flush"),
@@ -72,6 +83,14 @@ class IndexFollower:
         return status
 
     async def _open(self) -> ShardStatus:
+        """Open the shard. One opening at a time, which ends also when all who asked for it gave up: what the shard
+        holds then and what is known of it must not part."""
+        if self._opening is None or self._opening.done():
+            self._opening = asyncio.create_task(self._open_to_the_end(), name="index-open")
+            self._opening.add_done_callback(_looked_at)
+        return await asyncio.shield(self._opening)
+
+    async def _open_to_the_end(self) -> ShardStatus:
         async with self._moving:
             status: ShardStatus = await self._shard.open()
             self.applied = status.seq
@@ -80,6 +99,7 @@ class IndexFollower:
             self.gaps += 1
         if status.rebuilt and status.rebuilt != "absent":
             self._notice(f"index rebuilt from the ledger: {status.rebuilt}")
+        self._news.set()
         return status
 
     @property
@@ -98,16 +118,24 @@ class IndexFollower:
         if seq <= self.head:
             return
         self.head = seq
-        if fresh is not None and sum(len(page.memories) for page in self._handed) < PAGE_ENTRIES_MAX:
-            self._handed.append(fresh)
+        if fresh is not None:
+            self._hand_over(fresh)
         self._news.set()
+
+    def _hand_over(self, fresh: FeedPage) -> None:
+        """Keep a page until it is taken in; what is more than one page of the feed may be is left to the feed."""
+        size = sum(len(memory.content) for _, memory in fresh.memories) + sum(map(len, fresh.vectors.values()))
+        entries = sum(len(page.memories) for page in (*self._handed, fresh))
+        if entries <= PAGE_ENTRIES_MAX and self._handed_bytes + size <= FEED_BYTES_MAX:
+            self._handed.append(fresh)
+            self._handed_bytes += size
 
     def look(self) -> None:
         """The ledger may have more than was published: a commit was not answered."""
         self._news.set()
 
     async def wait_for(self, seq: int) -> None:
-        """Return once recall sees everything up to `seq`. Raises DeadlineExceeded after WAIT_S, and Unavailable when
+        """Return once recall sees everything up to `seq`. Raises DeadlineExceeded after `wait_s`, and Unavailable when
         nothing will be indexed any more; the write stays."""
         if seq <= self.applied:
             return
@@ -117,11 +145,11 @@ class IndexFollower:
         entry = (seq, next(self._numbers), future)
         heapq.heappush(self._waiting, entry)
         try:
-            await asyncio.wait_for(future, WAIT_S)
+            await asyncio.wait_for(future, self._wait_s)
         except TimeoutError:
             raise DeadlineExceeded(
-                f"stored, but the index has not taken it in within {WAIT_S:g} s ({self.fault or 'it is behind'}); "
-                "use wait=durable to return earlier",
+                f"stored, but the index has not taken it in within {self._wait_s:g} s "
+                f"({self.fault or 'it is behind'}); use wait=durable to return earlier",
                 part="index",
             ) from None
         finally:
@@ -180,7 +208,6 @@ class IndexFollower:
     async def _reopen(self) -> None:
         """Open the shard again: one whose process died has been started anew, closed, and may know less."""
         await self._open()
-        self._news.set()
 
     async def _step(self) -> bool:
         """Take in one page of the feed; whether there was one."""
@@ -210,6 +237,7 @@ class IndexFollower:
                 memories += page.memories
                 vectors |= page.vectors
                 seq = page.seq
+        self._handed_bytes = 0
         return FeedPage(tuple(memories), vectors, seq, seq) if memories else None
 
     async def _items(self, page: FeedPage) -> list[IndexItem]:
@@ -241,7 +269,8 @@ class IndexFollower:
         """Stop following; what is not applied yet is applied at the next start."""
         for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        opening = () if self._opening is None else (self._opening,)
+        await asyncio.gather(*self._tasks, *opening, return_exceptions=True)
         self._refuse_waiting("stored; the node is stopping before the index took it in")
 
     def _refuse_waiting(self, why: str) -> None:
@@ -250,6 +279,12 @@ class IndexFollower:
             if not future.done():
                 future.set_exception(Unavailable(why, part="index"))
         self._waiting.clear()
+
+
+def _looked_at(task: asyncio.Task[ShardStatus]) -> None:
+    """An opening that failed when nobody waited for it any more is tried again by the next who needs it."""
+    if not task.cancelled():
+        task.exception()
 
 
 def page_of(commands: Sequence[Command], results: Sequence[Committed | Exception], head: int) -> FeedPage | None:

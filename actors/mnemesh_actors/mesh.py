@@ -152,6 +152,7 @@ class Mesh:
 
     async def close(self) -> None:
         """Stop following the ledger, then end every actor; what was acknowledged is on disk already."""
+        await self._recalling.close()
         await self._parts.follower.close()
         await self._runtime.close()
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 import structlog
 
 from mnemesh_actors.embedder import Vector
+from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.parts import Parts
-from mnemesh_actors.shard import SEARCH_LIMIT_MAX, Candidate, Search
+from mnemesh_actors.shard import Candidate, Search
 from mnemesh_memory import limits, validate
 from mnemesh_memory.errors import DeadlineExceeded, MnemeshError, Unavailable
 from mnemesh_memory.filters import passes
@@ -25,6 +26,8 @@ from mnemesh_memory.model import Caller, Hit, ListQuery, Memory, Page, Query, Re
 from mnemesh_memory.text import estimate_tokens, snippet
 
 CANDIDATES = 100
+# By words: on LoCoMo the 40 that follow never change what is shown, and each hit costs microseconds.
+CANDIDATES_BY_WORDS = 60
 # Superseded memories that may lead to their successors, when they are so many that they are searched apart.
 CANDIDATES_SUPERSEDED = 30
 # Another order than relevance applies to so many of the best matches.
@@ -43,6 +46,8 @@ TOKENS_UNBOUNDED = 2**31
 READ_MARGIN = 2
 BEST_FOR_COVERAGE = 3
 LAG_TOLERATED_ENTRIES = 256
+# Uses on their way to a ledger that is slow; beyond, a use is not noted, because it is a hint.
+NOTING_MAX = 256
 log = structlog.get_logger("mnemesh.recall")
 
 
@@ -273,9 +278,14 @@ class Recalling:
 
     def _note_use(self, ids: list[str]) -> None:
         """Accesses are noted beside the answer, which does not wait for it; an event loop keeps no task by itself."""
-        task = asyncio.create_task(self._touch(ids), name="note-use")
-        self._noting.add(task)
-        task.add_done_callback(self._noting.discard)
+        if len(self._noting) < NOTING_MAX:
+            task = asyncio.create_task(self._touch(ids), name="note-use")
+            self._noting.add(task)
+            task.add_done_callback(self._noting.discard)
+
+    async def close(self) -> None:
+        """Let the uses that are on their way be noted."""
+        await asyncio.gather(*self._noting, return_exceptions=True)
 
     async def _touch(self, ids: list[str]) -> None:
         try:
@@ -321,7 +331,8 @@ def _listing(query: Query) -> ListQuery:
 def _search_of(query: Query, vector: Vector | None, ids: tuple[str, ...] | None, late: bool) -> Search:
     """`ids`: search among these alone. `late`: candidates will be taken away after the search."""
     past = query.as_of is not None
-    limit = CANDIDATES_JUDGED_LATE if late else CANDIDATES if query.sort == "relevance" else CANDIDATES_SORTED
+    best = query.sort == "relevance" and not late
+    limit = CANDIDATES_JUDGED_LATE if late else CANDIDATES if best else CANDIDATES_SORTED
     return Search(
         text=query.text,
         vector=vector,
@@ -339,6 +350,7 @@ def _search_of(query: Query, vector: Vector | None, ids: tuple[str, ...] | None,
         include_forgotten=past,
         ids=ids,
         limit=max(query.limit, limit),
+        words_limit=max(query.limit, CANDIDATES_BY_WORDS) if best and query.mode == "hybrid" else SEARCH_LIMIT_MAX,
         bm25=query.mode != "semantic",
         dense=vector is not None,
     )

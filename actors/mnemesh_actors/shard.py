@@ -19,7 +19,16 @@ from typing import TYPE_CHECKING
 from mnemesh_actors.index.passages import Passages
 from mnemesh_actors.index.points import BM25, DENSE, IndexItem, IndexText, check_id, points_of, schema
 from mnemesh_actors.index.port import Condition, Filter, HasId, IndexBackend, MatchAny, Point, QueryRequest
-from mnemesh_actors.index.scope import ARCHIVE, EVERYTHING, SCOPE, Search, filter_of, in_spaces, superseded_of
+from mnemesh_actors.index.scope import (
+    ARCHIVE,
+    EVERYTHING,
+    SCOPE,
+    SEARCH_LIMIT_MAX,
+    Search,
+    filter_of,
+    in_spaces,
+    superseded_of,
+)
 from mnemesh_actors.index.state import DirectoryLock, IndexMeta, read_meta, write_meta
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, Unavailable
 from mnemesh_memory.fusion import Candidate
@@ -35,7 +44,6 @@ __all__ = [
 BACKENDS = ("edge", "local")
 FETCH_MARGIN_POINTS = 12
 FETCH_GROWTH = (1, 4, 16)
-SEARCH_LIMIT_MAX = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +156,8 @@ class RetrievalShard:
             if search.dense and search.vector is not None:
                 legs.append(_Leg(DENSE, search.vector, where, limit))
             if terms is not None and terms.indices:
-                legs.append(_Leg(BM25, terms, where, limit, in_spaces(search.spaces, EVERYTHING)))
+                shorter = min(limit, search.words_limit)
+                legs.append(_Leg(BM25, terms, where, shorter, in_spaces(search.spaces, EVERYTHING)))
         scores: dict[str, dict[str, float]] = {DENSE: {}, BM25: {}}
         for leg, found in zip(legs, self._ranked(legs), strict=True):
             scores[leg.using].update(found)

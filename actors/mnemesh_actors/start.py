@@ -75,7 +75,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         pinned=True,
     )
     embedder = Embedder(worker, model.generation, model.dimensions)
-    follower = IndexFollower(ledger, shard, embedder, notice)
+    follower = IndexFollower(ledger, shard, embedder, notice, config.mesh.write_timeout_s)
     opened = await follower.start(status.seq)
     log.info(
         "index_ready", seq=opened.seq, points=opened.points, behind=status.seq - opened.seq, rebuilt=opened.rebuilt

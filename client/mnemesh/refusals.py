@@ -32,7 +32,10 @@ def refusal(error: grpc.RpcError, endpoint: str, timeout_s: float | None) -> Mne
     if not details and code == NotReachable.code:
         return NotReachable(f"no node answers at {endpoint} ({_reason(message)}); start one with `mnemesh up`")
     if not details and code == DeadlineExceeded.code:
-        return DeadlineExceeded(f"no answer from {endpoint} within {timeout_s or 0:.3g} s")
+        return DeadlineExceeded(
+            f"no answer from {endpoint} within {timeout_s or 0:.3g} s; a write may have been stored all the same: "
+            "the same idempotency_key tells, and never writes twice"
+        )
     if (argument := ARGUMENTS.get(details.get("field", ""))) is not None:
         message = message.replace(details["field"], argument, 1)
         details = details | {"field": argument}

@@ -393,3 +393,17 @@ async def test_what_waits_for_a_stalled_index_is_bounded_and_nothing_is_lost(
     scene.shelf.gate.set()
     await scene.until_indexed(10)
     assert scene.shelved() == texts
+
+
+async def test_what_is_handed_over_stays_within_the_bytes_of_one_page(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FEED_BYTES_MAX", 100)
+    await scene.start()
+    scene.shelf.gate.clear()
+    for text in ("a" * 30, "b" * 30, "c" * 30):
+        await commit(scene, scene.home.pen.create(text, vectors=with_vectors(text)))
+    assert sum(len(memory.content) for page in scene.follower._handed for _, memory in page.memories) <= 100
+    scene.shelf.gate.set()
+    await scene.until_indexed(3)
+    assert [text[0] for text in scene.shelved()] == ["a", "b", "c"]

@@ -86,10 +86,8 @@ async def test_a_ledger_that_is_away_for_a_while_holds_the_index_up_only_so_long
     assert calls >= 2
 
 
-async def test_a_wait_that_runs_out_says_that_the_write_is_stored_and_why(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "WAIT_S", 0.02)
+async def test_a_wait_that_runs_out_says_that_the_write_is_stored_and_why(scene: Scene) -> None:
+    scene.follower._wait_s = 0.02
     await scene.start()
     scene.shelf.gate.clear()
     written = await scene.write(scene.home.pen.create("one"))
@@ -104,13 +102,13 @@ async def test_a_wait_that_runs_out_says_that_the_write_is_stored_and_why(
     with pytest.raises(DeadlineExceeded, match="the disk is slow"):
         await scene.follower.wait_for(written.seq)
     scene.shelf.faults = []
-    monkeypatch.setattr(module, "WAIT_S", PATIENCE_S)
+    scene.follower._wait_s = PATIENCE_S
     await scene.until_indexed(written.seq)
     assert scene.shelved() == ["one"]
 
 
-async def test_those_who_gave_up_waiting_are_not_kept(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "WAIT_S", 0.01)
+async def test_those_who_gave_up_waiting_are_not_kept(scene: Scene) -> None:
+    scene.follower._wait_s = 0.01
     await scene.start()
     scene.shelf.gate.clear()
     written = await scene.write(scene.home.pen.create("one"))
@@ -205,3 +203,24 @@ async def test_a_wrong_question_is_not_asked_twice(scene: Scene) -> None:
     with pytest.raises(InvalidArgument):
         await scene.follower.read(wrong)
     assert (asked, scene.shelf.opened) == (1, 1)
+
+
+async def test_an_opening_that_nobody_waits_for_any_more_still_tells_what_the_index_lacks(scene: Scene) -> None:
+    await scene.start()
+    for content in ("one", "two"):
+        await scene.remember(content)
+    scene.shelf.die()
+    opening, opened = asyncio.Event(), scene.shelf.open
+
+    async def slow() -> Any:
+        await opening.wait()
+        return await opened()
+
+    scene.shelf.open = slow  # type: ignore[method-assign]
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(scene.follower.read(lambda shard: shard.count()), 0.02)
+    opening.set()
+    await until(lambda: scene.shelved() == ["one", "two"])
+    await until(lambda: scene.follower.lag == 0)
+    assert scene.follower.gaps == 1
+    assert await scene.follower.read(lambda shard: shard.count()) == 2

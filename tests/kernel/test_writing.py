@@ -88,8 +88,8 @@ def names(results: list[Written | MnemeshError]) -> list[str]:
 # ---- the wait for the index ------------------------------------------------------------------------------------------
 
 
-async def test_a_write_whose_wait_runs_out_is_told_with_its_id(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follower_module, "WAIT_S", 0.02)
+async def test_a_write_whose_wait_runs_out_is_told_with_its_id(desk: Desk) -> None:
+    desk.scene.follower._wait_s = 0.02
     desk.scene.shelf.gate.clear()
     written = await desk.remember("We deploy on Friday.")
     assert (written.action, written.indexed) == ("ADD", False)
@@ -106,16 +106,14 @@ async def test_a_node_that_stops_does_not_lose_the_outcome(desk: Desk) -> None:
     assert (written.action, written.indexed, "stopping" in written.reason) == ("ADD", False, True)
 
 
-async def test_a_duplicate_of_a_write_that_is_not_indexed_waits_for_it(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(follower_module, "WAIT_S", 0.02)
+async def test_a_duplicate_of_a_write_that_is_not_indexed_waits_for_it(desk: Desk) -> None:
+    desk.scene.follower._wait_s = 0.02
     desk.scene.shelf.gate.clear()
     await desk.remember("We deploy on Friday.", wait="durable")
     again = await desk.remember("We deploy on Friday.")
     assert (again.action, again.indexed) == ("NOOP", False)
     desk.scene.shelf.gate.set()
-    monkeypatch.setattr(follower_module, "WAIT_S", 20.0)
+    desk.scene.follower._wait_s = 20.0
     assert (await desk.remember("We deploy on Friday.")).indexed
 
 
@@ -292,7 +290,7 @@ async def test_a_write_before_its_commit_ends_when_a_part_hangs_and_says_that_no
         desk.writing.update(CALLER, old.memory.id, Patch(content="We deploy on Sunday.", idempotency_key="k")),
     ):
         with pytest.raises(
-            DeadlineExceeded, match=rf"the {part} has not answered within 30 s; nothing was stored"
+            DeadlineExceeded, match=rf"the {part} has not answered within 20 s; nothing was stored"
         ) as late:
             await call
         assert late.value.fields["part"] == part
@@ -397,7 +395,7 @@ async def test_a_write_goes_on_without_its_neighbours_and_says_so(
     async def down(asked: list[Any], limit: int) -> Any:
         raise Unavailable("the index is not open", part="index")
 
-    for number, (shard, said) in enumerate(((slow, "has not answered within 3 s"), (down, "is not open"))):
+    for number, (shard, said) in enumerate(((slow, "has not answered within 2 s"), (down, "is not open"))):
         monkeypatch.setattr(desk.scene.shelf, "neighbours_batch", shard)
         written = await desk.remember(f"We deploy {number} times a week.", wait="durable")
         assert (written.action, written.related, written.novelty) == ("ADD", (), 0.0)
