@@ -1,7 +1,8 @@
 """Credentials that a vendor's format marks: a prefix, a suffix or a place between two dots.
 
 A row is found by a plain substring first, so that text without it costs a fraction of a microsecond a row. Formats as
-vendors document them and as gitleaks and trufflehog list them; public keys and identifiers are left out.
+vendors document them and as gitleaks and trufflehog list them; public keys and identifiers are left out. Forms that
+identifiers and checksums share (a common word and a UUID, say) count only where the vendor is named or a key is given.
 """
 
 from __future__ import annotations
@@ -19,6 +20,12 @@ _END: Final = r"(?![A-Za-z0-9])"
 _MIXED: Final = r"(?=[A-Za-z_-]{0,60}\d)(?=[a-z0-9_-]{0,60}[A-Z])"
 # Every format below holds such a run, and little prose does.
 _RUN: Final = re.compile(r"[A-Za-z0-9_+/%~-]{16}")
+_GIVEN_AS_KEY: Final = re.compile(
+    r"(?:(?:api|sdk|access|auth|private|secret|client|app)[ _-]?key|token|secret)[\"'`]?(?:\s(?:is|was))?[\s:=]{1,3}"
+    r"[\"'`]?[0-9a-f]{0,32}$",
+    re.IGNORECASE,
+)
+_GIVEN_CHARS: Final = 80
 
 
 def find_token(text: str) -> str | None:
@@ -36,13 +43,17 @@ class _Token:
     pattern: re.Pattern[str]
     inside: bool  # whether a match begins before its anchor, so that all of the text is searched
     least_entropy: float
+    vendor: str  # a word in lower case, for a form that alone says too little
 
     def accepts(self, text: str) -> bool:
         """Whether a match is there that is no stand-in; a run of one character or of words is one."""
         matches = self.pattern.finditer(text) if self.inside else self._at_anchors(text)
+        named = not self.vendor or self.vendor in text.lower()
         return any(
-            entropy(body) >= self.least_entropy and not holds_placeholder(body)
-            for body in (match.group(1) for match in matches)
+            entropy(match.group(1)) >= self.least_entropy
+            and not holds_placeholder(match.group(1))
+            and (named or _GIVEN_AS_KEY.search(text, max(0, match.start() - _GIVEN_CHARS), match.start()))
+            for match in matches
         )
 
     def _at_anchors(self, text: str) -> Iterator[re.Match[str]]:
@@ -64,9 +75,10 @@ def _token(
     end: str = _END,
     inside: bool = False,
     least: float = 2.8,
+    vendor: str = "",
 ) -> _Token:
     pattern = re.compile(edge + (prefix or re.escape(anchor)) + f"({body})" + end)
-    return _Token(type_, anchor, pattern, inside, least)
+    return _Token(type_, anchor, pattern, inside, least, vendor)
 
 
 _TOKENS: Final = (
@@ -104,7 +116,7 @@ _TOKENS: Final = (
     _token("xAI key", "xai-", r"[A-Za-z0-9]{60,90}"),
     _token("Notion token", "ntn_", r"[A-Za-z0-9]{40,60}"),
     _token("Atlassian token", "ATATT3", r"[A-Za-z0-9_=-]{100,300}"),
-    _token("Mailgun key", "key-", r"[0-9a-f]{32}"),
+    _token("Mailgun key", "key-", r"[0-9a-f]{32}", vendor="mailgun"),
     _token("age secret key", "AGE-SECRET-KEY-1", r"[0-9A-Z]{58}"),
     _token("Azure storage key", "AccountKey=", r"[A-Za-z0-9+/]{60,88}={0,2}"),
     _token("GitLab token", "gl", r"[A-Za-z0-9_.-]{20,300}",
@@ -130,7 +142,7 @@ _TOKENS: Final = (
     _token("Together key", "tgp_v1_", r"[A-Za-z0-9_-]{40,50}"),
     _token("NVIDIA key", "nvapi-", r"[A-Za-z0-9_-]{60,72}"),
     _token("Tavily key", "tvly-", r"[A-Za-z0-9]{28,40}", r"tvly-(?:dev-|prod-)?"),
-    _token("Firecrawl key", "fc-", r"[0-9a-f]{32}"),
+    _token("Firecrawl key", "fc-", r"[0-9a-f]{32}", vendor="crawl"),
     _token("Pinecone key", "pcsk_", r"[A-Za-z0-9]{4,8}_[A-Za-z0-9]{50,72}"),
     _token("LangSmith key", "lsv2_", r"[0-9a-f]{32}_[0-9a-f]{10}", r"lsv2_(?:pt|sk)_"),
     _token("Resend key", "re_", _MIXED + r"[A-Za-z0-9]{8}_[A-Za-z0-9]{20,28}"),
@@ -140,8 +152,10 @@ _TOKENS: Final = (
     _token("Terraform token", ".atlasv1.", r"[A-Za-z0-9_=-]{60,70}", r"[A-Za-z0-9]{14}\.atlasv1\.", inside=True),
     _token("Docker token", "dckr_", r"[A-Za-z0-9_-]{24,60}", r"dckr_[po]at_"),
     _token("Telegram bot token", ":AA", r"[A-Za-z0-9_-]{32,34}", r"\d{8,10}:AA", inside=True),
-    _token("Mailgun key", "-", r"[0-9a-f]{8}-[0-9a-f]{8}", r"-(?<=[0-9a-f]{32}-)", edge=""),
-    _token("Mailchimp key", "-us", r"\d{1,2}", r"-us(?<=[0-9a-f]{32}-us)", edge="", least=0.0),
+    _token("Mailgun key", "-", r"[0-9a-f]{8}-[0-9a-f]{8}", r"-(?<=[0-9a-f]{32}-)", edge="",
+           vendor="mailgun"),
+    _token("Mailchimp key", "-us", r"\d{1,2}", r"-us(?<=[0-9a-f]{32}-us)", edge="", least=0.0,
+           vendor="mailchimp"),
     _token("Brevo key", "xkeysib-", r"[0-9a-f]{64}-[A-Za-z0-9]{16}"),
     _token("Linear key", "lin_", r"[A-Za-z0-9]{32,72}", r"lin_(?:api|oauth|wh)_"),
     _token("Notion token", "secret_", _MIXED + r"[A-Za-z0-9]{43}"),
@@ -186,8 +200,8 @@ _TOKENS: Final = (
     _token("Dropbox token", "sl.", _MIXED + r"[A-Za-z0-9_-]{100,1200}", r"sl\.(?:u\.)?"),
     _token("EasyPost key", "EZ", r"[A-Za-z0-9]{54}", r"EZ[AT]K"),
     _token("Mapbox token", "sk.eyJ", r"[A-Za-z0-9_-]{20,200}\.[A-Za-z0-9_-]{20,30}"),
-    _token("LaunchDarkly key", "sdk-", r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"),
-    _token("LaunchDarkly key", "api-", r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"),
+    _token("LaunchDarkly key", "sdk-", r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", vendor="launchdarkly"),
+    _token("LaunchDarkly key", "api-", r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", vendor="launchdarkly"),
     _token("1Password token", "ops_eyJ", r"[A-Za-z0-9+/=_-]{200,2000}"),
     _token("Shippo token", "shippo_", r"[0-9a-f]{40}", r"shippo_(?:live|test)_"),
     _token("Buildkite token", "bk", r"[0-9a-f]{40}", r"bk(?:ua|at|aj)_"),
@@ -198,8 +212,9 @@ _TOKENS: Final = (
     _token("Deno token", "dd", _MIXED + r"[A-Za-z0-9]{36,40}", r"dd[pow]_"),
     _token("Flutterwave key", "FLWSECK", r"[0-9a-fA-F]{12,32}(?:-X)?", r"FLWSECK(?:_TEST|_LIVE)?-"),
     _token("Plaid token", "access-", r"[0-9a-f]{8}-[0-9a-f-]{27}", r"access-(?:sandbox|development|production)-"),
-    _token("Asana token", "/", r"[0-9a-f]{32}", r"/(?<=[12]/)\d{15,17}(?:/\d{15,17})?:", edge=""),
-    _token("Octopus key", "API-", r"(?=[A-Z]{0,25}\d)[A-Z0-9]{26}"),
+    _token("Asana token", "/", r"[0-9a-f]{32}", r"/(?<=[12]/)\d{15,17}(?:/\d{15,17})?:", edge="",
+           vendor="asana"),
+    _token("Octopus key", "API-", r"(?=[A-Z]{0,25}\d)[A-Z0-9]{26}", vendor="octopus"),
     _token("Snyk token", "snyk_uat.", r"[A-Za-z0-9_.-]{40,120}"),
     _token("Paddle key", "pdl_", r"[A-Za-z0-9_]{40,80}", r"pdl_(?:live|sdbx)_apikey_"),
     _token("Heroku key", "HRKU-", r"[A-Za-z0-9_-]{36,70}"),

@@ -15,14 +15,17 @@ _PLACEHOLDER: Final = re.compile(
 # Techniques and products with digits in their names, which otherwise pass for passwords.
 _TERM: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:none|null|undefined|todo|n/a|true|false|1password|bitwarden|lastpass|keepass|keychain"
-    r"|vault|oauth|pkce|b?scrypt|bcrypt|argon2|pbkdf2|sha-?\d|md5|hmac|aes-?\d|rsa-?\d|ed25519|base-?\d\d|utf-?\d)",
+    r"|vault|oauth|pkce|b?scrypt|bcrypt|argon2|pbkdf2|sha-?\d|md5|hmac|aes-?\d|rsa-?\d|ed25519|base-?\d\d|utf-?\d"
+    r"|(?:sso|oidc|saml|ldap|totp|webauthn|fido)\d?(?![A-Za-z0-9]))",
     re.IGNORECASE,
 )
-# What demonstrations use as a password: known to everybody, so no secret.
+# What demonstrations use as a password, or a product's manual gives it at first: known to everybody, so no secret.
 _WEAK: Final = re.compile(
     r"(?:my|the|db|user|some|new|old|super|test|admin)?[-_]?(?:pass|pwd?|passwo?r?d|passphrase|secret|token"
     r"|(?:api[-_]?)?key|p@ssw0rd|p4ssw0rd)[-_]?\d{0,4}!?"
-    r"|postgres|mysql|root|admin|user|test|guest|minio(?:admin)?|rabbitmq|redis|mongo|letmein|s3cret",
+    r"|postgres|mysql|root|admin|user|test|guest|minio(?:admin)?|rabbitmq|redis|mongo|letmein|s3cret"
+    r"|change(?:it|on\w{3,8})|raspberry|alpine|vagrant|toor|calvin|wordpress|elastic|neo4j|cassandra|couchbase|airflow"
+    r"|superset|grafana|zabbix|nextcloud|jenkins|sonar|oracle|welcome1?|prom-operator|homeassistant|pihole|default",
     re.IGNORECASE,
 )
 _REFERENCE: Final = re.compile(

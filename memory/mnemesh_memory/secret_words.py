@@ -54,7 +54,9 @@ _WORDS_OF_PROSE: Final = (
     # products and tests
     " ansible bitwarden bcrypt docker dotenv github gitlab google hashicorp helper kerberos keepass keychain"
     " kubernetes lastpass linux macos windows oauth onepassword openssl postgres postgresql sealedsecrets sentry"
-    " terraform vaults authelia authentik keycloak okta azure amazon chrome firefox safari failed failing skipped"
+    " chezmoi cypress direnv doppler dashlane enpass gopass infisical keyctl libsecret mailhog mailpit pinentry"
+    " playwright proton textbox zxcvbn terraform vaults authelia authentik keycloak okta azure amazon chrome firefox"
+    " safari failed failing skipped"
     " tests"
     # other languages
     " abgelaufen ändern benötigt erforderlich falsch geändert gesperrt gültig hinterlegt kennwort leer nötig"

@@ -3,7 +3,8 @@
 Three tables, each row anchored at a literal that a plain substring search finds, so that text without an
 anchor costs microseconds and any text linear time: vendors' formats (secret_tokens.py), structures (PEM, JWT, URL,
 header), and assignments (`password = ...`) whose value must look random and not like a placeholder, a reference,
-code or a date (secret_values.py), or be a plain word where prose would have gone on differently (secret_words.py).
+code or a date (secret_values.py), or be a plain word where prose would have gone on differently (secret_words.py) and
+the words around it say that it is somebody's password (secret_context.py).
 Every repetition is bounded. bench/secrets_corpus.py measures it.
 """
 
@@ -13,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from mnemesh_memory.secret_context import is_beside_itself, is_sandbox, is_somebodys
 from mnemesh_memory.secret_tokens import find_token
 from mnemesh_memory.secret_values import (
     is_password,
@@ -82,6 +84,8 @@ _JWK: Final = re.compile(r"\"d\"\s?:\s?\"[A-Za-z0-9_-]{40}")
 _SEED: Final = re.compile(
     r"(?:phrase|mnemonic)(?:\sis)?:?\s{1,2}[\"'`]?([a-z]{3,8}(?:[ ,]{1,2}[a-z]{3,8}){11,23})(?![\w-])"
 )
+_WALLET: Final = re.compile(r"seed|recovery|wallet|mnemonic|secret|backup", re.IGNORECASE)
+_CURL: Final = re.compile(r"\b(?:curl|wget|https?|xh|ab|hey|siege|jfrog|jenkins[\w-]{0,8})\b", re.IGNORECASE)
 
 
 def _pem(text: str, at: int) -> str | None:
@@ -102,13 +106,19 @@ def _jwk(text: str, at: int) -> str | None:
 
 def _seed(text: str, at: int) -> str | None:
     match = _SEED.match(text, at)
+    if match and text.startswith("p", at) and not _WALLET.search(text, max(0, at - 40), at):
+        return None  # a phrase to search for, a phrase of a song
     return "recovery phrase" if match and is_seed(re.findall("[a-z]+", match.group(1))) else None
 
 
 def _url_login(text: str, at: int) -> str | None:
     """A password in a URL. Words count too, because nobody writes prose between ":" and "@"."""
     match = _URL_LOGIN.match(text, at)
-    return "password in a URL" if match and (not is_stand_in(match.group(2)) or is_random(match.group(1))) else None
+    if match is None:
+        return None
+    user, password = match.groups()
+    stands_in = is_stand_in(password) or password.lower() == user.lower()
+    return "password in a URL" if not stands_in or is_random(user) else None
 
 
 def _bearer(text: str, at: int) -> str | None:
@@ -122,8 +132,12 @@ def _basic(text: str, at: int) -> str | None:
 
 
 def _user(text: str, at: int) -> str | None:
+    """After `-u` of a command that signs in so; others mean a user's number or a path by it."""
     match = _USER.match(text, at)
-    return "password of a command" if match and is_password(match.group(1)) else None
+    if match is None or not is_password(match.group(1)):
+        return None
+    signs_in = _CURL.search(_line_before(text, at)) or ("/" not in match.group(1) and is_strong(match.group(1)))
+    return "password of a command" if signs_in else None
 
 
 def _command(text: str, at: int) -> str | None:
@@ -204,7 +218,9 @@ def _assignment(text: str, lowered: str, at: int) -> str | None:
             return None  # a count, of tests or of passwords
         if not value and (word := _NEXT_WORD.match(text, name.end())):
             return "password" if is_strong(word.group(1)) else None
-        return "password" if is_password(value) or (value[:3].isalpha() and _of_words(text, at, name)) else None
+        if not (is_password(value) or (value[:3].isalpha() and _of_words(text, at, name))):
+            return None
+        return None if is_beside_itself(text, at, value) else "password"
     name = _SECRET_NAME.match(text, at)
     before = slice(max(0, at - 16), at)
     if name is None or _PUBLIC_QUALIFIER.search(lowered[before]):
@@ -225,7 +241,7 @@ def _names_an_api_secret(text: str, lowered: str, at: int) -> bool:
     return lowered.startswith("secret", at) or "api" in before or before == "_auth"
 
 
-_GIVEN_IN: Final = re.compile(rf"s?\d?{_SUFFIX}[\"'`*\])]{{0,3}}{_FILLER}[\"'`*]{{0,2}}({_GIVEN})", re.IGNORECASE)
+_GIVEN_IN: Final = re.compile(rf"s?\d?{_SUFFIX}[\"'`*\])]{{0,3}}({_FILLER})[\"'`*]{{0,2}}({_GIVEN})", re.IGNORECASE)
 _PROSE_BEFORE: Final = re.compile(
     r"(?:wrong|reset|forgot(?:ten)?|change|no|invalid|bad|missing|confirm|one-time|feature|fix|feat|chore|docs)"
     r"[ /(_:-]{1,2}(?:(?:the|your|my|a|on|this) )?$|decision on "
@@ -256,14 +272,19 @@ def _of_words(text: str, at: int, name: re.Match[str]) -> bool:
     if (quoted or "phrase" in name.group().lower()) and (phrase := _PHRASE.match(text, start)):
         return is_phrase(phrase.group(1).split())
     given = _GIVEN_IN.match(text, name.end())
-    sign = given.group(1).strip() if given else ""
+    filler, sign = (given.group(1), given.group(2).strip().lower()) if given else ("", "")
+    line = _line_before(text, at)
+    if is_sandbox(line):
+        return False
     if quoted:  # without a sign the quote follows the name at once
         return (sign != "" or start - name.end() <= 3) and is_word_password(match[match.lastindex or 0], place="quotes")
     word = _BARE_WORD.match(text, start)
     if word is None or sign in ("", "contains"):
         return False
     code = not sign[-1:].isalpha()
-    if code and (_BRACKET.search(_line_before(text, at)) or (sign[-1:] in "=>" and _spaced(text, name.end(), start))):
+    if code and (_BRACKET.search(line) or (sign[-1:] in "=>" and _spaced(text, name.end(), start))):
+        return False
+    if "-" not in word.group() and not is_somebodys(text[max(0, at - 80) : at], name.group(), sign, filler):
         return False
     follows = _AFTER_VERB if not code else _AFTER_COLON if sign[-1] in ":\uff1a" else _AFTER_EQUALS
     return follows.match(text, word.end()) is not None and is_word_password(

@@ -95,7 +95,10 @@ def test_a_credential_is_found_wherever_it_stands_in_a_long_text(seed: int) -> N
             "https://discord.com/api" + "/webhooks/1122334455667788990/" + "a8Fk29ZqLmP0xT7vW3bRc5Yd1Ne4Gh6Uj2Ks" * 2,
             "Discord webhook",
         ),
-        ("0123456789abcdef" * 2 + "-" + "us12", "Mailchimp key"),
+        ("mailchimp: " + "0123456789abcdef" * 2 + "-" + "us12", "Mailchimp key"),
+        ("LD_SDK_KEY=" + "sdk-" + "123e4567-e89b-42d3-a456-426614174000", "LaunchDarkly key"),
+        ("the octopus key is " + "API-" + "Z3NDEKTSV4RRFFQ69G5FAVK2XM", "Octopus key"),
+        ("token: " + "0123456789abcdf7" * 2 + "-" + "us1", "Mailchimp key"),
         ('{"kty": "OKP", "d": "' + "a8Fk29ZqLmP0xT7vW3bRc5Yd1Ne4Gh6Uj2Ks1234" + '"}', "private key"),
         ("Private-Lines: 1\n" + "a8Fk29ZqLmP0xT7vW3bRc5Yd1Ne4Gh6Uj2Ks1234", "private key"),
         ("https://" + "a8Fk29ZqLmP0xT7vW3bRc5Yd1Ne4Gh6Uj2Ks" + ":x-oauth-basic@github.com/", "password in a URL"),
@@ -150,6 +153,51 @@ def test_the_answer_names_the_type_and_not_the_text(text: str, found: str) -> No
     ],
 )
 def test_what_only_looks_like_a_credential_may_be_stored(text: str) -> None:
+    assert find_secret(text) is None
+
+
+def test_every_harmless_text_of_the_first_round_may_be_stored() -> None:
+    texts = [sample.text for sample in samples.negatives(1) if sample.half != "held out"]
+    assert [(find_secret(text), text) for text in texts if find_secret(text)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the db password is " + "correcthorse",
+        "my password is " + "swordfish",
+        "PGPASSWORD=" + "sunflower",
+        "wifi password: " + "swordfish",
+        "login with user admin, password: " + "peppermint",
+        "password: " + "Kestrel42!",
+        "mnemesh recall tea --token " + "a8Fk29ZqLmP0xT7vW3bRc5Yd1Ne4Gh6Uj2KsT4xQ9wE",
+    ],
+)
+def test_what_the_page_about_detection_says_is_found_is_found(text: str) -> None:
+    assert find_secret(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password: master",
+        "password: swordfish",
+        "password: libsecret",
+        "the password is swordfish",
+        "the db password is rose",
+        "the db password is upstream",
+        "the db password is Swordfish",
+        "password = swordfish",
+        "connect(db_password=swordfish)",
+        "PW=playwright",
+        'pytest fixture creates user "alice" with password "wonderland"',
+        "POSTGRES_USER=swordfish POSTGRES_PASSWORD=swordfish",
+        "keystore password is changeit",
+        "cat owner.token, then key is " + "87647cb7383783b0b34c7a0214748541a91d62c9",
+        "the PIN is 4839",
+    ],
+)
+def test_what_the_page_about_detection_says_is_not_found_is_not(text: str) -> None:
     assert find_secret(text) is None
 
 
