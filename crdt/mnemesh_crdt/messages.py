@@ -1,0 +1,273 @@
+"""What two nodes say to each other, and what a stream's state machine and its shell say to each other. Values only.
+
+A *feed* is what one node has for another: the entries of its log, in order, in the spaces that both the sender grants
+and the receiver wants. Its name is `incarnation/scope`, the scope standing for those spaces and agents, so when any
+of them change the feed has another name, nobody has a cursor in it, and it is read from its beginning; a cursor can not
+stand behind an entry that its reader was not yet allowed to see. To a receiver the name is opaque; what is before the
+slash says where an entry came from. The feed `incarnation/repair` carries what a comparison found missing; its numbers
+count batches of one stream and mean nothing in the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from mnemesh_crdt.envelope import Entry
+from mnemesh_memory.grants import PeerGrant
+
+# Number of a digest's bucket, 0 to 4,095, to its hash in hex; empty buckets are left out.
+Buckets: TypeAlias = Mapping[int, str]
+
+
+# Messages -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hello:
+    """The first message of both sides.
+
+    `protocol` is major * 1000 + minor; `key` the raw public key whose hash `node_id` is. `wants` are the patterns of
+    spaces that it takes entries of, `only_by` the principal whose agents may have written them ("" for anyone).
+    `cursors` say how far it durably read feeds of the other node.
+    """
+
+    protocol: int
+    node_id: str
+    key: bytes
+    incarnation: str
+    wants: tuple[str, ...]
+    only_by: str
+    cursors: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """The entries of `feed` whose numbers are over `after` and at most `last_seq`; what is not among them is not for
+    the receiver. `head` is the last number of the sender's log; equal to `last_seq` when all was said, which a batch
+    without entries says too. `keys` are the raw public keys of nodes that signed entries and that this stream has not
+    named before."""
+
+    feed: str
+    after: int
+    last_seq: int
+    head: int
+    entries: tuple[Entry, ...]
+    keys: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """Everything of `feed` up to `seq` is committed, durably waiting or quarantined here."""
+
+    feed: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """What the sender holds of a space. The receiver sends again what it has in buckets that differ."""
+
+    space: str
+    buckets: Buckets
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why the sender ends the stream; both nodes stay up. `code` is one of sync.REFUSALS."""
+
+    code: str
+    reason: str
+
+
+Message: TypeAlias = Hello | Batch | Ack | Digest | Refusal
+
+
+# Events: what happened, told by the shell -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """The stream stands. `role` is dialer or listener; `head` the last number of the own log. A dialer that knows its
+    peer gives its saved `cursors`; a listener is asked for them by Meet."""
+
+    role: str
+    head: int
+    cursors: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """The answer to Meet: the saved cursors in that peer's feeds."""
+
+    cursors: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Got:
+    """A message arrived."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """The answer to Ask: entries with numbers over `after`, and how far the log was looked through (`last_seq`, at most
+    `head`). `keys` are the public keys of the nodes in `entries`."""
+
+    after: int
+    entries: tuple[Entry, ...]
+    last_seq: int
+    head: int
+    keys: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """The answer to TakeIn: its batch is durably here, together with the cursor; or, when `full`, nothing more may wait
+    and the cursor stays."""
+
+    feed: str
+    last_seq: int
+    full: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """The own log grew; `head` is its last number."""
+
+    head: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """It is time to compare digests (after connecting, unless that was done within the hour, and hourly)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The answer to Measure with the same patterns: the digest of each space that any of them covers."""
+
+    patterns: tuple[str, ...]
+    digests: Mapping[str, Buckets]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reread:
+    """The answer to Reask: entries of the space's documents in the buckets, whoever brought them, with numbers over
+    `after` and up to `last_seq`; `done` when there are no more."""
+
+    space: str
+    after: int
+    entries: tuple[Entry, ...]
+    last_seq: int
+    done: bool
+    keys: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """What the other side may do is now this. When that is a change the stream ends, to be opened anew at once."""
+
+    grant: PeerGrant
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Some time passed, enough for an answer (say 10 s). The only clock that the machine knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The stream is gone, whatever the reason."""
+
+    reason: str = ""
+
+
+Event: TypeAlias = Opened | Met | Got | Read | Took | News | Compare | Measured | Reread | Granted | Tick | Closed
+
+
+# Effects: what the shell is to do -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Give the message to the stream."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Meet:
+    """Look up the saved cursors of this node's feeds and say Met."""
+
+    node_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Read a page of the own log and say Read: entries over `after` in spaces that one of `patterns` covers, without
+    those that the incarnation `not_from` brought; at most BATCH_ITEMS_MAX and BATCH_BYTES_MAX."""
+
+    after: int
+    patterns: tuple[str, ...]
+    not_from: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakeIn:
+    """Take the batch in, judged by `grant`, and save the cursor `batch.feed` -> `batch.last_seq` of that node in the
+    same commit; then say Took. Entries come from `origin`, the peer's incarnation."""
+
+    batch: Batch
+    node_id: str
+    origin: str
+    grant: PeerGrant
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Say Measured with the digests of the spaces that any of `patterns` covers."""
+
+    patterns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reask:
+    """Read the entries of these buckets' documents and say Reread; bounds as with Ask."""
+
+    space: str
+    buckets: tuple[int, ...]
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """End the stream, after what was given to Send before. `code` is "" when the other side ended it."""
+
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """How the stream stands now; said when it changed.
+
+    `phase` is new, greeting, open or closed. `acked` of `head` is what the peer durably has of what it may see, `taken`
+    of `peer_head` how far we read; `sending` batches are under way.
+    """
+
+    phase: str = "new"
+    node_id: str = ""
+    head: int = 0
+    acked: int = 0
+    sending: int = 0
+    peer_head: int = 0
+    taken: int = 0
+    caught_up: bool = False
+    code: str = ""
+    reason: str = ""
+
+
+Effect: TypeAlias = Send | Meet | Ask | TakeIn | Measure | Reask | Close | Status

@@ -1,0 +1,605 @@
+"""One side of a stream, told what happens: what it says, what it refuses, and that it never says more than it may."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mnemesh_crdt.envelope import Entry, node_id_of
+from mnemesh_crdt.sync import (
+    DIALER,
+    LISTENER,
+    PROTOCOL,
+    REFUSALS,
+    Ack,
+    Ask,
+    Batch,
+    Close,
+    Closed,
+    Compare,
+    Digest,
+    Got,
+    Granted,
+    Hello,
+    Me,
+    Measure,
+    Measured,
+    Meet,
+    Met,
+    News,
+    Opened,
+    Read,
+    Reask,
+    Refusal,
+    Reread,
+    Send,
+    Status,
+    Stream,
+    TakeIn,
+    Tick,
+    Took,
+    common_patterns,
+    feed_name,
+)
+from mnemesh_memory.grants import PeerGrant
+from mnemesh_memory.limits import (
+    BATCH_ITEMS_MAX,
+    SYNC_CURSOR_LAG_MAX,
+    SYNC_CURSORS_MAX,
+    SYNC_DIGEST_SPACES_MAX,
+    SYNC_SILENT_TICKS_MAX,
+    SYNC_WINDOW_BATCHES,
+)
+
+SPACE = "team/a"
+OUR_KEY, THEIR_KEY = bytes(32), bytes([1]) * 32
+US = Me(node_id=node_id_of(OUR_KEY), key=OUR_KEY, incarnation="ours-1")
+THEM = node_id_of(THEIR_KEY)
+EVERYTHING = PeerGrant(read=("team/*",), write=("team/*",), principal="owner", relay=True)
+PULL_ONLY = replace(EVERYTHING, read=())
+PUSH_ONLY = replace(EVERYTHING, write=())
+OUR_FEED = feed_name("ours-1", ("team/*",), "")
+THEIR_FEED = "theirs-1/scope"
+REPAIR, THEIR_REPAIR = "ours-1/repair", "theirs-1/repair"
+
+
+def hello(**fields: Any) -> Hello:
+    given: dict[str, Any] = {"protocol": PROTOCOL, "node_id": THEM, "key": THEIR_KEY, "incarnation": "theirs-1"}
+    return Hello(**{**given, "wants": ("team/*",), "only_by": "", "cursors": {}, **fields})
+
+
+def entry(number: int, space: str = SPACE, agent: str = "owner/test", raw: bytes = b"raw", node: str = "") -> Entry:
+    hash = hashlib.sha256(b"%d" % number).hexdigest()
+    return Entry(
+        doc=f"doc{number}",
+        space=space,
+        type="change",
+        hash=hash,
+        raw=raw,
+        agent=agent,
+        node=node or US.node_id,
+        signature=b"",
+        at=0,
+    )
+
+
+def batch(after: int, last_seq: int, *entries: Entry, head: int | None = None, feed: str = THEIR_FEED) -> Batch:
+    return Batch(feed=feed, after=after, last_seq=last_seq, head=last_seq if head is None else head, entries=entries)
+
+
+def page(after: int, *entries: Entry, last_seq: int = 0, head: int = 0) -> Read:
+    end = last_seq or after + len(entries)
+    return Read(after=after, entries=entries, last_seq=end, head=head or end, keys={US.node_id: OUR_KEY})
+
+
+class Scene:
+    """A stream and what came out of it, without the statuses."""
+
+    def __init__(self, grant: PeerGrant = EVERYTHING, **more: Any) -> None:
+        self.stream = Stream(US, grant, **more)
+
+    def tell(self, *events: Any) -> list[Any]:
+        """What the events made it do, one after the other."""
+        effects = [effect for event in events for effect in self.stream.handle(event)]
+        return [effect for effect in effects if not isinstance(effect, Status)]
+
+    def got(self, *messages: Any) -> list[Any]:
+        return self.tell(*map(Got, messages))
+
+    @property
+    def status(self) -> Status:
+        return self.stream.status
+
+
+def dialled(grant: PeerGrant = EVERYTHING, head: int = 0, their: Hello | None = None, **cursors: int) -> Scene:
+    """A stream that we opened, after both said Hello. `cursors` are ours in their feeds, by scope."""
+    scene = Scene(grant)
+    saved = {f"theirs-1/{scope}": seq for scope, seq in cursors.items()}
+    scene.tell(Opened(role=DIALER, head=head, cursors=saved))
+    scene.got(their or hello())
+    return scene
+
+
+def idle(grant: PeerGrant = EVERYTHING) -> Scene:
+    """Both sides know that the other has nothing to say."""
+    scene = dialled(grant)
+    scene.got(batch(0, 0))
+    assert scene.status.caught_up
+    return scene
+
+
+def sent(effects: list[Any]) -> list[Any]:
+    return [effect.message for effect in effects if isinstance(effect, Send)]
+
+
+def refused(effects: list[Any]) -> str:
+    """The code with which the stream was ended; it is said and done."""
+    *_, said, done = effects
+    assert isinstance(said, Send)
+    assert isinstance(said.message, Refusal)
+    assert isinstance(done, Close)
+    assert (done.code, done.reason) == (said.message.code, said.message.reason)
+    assert done.code in REFUSALS
+    return done.code
+
+
+# ---- greeting --------------------------------------------------------------------------------------------------------
+
+
+def test_the_dialer_greets_first_with_what_it_wants_and_how_far_it_read() -> None:
+    scene = Scene(replace(EVERYTHING, relay=False, principal="ana"), expects=THEM)
+    (greeting,) = sent(scene.tell(Opened(role=DIALER, head=5, cursors={"theirs-1/scope": 3})))
+    assert greeting == Hello(
+        protocol=PROTOCOL,
+        node_id=US.node_id,
+        key=OUR_KEY,
+        incarnation="ours-1",
+        wants=("team/*",),
+        only_by="ana",
+        cursors={"theirs-1/scope": 3},
+    )
+    assert scene.status.phase == "greeting"
+    assert scene.got(hello()) == [Ask(0, ("team/*",), "theirs-1")]
+    assert (scene.status.phase, scene.status.node_id) == ("open", THEM)
+
+
+def test_a_listener_looks_up_its_cursors_before_it_answers() -> None:
+    scene = Scene()
+    assert scene.tell(Opened(role=LISTENER, head=0)) == []
+    assert scene.got(hello()) == [Meet(THEM)]
+    greeting, nothing = sent(scene.tell(Met({"theirs-1/scope": 7})))
+    assert (greeting.cursors, greeting.only_by) == ({"theirs-1/scope": 7}, "")
+    assert nothing == Batch(feed=OUR_FEED, after=0, last_seq=0, head=0, entries=())
+
+
+def test_an_unknown_incarnation_is_read_from_its_beginning() -> None:
+    scene = Scene()
+    scene.tell(Opened(role=DIALER, head=9))
+    cursors = {feed_name("ours-0", ("team/*",), ""): 5}
+    assert scene.got(hello(cursors=cursors)) == [Ask(0, ("team/*",), "theirs-1")]
+
+
+def test_a_known_cursor_is_where_the_reading_goes_on() -> None:
+    scene = Scene()
+    scene.tell(Opened(role=DIALER, head=9))
+    assert scene.got(hello(cursors={OUR_FEED: 5})) == [Ask(5, ("team/*",), "theirs-1")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"wants": ("team/*", "other")}, {"wants": ("*",)}, {"only_by": "ana"}],
+    ids=["a space more", "a wider pattern", "other authors"],
+)
+def test_a_feed_is_another_one_when_the_other_side_gets_something_else(change: dict[str, Any]) -> None:
+    def feed(their: Hello) -> str:
+        scene = Scene(replace(EVERYTHING, read=("*", "@ana")))
+        (nothing,) = sent(scene.tell(Opened(role=DIALER, head=0), Got(their)))[1:]
+        return str(nothing.feed)
+
+    assert feed(hello()) == feed(hello(wants=("team/*", "team/a")))
+    assert feed(hello()) != feed(hello(**change))
+    assert feed(hello()).startswith("ours-1/")
+
+
+def test_another_major_protocol_is_refused_and_another_minor_is_not() -> None:
+    for protocol, who in ((PROTOCOL + 1000, "this node"), (PROTOCOL - 1000, "the other node")):
+        scene = Scene()
+        effects = scene.tell(Opened(role=LISTENER, head=0), Got(hello(protocol=protocol)))
+        assert refused(effects) == "protocol"
+        assert f"upgrade Mnemesh on {who}" in scene.status.reason
+        assert (scene.status.phase, scene.status.code) == ("closed", "protocol")
+    assert dialled(their=hello(protocol=PROTOCOL + 1)).status.phase == "open"
+
+
+def test_a_node_that_meets_its_own_id_says_how_to_give_the_copy_another() -> None:
+    scene = Scene()
+    effects = scene.tell(Opened(role=LISTENER, head=0), Got(hello(node_id=US.node_id, key=OUR_KEY)))
+    assert refused(effects) == "identity"
+    assert "mnemesh node new-identity" in scene.status.reason
+
+
+def test_a_node_id_is_proved_by_its_key_and_by_what_was_pinned() -> None:
+    forged = Scene()
+    assert refused(forged.tell(Opened(role=LISTENER, head=0), Got(hello(key=OUR_KEY)))) == "identity"
+    other = Scene(expects="0" * 32)
+    assert refused(other.tell(Opened(role=DIALER, head=0), Got(hello()))) == "identity"
+    assert "remove the peer" in other.status.reason
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"wants": ("@*x",)},
+        {"wants": ("team",) * 101},
+        {"cursors": {f"a/{number}": 1 for number in range(SYNC_CURSORS_MAX + 1)}},
+        {"cursors": {"a/b": -1}},
+        {"cursors": {"a/b": 2**63}},
+        {"incarnation": ""},
+        {"incarnation": "a/b"},
+        {"incarnation": "a" * 65},
+        {"only_by": "a" * 65},
+    ],
+    ids=str,
+)
+def test_a_hello_out_of_bounds_is_a_fault(fields: dict[str, Any]) -> None:
+    assert refused(Scene().tell(Opened(role=LISTENER, head=0), Got(hello(**fields)))) == "fault"
+
+
+def test_nothing_may_come_before_hello_and_no_second_one() -> None:
+    for message in (batch(0, 1, entry(1)), Ack(OUR_FEED, 0), Digest(SPACE, {})):
+        assert refused(Scene().tell(Opened(role=LISTENER, head=0), Got(message))) == "fault"
+    scene = dialled()
+    assert scene.got(hello()) == [], "the same one twice says nothing new"
+    assert refused(scene.got(hello(wants=()))) == "fault"
+
+
+def test_a_cursor_beyond_the_end_of_the_log_is_refused_as_another_life_of_the_log() -> None:
+    scene = Scene()
+    assert refused(scene.tell(Opened(role=DIALER, head=4), Got(hello(cursors={OUR_FEED: 5})))) == "identity"
+    assert "new incarnation" in scene.status.reason
+
+
+def test_a_refusal_by_the_other_side_ends_the_stream_without_an_answer() -> None:
+    scene = dialled()
+    (close,) = scene.got(Refusal("full", "come later"))
+    assert close == Close("", "'full': come later")
+    assert (scene.status.phase, scene.status.code) == ("closed", "full")
+    assert scene.tell(News(5), Tick(), Got(batch(0, 1, entry(1)))) == []
+
+
+def test_a_stream_that_is_gone_says_nothing_more() -> None:
+    scene = dialled(head=3)
+    assert scene.tell(Closed("reset by peer")) == [Close("", "reset by peer")]
+    assert scene.tell(page(0, entry(1)), News(9)) == []
+
+
+# ---- saying ----------------------------------------------------------------------------------------------------------
+
+
+def test_entries_are_read_in_pages_and_sent_until_the_window_is_full() -> None:
+    scene = dialled(head=100)
+    for number in range(SYNC_WINDOW_BATCHES):
+        last = number == SYNC_WINDOW_BATCHES - 1
+        said, *asks = scene.tell(page(number, entry(number), head=100))
+        assert sent([said])[0].entries == (entry(number),)
+        assert (sent([said])[0].after, sent([said])[0].last_seq, sent([said])[0].head) == (number, number + 1, 100)
+        assert asks == ([] if last else [Ask(number + 1, ("team/*",), "theirs-1")])
+    assert scene.status.sending == SYNC_WINDOW_BATCHES
+    assert scene.got(Ack(OUR_FEED, 2)) == [Ask(4, ("team/*",), "theirs-1")]
+    assert (scene.status.acked, scene.status.sending) == (2, 2)
+    assert scene.got(Ack(OUR_FEED, 1), Ack(OUR_FEED, 2)) == [], "late acknowledgements say nothing new"
+
+
+def test_each_node_is_named_once_a_stream() -> None:
+    scene = dialled(head=2)
+    (first,) = sent(scene.tell(page(0, entry(1), head=2)))
+    (second,) = sent(scene.tell(page(1, entry(2), head=2)))
+    assert (first.keys, second.keys) == ({US.node_id: OUR_KEY}, {})
+
+
+def test_an_acknowledgement_beyond_what_was_sent_is_a_fault() -> None:
+    scene = dialled(head=2)
+    scene.tell(page(0, entry(1), head=2))
+    assert refused(scene.got(Ack(OUR_FEED, 2))) == "fault"
+    assert refused(dialled().got(Ack("ours-1/other", 0))) == "fault"
+    assert refused(dialled().got(Ack(REPAIR, 1))) == "fault"
+
+
+def test_what_the_other_side_may_not_have_never_leaves_even_when_a_page_holds_it() -> None:
+    scene = dialled(head=3, their=hello(only_by="ana"))
+    mine, other, outside = entry(1, agent="ana/cli"), entry(2, agent="anabel/cli"), entry(3, "secret", "ana/cli")
+    (said,) = sent(scene.tell(page(0, mine, other, outside)))
+    assert said.entries == (mine,)
+    assert said.last_seq == 3
+
+
+def test_a_private_space_travels_only_when_both_sides_name_it() -> None:
+    assert common_patterns(("*", "@ana"), ("*",)) == ("*",)
+    assert common_patterns(("*", "@ana"), ("@ana", "team/*")) == ("@ana", "team/*")
+    assert common_patterns(("@ana",), ("@ana/notes", "@bob")) == ("@ana/notes",)
+    assert common_patterns(("*",), ("@ana",)) == ()
+
+
+def test_common_patterns_are_those_of_the_spaces_that_both_sides_cover() -> None:
+    assert common_patterns(("team/*",), ("team/a/*", "team/b", "team", "other/*")) == ("team/a/*", "team/b")
+    assert common_patterns(("team/*", "team/a"), ("*",)) == ("team/*",)
+    assert common_patterns((), ("*",)) == ()
+
+
+def test_entries_that_are_none_of_theirs_are_stepped_over_and_told_at_the_end() -> None:
+    scene = dialled(head=9)
+    outside = entry(1, "secret")
+    assert scene.tell(page(0, outside, last_seq=5, head=9)) == [Ask(5, ("team/*",), "theirs-1")]
+    assert sent(scene.tell(page(5, last_seq=9))) == [Batch(feed=OUR_FEED, after=0, last_seq=9, head=9, entries=())]
+    scene.got(Ack(OUR_FEED, 9), batch(0, 0))
+    assert scene.status.caught_up
+
+
+def test_news_are_read_when_the_stream_is_open_and_something_may_be_said() -> None:
+    scene = Scene()
+    scene.tell(Opened(role=LISTENER, head=0))
+    assert scene.tell(News(3)) == []
+    scene.got(hello())
+    assert scene.tell(Met({}))[-1] == Ask(0, ("team/*",), "theirs-1")
+    assert scene.tell(News(4)) == [], "one page is asked for at a time"
+    assert dialled(PULL_ONLY).tell(News(1)) == []
+
+
+# ---- hearing ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_batch_is_acknowledged_after_it_was_taken_in_and_not_before() -> None:
+    scene = dialled()
+    one = batch(0, 2, entry(1), entry(2), head=5)
+    assert scene.got(one) == [TakeIn(one, THEM, "theirs-1", EVERYTHING)]
+    assert scene.tell(Took(THEIR_FEED, 2)) == [Send(Ack(THEIR_FEED, 2))]
+    assert (scene.status.taken, scene.status.peer_head, scene.status.caught_up) == (2, 5, False)
+
+
+def test_a_saved_cursor_is_where_batches_have_to_go_on() -> None:
+    scene = dialled(scope=7)
+    assert scene.got(batch(5, 7, entry(1))) == [Send(Ack(THEIR_FEED, 7))], "it is here already"
+    one = batch(7, 8, entry(2))
+    assert scene.got(one) == [TakeIn(one, THEM, "theirs-1", EVERYTHING)]
+
+
+def test_batches_may_come_in_any_order_and_more_than_once() -> None:
+    scene = dialled()
+    first, second, third = batch(0, 1, entry(1)), batch(1, 2, entry(2)), batch(2, 3, entry(3))
+    assert scene.got(third, second, third) == [], "a cursor never steps over what did not come"
+    assert [effect.batch for effect in scene.got(first)] == [first]
+    assert scene.got(first) == [], "it is being taken in"
+    acked, *taking = scene.tell(Took(THEIR_FEED, 1))
+    assert (acked, [effect.batch for effect in taking]) == (Send(Ack(THEIR_FEED, 1)), [second])
+    assert scene.got(first) == [Send(Ack(THEIR_FEED, 1))]
+    scene.tell(Took(THEIR_FEED, 2))
+    assert scene.tell(Took(THEIR_FEED, 3)) == [Send(Ack(THEIR_FEED, 3))]
+
+
+def test_more_batches_than_the_window_are_a_fault() -> None:
+    scene = dialled()
+    for number in range(1, SYNC_WINDOW_BATCHES + 1):
+        assert scene.got(batch(number, number + 1, entry(number))) == []
+    assert refused(scene.got(batch(50, 51, entry(50)))) == "fault"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        batch(0, 1, *[entry(1)] * (BATCH_ITEMS_MAX + 1)),
+        batch(0, 1, *[entry(1, raw=bytes(150_000))] * 8),
+        batch(3, 2),
+        batch(-1, 2),
+        batch(0, 2**63),
+        batch(1, 1, entry(1)),
+        batch(0, 1, feed="other/scope"),
+        batch(0, 1, feed="theirs-1"),
+        batch(0, 1, feed="theirs-1/" + "s" * 65),
+    ],
+    ids=["items", "bytes", "backwards", "negative", "huge", "empty", "foreign", "unnamed", "long name"],
+)
+def test_a_batch_out_of_bounds_is_a_fault(bad: Batch) -> None:
+    assert refused(dialled().got(bad)) == "fault"
+
+
+def test_entries_for_a_side_that_takes_none_are_a_fault() -> None:
+    scene = dialled(PUSH_ONLY)
+    assert scene.got(batch(0, 3)) == [Send(Ack(THEIR_FEED, 3))]
+    assert refused(scene.got(batch(3, 4, entry(1)))) == "fault"
+
+
+def test_a_stream_carries_one_feed() -> None:
+    scene = idle()
+    assert refused(scene.got(batch(0, 1, entry(1), feed="theirs-1/other"))) == "fault"
+
+
+def test_entries_outside_of_the_grant_are_taken_in_under_it_to_be_quarantined() -> None:
+    narrow = replace(EVERYTHING, write=("team/b",))
+    (taking,) = dialled(narrow).got(batch(0, 1, entry(1, "team/a")))
+    assert taking.grant == narrow
+
+
+def test_steps_over_entries_of_others_reach_the_disk_only_now_and_then() -> None:
+    scene = dialled()
+    assert scene.got(batch(0, 10)) == [Send(Ack(THEIR_FEED, 10))]
+    far = batch(10, SYNC_CURSOR_LAG_MAX)
+    assert scene.got(far) == [TakeIn(far, THEM, "theirs-1", EVERYTHING)]
+
+
+def test_a_full_ledger_stops_the_stream_and_acknowledges_nothing() -> None:
+    scene = dialled()
+    scene.got(batch(0, 1, entry(1)))
+    assert refused(scene.tell(Took(THEIR_FEED, 0, full=True))) == "full"
+
+
+def test_an_answer_that_nobody_asked_for_is_a_bug_of_the_shell() -> None:
+    with pytest.raises(ValueError, match="no TakeIn"):
+        dialled().tell(Took(THEIR_FEED, 1))
+    with pytest.raises(ValueError, match="no Reask"):
+        dialled().tell(Reread(space=SPACE, after=0, entries=(), last_seq=0, done=True))
+
+
+# ---- grants ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_changed_grant_ends_the_stream_before_anything_else_is_said() -> None:
+    scene = dialled(head=1)
+    assert scene.tell(Granted(EVERYTHING)) == []
+    assert refused(scene.tell(Granted(replace(EVERYTHING, read=("team/b",))))) == "changed"
+    assert scene.tell(page(0, entry(1))) == []
+
+
+# ---- time ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_acknowledged_for_two_ticks_is_said_again_and_then_given_up() -> None:
+    scene = dialled(head=1)
+    (first,) = sent(scene.tell(page(0, entry(1))))
+    assert scene.tell(Tick()) == []
+    assert scene.tell(Tick()) == [Ask(0, ("team/*",), "theirs-1")]
+    assert sent(scene.tell(page(0, entry(1)))) == [first], "with the keys, which may be lost too"
+    for _ in range(SYNC_SILENT_TICKS_MAX - 1):
+        scene.tell(Tick(), page(0, entry(1)))
+    assert refused(scene.tell(Tick())) == "silent"
+
+
+def test_an_acknowledgement_shows_that_the_other_side_lives() -> None:
+    scene = dialled(head=2)
+    scene.tell(page(0, entry(1), head=2), page(1, entry(2), head=2), Tick(), Tick())
+    assert scene.got(Ack(OUR_FEED, 2)) == [], "it came late, after all was to be said again"
+    assert scene.tell(page(0, entry(1), head=2)) == []
+    assert scene.tell(*[Tick()] * 9) == [], "nothing is under way"
+    assert scene.status.acked == 2
+
+
+def test_a_page_that_was_asked_for_before_all_is_said_again_is_not_used() -> None:
+    scene = dialled(head=2)
+    said, ask = scene.tell(page(0, entry(1), head=2))
+    assert (sent([said])[0].last_seq, ask) == (1, Ask(1, ("team/*",), "theirs-1"))
+    scene.tell(Tick(), Tick())
+    assert scene.tell(page(1, entry(2), head=2)) == [Ask(0, ("team/*",), "theirs-1")]
+
+
+def test_a_peer_that_never_greets_is_given_up() -> None:
+    scene = Scene()
+    scene.tell(Opened(role=DIALER, head=0))
+    assert scene.tell(Tick()) == []
+    assert refused(scene.tell(Tick())) == "silent"
+
+
+# ---- comparing -------------------------------------------------------------------------------------------------------
+
+HERE, THERE = "0" * 64, "1" * 64
+
+
+def test_a_comparison_waits_until_both_sides_have_caught_up() -> None:
+    scene = dialled(head=1)
+    assert scene.tell(Compare()) == []
+    assert [type(effect) for effect in scene.tell(page(0, entry(1)))] == [Send]
+    assert scene.got(Ack(OUR_FEED, 1)) == [], "the other side has not said that it has nothing"
+    one = batch(0, 1, entry(2))
+    assert scene.got(one) == [TakeIn(one, THEM, "theirs-1", EVERYTHING)]
+    assert scene.tell(Took(THEIR_FEED, 1)) == [Send(Ack(THEIR_FEED, 1)), Measure(("team/*",))]
+    assert scene.tell(Compare()) == [], "one at a time"
+    assert sent(scene.tell(Measured(("team/*",), {SPACE: {3: HERE}}))) == [Digest(SPACE, {3: HERE})]
+
+
+def test_a_comparison_may_begin_at_once() -> None:
+    assert idle().tell(Compare()) == [Measure(("team/*",))]
+    assert idle(PUSH_ONLY).tell(Compare()) == [], "it takes nothing, so nothing can be missing"
+    assert dialled(PULL_ONLY).tell(Compare(), Got(batch(0, 0))) == [Measure(("team/*",))]
+
+
+def test_equal_digests_need_no_answer() -> None:
+    scene = idle()
+    assert scene.got(Digest(SPACE, {3: HERE})) == [Measure((SPACE,))]
+    assert scene.tell(Measured((SPACE,), {SPACE: {3: HERE}})) == []
+
+
+def test_a_digest_that_differs_is_answered_with_the_entries_of_those_buckets_and_ones_own_digest() -> None:
+    scene = idle()
+    scene.got(Digest(SPACE, {1: HERE, 2: HERE, 3: HERE}))
+    effects = scene.tell(Measured((SPACE,), {SPACE: {1: HERE, 2: THERE, 4: THERE}}))
+    assert effects == [Send(Digest(SPACE, {1: HERE, 2: THERE, 4: THERE})), Reask(SPACE, (2, 3, 4), 0)]
+    assert not scene.status.caught_up
+    outside = entry(9, "secret")
+    (said,) = sent(scene.tell(Reread(space=SPACE, after=0, entries=(entry(1), outside), last_seq=5, done=False)))
+    assert said == Batch(feed=REPAIR, after=0, last_seq=1, head=0, entries=(entry(1),))
+    assert scene.got(Ack(REPAIR, 1)) == [Reask(SPACE, (2, 3, 4), 5)]
+    (said,) = sent(scene.tell(Reread(space=SPACE, after=5, entries=(entry(2),), last_seq=9, done=True)))
+    assert (said.after, said.last_seq) == (1, 2)
+    assert scene.got(Ack(REPAIR, 1)) == []
+    assert scene.got(Ack(REPAIR, 2)) == []
+    assert scene.status.caught_up
+    scene.got(Digest(SPACE, {1: THERE}))
+    again = scene.tell(Measured((SPACE,), {SPACE: {1: HERE}}))
+    assert again == [Reask(SPACE, (1,), 0)], "its own digest is said once a comparison, or two nodes never stop"
+    assert scene.tell(Reread(space=SPACE, after=0, entries=(), last_seq=9, done=False)) == [Reask(SPACE, (1,), 9)]
+    assert scene.tell(Reread(space=SPACE, after=9, entries=(), last_seq=9, done=True)) == []
+
+
+def test_a_space_that_is_empty_here_is_asked_for_by_an_empty_digest() -> None:
+    scene = idle()
+    scene.got(Digest(SPACE, {1: HERE}))
+    assert scene.tell(Measured((SPACE,), {})) == [Send(Digest(SPACE, {}))]
+
+
+def test_a_repair_is_taken_in_like_any_batch_and_moves_no_cursor() -> None:
+    scene = dialled(scope=7)
+    one = batch(0, 1, entry(1), feed=THEIR_REPAIR)
+    assert scene.got(one) == [TakeIn(one, THEM, "theirs-1", EVERYTHING)]
+    assert scene.tell(Took(THEIR_REPAIR, 1)) == [Send(Ack(THEIR_REPAIR, 1))]
+    next_one = batch(7, 8, entry(2))
+    assert [type(effect) for effect in scene.got(next_one)] == [TakeIn]
+    assert scene.status.taken == 7
+
+
+def test_a_repair_that_is_not_acknowledged_is_said_again_under_its_number() -> None:
+    scene = idle()
+    scene.got(Digest(SPACE, {1: HERE}))
+    scene.tell(Measured((SPACE,), {SPACE: {1: THERE}}))
+    reread = Reread(space=SPACE, after=0, entries=(entry(1),), last_seq=5, done=True)
+    (first,) = sent(scene.tell(reread))
+    scene.tell(Tick())
+    assert scene.tell(Tick()) == [Reask(SPACE, (1,), 0)]
+    assert scene.got(Ack(REPAIR, 1)) == []
+    assert sent(scene.tell(reread)) == [first]
+    assert scene.got(Ack(REPAIR, 1)) == []
+    assert scene.status.caught_up
+
+
+def test_a_digest_of_a_space_that_is_not_theirs_says_nothing() -> None:
+    assert idle().got(Digest("secret", {1: HERE})) == []
+
+
+@pytest.mark.parametrize("buckets", [{4096: HERE}, {-1: HERE}, {1: "ab"}], ids=str)
+def test_a_digest_out_of_bounds_is_a_fault(buckets: dict[int, str]) -> None:
+    assert refused(idle().got(Digest(SPACE, buckets))) == "fault"
+
+
+def test_so_many_digests_may_wait_for_an_answer() -> None:
+    scene = idle()
+    for number in range(SYNC_DIGEST_SPACES_MAX):
+        scene.got(Digest(f"team/{number}", {}))
+    assert scene.got(Digest("team/0", {})) == [Measure(("team/0",))]
+    assert refused(scene.got(Digest("team/more", {}))) == "fault"
+
+
+def test_the_same_events_always_give_the_same_effects() -> None:
+    events: list[Any] = [
+        Opened(role=DIALER, head=1),
+        Got(hello()),
+        page(0, entry(1)),
+        Got(batch(0, 1, entry(2))),
+        Took(THEIR_FEED, 1),
+        Compare(),
+        Got(Ack(OUR_FEED, 1)),
+        Measured(("team/*",), {"team/b": {2: HERE}, "team/a": {1: HERE}}),
+        Tick(),
+        Closed(),
+    ]
+    left, right = Stream(US, EVERYTHING), Stream(US, EVERYTHING)
+    assert [left.handle(event) for event in events] == [right.handle(event) for event in events]
