@@ -13,6 +13,7 @@ from dataclasses import fields, replace
 from typing import Final
 
 from mnemesh_crdt.shape import FORGET, PUT, DocumentState, Edit, RevisionFields, rank
+from mnemesh_memory.errors import InvalidArgument, NotFound
 from mnemesh_memory.model import Link, Memory, Revision
 
 SUPERSEDED_BY: Final = "superseded-by"
@@ -124,6 +125,58 @@ def supersede(state: DocumentState, successor: str, by: str, at: int) -> Edit | 
         valid_to=at if winner.valid_to is None else min(winner.valid_to, at),
     )
     return Edit(revision=closed, links_put=(Link(SUPERSEDED_BY, successor),), at=at)
+
+
+def named(state: DocumentState, field: str, key: str) -> Revision:
+    """The revision that `key` names: an id, or the beginning of one that fits no other. Raises NotFound, or
+    InvalidArgument for `field` when several fit."""
+    start = key if "@" in key else f"{key}@"
+    found = [one for one in history(state) if one.id.startswith(start)]
+    if not found:
+        raise NotFound("revision", key, f"it is none of memory {state.id}; `history` lists them")
+    if len(found) > 1:
+        shown = ", ".join(one.id for one in found[:3])
+        raise InvalidArgument(field, key, f"a beginning that fits one revision only; this fits {shown}")
+    return found[0]
+
+
+def rollback(state: DocumentState, then: DocumentState, to: str, by: str, at: int) -> Edit | None:
+    """The edit that says again what revision `to` said, naming all heads; None when the memory says just that and
+    nothing else. `to` is a put revision; `then` is the document as its writer had it, whose tags come back too.
+
+    What closed a superseded memory stays: its links, and the time when it ended.
+    """
+    current = _heads(state.revisions.values())
+    winner = current[0]
+    ended = winner.valid_to if _successor(state, state.links) else state.revisions[to].valid_to
+    again = _again(replace(state.revisions[to], valid_to=ended), current, by, at)
+    put = tuple(tag for tag in then.tags if tag not in state.tags)
+    removed = tuple(tag for tag in state.tags if tag not in then.tags)
+    if len(current) == 1 and not (put or removed) and again == _again(winner, current, by, at):
+        return None
+    return Edit(revision=again, tags_put=put, tags_remove=removed, at=at)
+
+
+def settle(state: DocumentState, keep: str, by: str, at: int, content: str | None = None) -> Edit:
+    """The edit that ends a conflict: head `keep` again, or with other `content`, naming all heads."""
+    kept = state.revisions[keep]
+    said = kept if content is None else replace(kept, content=content)
+    return Edit(revision=_again(said, _heads(state.revisions.values()), by, at), at=at)
+
+
+def shown(state: DocumentState) -> Revision:
+    """The revision whose text the memory carries: the winning head, of a forgotten memory its last visible one."""
+    seen = visible(state)
+    return seen[0] if seen else max((one for one in state.revisions.values() if one.op == PUT), key=_rank)
+
+
+def visible(state: DocumentState) -> tuple[Revision, ...]:
+    """The heads that say something, the shown one first; two or more are a conflict."""
+    return tuple(one for one in _heads(state.revisions.values()) if one.op == PUT)
+
+
+def _again(said: Revision, current: Iterable[Revision], by: str, at: int) -> RevisionFields:
+    return replace(fields_of(said), by=by, at=at, parents=tuple(one.id for one in current))
 
 
 def _rank(revision: Revision) -> tuple[int, str]:

@@ -1,0 +1,96 @@
+"""The values of a memory's history: what was said before, by whom, through which node, and what contradicts.
+
+Plain and frozen like those of model. A revision id is "n@actor"; `node` is the id of the node that took a change in
+first, "" when its entry is not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mnemesh_memory.model import Memory, Revision
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a change came from: who wrote it, the node that took it in first, and when (ms, that node's clock)."""
+
+    agent: str
+    node: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """A revision as it was recorded. `head`: no other names it as parent; `shown`: its text is what the memory says."""
+
+    revision: Revision
+    node: str = ""
+    head: bool = False
+    shown: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryPage:
+    """Revisions of one memory, newest first; `cursor` is "" on the last page, `total` counts all pages."""
+
+    memory: Memory
+    revisions: tuple[Recorded, ...]
+    cursor: str
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlamedField:
+    """A field, its value as text, and what last set it: `field` is a name such as title, attrs.ticket, tags.deploy.
+    `revision` is "" when a tag or link was put without one."""
+
+    field: str
+    value: str
+    revision: str
+    by: str
+    at: int
+    node: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlamedLines:
+    """Consecutive lines of the content that one revision set; `first` counts from 1."""
+
+    first: int
+    text: str
+    revision: str
+    by: str
+    at: int
+    node: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blame:
+    """Who set what of `revision`, a revision of `memory`: its lines in order, then its fields by name."""
+
+    memory: Memory
+    revision: str
+    lines: tuple[BlamedLines, ...]
+    fields: tuple[BlamedField, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """A memory that says several things at once: every visible head, the shown one first."""
+
+    memory: Memory
+    versions: tuple[Recorded, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConflictPage:
+    """Memories in conflict, oldest first; `cursor` is "" on the last page, `total` counts all pages."""
+
+    conflicts: tuple[Conflict, ...]
+    cursor: str
+    total: int
+
+
+Origins = Mapping[str, Origin]  # by the change's actor, in hex
