@@ -9,7 +9,6 @@ Synchronous and serial: one caller at a time.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -29,7 +28,8 @@ from mnemesh_actors.index.scope import (
     in_spaces,
     superseded_of,
 )
-from mnemesh_actors.index.state import DirectoryLock, IndexMeta, read_meta, write_meta
+from mnemesh_actors.index.state import IndexMeta
+from mnemesh_actors.index.storage import ServerConfig, Storage, edge_storage, local_storage
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, Unavailable
 from mnemesh_memory.fusion import Candidate
 
@@ -41,7 +41,7 @@ __all__ = [
     "Candidate", "IndexItem", "IndexText", "RetrievalShard", "Search", "ShardConfig", "ShardStatus",
 ]  # fmt: skip
 
-BACKENDS = ("edge", "local")
+BACKENDS = ("edge", "local", "server")
 FETCH_MARGIN_POINTS = 12
 FETCH_GROWTH = (1, 4, 16)
 
@@ -49,13 +49,20 @@ FETCH_GROWTH = (1, 4, 16)
 @dataclass(frozen=True, slots=True)
 class ShardConfig:
     """`path` is the shard's own directory. `generation` and `dimensions` are the embedding model's, `incarnation` the
-    ledger's. `backend`: edge, or local (qdrant-client in memory, for tests and comparison)."""
+    ledger's. `backend`: edge, server (the Qdrant that `server` names), or local (qdrant-client in memory, for tests and
+    comparison)."""
 
     path: str
     generation: str
     dimensions: int
     incarnation: str
     backend: str = "edge"
+    server: ServerConfig | None = None
+
+    @property
+    def shown(self) -> str:
+        """The backend as people see it: of a server its host, never its key."""
+        return f"server at {self.server.host}" if self.server else self.backend
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +95,12 @@ class RetrievalShard:
     DataLoss when it turns out to be damaged; then `close` and `open` make it new."""
 
     def __init__(self, config: ShardConfig) -> None:
-        if config.backend not in BACKENDS:
-            raise InvalidArgument("backend", config.backend, "one of " + ", ".join(BACKENDS))
+        if config.backend not in BACKENDS or (config.backend == "server") != (config.server is not None):
+            raise InvalidArgument("backend", config.backend, "edge, local, or server with its address")
         self._config = config
         self._directory = Path(config.path)
-        self._lock = DirectoryLock(self._directory / "lock")
+        self._storage = _storage(config)
+        self._doubted = False  # the server was away: what it holds is looked at again before it is used
         self._backend: IndexBackend | None = None
         self._encoder: Bm25Encoder | None = None
         self._meta = IndexMeta(config.generation, config.dimensions, config.incarnation)
@@ -103,17 +111,16 @@ class RetrievalShard:
 
     def open(self) -> ShardStatus:
         """Open the index, or make it new. Raises Unavailable when another process holds it. Safe to call twice; after
-        damage it makes the index new."""
-        if self._meta.damage:
+        damage it makes the index new, after an outage of its server it goes on from what the server has."""
+        if self._meta.damage or self._doubted:
             self._let_go()
         if self._backend is None:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            self._lock.acquire()
+            self._storage.acquire()
             try:
                 self._open_locked()
             except BaseException:  # boundary: let go, then raised again
                 self._backend = None
-                self._lock.release()
+                self._storage.release()
                 raise
         return self.status()
 
@@ -125,6 +132,8 @@ class RetrievalShard:
         less than the entries up to `after`, on which these follow: it was opened anew in between.
         """
         backend, encoder = self._opened()
+        if self._doubted:
+            raise Unavailable("the index was away, and is not opened again yet", part="index")
         if self._seq < after:
             raise Unavailable(f"the index holds the ledger up to {self._seq}, not {after}", part="index")
         gone = dict.fromkeys(removed)
@@ -189,7 +198,7 @@ class RetrievalShard:
         if self._dirty:
             with self._damage_noted():
                 backend.maintain()
-            self._write_meta(replace(self._meta, seq=self._seq))
+                self._write_meta(replace(self._meta, seq=self._seq))
             self._dirty = False
         return self._meta.seq
 
@@ -197,16 +206,18 @@ class RetrievalShard:
         """What the index holds now."""
         backend = self._opened()[0]
         with self._damage_noted():
-            return ShardStatus(self._seq, backend.count(), self._rebuilt, self._config.backend)
+            return ShardStatus(self._seq, backend.count(), self._rebuilt, self._config.shown)
 
     def close(self) -> None:
-        """Flush and let go of the directory. A second call does nothing; of a damaged index nothing is kept."""
+        """Flush and let go. A second call does nothing; of a damaged index nothing is kept, and a server that is away
+        is not waited for: what it lacks comes from the ledger."""
         try:
-            if self._backend is not None and not self._meta.damage:
-                with self._damage_noted():
+            if self._backend is not None and not self._meta.damage and not self._doubted:
+                away = (Unavailable, FailedPrecondition) if self._storage.remote else ()
+                with suppress(*away), self._damage_noted():
                     points = self._backend.count()
                     self._backend.maintain()
-                self._write_meta(replace(self._meta, seq=self._seq, points=points))
+                    self._write_meta(replace(self._meta, seq=self._seq, points=points))
         finally:
             self._let_go()
 
@@ -215,7 +226,7 @@ class RetrievalShard:
         if backend is not None:
             with suppress(DataLoss):  # noted before, or about to be removed
                 backend.close()
-        self._lock.release()
+        self._storage.release()
 
     def _open_locked(self) -> None:
         from mnemesh_actors.index.bm25 import Bm25Encoder
@@ -223,22 +234,24 @@ class RetrievalShard:
         self._encoder = Bm25Encoder()
         self._passages, self._dirty = Passages(), False
         wanted = IndexMeta(self._config.generation, self._config.dimensions, self._config.incarnation)
-        meta, reason = read_meta(self._directory / "meta.json")
+        meta, reason = self._storage.read()
         if meta is not None:
             reason = meta.difference(wanted) or self._open_existing(meta)
+        elif reason == "absent":
+            reason = self._meta.damage or reason
         if meta is None or reason:
             self._passages = Passages()
-            if self._points_directory.exists():
-                shutil.rmtree(self._points_directory)
-            self._backend = self._new_backend()
+            self._storage.clear()
+            self._backend = self._storage.backend(wanted)
             self._backend.open(schema(self._config.dimensions))
             meta = wanted
         self._rebuilt, self._seq = reason, meta.seq
         self._write_meta(replace(wanted, seq=meta.seq))
+        self._doubted = False
 
     def _open_existing(self, meta: IndexMeta) -> str:
         """Open what is there; the reason when it cannot be used."""
-        self._backend = backend = self._new_backend()
+        self._backend = backend = self._storage.backend(meta)
         try:
             if not backend.open(schema(self._config.dimensions)):
                 self._probe(meta)
@@ -299,28 +312,33 @@ class RetrievalShard:
             raise Unavailable(f"the index in {self._directory} is not open")
         return self._backend, self._encoder
 
-    @property
-    def _points_directory(self) -> Path:
-        return self._directory / "points"
-
-    def _new_backend(self) -> IndexBackend:
-        if self._config.backend == "local":
-            from mnemesh_actors.index.client import local_backend
-
-            return local_backend()
-        from mnemesh_actors.index.edge import EdgeBackend
-
-        return EdgeBackend(self._points_directory)
-
     def _write_meta(self, meta: IndexMeta) -> None:
-        write_meta(self._directory / "meta.json", meta)
+        self._storage.write(meta)
         self._meta = meta
 
     @contextmanager
     def _damage_noted(self) -> Iterator[None]:
-        """Damage that shows only in use is written down, so that the next `open` makes the index new."""
+        """Damage that shows only in use is written down, so that the next `open` makes the index new. A server that was
+        away is doubted, until `open` has looked at what it holds now."""
         try:
             yield
         except DataLoss as error:
-            self._write_meta(replace(self._meta, damage=error.message))
+            self._meta = replace(self._meta, damage=error.message)
+            with suppress(DataLoss):  # a collection that is gone takes no mark
+                self._storage.write(self._meta)
             raise
+        except Unavailable:
+            self._doubted = self._storage.remote
+            raise
+
+
+def _storage(config: ShardConfig) -> Storage:
+    if config.server is None:
+        return (edge_storage if config.backend == "edge" else local_storage)(Path(config.path))
+    try:
+        from mnemesh_actors.index.server import ServerStorage
+    except ModuleNotFoundError as error:
+        raise FailedPrecondition(
+            f"qdrant_url: {error.name} is not installed; pip install 'mnemesh[qdrant]'", field="qdrant_url"
+        ) from error
+    return ServerStorage(config.server, Path(config.path))

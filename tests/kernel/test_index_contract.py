@@ -1,16 +1,21 @@
-"""What every index backend does: one file of sentences for Qdrant Edge and for qdrant-client's local mode."""
+"""What every index backend does: one file of sentences for Qdrant Edge, for qdrant-client's local mode, for a server
+through the REST double, and for a real server when MNEMESH_TEST_QDRANT_URL names one."""
 
 from __future__ import annotations
 
 import math
+import os
 import random
+import secrets
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID
 
 import numpy as np
 import pytest
 from qdrant_client import QdrantClient
+from qdrant_double import qdrant_double
 
 from mnemesh_actors.index.checks import INTEGER_MAX, QUERY_POINTS_MAX
 from mnemesh_actors.index.client import ClientBackend
@@ -40,26 +45,44 @@ SCHEMA = Schema(
     stored=("note", "size"),
 )
 Maker = Callable[[], IndexBackend]
+URL = os.environ.get("MNEMESH_TEST_QDRANT_URL", "")
+REAL = pytest.param(
+    "real", marks=pytest.mark.skipif(not URL, reason="MNEMESH_TEST_QDRANT_URL names no real Qdrant server")
+)
+KINDS = ["edge", "local", "server", REAL]
 
 
-def maker(kind: str, path: Path) -> Maker:
-    if kind == "edge":
-        return lambda: EdgeBackend(path)
-    return lambda: ClientBackend(QdrantClient(path=str(path)), "points", payload_indexes=False)
-
-
-@pytest.fixture(params=["edge", "local"])
-def make(request: pytest.FixtureRequest, tmp_path: Path) -> Maker:
+@contextmanager
+def made(kind: str, path: Path) -> Iterator[Maker]:
     """Makes a backend on the same storage each time; the one before must be closed."""
-    return maker(request.param, tmp_path / "index")
+    if kind == "edge":
+        yield lambda: EdgeBackend(path)
+    elif kind == "local":
+        yield lambda: ClientBackend(QdrantClient(path=str(path)), "points", local=True)
+    elif kind == "server":
+        with qdrant_double() as double:
+            yield lambda: ClientBackend(QdrantClient(double.url, check_compatibility=False), "points")
+    else:
+        name, key = f"mnemesh_test_{secrets.token_hex(8)}", os.environ.get("MNEMESH_TEST_QDRANT_API_KEY")
+        yield lambda: ClientBackend(QdrantClient(URL, api_key=key, check_compatibility=False), name)
+        client = QdrantClient(URL, api_key=key, check_compatibility=False)
+        client.delete_collection(name)
+        client.close()
 
 
-@pytest.fixture(scope="module", params=["edge", "local"])
+@pytest.fixture(params=KINDS)
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Maker]:
+    with made(request.param, tmp_path / "index") as maker:
+        yield maker
+
+
+@pytest.fixture(scope="module", params=KINDS)
 def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexBackend]:
-    backend = maker(request.param, tmp_path_factory.mktemp("contract") / "index")()
-    assert backend.open(SCHEMA) is True
-    yield backend
-    backend.close()
+    with made(request.param, tmp_path_factory.mktemp("contract") / "index") as maker:
+        backend = maker()
+        assert backend.open(SCHEMA) is True
+        yield backend
+        backend.close()
 
 
 @pytest.fixture
@@ -412,7 +435,8 @@ def test_an_index_of_another_dimension_is_refused_and_left_alone(make: Maker) ->
     again.close()
 
 
-def test_both_backends_give_the_same_answers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_every_backend_gives_the_answers_of_edge(kind: str, tmp_path: Path) -> None:
     seed = 20
     print("seed", seed)
     rng, chance = np.random.default_rng(seed), random.Random(seed)
@@ -444,14 +468,13 @@ def test_both_backends_give_the_same_answers(tmp_path: Path) -> None:
         )
     ]
     answers = []
-    for backend in (
-        EdgeBackend(tmp_path / "edge"),
-        ClientBackend(QdrantClient(":memory:"), "points", payload_indexes=False),
-    ):
-        backend.open(SCHEMA)
-        backend.upsert(points)
-        answers.append([{hit.id: hit.score for hit in hits} for hits in backend.query(requests)])
-        backend.close()
-    for edge, local in zip(*answers, strict=True):
-        assert edge == pytest.approx(local, abs=1e-5)
+    for one in ("edge", kind):
+        with made(one, tmp_path / one) as maker:
+            backend = maker()
+            backend.open(SCHEMA)
+            backend.upsert(points)
+            answers.append([{hit.id: hit.score for hit in hits} for hits in backend.query(requests)])
+            backend.close()
+    for edge, other in zip(*answers, strict=True):
+        assert edge == pytest.approx(other, abs=1e-5)
         assert edge

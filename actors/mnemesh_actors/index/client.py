@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from qdrant_client import QdrantClient, models
+from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from mnemesh_actors.index.checks import check_filter, check_payload, check_points, check_query
 from mnemesh_actors.index.points import check_id
 from mnemesh_actors.index.port import (
+    EXACT_POINTS_MAX,
     Condition,
     DenseVector,
     Filter,
@@ -30,56 +32,75 @@ from mnemesh_actors.index.port import (
     Scored,
     SparseVector,
 )
-from mnemesh_memory.errors import FailedPrecondition, Unavailable
+from mnemesh_memory.errors import DataLoss, FailedPrecondition, Unavailable
 
 POINTS_PER_UPDATE = 256
 SCROLL_LIMIT_MAX = 10_000
+REASON_CHARS_MAX = 200
 _TRY_AGAIN = (408, 429)
+_NOT_ALLOWED = (401, 403)
+_MISSING, _THERE_ALREADY = 404, 409
 
 
 def local_backend() -> ClientBackend:
     """An index in the memory of this process, gone when it is closed."""
-    return ClientBackend(QdrantClient(":memory:"), "memories", payload_indexes=False)
+    return ClientBackend(QdrantClient(":memory:"), "memories", local=True)
 
 
 class ClientBackend:
     """One collection of the Qdrant that `client` reaches; `close` closes the client.
 
-    Local mode has no payload indexes and warns when asked for one: leave `payload_indexes` off there.
+    `local` says that it is local mode, which warns when asked for payload indexes or exact search: it has none and no
+    other. A collection that is created bears `metadata` from the first.
     """
 
-    def __init__(self, client: QdrantClient, collection: str, payload_indexes: bool = True) -> None:
+    def __init__(
+        self,
+        client: QdrantClient,
+        collection: str,
+        local: bool = False,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
         self._client: QdrantClient | None = client
         self._collection = collection
-        self._payload_indexes = payload_indexes
+        self._local = local
+        self._metadata = metadata
+        self._points = 0  # at most so many: what was counted last, and all that was put in since
         self._schema: Schema | None = None
 
     def open(self, schema: Schema) -> bool:
         if self._schema is not None:
             raise FailedPrecondition(f"the collection {self._collection} is open already")
         client = self._reached()
-        with self._translated():
+        with translated():
             created = not client.collection_exists(self._collection)
             if created:
                 self._create(client, schema)
             else:
                 self._grow(client, schema)
-            if self._payload_indexes:
+            if not self._local:
                 self._index_fields(client, schema)
+            self._points = client.count(self._collection, exact=True).count
         self._schema = schema
         return created
 
     def _create(self, client: QdrantClient, schema: Schema) -> None:
-        client.create_collection(
-            self._collection,
-            vectors_config={
-                name: models.VectorParams(size=size, distance=models.Distance.COSINE)
-                for name, size in schema.dense.items()
-            },
-            sparse_vectors_config={
-                name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in schema.sparse
-            },
-        )
+        try:
+            client.create_collection(
+                self._collection,
+                vectors_config={
+                    name: models.VectorParams(size=size, distance=models.Distance.COSINE)
+                    for name, size in schema.dense.items()
+                },
+                sparse_vectors_config={
+                    name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in schema.sparse
+                },
+                metadata=None if self._metadata is None else dict(self._metadata),
+            )
+        except UnexpectedResponse as error:
+            # The answer to the first try was lost, and the second found the collection made.
+            if error.status_code != _THERE_ALREADY:
+                raise
 
     def _grow(self, client: QdrantClient, schema: Schema) -> None:
         params = client.get_collection(self._collection).config.params
@@ -111,9 +132,10 @@ class ClientBackend:
     def upsert(self, points: Sequence[Point]) -> None:
         client, schema = self._opened()
         check_points(schema, points)
-        with self._translated():
+        with translated():
             for start in range(0, len(points), POINTS_PER_UPDATE):
                 batch = [_point(point) for point in points[start : start + POINTS_PER_UPDATE]]
+                self._points += len(batch)
                 client.upsert(self._collection, batch, wait=True)
 
     def set_payload(self, payload: Mapping[str, PayloadValue], selector: Filter | Sequence[str]) -> None:
@@ -121,7 +143,7 @@ class ClientBackend:
         check_payload(schema, payload)
         # By ids Qdrant refuses unknown ones; a filter skips them.
         where = selector if isinstance(selector, Filter) else Filter(must=(HasId(tuple(selector)),))
-        with self._translated():
+        with translated():
             client.set_payload(self._collection, _stored(payload), self._filter(where), wait=True)
 
     def delete(self, selector: Filter | Sequence[str]) -> None:
@@ -133,7 +155,7 @@ class ClientBackend:
             chosen = models.PointIdsList(points=[str(check_id(text)) for text in selector])
         else:
             return
-        with self._translated():
+        with translated():
             client.delete(self._collection, chosen, wait=True)
 
     def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
@@ -142,7 +164,7 @@ class ClientBackend:
             check_query(schema, request)
         if not requests:
             return []
-        with self._translated():
+        with translated():
             answers = client.query_batch_points(self._collection, [self._request(one) for one in requests])
         return [[Scored(str(hit.id), hit.score) for hit in answer.points] for answer in answers]
 
@@ -150,7 +172,7 @@ class ClientBackend:
         self, where: Filter, limit: int, offset: str | None = None, with_vectors: bool = False
     ) -> tuple[list[Record], str | None]:
         client, _ = self._opened()
-        with self._translated():
+        with translated():
             records, following = client.scroll(
                 self._collection,
                 scroll_filter=self._filter(where),
@@ -163,13 +185,18 @@ class ClientBackend:
 
     def count(self, where: Filter | None = None) -> int:
         client, _ = self._opened()
-        with self._translated():
-            counted = client.count(self._collection, None if where is None else self._filter(where), exact=True)
-        return counted.count
+        with translated():
+            counted = client.count(self._collection, None if where is None else self._filter(where), exact=True).count
+        if where is None:
+            self._points = counted
+        return counted
 
     def maintain(self, optimise: bool = False) -> None:
-        """Nothing to do: each update above waited, and a server optimises by itself."""
+        """Nothing to make durable: each update above waited until it was, and a server optimises by itself. Points that
+        were replaced are counted once again."""
         self._opened()
+        if self._points > EXACT_POINTS_MAX:
+            self.count()
 
     def close(self) -> None:
         if self._client is not None:
@@ -177,14 +204,17 @@ class ClientBackend:
             client.close()
 
     def _request(self, request: QueryRequest) -> models.QueryRequest:
-        corpus = request.idf_corpus
-        idf = None if corpus is None else models.IdfCorpusParams(corpus=self._filter(corpus))
+        params: models.SearchParams | None = None
+        if request.idf_corpus is not None:
+            params = models.SearchParams(idf=models.IdfCorpusParams(corpus=self._filter(request.idf_corpus)))
+        elif not self._local and not isinstance(request.vector, SparseVector):
+            params = models.SearchParams(exact=self._points <= EXACT_POINTS_MAX)
         return models.QueryRequest(
             query=_vector(request.vector),
             using=request.using,
             limit=request.limit,
             filter=self._filter(request.filter),
-            params=None if idf is None else models.SearchParams(idf=idf),
+            params=params,
         )
 
     def _filter(self, where: Filter) -> models.Filter:
@@ -205,18 +235,42 @@ class ClientBackend:
             raise Unavailable(f"the collection {self._collection} is not open")
         return client, self._schema
 
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        """The client tries nothing again by itself; what another try may cure is Unavailable."""
-        try:
-            yield
-        except ResponseHandlingException as error:
-            raise Unavailable(f"Qdrant does not answer: {error.source}", part="index") from error
-        except UnexpectedResponse as error:
-            status = error.status_code or 0
-            if status >= 500 or status in _TRY_AGAIN:
-                raise Unavailable(f"Qdrant answers {status}: {error.reason_phrase}", part="index") from error
-            raise FailedPrecondition(f"Qdrant refuses with {status}: {error.reason_phrase}") from error
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """What another try may cure is Unavailable, with `retry_after_s` when the server says when. A collection that is
+    not there is DataLoss, everything else that is refused FailedPrecondition."""
+    try:
+        yield
+    except ResponseHandlingException as error:
+        raise Unavailable(f"Qdrant does not answer: {_why(error.source)}", part="index") from error
+    except ResourceExhaustedResponse as error:
+        raise Unavailable(
+            f"Qdrant answers 429: {error.message}", part="index", retry_after_s=error.retry_after_s
+        ) from error
+    except QdrantException as error:  # a 429 whose Retry-After is no number
+        raise Unavailable(f"Qdrant answers 429: {error}", part="index") from error
+    except UnexpectedResponse as error:
+        status, why = error.status_code or 0, _said(error)
+        if status >= 500 or status in _TRY_AGAIN:
+            raise Unavailable(f"Qdrant answers {status}: {why}", part="index") from error
+        if status == _MISSING:
+            raise DataLoss(f"Qdrant has lost it: {why}") from error
+        fix = "; check qdrant_api_key" if status in _NOT_ALLOWED else ""
+        raise FailedPrecondition(f"Qdrant refuses with {status}: {why}{fix}") from error
+
+
+def _why(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _said(error: UnexpectedResponse) -> str:
+    """The server's own words, shortened."""
+    try:
+        told = error.structured()["status"]["error"]
+    except (ValueError, KeyError, TypeError):
+        told = error.reason_phrase
+    return str(told)[:REASON_CHARS_MAX]
 
 
 def _vector(vector: DenseVector | SparseVector) -> list[float] | models.SparseVector:

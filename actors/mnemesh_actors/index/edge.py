@@ -20,6 +20,7 @@ import qdrant_edge as edge
 from mnemesh_actors.index.checks import check_filter, check_payload, check_points, check_query
 from mnemesh_actors.index.points import check_id
 from mnemesh_actors.index.port import (
+    EXACT_POINTS_MAX,
     Condition,
     DenseVector,
     Filter,
@@ -36,7 +37,6 @@ from mnemesh_actors.index.port import (
 )
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
 
-EXACT_POINTS_MAX = 50_000
 POINTS_PER_UPDATE = 256
 SCROLL_LIMIT_MAX = 10_000
 

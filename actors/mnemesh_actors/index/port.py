@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 DenseVector: TypeAlias = "NDArray[np.float32]"
 PayloadValue: TypeAlias = str | int | tuple[str, ...]
+# Up to so many points dense search is exact: as fast as a graph there, deterministic, and with recall 1.
+EXACT_POINTS_MAX = 50_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,14 +45,24 @@ def read_meta(file: Path) -> tuple[IndexMeta | None, str]:
     """The meta, or None and why it cannot be used."""
     try:
         stored = json.loads(file.read_bytes())
-        meta = IndexMeta(**stored)
     except FileNotFoundError:
         return None, "absent"
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError) as error:
         return None, f"{file.name} was damaged: {error}"
+    return meta_of(stored, file.name)
+
+
+def meta_of(stored: object, name: str) -> tuple[IndexMeta | None, str]:
+    """The meta that was stored as JSON under that name, or None and why it cannot be used."""
+    if not isinstance(stored, dict):
+        return None, f"{name} was damaged: it holds no object"
+    try:
+        meta = IndexMeta(**stored)
+    except TypeError as error:
+        return None, f"{name} was damaged: {error}"
     counts = (meta.seq, meta.dimensions, meta.format, 0 if meta.points is None else meta.points)
     if any(not isinstance(count, int) or isinstance(count, bool) or count < 0 for count in counts):
-        return None, f"{file.name} was damaged: {counts}"
+        return None, f"{name} was damaged: {counts}"
     return meta, ""
 
 

@@ -1,0 +1,129 @@
+"""Where an index lies: its marks, its lock, how it is opened and cleared. In a directory here, or on a server.
+
+Knows no engine until one is asked for: each is imported when its backend is made.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from mnemesh_actors.index.port import IndexBackend
+from mnemesh_actors.index.state import DirectoryLock, IndexMeta, read_meta, write_meta
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    """A Qdrant server: `url` as http(s)://HOST[:PORT][/PREFIX], never with a name or password in it.
+
+    Longest in seconds: `connect_s` until it takes the connection, `read_s` a question, `write_s` a change, each with
+    all its tries. `owner` is the node's id; with `shard` it names the collection.
+    """
+
+    url: str
+    owner: str
+    shard: int = 0
+    api_key: str = field(default="", repr=False)
+    connect_s: float = 1.0
+    read_s: float = 2.0
+    write_s: float = 5.0
+
+    @property
+    def host(self) -> str:
+        """HOST:PORT, which may be shown."""
+        parts = urlsplit(self.url)
+        return f"{parts.hostname}:{parts.port or DEFAULT_PORTS[parts.scheme]}"
+
+    @property
+    def collection(self) -> str:
+        """Several nodes may share a server: each of their shards has a collection of its own."""
+        return f"mnemesh_{self.owner}_{self.shard}"
+
+
+class Storage(Protocol):
+    """One place for one index. Used by one thread. `remote` says that it may go away and come back by itself."""
+
+    remote: bool
+
+    def acquire(self) -> None:
+        """Keep others out. Raises Unavailable when another process or object is in."""
+        ...
+
+    def release(self) -> None:
+        """Let others in, and let go of whatever is open."""
+        ...
+
+    def read(self) -> tuple[IndexMeta | None, str]:
+        """The marks, or None and why they cannot be used. Raises FailedPrecondition for an index that is not ours."""
+        ...
+
+    def write(self, meta: IndexMeta) -> None:
+        """Replace the marks, durably."""
+        ...
+
+    def clear(self) -> None:
+        """Remove the points."""
+        ...
+
+    def backend(self, meta: IndexMeta) -> IndexBackend:
+        """What reads and writes the points, not open yet. One that it has to create is marked with `meta`."""
+        ...
+
+
+class DirectoryStorage:
+    """An index in the directory `path`: `meta.json`, `lock`, and the points that `make` keeps in `points`."""
+
+    remote = False
+
+    def __init__(self, path: Path, make: Callable[[Path], IndexBackend]) -> None:
+        self._path = path
+        self._make = make
+        self._lock = DirectoryLock(path / "lock")
+
+    def acquire(self) -> None:
+        self._path.mkdir(parents=True, exist_ok=True)
+        self._lock.acquire()
+
+    def release(self) -> None:
+        self._lock.release()
+
+    def read(self) -> tuple[IndexMeta | None, str]:
+        return read_meta(self._path / "meta.json")
+
+    def write(self, meta: IndexMeta) -> None:
+        write_meta(self._path / "meta.json", meta)
+
+    def clear(self) -> None:
+        if (self._path / "points").exists():
+            shutil.rmtree(self._path / "points")
+
+    def backend(self, meta: IndexMeta) -> IndexBackend:
+        return self._make(self._path / "points")
+
+
+def edge_storage(path: Path) -> Storage:
+    """An index of Qdrant Edge in that directory."""
+
+    def make(points: Path) -> IndexBackend:
+        from mnemesh_actors.index.edge import EdgeBackend
+
+        return EdgeBackend(points)
+
+    return DirectoryStorage(path, make)
+
+
+def local_storage(path: Path) -> Storage:
+    """An index of qdrant-client in this process's memory, whose marks stand in that directory."""
+
+    def make(points: Path) -> IndexBackend:
+        from mnemesh_actors.index.client import local_backend
+
+        return local_backend()
+
+    return DirectoryStorage(path, make)

@@ -1,0 +1,382 @@
+"""A shard on a Qdrant server: whose collection it is, what an outage costs, and how a request is tried again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from qdrant_client.http.exceptions import ResponseHandlingException
+from qdrant_double import Fault, QdrantDouble, qdrant_double
+from test_shard_lifecycle import config, found, item, memory
+
+from mnemesh_actors.index.server import ATTEMPTS_MAX, PatientSender
+from mnemesh_actors.index.storage import ServerConfig
+from mnemesh_actors.shard import RetrievalShard, ShardConfig, ShardStatus
+from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, Unavailable
+
+OWNER = "a" * 32
+
+
+@pytest.fixture
+def qdrant() -> Iterator[QdrantDouble]:
+    with qdrant_double() as double:
+        yield double
+
+
+def on(double: QdrantDouble, path: Path, owner: str = OWNER, **changes: Any) -> ShardConfig:
+    server = ServerConfig(url=double.url, owner=owner, api_key=changes.pop("api_key", ""), read_s=5.0, write_s=5.0)
+    return replace(config(path), backend="server", server=server, **changes)
+
+
+def opened(double: QdrantDouble, path: Path, **changes: Any) -> tuple[RetrievalShard, ShardStatus]:
+    shard = RetrievalShard(on(double, path, **changes))
+    return shard, shard.open()
+
+
+def filled(double: QdrantDouble, path: Path) -> str:
+    """A closed shard of five memories, one of them with three passages, at entry 9; its collection's name."""
+    shard, _ = opened(double, path)
+    shard.apply([*(item(n, "apple") for n in range(1, 5)), item(5, "one", "two", "three")], [], 9)
+    shard.close()
+    (name,) = double.collections()
+    return name
+
+
+# ---- whose collection it is -----------------------------------------------------------------------------------------
+
+
+def test_a_closed_shard_is_found_again_with_everything_it_held(qdrant: QdrantDouble, tmp_path: Path) -> None:
+    filled(qdrant, tmp_path)
+    shard, status = opened(qdrant, tmp_path)
+    assert status == ShardStatus(9, 7, "", f"server at {qdrant.host}")
+    assert found(shard, "apple") == [memory(n) for n in range(1, 5)]
+    assert found(shard, "two three") == [memory(5)]
+    shard.close()
+    assert not (tmp_path / "meta.json").exists(), "the marks of an embedded index there stay as they are"
+
+
+def test_several_nodes_share_a_server_without_seeing_each_other(qdrant: QdrantDouble, tmp_path: Path) -> None:
+    first, _ = opened(qdrant, tmp_path / "1", owner="1" * 32)
+    second, _ = opened(qdrant, tmp_path / "2", owner="2" * 32)
+    first.apply([item(1, "apple")], [], 1)
+    assert (found(first, "apple"), found(second, "apple")) == ([memory(1)], [])
+    assert sorted(qdrant.collections()) == [f"mnemesh_{'1' * 32}_0", f"mnemesh_{'2' * 32}_0"]
+    first.close()
+    second.close()
+
+
+@pytest.mark.parametrize("metadata", [{}, {"mnemesh": {"node": "b" * 32}}, {"mnemesh": "mine"}])
+def test_a_collection_that_this_node_has_not_made_is_refused_and_left_alone(
+    qdrant: QdrantDouble, tmp_path: Path, metadata: dict[str, Any]
+) -> None:
+    name = filled(qdrant, tmp_path)
+    qdrant.set_metadata(name, {"mnemesh": None, **metadata})
+    shard = RetrievalShard(on(qdrant, tmp_path))
+    with pytest.raises(FailedPrecondition, match="was not made by this node"):
+        shard.open()
+    shard.close()
+    assert qdrant.metadata(name) == metadata
+    assert json.loads(qdrant.everything())[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"), [({"generation": "model-2"}, "generation"), ({"incarnation": "life-2"}, "incarnation")]
+)
+def test_a_collection_of_another_model_or_another_life_of_the_ledger_is_made_new(
+    qdrant: QdrantDouble, tmp_path: Path, changes: dict[str, str], reason: str
+) -> None:
+    filled(qdrant, tmp_path)
+    shard, status = opened(qdrant, tmp_path, **changes)
+    assert (status.seq, status.points) == (0, 0)
+    assert reason in status.rebuilt
+    shard.close()
+
+
+@pytest.mark.parametrize("index", [None, 5, {}, {"seq": -1}])
+def test_a_collection_of_this_node_with_damaged_marks_is_made_new(
+    qdrant: QdrantDouble, tmp_path: Path, index: Any
+) -> None:
+    name = filled(qdrant, tmp_path)
+    qdrant.set_metadata(name, {"mnemesh": {"node": OWNER, "index": index}})
+    shard, status = opened(qdrant, tmp_path)
+    assert (status.seq, status.points) == (0, 0)
+    assert "damaged" in status.rebuilt
+    shard.close()
+
+
+def test_of_two_processes_with_one_identity_the_one_that_was_first_stands_down(
+    qdrant: QdrantDouble, tmp_path: Path
+) -> None:
+    first, _ = opened(qdrant, tmp_path / "original")
+    copy, _ = opened(qdrant, tmp_path / "copy")
+    first.apply([item(1, "apple")], [], 1)
+    with pytest.raises(FailedPrecondition, match="a copy of this data directory"):
+        first.flush()
+    copy.apply([item(2, "apple")], [], 2)
+    assert copy.flush() == 2
+    first.close()
+    copy.close()
+
+
+def test_an_older_server_is_refused_by_its_version(tmp_path: Path) -> None:
+    with qdrant_double(version="1.18.3") as double:
+        shard = RetrievalShard(on(double, tmp_path))
+        with pytest.raises(FailedPrecondition, match=r"1\.18\.3; 1\.19 or newer"):
+            shard.open()
+        shard.close()
+
+
+def test_nothing_that_a_person_wrote_reaches_the_server(qdrant: QdrantDouble, tmp_path: Path) -> None:
+    filled(qdrant, tmp_path)
+    sent = json.dumps([asked.body for asked in qdrant.asked])
+    for word in ("apple", "one", "two", "three"):
+        assert f'"{word}' not in sent
+        assert f'"{word}' not in qdrant.everything()
+
+
+# ---- its key --------------------------------------------------------------------------------------------------------
+
+
+def test_the_key_goes_with_every_request_and_is_shown_nowhere(tmp_path: Path) -> None:
+    with qdrant_double(api_key="a key of the tests") as double:
+        shard, status = opened(double, tmp_path, api_key="a key of the tests")
+        assert {asked.key for asked in double.asked} == {"a key of the tests"}
+        for shown in (repr(shard._config), repr(status), str(shard._config.server)):
+            assert "a key" not in shown
+        shard.close()
+
+
+@pytest.mark.parametrize("key", ["", "another"])
+def test_a_wrong_key_is_refused_with_the_setting_to_correct(tmp_path: Path, key: str) -> None:
+    with qdrant_double(api_key="a key of the tests") as double:
+        shard = RetrievalShard(on(double, tmp_path, api_key=key))
+        with pytest.raises(FailedPrecondition, match="check qdrant_api_key"):
+            shard.open()
+        shard.close()
+
+
+def test_a_server_needs_its_address_and_nothing_else_has_one(qdrant: QdrantDouble, tmp_path: Path) -> None:
+    for wrong in (replace(on(qdrant, tmp_path), server=None), replace(on(qdrant, tmp_path), backend="edge")):
+        with pytest.raises(InvalidArgument, match="backend"):
+            RetrievalShard(wrong)
+
+
+# ---- outages --------------------------------------------------------------------------------------------------------
+
+
+def test_a_server_that_comes_back_holds_what_was_acknowledged_and_the_shard_says_from_where_to_go_on(
+    qdrant: QdrantDouble, tmp_path: Path
+) -> None:
+    shard, _ = opened(qdrant, tmp_path)
+    shard.apply([item(1, "apple")], [], 1)
+    shard.flush()
+    shard.apply([item(2, "apple")], [], 2)
+    qdrant.stop()
+    with pytest.raises(Unavailable, match="does not answer"):
+        shard.apply([item(3, "apple")], [], 3)
+    with pytest.raises(Unavailable):
+        shard.open()
+    qdrant.start()
+    status = shard.open()
+    assert (status.seq, status.points, status.rebuilt) == (1, 2, "")
+    for _ in range(2):
+        shard.apply([item(2, "apple"), item(3, "apple")], [], 3)
+    assert found(shard, "apple") == [memory(1), memory(2), memory(3)]
+    shard.close()
+
+
+def test_after_an_outage_nothing_is_applied_before_the_shard_was_opened_again(
+    qdrant: QdrantDouble, tmp_path: Path
+) -> None:
+    shard, _ = opened(qdrant, tmp_path)
+    qdrant.stop()
+    with pytest.raises(Unavailable):
+        found(shard, "apple")
+    qdrant.wipe()
+    qdrant.start()
+    with pytest.raises(Unavailable, match="not opened again yet"):
+        shard.apply([item(1, "apple")], [], 1)
+    assert shard.open() == ShardStatus(0, 0, "absent", f"server at {qdrant.host}")
+    shard.close()
+
+
+def test_a_collection_that_was_removed_is_made_new_and_said(qdrant: QdrantDouble, tmp_path: Path) -> None:
+    filled(qdrant, tmp_path)
+    shard, _ = opened(qdrant, tmp_path)
+    qdrant.wipe()
+    with pytest.raises(DataLoss, match="lost"):
+        found(shard, "apple")
+    status = shard.open()
+    assert (status.seq, status.points) == (0, 0)
+    assert "lost" in status.rebuilt
+    shard.apply([item(1, "apple")], [], 1)
+    assert found(shard, "apple") == [memory(1)]
+    shard.close()
+
+
+def test_closing_while_the_server_is_away_raises_nothing_and_loses_nothing(
+    qdrant: QdrantDouble, tmp_path: Path
+) -> None:
+    shard, _ = opened(qdrant, tmp_path)
+    shard.apply([item(1, "apple")], [], 1)
+    qdrant.stop()
+    shard.close()
+    qdrant.start()
+    shard, status = opened(qdrant, tmp_path)
+    assert (status.seq, status.points) == (0, 1)
+    shard.close()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Fault(503), Fault(502), Fault(429), Fault(429, {"retry-after": "0"}), Fault(cut=True), Fault(503, after=True)],
+    ids=repr,
+)
+def test_one_fault_in_passing_is_not_noticed(qdrant: QdrantDouble, tmp_path: Path, fault: Fault) -> None:
+    for work in (
+        lambda shard: shard.apply([item(1, "apple")], [], 1),
+        lambda shard: found(shard, "apple"),
+        lambda shard: shard.flush(),
+        lambda shard: shard.status(),
+    ):
+        shard, _ = opened(qdrant, tmp_path)
+        shard.apply([item(1, "apple")], [], 1)
+        qdrant.faults.append(fault)
+        work(shard)
+        assert not qdrant.faults
+        assert found(shard, "apple") == [memory(1)]
+        shard.close()
+
+
+def test_a_collection_whose_making_was_answered_too_late_is_taken_as_it_is(
+    qdrant: QdrantDouble, tmp_path: Path
+) -> None:
+    first, _ = opened(qdrant, tmp_path)
+    first.close()
+    before_it = [asked.method for asked in qdrant.asked].index("PUT")
+    qdrant.wipe()
+    qdrant.faults.extend([None] * before_it + [Fault(cut=True, after=True)])
+    shard, status = opened(qdrant, tmp_path)
+    assert (status.seq, list(qdrant.faults)) == (0, [])
+    shard.apply([item(1, "apple")], [], 1)
+    assert found(shard, "apple") == [memory(1)]
+    shard.close()
+
+
+def test_a_server_that_takes_a_request_and_never_answers_is_left_when_the_time_is_over(
+    qdrant: QdrantDouble, tmp_path: Path
+) -> None:
+    made = on(qdrant, tmp_path)
+    assert made.server is not None
+    shard = RetrievalShard(replace(made, server=replace(made.server, read_s=0.2, write_s=0.2)))
+    shard.open()
+    qdrant.lasting = Fault(hang=True)
+    for work in (lambda: found(shard, "apple"), lambda: shard.apply([item(1, "apple")], [], 1), shard.open):
+        before = len(qdrant.asked)
+        with pytest.raises(Unavailable, match=r"does not answer|not opened again"):
+            work()
+        assert len(qdrant.asked) - before <= 1, "what took the whole time is not asked again"
+    qdrant.lasting = None
+    qdrant.release()
+    assert shard.open().seq == 0
+    shard.close()
+
+
+def test_who_is_asked_to_wait_longer_than_there_is_time_says_for_how_long(qdrant: QdrantDouble, tmp_path: Path) -> None:
+    shard, _ = opened(qdrant, tmp_path)
+    qdrant.lasting = Fault(429, {"retry-after": "77"})
+    before = len(qdrant.asked)
+    with pytest.raises(Unavailable, match="429") as caught:
+        found(shard, "apple")
+    assert caught.value.fields["retry_after_s"] == 77
+    assert len(qdrant.asked) == before + 1
+    qdrant.lasting = Fault(429, {"retry-after": "Fri, 31 Dec 1999 23:59:59 GMT"})
+    with pytest.raises(Unavailable, match="429"):
+        shard.status()
+    qdrant.lasting = None
+    shard.close()
+
+
+# ---- trying again ---------------------------------------------------------------------------------------------------
+
+
+class Line:
+    """A connection with a clock of its own: what each try meets, and how long was paused between."""
+
+    def __init__(self, *meets: int | Exception, read_s: float = 2.0, took_s: float = 0.0, **headers: str) -> None:
+        self.meets = list(meets)
+        self.took_s = took_s
+        self.headers = headers
+        self.now = 0.0
+        self.pauses: list[float] = []
+        self.timeouts: list[dict[str, float]] = []
+        server = ServerConfig(url="http://127.0.0.1:1", owner=OWNER, read_s=read_s, write_s=10.0, connect_s=1.0)
+        self.sender = PatientSender(server, lambda: self.now, self.sleep)
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+
+    def send(self, request: httpx.Request) -> httpx.Response:
+        self.timeouts.append(request.extensions["timeout"])
+        self.now += self.took_s
+        met = self.meets.pop(0) if len(self.meets) > 1 else self.meets[0]
+        if isinstance(met, Exception):
+            raise ResponseHandlingException(met)
+        return httpx.Response(met, headers={name.replace("_", "-"): value for name, value in self.headers.items()})
+
+    def ask(self, method: str = "POST", path: str = "/collections/x/points/query/batch") -> int:
+        return self.sender(httpx.Request(method, f"http://127.0.0.1:1{path}"), self.send).status_code
+
+
+def test_pauses_grow_within_random_bounds_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mnemesh_actors.index.server.random.uniform", lambda low, high: high)
+    line = Line(503)
+    assert line.ask() == 503
+    assert line.pauses == [0.05, 0.1, 0.2, 0.4]
+    assert len(line.timeouts) == ATTEMPTS_MAX
+
+
+def test_all_tries_together_stay_within_the_bound_of_a_question_or_of_a_change() -> None:
+    line = Line(503, took_s=0.9)
+    assert line.ask() == 503
+    assert line.now <= 2.0 + 0.9
+    assert [round(timeout["read"], 6) for timeout in line.timeouts] == sorted(
+        (round(timeout["read"], 6) for timeout in line.timeouts), reverse=True
+    )
+    changing = Line(200)
+    assert changing.ask("PUT", "/collections/x/points") == 200
+    assert (changing.timeouts[0]["read"], changing.timeouts[0]["connect"]) == (10.0, 1.0)
+
+
+def test_the_pause_that_the_server_asks_for_is_kept() -> None:
+    line = Line(429, 200, retry_after="1")
+    assert line.ask() == 200
+    assert line.pauses == [1.0]
+
+
+@pytest.mark.parametrize("error", [httpx.ConnectError("refused"), httpx.RemoteProtocolError("cut")], ids=repr)
+def test_a_connection_that_was_refused_or_cut_is_made_again(error: Exception) -> None:
+    line = Line(error, error, 200)
+    assert (line.ask(), len(line.pauses)) == (200, 2)
+
+
+@pytest.mark.parametrize(
+    "met", [httpx.ReadTimeout("slow"), httpx.ConnectTimeout("slow"), ValueError("a bug")], ids=repr
+)
+def test_a_time_that_ran_out_and_a_bug_are_not_tried_again(met: Exception) -> None:
+    line = Line(met, 200)
+    with pytest.raises(ResponseHandlingException):
+        line.ask()
+    assert line.pauses == []
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 404, 409, 500])
+def test_an_answer_that_another_try_would_not_change_is_final(status: int) -> None:
+    line = Line(status, 200)
+    assert (line.ask(), line.pauses) == (status, [])
