@@ -258,7 +258,7 @@ class Writing:
             action=outcome.action,
             memory=outcome.memory,
             reason="; ".join(filter(None, reasons)),
-            novelty=0.0 if outcome.deduplicated or alone else gate.novelty(related),
+            novelty=0.0 if outcome.deduplicated else None if alone else gate.novelty(related),
             related=gate.near(item for item in related if item.id != outcome.memory.id),
             deduplicated=outcome.deduplicated,
             restorable=outcome.restorable,

@@ -109,10 +109,11 @@ class Superseded(Updated):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered(Updated):
-    """`novelty` is 1 - the similarity of the nearest of `related`. `deduplicated`: an identical memory was there.
-    `restorable`: an identical one was forgotten; restore it, or pass force."""
+    """`novelty` is 1 - the similarity of the nearest of `related`, None when the neighbours could not be asked for.
+    `deduplicated`: an identical memory was there. `restorable`: an identical one was forgotten; restore it, or force.
+    """
 
-    novelty: float
+    novelty: float | None
     related: tuple[Related, ...]
     conflicts: tuple[Head, ...]
     triggered: tuple[str, ...]

@@ -160,13 +160,13 @@ class Related:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What a write did. `action` is one of kinds.ACTIONS; `novelty` is 1 - best neighbour similarity, in [0, 1];
-    `indexed` says whether recall can see it already."""
+    """What a write did. `action` is one of kinds.ACTIONS; `novelty` is 1 - best neighbour similarity, in [0, 1],
+    None when the neighbours could not be asked for; `indexed` says whether recall can see it already."""
 
     action: str
     memory: Memory
     reason: str
-    novelty: float = 1.0
+    novelty: float | None = 1.0
     related: tuple[Related, ...] = ()
     deduplicated: bool = False
     restorable: bool = False

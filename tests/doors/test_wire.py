@@ -11,6 +11,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mnemesh.values import Remembered
+from mnemesh.wire import to_value
 from mnemesh_gateway import wire
 from mnemesh_gateway.descriptors import descriptor_of, fields_of
 from mnemesh_memory import kinds, limits, model
@@ -266,3 +268,13 @@ def test_a_timestamp_that_is_none_is_refused_with_its_path(nanos: int) -> None:
 def test_a_time_outside_the_years_that_mnemesh_keeps_is_carried_for_the_mesh_to_refuse(seconds: int) -> None:
     item = memory_pb2.RememberRequest(content="x", valid_from=Timestamp(seconds=seconds))
     assert wire.draft(item).valid_from == seconds * 1000
+
+
+def test_a_novelty_that_nobody_could_measure_is_absent_and_not_that_of_a_known_text() -> None:
+    written = model.Written(action="ADD", memory=hit().memory, reason="new; not compared", novelty=None)
+    response = wire.remember_response(written)
+    assert "novelty" not in wire.to_json(response)
+    assert to_value(response, Remembered).novelty is None
+    known = wire.remember_response(replace(written, action="NOOP", novelty=0.0, deduplicated=True))
+    assert wire.to_json(known)["novelty"] == 0.0
+    assert to_value(known, Remembered).novelty == 0.0

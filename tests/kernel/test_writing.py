@@ -398,11 +398,11 @@ async def test_a_write_goes_on_without_its_neighbours_and_says_so(
     for number, (shard, said) in enumerate(((slow, "has not answered within 2 s"), (down, "is not open"))):
         monkeypatch.setattr(desk.scene.shelf, "neighbours_batch", shard)
         written = await desk.remember(f"We deploy {number} times a week.", wait="durable")
-        assert (written.action, written.related, written.novelty) == ("ADD", (), 0.0)
+        assert (written.action, written.related, written.novelty) == ("ADD", (), None)
         assert f"new in this space; not compared with its neighbours: the index {said}" in written.reason
         assert "nothing was stored" not in written.reason
         known = await desk.remember(f"We deploy {number} times a week.", wait="durable")
-        assert (known.deduplicated, "not compared" in known.reason) == (True, False)
+        assert (known.deduplicated, known.novelty, "not compared" in known.reason) == (True, 0.0, False)
     assert names(await desk.batch("one", "two", wait="durable")) == ["ADD", "ADD"]
 
 

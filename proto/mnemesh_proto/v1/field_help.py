@@ -213,7 +213,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.RememberResponse.deduplicated": "An identical memory was there already.",
         "mnemesh.v1.RememberResponse.indexed": "Recall can see it already.",
         "mnemesh.v1.RememberResponse.memory": "The memory as it is now.",
-        "mnemesh.v1.RememberResponse.novelty": "1 - similarity of the nearest memory in the space, from 0 to 1.",
+        "mnemesh.v1.RememberResponse.novelty": "1 - similarity of the nearest memory in the space, from 0 to 1; not set when the neighbours could not be asked for.",
         "mnemesh.v1.RememberResponse.reason": "Why this action.",
         "mnemesh.v1.RememberResponse.related": "Up to 5 nearest memories of the space, of similarity 0.5 or more.",
         "mnemesh.v1.RememberResponse.replayed": "This idempotency key was seen before; nothing was written again.",
