@@ -1,0 +1,187 @@
+"""A memory's past in the ledger: its revisions with their origins, memories in conflict, and the two writes that go
+back to what was said before. The writes run inside the commit, where no other write can come between.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from mnemesh_actors.ledger.admission import Admission
+from mnemesh_actors.ledger.commands import Committed, Resolve, Rollback
+from mnemesh_actors.ledger.journal import Journal
+from mnemesh_actors.ledger.reads import covered, cursor_in, cursor_out
+from mnemesh_actors.ledger.rows import COLUMNS, from_rows
+from mnemesh_actors.ledger.vectors import keep
+from mnemesh_crdt.chunk import read_head
+from mnemesh_crdt.document import MemoryDocument
+from mnemesh_crdt.revisions import history, materialise, named, rollback, settle, visible
+from mnemesh_crdt.shape import FORGET, DocumentState, rank
+from mnemesh_memory.errors import Aborted, FailedPrecondition, InvalidArgument
+from mnemesh_memory.model import Memory, Revision
+from mnemesh_memory.past import Conflict, ConflictPage, HistoryPage, Origin, Origins, Recorded
+from mnemesh_memory.text import duplicate_key
+
+Past: TypeAlias = tuple[DocumentState, Origins]
+
+
+class Histories:
+    """Reads and writes over the ledger's connection; `admission` decides what a write may say."""
+
+    def __init__(self, db: sqlite3.Connection, journal: Journal, admission: Admission) -> None:
+        self._db = db
+        self._journal = journal
+        self._admission = admission
+
+    # ---- reading ----------------------------------------------------------------------------------------------
+
+    def past(self, id_: str) -> Past:
+        """All that a memory's document holds, and where its changes came from. Raises NotFound."""
+        return self._journal.document(self._journal.memory(id_)).state(), self._origins(id_)
+
+    def as_of(self, memory: Memory, at: int) -> Memory | None:
+        """A memory as it was recorded at `at` (ms), or None when it was not there yet. Of its changes those until then
+        count, without those that build on a later one, which only a clock that is wrong can make."""
+        rows = self._db.execute(
+            "SELECT raw, at FROM entry WHERE doc = ? AND type = 'change' ORDER BY seq", (memory.id,)
+        ).fetchall()
+        kept = [raw for raw, _ in rows]
+        if any(then > at for _, then in rows):
+            heads = [read_head(raw) for raw in kept]
+            left_out = {head.hash for head, (_, then) in zip(heads, rows, strict=True) if then > at}
+            while later := {head.hash for head in heads if left_out.intersection(head.deps)} - left_out:
+                left_out |= later
+            kept = [raw for raw, head in zip(kept, heads, strict=True) if head.hash not in left_out]
+        return materialise(MemoryDocument(memory.id, memory.space, kept).state(), at)
+
+    def page(self, id_: str, limit: int, cursor: str) -> HistoryPage:
+        """Revisions, newest first, before the revision `cursor` (an id, or "")."""
+        memory = self._journal.memory(id_)
+        state, origins = self.past(id_)
+        newest = history(state)[::-1]
+        rest = [one for one in newest if not cursor or rank(one.id) < rank(cursor)]
+        return HistoryPage(
+            memory=memory,
+            revisions=tuple(_recorded(one, memory.heads, origins) for one in rest[:limit]),
+            cursor=rest[limit - 1].id if len(rest) > limit else "",
+            total=len(newest),
+        )
+
+    def revision(self, id_: str, field: str, key: str) -> Revision:
+        """The revision that `key` names. Raises NotFound or InvalidArgument."""
+        return named(self.past(id_)[0], field, key)
+
+    def conflicts(self, spaces: Sequence[str], limit: int, cursor: str) -> ConflictPage:
+        """Memories with several visible heads that are neither forgotten nor superseded, oldest first, of `spaces`,
+        which may be patterns."""
+        seen, patterns = covered(spaces)
+        where, values = f"conflicted = 1 AND state = 'active' AND {seen}", list[str | int](patterns)
+        total = int(self._db.execute(f"SELECT count(*) FROM memory WHERE {where}", values).fetchone()[0])
+        if cursor:
+            where += " AND (created_at, id) > (?, ?)"
+            values += cursor_in(cursor)
+        rows = self._db.execute(
+            f"SELECT {COLUMNS} FROM memory WHERE {where} ORDER BY created_at, id LIMIT ?", [*values, limit + 1]
+        ).fetchall()
+        memories = from_rows(rows[:limit])
+        return ConflictPage(
+            conflicts=tuple(self._conflict(memory) for memory in memories),
+            cursor=cursor_out(memories[-1]) if len(rows) > limit else "",
+            total=total,
+        )
+
+    def _conflict(self, memory: Memory) -> Conflict:
+        state, origins = self.past(memory.id)
+        versions = tuple(_recorded(one, memory.heads, origins) for one in visible(state))
+        return Conflict(memory=memory, versions=versions)
+
+    def _origins(self, id_: str) -> Origins:
+        rows = self._db.execute("SELECT actor, agent, node, at FROM entry WHERE doc = ? AND type = 'change'", (id_,))
+        return {actor.hex(): Origin(agent, node, at) for actor, agent, node, at in rows}
+
+    # ---- writing, inside the commit ---------------------------------------------------------------------------
+
+    def rollback(self, command: Rollback) -> Committed:
+        """A revision that says what an older one said, naming all heads."""
+        memory = self._still(command.id, command.expected_heads)
+        document = self._journal.document(memory)
+        state = document.state()
+        wanted = named(state, "to", command.to)
+        if wanted.op == FORGET:
+            raise InvalidArgument(
+                "to", wanted.id, "a revision that says something; in this one the memory is forgotten"
+            )
+        then = self._as_written(memory, wanted)
+        edit = rollback(state, then, wanted.id, command.agent, command.at)
+        if edit is None:
+            seq = self._journal.seq_of(memory)
+            return Committed(action="NOOP", memory=memory, seq=seq, reason=f"{wanted.id} is what it says already")
+        if wanted.content != memory.content and memory.state == "active":
+            key = duplicate_key(wanted.content)
+            self._admission.refuse_twin(memory, key, "supersede or forget one of them first")
+        self._admission.refuse_endless(memory)
+        changed, seq = self._journal.write(document, edit, command.actor, command)
+        keep(self._db, command.vectors)
+        return Committed(action="ROLLBACK", memory=changed, seq=seq, reason=f"says again what {wanted.id} said")
+
+    def resolve(self, command: Resolve) -> Committed:
+        """A revision that ends a conflict, naming all heads."""
+        memory = self._still(command.id, command.expected_heads)
+        document = self._journal.document(memory)
+        state = document.state()
+        heads = tuple(one.id for one in visible(state))
+        if len(heads) < 2:
+            raise FailedPrecondition(
+                f"{memory.id} is not in conflict: it says one thing only; use update to change it",
+                field="id",
+                value=memory.id,
+                limit="a memory with two or more visible heads",
+            )
+        kept = named(state, "keep", command.keep).id
+        if kept not in heads:
+            limit = f"one of the heads {', '.join(heads)}; rollback goes back to an older revision"
+            raise InvalidArgument("keep", command.keep, limit)
+        if command.content is not None:
+            key = duplicate_key(command.content)
+            self._admission.refuse_twin(memory, key, "supersede or forget one of them first")
+        edit = settle(state, kept, command.agent, command.at, command.content)
+        changed, seq = self._journal.write(document, edit, command.actor, command)
+        keep(self._db, command.vectors)
+        said = f"{kept} was kept" if command.content is None else "another text was given"
+        return Committed(action="RESOLVE", memory=changed, seq=seq, reason=f"{len(heads)} versions became one: {said}")
+
+    def _still(self, id_: str, expected: tuple[str, ...]) -> Memory:
+        """The memory, if it can be written and its heads are those that the writer saw."""
+        memory = self._journal.memory(id_)
+        if memory.state == "forgotten":
+            raise FailedPrecondition(f"{memory.id} is forgotten; restore it first", field="id", value=memory.id)
+        if set(expected) != set(memory.heads):
+            raise Aborted(
+                f"{memory.id} has changed: its heads are {', '.join(memory.heads)}; read it again",
+                field="expected_heads",
+                value=", ".join(expected),
+                limit=", ".join(memory.heads),
+            )
+        return memory
+
+    def _as_written(self, memory: Memory, revision: Revision) -> DocumentState:
+        """The document as the writer of `revision` had it with that revision: of the changes, those that the
+        revision's own builds on."""
+        heads = {head.hash: (head, raw) for raw in self._journal.changes(memory.id) for head in (read_head(raw),)}
+        actor = rank(revision.id)[1]
+        todo = [hash_ for hash_, (head, _) in heads.items() if head.actor == actor]
+        kept: dict[str, bytes] = {}
+        while todo:
+            hash_ = todo.pop()
+            if hash_ in heads and hash_ not in kept:
+                head, kept[hash_] = heads[hash_]
+                todo += head.deps
+        return MemoryDocument(memory.id, memory.space, kept.values()).state()
+
+
+def _recorded(one: Revision, heads: Sequence[str], origins: Origins) -> Recorded:
+    origin = origins.get(rank(one.id)[1])
+    return Recorded(
+        revision=one, node=origin.node if origin else "", head=one.id in heads, shown=bool(heads) and one.id == heads[0]
+    )

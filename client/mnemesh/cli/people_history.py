@@ -1,0 +1,70 @@
+"""A memory's past as lines for people, by the rules of `people`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from mnemesh import history_values
+from mnemesh.cli.people import CYAN, DIM, GREEN, NODE_ID_CHARS, YELLOW, clip, paint, shown_time
+from mnemesh.cli.shell import one_line, printable
+
+REVISION_CHARS: Final = 12
+INDENT: Final = "    "
+
+
+def history(page: history_values.History) -> Iterator[str]:
+    """A revision after the other, newest first: where it stands, who wrote it, what it said."""
+    for revision in page.revisions:
+        yield from _revision(revision)
+    if page.cursor:
+        yield paint(f"{len(page.revisions)} of {page.total}; next page: --cursor {page.cursor}", DIM)
+
+
+def blame(found: history_values.Blame) -> Iterator[str]:
+    """A line of the text a line, each run headed by who set it; then the fields."""
+    for run in found.lines:
+        yield paint(_who(run.revision, run.by, run), DIM)
+        for number, line in enumerate(run.text.split("\n"), run.first):
+            yield f"{number:>4}  {printable(line)}"
+    for one in found.fields:
+        value = clip(one_line(one.value)) or "(empty)"
+        yield f"{paint(one_line(one.field), CYAN)}  {value}  {paint(_who(one.revision, one.by, one), DIM)}"
+
+
+def conflicts(page: history_values.Conflicts) -> Iterator[str]:
+    """Each memory with all its versions."""
+    for conflict in page.conflicts:
+        yield f"{paint(conflict.id, YELLOW)}  {one_line(conflict.space)}  {len(conflict.versions)} versions"
+        for version in conflict.versions:
+            yield from (INDENT + line for line in _revision(version))
+    if page.cursor:
+        yield paint(f"{len(page.conflicts)} of {page.total}; next page: --cursor {page.cursor}", DIM)
+    elif not page.conflicts:
+        yield "no memories in conflict"
+
+
+def _revision(revision: history_values.Revision) -> Iterator[str]:
+    mark = paint("  shown", GREEN) if revision.shown else paint("  also a head", YELLOW) if revision.head else ""
+    yield f"{paint(_who(revision.id, revision.by, revision, whole=True), DIM)}{mark}"
+    if revision.parents:
+        yield paint(INDENT + "on " + ", ".join(revision.parents), DIM)
+    if revision.op == "forget":
+        yield INDENT + "(forgotten)"
+        return
+    if revision.title:
+        yield INDENT + one_line(revision.title)
+    for line in revision.content.split("\n"):
+        yield INDENT + printable(line)
+
+
+def _who(
+    revision: str,
+    by: str,
+    when: history_values.Revision | history_values.BlamedLines | history_values.BlamedField,
+    *,
+    whole: bool = False,
+) -> str:
+    shown = revision if whole else revision[:REVISION_CHARS]
+    words = (shown, one_line(by), shown_time(when.at), when.node and f"node {when.node[:NODE_ID_CHARS]}")
+    return "  ".join(word for word in words if word)
