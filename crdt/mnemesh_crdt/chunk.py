@@ -40,29 +40,36 @@ class ChangeHead:
 def read_head(raw: bytes) -> ChangeHead:
     """The head of exactly one change. Raises DataLoss when the bytes are anything else, damaged or over a
     limit."""
+    return open_change(raw)[0]
+
+
+def open_change(raw: bytes) -> tuple[ChangeHead, bytes, int]:
+    """The head of exactly one change, its body inflated, and where in the body its operations begin (at the number of
+    the first). Raises DataLoss as `read_head` does."""
     if len(raw) > CHANGE_BYTES_MAX:
         raise _bad(f"{len(raw)} bytes, at most {CHANGE_BYTES_MAX} are allowed")
     if len(raw) < _HEAD_BYTES or raw[:4] != _MAGIC or raw[8] not in (_CHANGE, _DEFLATED_CHANGE):
         raise _bad("it does not start as one")
-    length, start = _uleb(raw, _HEAD_BYTES)
+    length, start = read_uleb(raw, _HEAD_BYTES)
     if start + length != len(raw):
         raise _bad(f"{length} bytes are announced, {len(raw) - start} are there")
     body = _inflate(raw[start:]) if raw[8] == _DEFLATED_CHANGE else raw[start:]
-    digest = hashlib.sha256(bytes([_CHANGE]) + _uleb_bytes(len(body)) + body).digest()
+    digest = hashlib.sha256(bytes([_CHANGE]) + uleb_bytes(len(body)) + body).digest()
     if digest[:4] != raw[4:8]:
         raise _bad("wrong checksum")
-    count, at = _uleb(body, 0)
+    count, at = read_uleb(body, 0)
     ends = at + count * _HASH_BYTES
     deps = _slice(body, at, ends)
-    actor_length, at = _uleb(body, ends)
+    actor_length, at = read_uleb(body, ends)
     actor = _slice(body, at, at + actor_length)
-    seq, _ = _uleb(body, at + actor_length)
-    return ChangeHead(
+    seq, at = read_uleb(body, at + actor_length)
+    head = ChangeHead(
         hash=digest.hex(),
         deps=tuple(deps[i : i + _HASH_BYTES].hex() for i in range(0, len(deps), _HASH_BYTES)),
         actor=actor.hex(),
         seq=seq,
     )
+    return head, body, at
 
 
 def _inflate(data: bytes) -> bytes:
@@ -78,18 +85,26 @@ def _inflate(data: bytes) -> bytes:
     return body
 
 
-def _uleb(data: bytes, at: int) -> tuple[int, int]:
+def read_uleb(data: bytes, at: int) -> tuple[int, int]:
+    """The unsigned LEB128 number (DWARF 5, 7.6) that begins at `at`, and where it ends. Raises DataLoss when it is cut
+    off, over 64 bits, or not in its shortest form, because equal changes must have equal bytes."""
     value = 0
     for shift in range(0, 64, 7):
-        byte = _slice(data, at, at + 1)[0]
+        if at >= len(data):
+            raise _bad("it ends too early")
+        byte = data[at]
         at += 1
-        value |= (byte & 0x7F) << shift
         if byte < 0x80:
+            value |= byte << shift
+            if (byte == 0 and shift) or value >= 1 << 64:
+                raise _bad("a number is not in its shortest form, or over 64 bits")
             return value, at
+        value |= (byte & 0x7F) << shift
     raise _bad("a number is too long")
 
 
-def _uleb_bytes(value: int) -> bytes:
+def uleb_bytes(value: int) -> bytes:
+    """`value` as unsigned LEB128, in its shortest form."""
     encoded = bytearray()
     while value >= 0x80:
         encoded.append(value & 0x7F | 0x80)

@@ -1,0 +1,218 @@
+"""Whether a change from elsewhere may enter its document, judged by its operations before Automerge sees them.
+
+Looking at the document after the change would be too late and not enough: of a revision that was overwritten nothing
+is left to see. So a change may do what follows and nothing else, and only in the one way that Automerge writes it:
+- make one revision, complete, of its own number and actor, by the agent of its entry, naming parents that it builds on;
+- put and remove tags and links;
+- put and remove the pin and the feedback of its own agent on its own node;
+- anything with texts, numbers and maps below keys of the root that begin with `x/`, which newer versions use.
+
+What is allowed depends on the entry and on what the change builds on alone, never on what else is here: replicas that
+judged differently would stay different for ever. For the same reason no rule here asks a table of Unicode. What is left
+to the replica: the entry's signature, changes that are not here yet, two changes of one actor that do not know of each
+other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from mnemesh_crdt.ancestry import GENESIS, GENESIS_KEYS, GENESIS_PATHS, Ancestry, Path
+from mnemesh_crdt.chunk import ChangeHead
+from mnemesh_crdt.document import genesis_hash
+from mnemesh_crdt.envelope import CHANGE, Entry
+from mnemesh_crdt.foreign_fields import NEWER, TIMES, Tree, Value, check_newer, check_revision, check_votes, line
+from mnemesh_crdt.operations import DELETE, MAKE_MAP, ChangeOps, Operation, OpId, read_operations
+from mnemesh_crdt.refusal import Refused
+from mnemesh_crdt.shape import rank
+from mnemesh_memory import limits
+from mnemesh_memory.errors import MnemeshError, shorten
+from mnemesh_memory.kinds import LINK_TYPES
+from mnemesh_memory.validate import memory_id, space_path
+
+if TYPE_CHECKING:
+    from mnemesh_crdt.replica import Key
+
+__all__ = ["Refused", "admit"]
+
+_NODE: Final = re.compile("[0-9a-f]{32}")
+_REVISIONS: Final = (1 + GENESIS_KEYS.index("rev"), GENESIS)
+
+
+def admit(key: Key, entry: Entry, earlier: Mapping[str, bytes] | None = None) -> ChangeHead:
+    """The head of the change in `entry` if it may enter document `key`. Raises Refused otherwise.
+
+    `earlier` are the document's accepted changes by hash, all that the change builds on among them. Without it only
+    what needs no other change is judged: for a change that has to wait, and is to be judged again when it need not.
+    An ordinary change takes 0.1 ms.
+    """
+    try:
+        return _judged(key, entry, earlier)
+    except Refused:
+        raise
+    except MnemeshError as error:
+        raise Refused(error.message) from error
+    except Exception as error:  # boundary: what can not be judged is refused
+        raise Refused(f"it can not be judged ({type(error).__name__})") from error
+
+
+def _judged(key: Key, entry: Entry, earlier: Mapping[str, bytes] | None) -> ChangeHead:
+    _check_entry(key, entry)
+    change = read_operations(entry.raw)
+    head = change.head
+    _check_head(change, entry)
+    past = None if earlier is None else Ancestry(genesis_hash(key.id, key.space), head, earlier)
+    if past is not None and change.first != past.last + 1:
+        raise Refused(f"its operations begin at {change.first}; after what it builds on comes {past.last + 1}")
+    revisions = 0
+    for touch in _touches(change, past):
+        _check_touch(touch, entry, head, past)
+        revisions += touch.path == ("rev",)
+    if revisions > 1:
+        raise Refused("it makes more than one revision")
+    if past is not None and past.is_empty and not revisions:
+        raise Refused("nothing was there before it, and it makes no revision")
+    return head
+
+
+def _check_entry(key: Key, entry: Entry) -> None:
+    """The entry is a change of this very document, by an agent and a node that can be named."""
+    if entry.type != CHANGE:
+        raise Refused(f"an entry of type {shorten(entry.type)} is no change")
+    if (entry.doc, entry.space) != (key.id, key.space):
+        raise Refused(f"it is a change of {shorten(entry.doc)} in {shorten(entry.space)}, not of this memory")
+    if memory_id("doc", entry.doc) != entry.doc or space_path("space", entry.space) != entry.space:
+        raise Refused("its memory id or its space is not written as Mnemesh writes it")
+    line("agent", entry.agent, limits.AGENT_BYTES_MAX)
+    if not _NODE.fullmatch(entry.node):
+        raise Refused(f"node {shorten(entry.node)} is no id of a node")
+
+
+def _check_head(change: ChangeOps, entry: Entry) -> None:
+    head = change.head
+    if head.hash != entry.hash:
+        raise Refused(f"its hash is {head.hash[:16]}, the entry says {shorten(entry.hash[:16])}")
+    if head.seq != 1:
+        raise Refused(f"it is change {head.seq} of its actor; every change has a fresh actor")
+    if len(head.actor) != len(GENESIS) or head.actor == GENESIS:
+        raise Refused(f"actor {head.actor[:40]} is not 16 random bytes")
+    if not head.deps or any(left >= right for left, right in pairwise(head.deps)):
+        raise Refused("what it builds on is missing, named twice or not in order")
+    if change.message or change.time or change.extra:
+        raise Refused("it carries a message, a time or other bytes that no memory has")
+    if change.first <= len(GENESIS_KEYS):
+        raise Refused(f"its operations begin at {change.first}, among those of every document's first change")
+
+
+@dataclass(frozen=True, slots=True)
+class _Touch:
+    """What becomes of one key of a map, at `path`, that was there before the change. `replaced` are the operations
+    whose place it takes, None when they were not looked for."""
+
+    path: Path
+    key: str
+    value: Value
+    replaced: tuple[Operation, ...] | None
+
+
+def _touches(change: ChangeOps, past: Ancestry | None) -> list[_Touch]:
+    """The operations, those within a new map gathered into its value. Raises Refused for a key that is written twice,
+    a map that is not there, and a place that is taken from something else than what stands there."""
+    made: dict[OpId, Tree] = {}
+    written: set[tuple[OpId | None, str]] = set()
+    touches: list[_Touch] = []
+    for counter, operation in enumerate(change.operations, change.first):
+        home, key = operation.object, operation.key
+        if (home, key) in written:
+            raise Refused(f"it writes {shorten(key)} twice")
+        written.add((home, key))
+        if operation.action == DELETE and not operation.replaced:
+            raise Refused(f"it removes {shorten(key)}, which is not there")
+        value: Value = operation.value
+        if operation.action == MAKE_MAP:
+            value = made[counter, change.head.actor] = {}
+        tree = None if home is None else made.get(home)
+        if tree is None:
+            if past is not None:
+                path = past.path(home)
+            elif home in GENESIS_PATHS:
+                path = GENESIS_PATHS[home]
+            else:
+                continue  # to be judged when what it builds on is here
+            touches.append(_Touch(path, key, value, _replaced(operation, past)))
+        elif operation.replaced or value is None:
+            raise Refused(f"it replaces {shorten(key)} in a map of its own")
+        else:
+            tree[key] = value
+    return touches
+
+
+def _replaced(operation: Operation, past: Ancestry | None) -> tuple[Operation, ...] | None:
+    if past is None and operation.replaced:
+        return None
+    found = []
+    for counter, actor in operation.replaced:
+        one = past.operation((counter, actor)) if past is not None else None
+        if one is None or one.action == DELETE or (one.object, one.key) != (operation.object, operation.key):
+            raise Refused(f"it replaces {counter}@{actor}, which is not at {shorten(operation.key)}")
+        found.append(one)
+    return tuple(found)
+
+
+def _check_touch(touch: _Touch, entry: Entry, head: ChangeHead, past: Ancestry | None) -> None:
+    path, key, value = touch.path, touch.key, touch.value
+    own = f"{entry.agent}@{entry.node}"
+    if not path or path[0].startswith(NEWER):
+        if not (path[0] if path else key).startswith(NEWER):
+            raise Refused(f"it changes {shorten(key)} of the document itself; only keys below {NEWER} are free")
+        check_newer(key, value, len(path) + 1)
+    elif path == ("rev",):
+        if touch.replaced != ():
+            raise Refused(f"it changes revision {shorten(key)}; revisions are never changed")
+        if not isinstance(value, dict):
+            raise Refused(f"revision {shorten(key)} is no map")
+        parents = check_revision(key, value, entry.agent, head.actor)
+        if past is not None:
+            _check_parents(parents, past)
+    elif path == ("tags",):
+        line("tag", key, limits.TAG_BYTES_MAX)
+        _check_put_time(touch)
+    elif path == ("links",):
+        kind, _, target = key.partition(":")
+        if kind not in LINK_TYPES or memory_id("link", target) != target:
+            raise Refused(f"link {shorten(key)} is not of a known type to the id of a memory")
+        _check_put_time(touch)
+    elif path[0] in ("pins", "feedback"):
+        if (path[1] if len(path) > 1 else key) != own:
+            raise Refused(f"{path[0]} {shorten(key)} belongs to another than {shorten(own)}")
+        if path[0] == "pins":
+            _check_put_time(touch)
+        elif len(path) > 1:
+            check_votes({key: value} if value is not None else None)
+        elif value is not None:
+            check_votes(value)
+    else:
+        raise Refused(f"it changes {shorten(key)} of revision {shorten(path[1])}; revisions are never changed")
+
+
+def _check_put_time(touch: _Touch) -> None:
+    """A put is worth its time, or one more than what it replaces: whoever renews a put has to go past any clock."""
+    value = touch.value
+    if value is None:
+        return
+    if type(value) is not int:
+        raise Refused(f"{touch.path[0]} {shorten(touch.key)}: a put is a time, a whole number of ms")
+    known = touch.replaced is not None
+    if known and value not in TIMES and all(one.value != value - 1 for one in touch.replaced or ()):
+        raise Refused(f"{touch.path[0]} {shorten(touch.key)}: put at {value}, which no clock says")
+
+
+def _check_parents(parents: tuple[str, ...], past: Ancestry) -> None:
+    for parent in parents:
+        change = past.change(rank(parent)[1])
+        if change is None or all((one.object, one.key) != (_REVISIONS, parent) for one in change.operations):
+            raise Refused(f"its revision names {parent}, which it does not build on")

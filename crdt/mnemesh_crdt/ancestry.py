@@ -1,0 +1,98 @@
+"""What a change builds on, directly or not, read from the bytes of those changes as far as it is asked for.
+
+Says nothing about changes that are here and not built on: what is judged by it is judged alike on every replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from mnemesh_crdt.chunk import ChangeHead, read_head
+from mnemesh_crdt.document import GENESIS_ACTOR
+from mnemesh_crdt.operations import MAKE_MAP, ChangeOps, Operation, OpId, read_operations
+from mnemesh_crdt.refusal import Refused
+from mnemesh_crdt.shape import COLLECTIONS
+
+Path: TypeAlias = "tuple[str, ...]"
+
+GENESIS: Final = GENESIS_ACTOR.hex()
+GENESIS_KEYS: Final = ("v", "id", "space", *COLLECTIONS)  # one operation each, in this order
+GENESIS_PATHS: Final[Mapping[OpId | None, Path]] = {
+    None: (),
+    **{(counter, GENESIS): (name,) for counter, name in enumerate(GENESIS_KEYS, 1) if name in COLLECTIONS},
+}
+
+
+class Ancestry:
+    """What the change with `head` builds on. `earlier` are its document's changes by hash, `genesis` is the hash of the
+    document's first change. Raises Refused when something that it builds on is not there, or its actor wrote before.
+
+    `last` is the largest counter of an operation; `is_empty` when it builds on the first change alone.
+    """
+
+    def __init__(self, genesis: str, head: ChangeHead, earlier: Mapping[str, bytes]) -> None:
+        self._genesis = genesis
+        self._earlier = earlier
+        self._read: dict[str, ChangeOps] = {}  # by actor
+        self._met: dict[str, bytes] = {}  # by actor
+        self._seen: set[str] = set()
+        self._next: list[str] = []
+        actor = bytes.fromhex(head.actor)
+        for raw in earlier.values():
+            # The actor of a change that is not deflated stands in its bytes: most need not be read.
+            if (actor in raw or raw[8:9] != b"\x01") and read_head(raw).actor == head.actor:
+                raise Refused("its actor wrote before; every change has a fresh actor")
+        self.last = len(GENESIS_KEYS)
+        self.is_empty = True
+        for dep in head.deps:
+            self._seen.add(dep)
+            if dep == genesis:
+                continue
+            self.is_empty = False
+            change = read_operations(self._raw(dep))
+            self._read[change.head.actor] = change
+            self._follow(change.head.deps)
+            self.last = max(self.last, change.last)
+
+    def change(self, actor: str) -> ChangeOps | None:
+        """The one change of `actor`, if it is built on."""
+        while actor not in self._read and actor not in self._met and self._next:
+            raw = self._raw(self._next.pop())
+            head = read_head(raw)
+            self._met[head.actor] = raw
+            self._follow(head.deps)
+        if actor not in self._read and actor in self._met:
+            self._read[actor] = read_operations(self._met[actor])
+        return self._read.get(actor)
+
+    def operation(self, id: OpId) -> Operation | None:
+        """The operation with this id, if it is built on."""
+        counter, actor = id
+        change = self.change(actor)
+        if change is None or not change.first <= counter <= change.last:
+            return None
+        return change.operations[counter - change.first]
+
+    def path(self, object: OpId | None) -> Path:
+        """Where the map is that operation `object` made. Raises Refused when no operation did."""
+        path: list[str] = []
+        here = object
+        while here is not None and here not in GENESIS_PATHS:
+            made = self.operation(here)
+            if made is None or made.action != MAKE_MAP:
+                raise Refused(f"it changes a map that is not there ({here[0]}@{here[1]})")
+            path.append(made.key)
+            here = made.object
+        return (*GENESIS_PATHS[here], *reversed(path))
+
+    def _follow(self, deps: tuple[str, ...]) -> None:
+        for dep in deps:
+            if dep not in self._seen and dep != self._genesis:
+                self._seen.add(dep)
+                self._next.append(dep)
+
+    def _raw(self, hash: str) -> bytes:
+        if hash not in self._earlier:
+            raise Refused(f"it builds on {hash[:16]}, which is not here")
+        return self._earlier[hash]
