@@ -1,24 +1,32 @@
 """One replica of many documents, as a pure merge machine: events in, effects out.
 
-Two replicas that were told the same events, in any order and any number of times, hold the same. Nothing here
-knows a clock, disk or peer; what to send to whom is decided elsewhere. Three rules:
-- a change is taken in only after all changes that it builds on, and only if its document can be read with it;
-- until then it waits, and so many may wait at most;
-- erasing a document wins over every change of it, before or after.
+Two replicas that were told the same entries by streams that may bring them, in any order and any number of times, hold
+the same. Nothing here knows a clock, disk or peer; what to send to whom is decided by sync.py. The rules:
+- An entry from elsewhere must be within the grant of its stream, by an agent that the stream may speak for, and signed
+  by the node that it names. Then its operations are judged (admission.py), then its document must be readable with it.
+- What fails is quarantined with its reason and never touches a document, and so is all that builds on it. The same
+  change in another envelope, or by another stream, is judged anew: nobody can keep a change out by forging it first.
+  When it is accepted, what was quarantined for building on it is judged again too.
+- A change is taken in after all changes that it builds on; until then it waits, and so many may wait at most.
+- Erasing a document wins over every change of it, before or after; nothing of it is kept, not even in quarantine.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from mnemesh_crdt.admission import admit
 from mnemesh_crdt.chunk import ChangeHead, read_head
 from mnemesh_crdt.document import MemoryDocument, genesis_hash
-from mnemesh_crdt.shape import Change, DocumentState
-from mnemesh_memory.errors import DataLoss, FailedPrecondition
-from mnemesh_memory.limits import PENDING_CHANGES_MAX
+from mnemesh_crdt.envelope import ERASE, Entry, erase_hash, verify
+from mnemesh_crdt.refusal import Refused
+from mnemesh_crdt.shape import DocumentState
+from mnemesh_memory.errors import DataLoss, FailedPrecondition, shorten
+from mnemesh_memory.grants import PeerGrant, any_matches, principal_of
+from mnemesh_memory.limits import PENDING_CHANGES_MAX, QUARANTINE_ENTRIES_MAX
 
 _BUCKET_BITS: Final = 12
 
@@ -31,32 +39,48 @@ class Key:
     id: str
 
 
+Judge: TypeAlias = Callable[[Key, Entry, Mapping[str, bytes] | None], ChangeHead]
+Reader: TypeAlias = Callable[[Key, Mapping[str, bytes]], DocumentState]
+Verifier: TypeAlias = Callable[[Entry, bytes], None]
+
+
+# Events
+
+
 @dataclass(frozen=True, slots=True)
 class Received:
-    """Event: the bytes of a change arrived, from here or elsewhere, perhaps twice, perhaps early."""
+    """Event: an entry arrived, perhaps twice, perhaps early. `grant` is what its stream may do and `signer` the raw
+    public key of its node; both None for what is already trusted: written here, or read from the own log."""
 
-    key: Key
-    raw: bytes
+    entry: Entry
+    grant: PeerGrant | None = None
+    signer: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Erased:
-    """Event: the document is to be erased for good."""
+class Kept:
+    """Event, after a restart: this was quarantined before, for that reason, or for building on `root`."""
 
-    key: Key
+    entry: Entry
+    reason: str
+    root: str = ""
+
+
+# Effects
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Effect: log and publish this change; changes that waited for it follow as effects of their own."""
+    """Effect: log and publish this entry; it waits and is quarantined no more. Those that waited for it follow as
+    effects of their own."""
 
     key: Key
-    change: Change
+    entry: Entry
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """Effect: nothing to do, the change is here or waits already."""
+    """Effect: nothing to do, the entry is here, waits or is quarantined already."""
 
     key: Key
     hash: str
@@ -64,10 +88,10 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Effect: keep the bytes; the change waits for the `missing` hashes."""
+    """Effect: keep the entry; it waits for the `missing` hashes."""
 
     key: Key
-    hash: str
+    entry: Entry
     missing: tuple[str, ...]
 
 
@@ -82,9 +106,19 @@ class Full:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """Effect: the bytes are damaged or would damage their document. `hash` is "" when they are no change at
-    all."""
+class Quarantined:
+    """Effect: keep the entry apart, and no longer with those that wait. `root` is the hash of the quarantined change
+    that it builds on, "" when it is refused for itself."""
+
+    key: Key
+    entry: Entry
+    reason: str
+    root: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Effect: keep nothing of it: a late copy of an erased document, or one more than the quarantine holds."""
 
     key: Key
     hash: str
@@ -92,72 +126,127 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
-    """Effect: a late copy of an erased document; keep nothing of it."""
-
-    key: Key
-    hash: str
-
-
-@dataclass(frozen=True, slots=True)
 class Purged:
-    """Effect: delete everything that is kept of these changes of the document, waiting ones too."""
+    """Effect: delete everything that is kept of these entries of the document: accepted, waiting, quarantined."""
 
     key: Key
     hashes: tuple[str, ...]
 
 
-Event: TypeAlias = Received | Erased
-Effect: TypeAlias = Accepted | Duplicate | Held | Full | Refused | Dropped | Purged
+Event: TypeAlias = Received | Kept
+Effect: TypeAlias = Accepted | Duplicate | Held | Full | Quarantined | Dropped | Purged
 
 
 @dataclass(slots=True)
 class _Log:
-    """A document's changes, each after those that it builds on; the ones that wait, and who waits for a hash."""
+    """A document's entries, each after those that it builds on; those that wait and those that are quarantined; and who
+    waits for a hash."""
 
     genesis: str
+    entries: dict[str, Entry] = field(default_factory=dict)
     changes: dict[str, bytes] = field(default_factory=dict)
     heads: set[str] = field(default_factory=set)
-    pending: dict[str, tuple[ChangeHead, bytes]] = field(default_factory=dict)
+    actors: set[str] = field(default_factory=set)
+    pending: dict[str, Entry] = field(default_factory=dict)
+    quarantined: dict[str, Kept] = field(default_factory=dict)
+    deps: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of those that wait or build on a quarantined one
     waiting: dict[str, list[str]] = field(default_factory=dict)
 
-    def missing(self, head: ChangeHead) -> tuple[str, ...]:
-        return tuple(one for one in head.deps if one not in self.changes and one != self.genesis)
+    def missing(self, deps: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(one for one in deps if one not in self.changes and one != self.genesis)
+
+    def wait(self, hash: str, deps: tuple[str, ...]) -> None:
+        self.deps[hash] = deps
+        for one in self.missing(deps):
+            self.waiting.setdefault(one, []).append(hash)
+
+    def is_empty(self) -> bool:
+        return not (self.entries or self.pending or self.quarantined)
+
+
+def read_state(key: Key, changes: Mapping[str, bytes]) -> DocumentState:
+    """What a document with these changes holds. Raises DataLoss or FailedPrecondition when it can not be read."""
+    return MemoryDocument(key.id, key.space, changes.values()).state()
 
 
 class Replica:
-    """Holds documents; `handle` is the only way to change it. At most `pending_max` changes wait."""
+    """Holds documents; `handle` is the only way to change it. At most `pending_max` changes wait and `quarantine_max`
+    entries are kept apart. `judge`, `read` and `verifier` are what they are called by default; other ones must decide
+    the same for the same arguments."""
 
-    def __init__(self, pending_max: int = PENDING_CHANGES_MAX) -> None:
+    def __init__(
+        self,
+        pending_max: int = PENDING_CHANGES_MAX,
+        quarantine_max: int = QUARANTINE_ENTRIES_MAX,
+        judge: Judge = admit,
+        read: Reader = read_state,
+        verifier: Verifier = verify,
+    ) -> None:
         self.pending_max = pending_max
+        self.quarantine_max = quarantine_max
+        self._judge = judge
+        self._read = read
+        self._verify = verifier
         self._logs: dict[Key, _Log] = {}
-        self._erased: set[Key] = set()
+        self._erased: dict[Key, Entry] = {}
         self._pending = 0
+        self._quarantined = 0
 
     def handle(self, event: Event) -> list[Effect]:
         """Take in one event; the effects are for the shell to carry out, in order."""
-        return self._receive(event.key, event.raw) if isinstance(event, Received) else self._erase(event.key)
+        entry = event.entry
+        key = Key(entry.space, entry.doc)
+        if key in self._erased:
+            if entry.type == ERASE:
+                return [Duplicate(key, entry.hash)]
+            return [Dropped(key, entry.hash, "its memory was erased")]
+        log = self._logs.get(key) or _Log(genesis_hash(key.id, key.space))
+        effects = self._keep(key, log, event) if isinstance(event, Kept) else self._receive(key, log, event)
+        if log.is_empty():
+            self._logs.pop(key, None)
+        else:
+            self._logs[key] = log
+        return effects
 
     def state(self, key: Key) -> DocumentState | None:
         """What the document holds, or None when this replica has no change of it."""
-        changes = self.changes(key)
-        return MemoryDocument(key.id, key.space, changes).state() if changes else None
+        log = self._logs.get(key)
+        return self._read(key, log.changes) if log and log.changes else None
 
     def changes(self, key: Key) -> tuple[bytes, ...]:
         """The document's accepted changes; each comes after those that it builds on."""
         log = self._logs.get(key)
         return tuple(log.changes.values()) if log else ()
 
+    def entries(self, key: Key) -> tuple[Entry, ...]:
+        """The entries of those changes, or the one that erased the document."""
+        if key in self._erased:
+            return (self._erased[key],)
+        log = self._logs.get(key)
+        return tuple(log.entries.values()) if log else ()
+
+    def pending(self) -> tuple[Entry, ...]:
+        """The entries that wait for others."""
+        return tuple(entry for log in self._logs.values() for entry in log.pending.values())
+
+    def quarantined(self) -> tuple[Kept, ...]:
+        """The entries that are kept apart, each with its reason."""
+        return tuple(kept for log in self._logs.values() for kept in log.quarantined.values())
+
     def documents(self) -> tuple[Key, ...]:
         """The documents that hold something, sorted."""
         return tuple(sorted(key for key, log in self._logs.items() if log.changes))
 
+    def erased(self) -> tuple[Key, ...]:
+        """The documents that were erased, sorted."""
+        return tuple(sorted(self._erased))
+
     def events(self) -> Iterator[Event]:
-        """Events that tell another replica all that this one knows: merging is handing them over."""
-        yield from (Erased(key) for key in sorted(self._erased))
-        for key, log in self._logs.items():
-            yield from (Received(key, raw) for raw in log.changes.values())
-            yield from (Received(key, raw) for _, raw in log.pending.values())
+        """Events that tell another replica all that this one took in: merging is handing them over."""
+        yield from (Received(entry) for entry in self._erased.values())
+        for log in self._logs.values():
+            yield from (Received(entry) for entry in log.entries.values())
+            yield from (Received(entry) for entry in log.pending.values())
 
     def digest(self, space: str) -> dict[int, str]:
         """One hash (hex) for each of 4,096 buckets of documents that holds any: equal digests mean equal
@@ -167,58 +256,151 @@ class Replica:
             log = self._logs.get(key)
             if key.space == space and (log is None or log.changes):
                 bucket = bucket_of(key.id)
-                buckets[bucket] = buckets.get(bucket, 0) ^ _fingerprint(key.id, log.heads if log else None)
+                buckets[bucket] = buckets.get(bucket, 0) ^ fingerprint(key.id, log.heads if log else None)
         return {bucket: f"{value:064x}" for bucket, value in sorted(buckets.items()) if value}
 
-    def _receive(self, key: Key, raw: bytes) -> list[Effect]:
-        try:
-            head = read_head(raw)
-        except DataLoss as error:
-            return [Refused(key, "", error.message)]
-        if key in self._erased:
-            return [Dropped(key, head.hash)]
-        log = self._logs.get(key) or _Log(genesis_hash(key.id, key.space))
-        if head.hash in log.changes or head.hash in log.pending:
-            return [Duplicate(key, head.hash)]
-        missing = log.missing(head)
-        if missing and self._pending >= self.pending_max:
-            return [Full(key, head.hash, self.pending_max)]
-        self._logs[key] = log
-        if missing:
-            log.pending[head.hash] = (head, raw)
-            for one in missing:
-                log.waiting.setdefault(one, []).append(head.hash)
-            self._pending += 1
-            return [Held(key, head.hash, missing)]
-        return self._take_in(key, log, head, raw)
+    # ---- one entry ---------------------------------------------------------------------------------------------------
 
-    def _take_in(self, key: Key, log: _Log, head: ChangeHead, raw: bytes) -> list[Effect]:
-        """Accept or refuse `head`, then each change that waited for it and now waits for nothing."""
+    def _receive(self, key: Key, log: _Log, event: Received) -> list[Effect]:
+        entry = event.entry
+        if entry.hash in log.entries or entry.hash in log.pending:
+            return [Duplicate(key, entry.hash)]
+        try:
+            self._check_sender(log, event)
+            if entry.type == ERASE:
+                return self._erase(key, log, entry)
+            deps = _deps(entry)
+            if log.missing(deps):
+                self._judge(key, entry, None)
+                return self._hold(key, log, entry, deps)
+            self._check_change(key, log, entry)
+        except Refused as refused:
+            return self._quarantine(key, log, Kept(entry, refused.reason))
+        return self._accept(key, log, entry, deps)
+
+    def _check_sender(self, log: _Log, event: Received) -> None:
+        """Whether the stream may bring this entry, and the entry is what its node signed. Raises Refused."""
+        entry, grant = event.entry, event.grant
+        if entry.type == ERASE and (entry.raw or entry.hash != _erasure(entry)):
+            raise Refused("it is no erasure that Mnemesh writes")
+        if grant is None:
+            return
+        if not any_matches(grant.write, entry.space):
+            raise Refused(f"space {shorten(entry.space)} is outside of what this peer may write")
+        if not grant.may_speak_for(entry.agent):
+            raise Refused(f"this peer may not speak for agent {shorten(entry.agent)}")
+        if event.signer is None:
+            raise Refused(f"the key of node {shorten(entry.node)} was not shown")
+        try:
+            self._verify(entry, event.signer)
+        except DataLoss as error:
+            raise Refused(error.message) from error
+        first = next(iter(log.entries.values()), entry)
+        if entry.type == ERASE and not grant.relay and principal_of(first.agent) != grant.principal:
+            raise Refused("only its author or an admin may erase a memory")
+
+    def _check_change(self, key: Key, log: _Log, entry: Entry) -> None:
+        """Whether a change may enter, all that it builds on being here. Raises Refused."""
+        head = self._judge(key, entry, log.changes)
+        if head.actor in log.actors:
+            raise Refused("its actor wrote before; every change has a fresh actor")
+        try:
+            self._read(key, {**log.changes, head.hash: entry.raw})
+        except (DataLoss, FailedPrecondition) as error:
+            raise Refused(error.message) from error
+        log.actors.add(head.actor)
+
+    def _accept(self, key: Key, log: _Log, entry: Entry, deps: tuple[str, ...]) -> list[Effect]:
+        """Take in an entry that was found good, then each one that waited for it and now waits for nothing."""
         effects: list[Effect] = []
-        ready = [(head, raw)]
+        ready = [(entry, deps)]
         while ready:
-            head, raw = ready.pop(0)
-            effect = _judge(key, log, head, raw)
-            effects.append(effect)
-            for waiter in log.waiting.pop(head.hash, ()):
-                if waiter not in log.pending:
-                    continue  # refused meanwhile for another change that it builds on
-                if isinstance(effect, Refused) or not log.missing(log.pending[waiter][0]):
-                    ready.append(log.pending.pop(waiter))
-                    self._pending -= 1
-        if not (log.changes or log.pending):
-            del self._logs[key]
+            entry, deps = ready.pop(0)
+            self._forget(log, entry.hash)
+            log.entries[entry.hash] = entry
+            log.changes[entry.hash] = entry.raw
+            log.heads.difference_update(deps)
+            log.heads.add(entry.hash)
+            effects.append(Accepted(key, entry))
+            for waiter in log.waiting.pop(entry.hash, ()):
+                found = log.pending.get(waiter) or _entry_of(log.quarantined.get(waiter))
+                if found is None or waiter not in log.deps or log.missing(log.deps[waiter]):
+                    continue
+                waiting_for = log.deps[waiter]
+                self._forget(log, waiter)
+                try:
+                    self._check_change(key, log, found)
+                except Refused as refused:
+                    effects += self._quarantine(key, log, Kept(found, refused.reason))
+                else:
+                    ready.append((found, waiting_for))
         return effects
 
-    def _erase(self, key: Key) -> list[Effect]:
-        if key in self._erased:
-            return []
-        self._erased.add(key)
-        log = self._logs.pop(key, None)
-        if log is None:
-            return []
+    def _hold(self, key: Key, log: _Log, entry: Entry, deps: tuple[str, ...]) -> list[Effect]:
+        """Let an entry wait, in quarantine when something that it builds on is there."""
+        missing = log.missing(deps)
+        root = next((one for one in missing if one in log.quarantined), "")
+        if root:
+            if entry.hash in log.deps:
+                return [Duplicate(key, entry.hash)]
+            self._forget(log, entry.hash)  # there may be a forged one
+            effects = self._quarantine(key, log, _tainted(entry, root))
+        elif self._pending >= self.pending_max:
+            return [Full(key, entry.hash, self.pending_max)]
+        else:
+            self._forget(log, entry.hash)
+            log.pending[entry.hash] = entry
+            self._pending += 1
+            effects = [Held(key, entry, missing)]
+        if entry.hash in log.pending or entry.hash in log.quarantined:
+            log.wait(entry.hash, deps)
+        return effects
+
+    def _quarantine(self, key: Key, log: _Log, kept: Kept) -> list[Effect]:
+        """Keep an entry apart, and all that wait for it; those wait on there."""
+        effects: list[Effect] = []
+        condemned = [kept]
+        while condemned:
+            kept = condemned.pop(0)
+            hash = kept.entry.hash
+            if hash in log.quarantined:
+                effects.append(Duplicate(key, hash))
+                continue
+            if log.pending.pop(hash, None):
+                self._pending -= 1
+            if self._quarantined >= self.quarantine_max:
+                effects.append(Dropped(key, hash, f"{self.quarantine_max} entries are in quarantine; {kept.reason}"))
+            else:
+                log.quarantined[hash] = kept
+                self._quarantined += 1
+                effects.append(Quarantined(key, kept.entry, kept.reason, kept.root))
+            waiters = [log.pending[one] for one in log.waiting.get(hash, ()) if one in log.pending]
+            condemned += [_tainted(waiter, hash) for waiter in waiters]
+        return effects
+
+    def _erase(self, key: Key, log: _Log, entry: Entry) -> list[Effect]:
+        gone = (*log.entries, *log.pending, *log.quarantined)
         self._pending -= len(log.pending)
-        return [Purged(key, (*log.changes, *log.pending))]
+        self._quarantined -= len(log.quarantined)
+        for kept in (log.entries, log.changes, log.pending, log.quarantined):
+            kept.clear()
+        self._erased[key] = entry
+        effects: list[Effect] = [Accepted(key, entry)]
+        return [*effects, Purged(key, gone)] if gone else effects
+
+    def _keep(self, key: Key, log: _Log, kept: Kept) -> list[Effect]:
+        effects = self._quarantine(key, log, kept)
+        if kept.root:
+            log.wait(kept.entry.hash, _deps(kept.entry))
+        return effects
+
+    def _forget(self, log: _Log, hash: str) -> None:
+        """It neither waits nor is quarantined any longer."""
+        log.deps.pop(hash, None)
+        if log.pending.pop(hash, None):
+            self._pending -= 1
+        if log.quarantined.pop(hash, None):
+            self._quarantined -= 1
 
 
 def bucket_of(id: str) -> int:
@@ -226,22 +408,25 @@ def bucket_of(id: str) -> int:
     return int.from_bytes(hashlib.sha256(id.encode()).digest()[:2], "big") >> (16 - _BUCKET_BITS)
 
 
-def _judge(key: Key, log: _Log, head: ChangeHead, raw: bytes) -> Accepted | Refused:
-    """A change is good when what it builds on is here and its document can be read with it."""
-    if missing := log.missing(head):
-        return Refused(key, head.hash, f"it builds on {missing[0]}, which was not accepted")
-    if head.seq != 1:
-        return Refused(key, head.hash, "its actor wrote before; every change has a fresh actor")
-    try:
-        MemoryDocument(key.id, key.space, [*log.changes.values(), raw]).state()
-    except (DataLoss, FailedPrecondition) as error:
-        return Refused(key, head.hash, error.message)
-    log.changes[head.hash] = raw
-    log.heads.difference_update(head.deps)
-    log.heads.add(head.hash)
-    return Accepted(key, Change(hash=head.hash, raw=raw, actor=head.actor))
-
-
-def _fingerprint(id: str, heads: set[str] | None) -> int:
+def fingerprint(id: str, heads: set[str] | None) -> int:
     """sha256 of a document's id and its heads, or of its id alone when it is erased."""
     return int.from_bytes(hashlib.sha256("\n".join([id, *sorted(heads or ())]).encode()).digest(), "big")
+
+
+def _deps(entry: Entry) -> tuple[str, ...]:
+    try:
+        return read_head(entry.raw).deps
+    except DataLoss as error:
+        raise Refused(error.message) from error
+
+
+def _erasure(entry: Entry) -> str:
+    return erase_hash(entry.doc, entry.space, entry.agent, entry.node)
+
+
+def _tainted(entry: Entry, root: str) -> Kept:
+    return Kept(entry, f"it builds on {root[:16]}, which is in quarantine", root)
+
+
+def _entry_of(kept: Kept | None) -> Entry | None:
+    return kept.entry if kept else None

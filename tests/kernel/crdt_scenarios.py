@@ -15,13 +15,17 @@ from automerge.core import ROOT, Document, ObjType, ScalarType
 from mnemesh_crdt import revisions
 from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields
+from mnemesh_crdt.envelope import Entry, erase_hash
 from mnemesh_crdt.replica import Key, Received, Replica
+from mnemesh_memory.errors import DataLoss
 from mnemesh_memory.model import Link, Memory
 
 ID = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a11"
 OTHER = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a22"
 SPACE = "team/payments"
 KEY = Key(SPACE, ID)
+AGENT = "owner/test"
+NODE = "0" * 32
 
 
 def actor(number: int) -> bytes:
@@ -30,9 +34,30 @@ def actor(number: int) -> bytes:
 
 
 def put(content: str, parents: tuple[str, ...] = (), at: int = 1000, **more: Any) -> RevisionFields:
-    return RevisionFields(
-        op="put", kind="fact", title="", content=content, by="owner/test", at=at, parents=parents, **more
-    )
+    return RevisionFields(op="put", kind="fact", title="", content=content, by=AGENT, at=at, parents=parents, **more)
+
+
+def entry_of(key: Key, raw: bytes, **fields: Any) -> Entry:
+    """The entry of a change by AGENT on NODE, unsigned: such are taken from the own log only."""
+    try:
+        hash = read_head(raw).hash
+    except DataLoss:
+        hash = "ab" * 32
+    given: dict[str, Any] = {"type": "change", "hash": hash, "raw": raw, "agent": AGENT, "node": NODE}
+    return Entry(doc=key.id, space=key.space, **{**given, "signature": b"", "at": 0, **fields})
+
+
+def erasure_of(key: Key, agent: str = AGENT, node: str = NODE) -> Entry:
+    hash = erase_hash(key.id, key.space, agent, node)
+    return entry_of(key, b"", type="erase", hash=hash, agent=agent, node=node)
+
+
+def received(key: Key, raw: bytes) -> Received:
+    return Received(entry_of(key, raw))
+
+
+def erased(key: Key) -> Received:
+    return Received(erasure_of(key))
 
 
 def document(*changes: bytes) -> MemoryDocument:
@@ -119,7 +144,7 @@ class Mesh:
         key = (KEY, Key(SPACE, OTHER))[which]
         replica = self.replicas[who % self.size]
         doc = MemoryDocument(key.id, key.space, replica.changes(key))
-        edit = self._edit(doc, verb, tag)
+        edit = self._edit(doc, verb, tag) if "edit" in verb or replica.changes(key) else None
         self.writes += 1
         change = doc.write(edit, actor(self.writes)) if edit else None
         if change is None or edit is None:
@@ -128,7 +153,7 @@ class Mesh:
         touches = [(one, True) for one in edit.tags_put] + [(one, False) for one in edit.tags_remove]
         self.tag_touches.setdefault(key, []).extend((one, change.hash, is_put) for one, is_put in touches)
         self.raws.setdefault(key, []).append(change.raw)
-        replica.handle(Received(key, change.raw))
+        replica.handle(received(key, change.raw))
 
     def _edit(self, doc: MemoryDocument, verb: str, tag: str) -> Edit | None:
         state = doc.state()
@@ -136,11 +161,11 @@ class Mesh:
         link = Link("see-also", f"018f6f0e-7c1a-7000-8000-00000000000{len(tag)}")
         match verb:
             case "forget":
-                return revisions.forget(state, "owner/test", 1000)
+                return revisions.forget(state, AGENT, 1000)
             case "restore":
-                return revisions.restore(state, "owner/test", 1000)
+                return revisions.restore(state, AGENT, 1000)
             case "supersede":
-                return revisions.supersede(state, OTHER, "owner/test", 1000)
+                return revisions.supersede(state, OTHER, AGENT, 1000)
             case "tag":
                 return Edit(tags_put=(tag,), at=1000)
             case "untag":

@@ -17,13 +17,16 @@ from crdt_scenarios import (
     SPACE,
     VERBS,
     Mesh,
-    actor,
     contents,
     created,
     document,
     edited,
+    entry_of,
+    erased,
+    erasure_of,
     foreign,
     merged,
+    received,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,13 +36,12 @@ from mnemesh_crdt.replica import (
     Accepted,
     Dropped,
     Duplicate,
-    Erased,
     Full,
     Held,
     Key,
     Purged,
+    Quarantined,
     Received,
-    Refused,
     Replica,
     bucket_of,
 )
@@ -100,10 +102,10 @@ def test_merging_is_idempotent(steps: list[Any]) -> None:
 def test_any_order_of_the_same_changes_gives_the_same_state(steps: list[Any], data: st.DataObject) -> None:
     mesh = played(steps)
     mesh.settle()
-    events = [Received(key, raw) for key, raws in mesh.raws.items() for raw in raws]
+    events = [received(key, raw) for key, raws in mesh.raws.items() for raw in raws]
     replica = Replica()
     for event in data.draw(st.permutations(events + events[: len(events) // 2])):
-        assert not any(isinstance(effect, Refused | Full) for effect in replica.handle(event))
+        assert not any(isinstance(effect, Quarantined | Full) for effect in replica.handle(event))
     assert same(replica, mesh.replicas[0])
 
 
@@ -112,11 +114,11 @@ def test_any_order_of_the_same_changes_gives_the_same_state(steps: list[Any], da
 def test_an_erased_document_is_gone_whatever_came_before_or_after(steps: list[Any], data: st.DataObject) -> None:
     mesh = played(steps)
     mesh.settle()
-    events = [Erased(KEY), *(Received(key, raw) for key, raws in mesh.raws.items() for raw in raws)]
+    events = [erased(KEY), *(received(key, raw) for key, raws in mesh.raws.items() for raw in raws)]
     replica, other = Replica(), merged(Replica(), mesh.replicas[0])
     for event in data.draw(st.permutations(events)):
         replica.handle(event)
-    other.handle(Erased(KEY))
+    other.handle(erased(KEY))
     assert KEY not in replica.documents()
     assert same(replica, other)
 
@@ -171,22 +173,24 @@ def kinds(effects: list[Any]) -> list[str]:
 def test_a_change_that_comes_early_waits_for_what_it_builds_on() -> None:
     first, second, third = chain(3)
     replica = Replica()
-    (held,) = replica.handle(Received(KEY, third))
-    assert held == Held(KEY, read_head(third).hash, (read_head(second).hash,))
+    (held,) = replica.handle(received(KEY, third))
+    assert held == Held(KEY, entry_of(KEY, third), (read_head(second).hash,))
+    assert replica.pending() == (entry_of(KEY, third),)
     assert (replica.documents(), replica.state(KEY), replica.changes(KEY)) == ((), None, ())
-    assert kinds(replica.handle(Received(KEY, second))) == ["Held"]
-    assert kinds(replica.handle(Received(KEY, third))) == ["Duplicate"]
-    effects = replica.handle(Received(KEY, first))
-    assert [effect.change.raw for effect in effects if isinstance(effect, Accepted)] == [first, second, third]
+    assert kinds(replica.handle(received(KEY, second))) == ["Held"]
+    assert kinds(replica.handle(received(KEY, third))) == ["Duplicate"]
+    effects = replica.handle(received(KEY, first))
+    assert [effect.entry.raw for effect in effects if isinstance(effect, Accepted)] == [first, second, third]
     assert replica.documents() == (KEY,)
-    assert kinds(replica.handle(Received(KEY, first))) == ["Duplicate"]
+    assert kinds(replica.handle(received(KEY, first))) == ["Duplicate"]
 
 
-def test_an_accepted_change_names_its_hash_and_actor() -> None:
-    raw = created(number=5)
-    (accepted,) = Replica().handle(Received(KEY, raw))
-    assert isinstance(accepted, Accepted)
-    assert (accepted.change.hash, accepted.change.actor) == (read_head(raw).hash, actor(5).hex())
+def test_an_accepted_change_is_kept_as_the_entry_that_it_came_in() -> None:
+    entry = entry_of(KEY, created(number=5))
+    replica = Replica()
+    assert replica.handle(Received(entry)) == [Accepted(KEY, entry)]
+    assert replica.entries(KEY) == (entry,)
+    assert replica.entries(Key(SPACE, OTHER)) == ()
 
 
 def test_a_merge_revision_waits_for_both_sides_and_is_taken_in_once() -> None:
@@ -195,7 +199,7 @@ def test_a_merge_revision_waits_for_both_sides_and_is_taken_in_once() -> None:
     both = edited([first, left, right], "both", 4)
     for order in permutations([first, left, right, both]):
         replica = Replica()
-        effects = [effect for raw in order for effect in replica.handle(Received(KEY, raw))]
+        effects = [effect for raw in order for effect in replica.handle(received(KEY, raw))]
         assert kinds(effects).count("Accepted") == 4
         assert replica.changes(KEY)[0] == first
         assert replica.changes(KEY)[-1] == both
@@ -204,47 +208,51 @@ def test_a_merge_revision_waits_for_both_sides_and_is_taken_in_once() -> None:
 def test_waiting_changes_travel_when_replicas_merge() -> None:
     first, second = chain(2)
     early = Replica()
-    early.handle(Received(KEY, second))
+    early.handle(received(KEY, second))
     late = merged(Replica(), early)
     assert late.digest(SPACE) == {}
-    assert kinds(late.handle(Received(KEY, first))) == ["Accepted", "Accepted"]
+    assert kinds(late.handle(received(KEY, first))) == ["Accepted", "Accepted"]
 
 
 def test_only_so_many_changes_may_wait() -> None:
     first, second, third, fourth = chain(4)
     replica = Replica(pending_max=1)
-    replica.handle(Received(KEY, third))
-    assert replica.handle(Received(KEY, fourth)) == [Full(KEY, read_head(fourth).hash, 1)]
+    replica.handle(received(KEY, third))
+    assert replica.handle(received(KEY, fourth)) == [Full(KEY, read_head(fourth).hash, 1)]
     elsewhere = Key(SPACE, OTHER)
-    assert kinds(replica.handle(Received(elsewhere, second))) == ["Full"]
-    assert kinds(replica.handle(Received(KEY, third))) == ["Duplicate"]
-    assert kinds(replica.handle(Received(KEY, first))) == ["Accepted"], "what need not wait is always taken in"
-    assert kinds(replica.handle(Received(KEY, second))) == ["Accepted", "Accepted"]
-    assert kinds(replica.handle(Received(KEY, fourth))) == ["Accepted"]
+    assert kinds(replica.handle(received(elsewhere, second))) == ["Full"]
+    assert kinds(replica.handle(received(KEY, third))) == ["Duplicate"]
+    assert kinds(replica.handle(received(KEY, first))) == ["Accepted"], "what need not wait is always taken in"
+    assert kinds(replica.handle(received(KEY, second))) == ["Accepted", "Accepted"]
+    assert kinds(replica.handle(received(KEY, fourth))) == ["Accepted"]
 
 
 def test_erasing_deletes_what_is_kept_and_drops_late_copies() -> None:
     first, second, third, fourth = chain(4)
     replica = Replica(pending_max=1)
     for raw in (first, second, fourth):
-        replica.handle(Received(KEY, raw))
-    assert replica.handle(Erased(KEY)) == [
-        Purged(KEY, (read_head(first).hash, read_head(second).hash, read_head(fourth).hash))
+        replica.handle(received(KEY, raw))
+    assert replica.handle(erased(KEY)) == [
+        Accepted(KEY, erasure_of(KEY)),
+        Purged(KEY, (read_head(first).hash, read_head(second).hash, read_head(fourth).hash)),
     ]
-    assert replica.handle(Erased(KEY)) == []
-    assert replica.handle(Received(KEY, third)) == [Dropped(KEY, read_head(third).hash)]
-    assert kinds(replica.handle(Received(Key(SPACE, OTHER), fourth))) == ["Held"], "the place is free again"
-    assert Replica().handle(Erased(KEY)) == []
-    assert next(iter(merged(Replica(), replica).events())) == Erased(KEY)
+    assert kinds(replica.handle(erased(KEY))) == ["Duplicate"]
+    assert kinds(replica.handle(Received(erasure_of(KEY, agent="owner/other")))) == ["Duplicate"]
+    assert replica.handle(received(KEY, third)) == [Dropped(KEY, read_head(third).hash, "its memory was erased")]
+    assert (replica.erased(), replica.entries(KEY), replica.pending()) == ((KEY,), (erasure_of(KEY),), ())
+    assert kinds(replica.handle(received(Key(SPACE, OTHER), fourth))) == ["Held"], "the place is free again"
+    assert Replica().handle(erased(KEY)) == [Accepted(KEY, erasure_of(KEY))]
+    assert next(iter(merged(Replica(), replica).events())) == erased(KEY)
 
 
 def test_damaged_bytes_are_refused_and_kept_out() -> None:
     raw = created()
     replica = Replica()
     for bad in (b"", raw[:-1], raw[:20] + b"\0" + raw[21:], raw + raw):
-        (refused,) = replica.handle(Received(KEY, bad))
-        assert isinstance(refused, Refused)
-        assert refused.hash == ""
+        (refused,) = replica.handle(received(KEY, bad))
+        assert isinstance(refused, Quarantined)
+        assert (refused.entry.raw, refused.root) == (bad, "")
+        replica = Replica()
     assert replica.documents() == ()
 
 
@@ -264,13 +272,15 @@ def test_a_change_that_would_spoil_its_document_is_refused_with_all_that_build_o
     child = foreign([first, good, poison], 4, tag)
     grandchild = foreign([first, good, poison, child], 5, untag)
     replica = Replica()
-    replica.handle(Received(KEY, first))
+    replica.handle(received(KEY, first))
     for early in (grandchild, child):
-        assert kinds(replica.handle(Received(KEY, early))) == ["Held"]
-    effects = replica.handle(Received(KEY, poison))
-    assert kinds(effects) == ["Refused", "Refused", "Refused"]
-    assert [effect.hash for effect in effects] == [read_head(one).hash for one in (poison, child, grandchild)]
-    assert kinds(replica.handle(Received(KEY, good))) == ["Accepted"]
+        assert kinds(replica.handle(received(KEY, early))) == ["Held"]
+    effects = replica.handle(received(KEY, poison))
+    assert kinds(effects) == ["Quarantined", "Quarantined", "Quarantined"]
+    assert [effect.entry.raw for effect in effects] == [poison, child, grandchild]
+    assert [effect.root for effect in effects] == ["", read_head(poison).hash, read_head(child).hash]
+    assert (len(replica.quarantined()), replica.pending()) == (3, ())
+    assert kinds(replica.handle(received(KEY, good))) == ["Accepted"]
     state = replica.state(KEY)
     assert state is not None
     assert state.tags == ()
@@ -279,19 +289,19 @@ def test_a_change_that_would_spoil_its_document_is_refused_with_all_that_build_o
 def test_a_first_change_that_is_refused_leaves_no_trace() -> None:
     raw = foreign([], 1, lambda tx, of: tx.put(ROOT, "v", ScalarType.Int, 2))
     replica = Replica()
-    (refused,) = replica.handle(Received(KEY, raw))
-    assert isinstance(refused, Refused)
-    assert "upgrade" in refused.reason
+    (refused,) = replica.handle(received(KEY, raw))
+    assert isinstance(refused, Quarantined)
     assert (replica.documents(), replica.digest(SPACE), list(replica.events())) == ((), {}, [])
+    assert kinds(replica.handle(Received(refused.entry))) == ["Duplicate"]
 
 
 def test_a_second_change_of_one_actor_is_refused() -> None:
     first = created(number=1)
     again = foreign([first], 1, lambda tx, of: tx.put(of("tags"), "db", ScalarType.Int, 1))
     replica = Replica()
-    replica.handle(Received(KEY, first))
-    (refused,) = replica.handle(Received(KEY, again))
-    assert isinstance(refused, Refused)
+    replica.handle(received(KEY, first))
+    (refused,) = replica.handle(received(KEY, again))
+    assert isinstance(refused, Quarantined)
     assert "fresh actor" in refused.reason
 
 
@@ -299,7 +309,7 @@ def test_a_digest_is_made_of_ids_and_heads_only() -> None:
     log = [created(), edited([created()], "left", 2), edited([created()], "right", 3)]
     replica = Replica()
     for raw in log:
-        replica.handle(Received(KEY, raw))
+        replica.handle(received(KEY, raw))
     expected = hashlib.sha256("\n".join([ID, *document(*log).heads()]).encode()).hexdigest()
     assert replica.digest(SPACE) == {bucket_of(ID): expected}
     assert bucket_of(ID) == int(hashlib.sha256(ID.encode()).hexdigest()[:3], 16)
@@ -309,15 +319,15 @@ def test_digests_differ_exactly_where_documents_do() -> None:
     first, second = chain(2)
     left, right = Replica(), Replica()
     for replica in (left, right):
-        replica.handle(Received(KEY, first))
+        replica.handle(received(KEY, first))
     assert left.digest(SPACE) == right.digest(SPACE) != {}
     assert left.digest("team/other") == {}
-    right.handle(Received(KEY, second))
+    right.handle(received(KEY, second))
     differing = {one for one in range(4096) if left.digest(SPACE).get(one) != right.digest(SPACE).get(one)}
     assert differing == {bucket_of(ID)}
-    left.handle(Received(KEY, second))
+    left.handle(received(KEY, second))
     assert left.digest(SPACE) == right.digest(SPACE)
-    right.handle(Erased(KEY))
+    right.handle(erased(KEY))
     assert left.digest(SPACE) != right.digest(SPACE) != {}
-    left.handle(Erased(KEY))
+    left.handle(erased(KEY))
     assert left.digest(SPACE) == right.digest(SPACE)
