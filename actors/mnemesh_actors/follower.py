@@ -20,6 +20,7 @@ import structlog
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.ledger.commands import Command, Committed, Create, FeedPage, Vectors
 from mnemesh_actors.ledger.feed import FEED_BYTES_MAX
+from mnemesh_actors.news import News
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.shard import IndexItem, IndexText, ShardStatus
 from mnemesh_memory import limits
@@ -37,8 +38,8 @@ log = structlog.get_logger("mnemesh.index")
 
 
 class IndexFollower:
-    """Follows `ledger` into `shard`. `notice` is told what a person should know (a rebuild, a fault). A writer waits
-    for the index at most `wait_s`."""
+    """Follows `ledger` into `shard`. `notice` is told what a person should know (a rebuild, a fault); `news` how far
+    the ledger is, by whatever way that came to be known. A writer waits for the index at most `wait_s`."""
 
     def __init__(
         self,
@@ -47,7 +48,9 @@ class IndexFollower:
         embedder: Embedder,
         notice: Callable[[str], None],
         wait_s: float = limits.WRITE_TIMEOUT_S,
+        news: News | None = None,
     ) -> None:
+        self._told = news or News()
         self._ledger = ledger
         self._shard = shard
         self._embedder = embedder
@@ -118,6 +121,7 @@ class IndexFollower:
         if seq <= self.head:
             return
         self.head = seq
+        self._told.tell(seq)
         if fresh is not None:
             self._hand_over(fresh)
         self._news.set()
@@ -214,6 +218,7 @@ class IndexFollower:
         after = self.applied
         page = self._taken(after) or await self._ledger.feed(after, PAGE_ENTRIES_MAX, self._embedder.generation)
         self.head = max(self.head, page.head)
+        self._told.tell(self.head)
         if page.seq > after:
             items = await self._items(page)
             async with self._moving:

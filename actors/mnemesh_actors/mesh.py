@@ -5,13 +5,14 @@ Takes and gives values of mnemesh_memory.model only, raises leaves of mnemesh_me
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.places import find_many, find_one
 from mnemesh_actors.recalling import LAG_TOLERATED_ENTRIES, Recalling
 from mnemesh_actors.runtime.base import Runtime
 from mnemesh_actors.shard import ShardStatus
+from mnemesh_actors.watching import Watching
 from mnemesh_actors.writing import Writing
 from mnemesh_memory import limits, validate
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
@@ -32,6 +33,7 @@ from mnemesh_memory.model import (
     Stats,
     Written,
 )
+from mnemesh_memory.watching import Watched, WatchQuery
 
 EXPORT_PAGE = 200
 
@@ -47,6 +49,7 @@ class Mesh:
         self._notices = notices
         self._writing = Writing(parts)
         self._recalling = Recalling(parts)
+        self._watching = Watching(parts, node_id)
 
     async def remember(self, caller: Caller, draft: Draft) -> Written:
         """Store one memory; see Writing.remember."""
@@ -124,6 +127,14 @@ class Mesh:
             for memory in page:
                 yield memory
             after = (page[-1].created_at, page[-1].id)
+
+    def watch(self, caller: Caller, query: WatchQuery) -> AsyncGenerator[Watched, None]:
+        """Every change of spaces from a cursor on; see Watching.watch."""
+        return self._watching.watch(caller, query)
+
+    def end_watches(self, why: str) -> None:
+        """End every stream of changes with Unavailable and its cursor: they have no end of their own."""
+        self._parts.news.end(why)
 
     async def status(self) -> MeshStatus:
         """Actors, ledger, index and model as they are now."""

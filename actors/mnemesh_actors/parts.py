@@ -9,6 +9,7 @@ from mnemesh_actors.batching import Batcher
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.follower import IndexFollower
 from mnemesh_actors.ledger.commands import Command, Committed
+from mnemesh_actors.news import News
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory import limits
 from mnemesh_memory.ids import uuid7
@@ -35,6 +36,7 @@ class Parts:
     clock: Callable[[], int]
     entropy: Callable[[int], bytes]
     config: MeshConfig
+    news: News = field(default_factory=News)
 
     def new_id(self, at: int) -> str:
         """A fresh, time-ordered memory id."""

@@ -17,6 +17,7 @@ from mnemesh_actors.follower import IndexFollower, page_of
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.mesh import Mesh
+from mnemesh_actors.news import News
 from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.runtime.base import Handle, Runtime
 from mnemesh_actors.shard import RetrievalShard, ShardConfig
@@ -75,7 +76,8 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         pinned=True,
     )
     embedder = Embedder(worker, model.generation, model.dimensions)
-    follower = IndexFollower(ledger, shard, embedder, notice, config.mesh.write_timeout_s)
+    news = News(status.seq)
+    follower = IndexFollower(ledger, shard, embedder, notice, config.mesh.write_timeout_s, news)
     opened = await follower.start(status.seq)
     log.info(
         "index_ready", seq=opened.seq, points=opened.points, behind=status.seq - opened.seq, rebuilt=opened.rebuilt
@@ -91,6 +93,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         clock=config.clock,
         entropy=config.entropy,
         config=config.mesh,
+        news=news,
     )
     told = ModelStatus(generation=model.generation, name=model.name, dimensions=model.dimensions, source=model.source)
     return Mesh(parts, runtime, directory.node_id, told, notices)

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
         MnemeshError,
         NotFound,
         NotReachable,
+        OutOfRange,
         Overloaded,
         PermissionDenied,
         Unauthenticated,
     )  # fmt: skip
     from mnemesh.space import detect_space
     from mnemesh.values import (
+        Change,
         Checked,
         Found,
         Identity,
@@ -46,19 +48,23 @@ if TYPE_CHECKING:
         Updated,
         Written,
     )  # fmt: skip
+    from mnemesh.watching import AsyncWatch, Watch
 
 __all__ = [
-    "Aborted", "AlreadyExists", "AsyncClient", "Checked", "Client", "DataLoss", "DeadlineExceeded",
-    "FailedPrecondition", "Found", "Identity", "InvalidArgument", "Link", "Memory", "MnemeshError", "NotFound",
-    "NotReachable", "Outcome", "Overloaded", "Page", "PermissionDenied", "Recalled", "Remembered", "Result",
-    "Source", "Stats", "Status", "Superseded", "Timeline", "Unauthenticated", "Updated", "Written", "__version__",
-    "detect_space",
+    "Aborted", "AlreadyExists", "AsyncClient", "AsyncWatch", "Change", "Checked", "Client", "DataLoss",
+    "DeadlineExceeded", "FailedPrecondition", "Found", "Identity", "InvalidArgument", "Link", "Memory",
+    "MnemeshError", "NotFound", "NotReachable", "OutOfRange", "Outcome", "Overloaded", "Page", "PermissionDenied",
+    "Recalled", "Remembered", "Result", "Source", "Stats", "Status", "Superseded", "Timeline", "Unauthenticated",
+    "Updated", "Watch", "Written", "__version__", "detect_space",
 ]  # fmt: skip
 
-_MODULES = {"AsyncClient": "aio", "Client": "client", "Outcome": "batch", "detect_space": "space"}
+_MODULES = {
+    "AsyncClient": "aio", "AsyncWatch": "watching", "Client": "client", "Outcome": "batch", "Watch": "watching",
+    "detect_space": "space",
+}  # fmt: skip
 _VALUES = {
-    "Checked", "Found", "Identity", "Link", "Memory", "Page", "Recalled", "Remembered", "Result", "Source", "Stats",
-    "Status", "Superseded", "Timeline", "Updated", "Written",
+    "Change", "Checked", "Found", "Identity", "Link", "Memory", "Page", "Recalled", "Remembered", "Result",
+    "Source", "Stats", "Status", "Superseded", "Timeline", "Updated", "Written",
 }  # fmt: skip
 
 

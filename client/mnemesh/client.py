@@ -19,7 +19,9 @@ from mnemesh.batch import Batches, Outcome
 from mnemesh.call import Call, as_method
 from mnemesh.connection import CHANNEL_OPTIONS, DEFAULT_TIMEOUT_S, Connection, Target
 from mnemesh.errors import MnemeshError, NotFound
-from mnemesh.refusals import refusal
+from mnemesh.refusals import broken_stream, refusal
+from mnemesh.values import Change
+from mnemesh.watching import Watch
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -46,6 +48,16 @@ def _stream(
         return self._receive(build(*args, **kwargs))
 
     as_method(method, build, "Iterator[{}]")
+    return method
+
+
+def _watch(build: Callable[Arguments, Call[Change]]) -> Callable[Concatenate[Client, Arguments], Watch]:
+    """The method that watches with what `build` builds."""
+
+    def method(self: Client, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Watch:
+        return Watch(self, build(*args, **kwargs), self._connection.timeout_s)
+
+    as_method(method, build, "Watch")
     return method
 
 
@@ -101,6 +113,7 @@ class Client:
     status = _method(reads.status)
     whoami = _method(reads.whoami)
     export = _stream(reads.export)
+    watch = _watch(reads.watch)
 
     def remember_batch(self, items: Iterable[writes.Item | str], *, wait: str = "") -> tuple[Outcome, ...]:
         """Store any number of memories, each a text or a mapping of remember's arguments. One outcome an item, in
@@ -181,6 +194,20 @@ class Client:
                 yield call.read(answer)
         except grpc.RpcError as error:
             raise refusal(error, target.endpoint, tries.timeout_s) from error
+
+    def open_stream(self, call: Call[Change], again: bool) -> grpc.Call:
+        """For Watch: the answers to `call` as they come; `again` looks whether the node has moved meanwhile."""
+        target, channel = self._connect(again)
+        rpc = channel.unary_stream(
+            call.rpc,
+            request_serializer=type(call.request).SerializeToString,
+            response_deserializer=call.response.FromString,
+        )
+        return rpc(call.request, metadata=self._connection.metadata(target))
+
+    def stream_error(self, error: grpc.RpcError) -> MnemeshError:
+        """For Watch: what a broken stream means."""
+        return broken_stream(error, self._open[0].endpoint if self._open else "")
 
     def _connect(self, again: bool = False) -> tuple[Target, grpc.Channel]:
         """The open channel; `again` looks whether the node has moved meanwhile."""

@@ -111,6 +111,12 @@ class Overloaded(MnemeshError):
         return float(self.details.get("retry_after_s", "0"))
 
 
+class OutOfRange(MnemeshError):
+    """A cursor beyond the end of the node's log, or a watch that did not keep up; the message says what to do."""
+
+    code = "OUT_OF_RANGE"
+
+
 class NotReachable(MnemeshError):
     """No node answers: none runs, it is still starting, or the connection broke. A write may be done."""
 
@@ -133,7 +139,7 @@ LEAVES: Final[Mapping[str, type[MnemeshError]]] = {
     leaf.code: leaf
     for leaf in (
         InvalidArgument, NotFound, AlreadyExists, Aborted, FailedPrecondition, Unauthenticated,
-        PermissionDenied, Overloaded, NotReachable, DeadlineExceeded, DataLoss,
+        PermissionDenied, Overloaded, OutOfRange, NotReachable, DeadlineExceeded, DataLoss,
     )
 }  # fmt: skip
 

@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, TypedDict, Unpack
+from typing import Any, Final, TypedDict, Unpack
 
 from mnemesh import values
 from mnemesh.call import Call, reading
 from mnemesh.wire import to_message, to_value
-from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
+from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2, watch_pb2
 
 MEMORY: Final = "/mnemesh.v1.MemoryService/"
 RECALL: Final = "/mnemesh.v1.RecallService/"
 ADMIN: Final = "/mnemesh.v1.AdminService/"
+WATCH: Final = "/mnemesh.v1.WatchService/"
 # A whole node may be streamed; it ends earlier when the connection breaks.
 EXPORT_TIMEOUT_S: Final = 3600.0
 
@@ -239,6 +240,53 @@ def export(
 
 def _exported(response: memory_pb2.ExportResponse) -> values.Memory:
     return to_value(response.memory, values.Memory)
+
+
+def watch(
+    *,
+    space: Words | None = None,
+    spaces: Words | None = None,
+    kinds: Words | None = None,
+    not_agent: str = "",
+    cursor: str = "",
+    from_start: bool = False,
+    include_content: bool = False,
+) -> Call[values.Change]:
+    """Every change of the spaces as it happens, in the order of the node's log and at least once: an iterator that
+    goes on by itself when the connection breaks or the node restarts, and gives up after `timeout_s` without a node.
+
+    Without `cursor` it tells what is to come; with one, what came after it; with `from_start`, all there is first.
+    `kinds` filters; `not_agent` leaves out what that agent wrote, such as your own writes (`client.whoami().agent`);
+    `include_content` gives the texts too.
+
+    >>> with client.watch(space="team/payments", cursor=kept) as changes:
+    ...     for change in changes:
+    ...         kept = change.cursor
+    """
+    fields = {
+        "spaces": _places(space, spaces),
+        "kinds": kinds,
+        "not_agent": not_agent,
+        "cursor": cursor,
+        "from_start": from_start,
+        "include_content": include_content,
+    }
+    return Call(
+        rpc=WATCH + "Watch",
+        request=to_message(watch_pb2.WatchRequest, fields),
+        response=watch_pb2.WatchResponse,
+        read=_changed,
+        repeatable=True,
+    )
+
+
+def _changed(response: watch_pb2.WatchResponse) -> values.Change:
+    """A message about a change; what only the stream's own messages carry is left out."""
+
+    def change(*, spaces: object, reason: object, **fields: Any) -> values.Change:
+        return values.Change(**fields)
+
+    return to_value(response, change)
 
 
 def status() -> Call[values.Status]:

@@ -42,6 +42,15 @@ def refusal(error: grpc.RpcError, endpoint: str, timeout_s: float | None) -> Mne
     return from_node(code, message, details)
 
 
+def broken_stream(error: grpc.RpcError, endpoint: str) -> MnemeshError:
+    """The error that a stream without an end ended with. Whatever gRPC itself says of it (a reset, a dead peer) means
+    that the node can't be reached now."""
+    found = refusal(error, endpoint, None)
+    if isinstance(found, NotReachable) or found.details or found.code not in ("CANCELLED", "UNKNOWN", "INTERNAL"):
+        return found
+    return NotReachable(f"the stream from {endpoint} broke ({found.message})")
+
+
 def _details(metadata: Iterable[tuple[str, str | bytes]]) -> dict[str, str]:
     for key, value in metadata:
         if key == DETAILS_KEY and isinstance(value, bytes):

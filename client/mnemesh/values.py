@@ -291,6 +291,26 @@ class Status:
     notices: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What happened to a memory: `type` is added, updated, forgotten, restored, superseded, conflicted, resolved or
+    erased. `kind`, `title` and, when asked for, `content` are those of then; `cursor` resumes a watch after it;
+    `merged`: it came from another node, `node_id`."""
+
+    type: str
+    cursor: str
+    id: str
+    space: str
+    kind: str
+    title: str
+    content: str
+    revision: str
+    agent: str
+    node_id: str
+    merged: bool
+    at: datetime | None
+
+
 def as_json(value: object) -> Any:
     """`value` as JSON values, with the names and forms of the HTTP door: times in RFC 3339, what is None left out.
 

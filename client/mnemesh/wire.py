@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Any, Final, TypeVar, cast
@@ -46,7 +46,7 @@ NESTED: Final[Mapping[str, type]] = {
 }
 
 
-def to_value(message: Message, cls: type[Value]) -> Value:
+def to_value(message: Message, cls: Callable[..., Value]) -> Value:
     """`message` as a `cls` of mnemesh.values, whose fields have the message's names."""
     return cls(**{name: _value(message, field) for name, field in _fields(message).items()})
 

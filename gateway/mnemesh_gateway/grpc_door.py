@@ -23,6 +23,7 @@ from mnemesh_gateway import status, wire
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.metrics import Metrics
 from mnemesh_gateway.operations import OPERATIONS, Operation
+from mnemesh_gateway.standing import require_unchanged, taken
 from mnemesh_memory import limits
 from mnemesh_memory.errors import MnemeshError
 from mnemesh_memory.model import Caller
@@ -90,6 +91,8 @@ class GrpcDoor:
 
     def _handler(self, operation: Operation) -> grpc.RpcMethodHandler[Any, Any]:
         # Without (de)serialisers grpc hands over bytes, so that nothing of a stranger's request is parsed.
+        if operation.standing:
+            return grpc.unary_stream_rpc_method_handler(self._standing(operation))
         if operation.streaming:
             return grpc.unary_stream_rpc_method_handler(self._streaming(operation))
         return grpc.unary_unary_rpc_method_handler(self._unary(operation))
@@ -115,6 +118,20 @@ class GrpcDoor:
 
         return call
 
+    def _standing(self, operation: Operation) -> Any:
+        async def call(data: bytes, context: Context) -> None:
+            async with _Call(self._metrics, operation, context):
+                caller = self._caller(context)
+                request = wire.decode(operation.request, data)
+                headers, cursor = _headers(context), ""
+                async with aclosing(operation.invoke(self._gate, caller, request)) as responses:
+                    async for response in responses:
+                        require_unchanged(self._authenticator, headers, caller)
+                        await taken(context.write(response.SerializeToString()), cursor)
+                        cursor = response.cursor
+
+        return call
+
     def _reflection_handler(self) -> grpc.RpcMethodHandler[Any, Any]:
         async def call(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
             try:
@@ -133,8 +150,12 @@ class GrpcDoor:
         )
 
     def _caller(self, context: Context) -> Caller:
-        pairs = context.invocation_metadata() or ()
-        return self._authenticator.authenticate({key: value for key, value in pairs if isinstance(value, str)})
+        return self._authenticator.authenticate(_headers(context))
+
+
+def _headers(context: Context) -> dict[str, str]:
+    pairs = context.invocation_metadata() or ()
+    return {key: value for key, value in pairs if isinstance(value, str)}
 
 
 class _Call:

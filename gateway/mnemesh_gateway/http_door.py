@@ -32,6 +32,7 @@ from mnemesh_gateway.descriptors import descriptor_of, field_of
 from mnemesh_gateway.message_json import parse_body, query_object, to_json
 from mnemesh_gateway.metrics import CONTENT_TYPE, Metrics
 from mnemesh_gateway.operations import OPERATIONS, Operation
+from mnemesh_gateway.standing import EVENT_STREAM, LAST_EVENT_ID, EventStream, require_unchanged
 from mnemesh_memory import limits
 from mnemesh_memory.errors import DeadlineExceeded, InvalidArgument, MnemeshError
 from mnemesh_memory.model import Caller
@@ -122,7 +123,9 @@ class _HttpDoor:
             try:
                 caller = self._authenticator.authenticate(request.headers)
                 message = operation.read_json(await _fields(request, operation, form))
-                if operation.streaming:
+                if operation.standing:
+                    response = await self._standing(operation, caller, message, request)
+                elif operation.streaming:
                     response = await self._stream(operation, caller, message)
                 else:
                     response = json_answer(to_json(await operation.invoke(self._gate, caller, message)))
@@ -156,6 +159,18 @@ class _HttpDoor:
                     yield _dump(status.error_body(error)) + b"\n"
 
         return StreamingResponse(lines(), media_type=openapi.NDJSON, headers=HEADERS)
+
+    async def _standing(self, operation: Operation, caller: Caller, message: Any, request: Request) -> Response:
+        """Server-sent events. The header of a client that reconnects knows more than its address."""
+        if resume := request.headers.get(LAST_EVENT_ID):
+            message.cursor, message.from_start = resume, False
+        items = operation.invoke(self._gate, caller, message)
+        first = await anext(items)
+        if request.method == "HEAD":
+            await items.aclose()
+            return Response(media_type=EVENT_STREAM, headers=HEADERS)
+        headers = dict(request.headers)
+        return EventStream(first, items, lambda: require_unchanged(self._authenticator, headers, caller), HEADERS)
 
     async def _openapi(self, request: Request) -> Response:
         try:

@@ -100,6 +100,8 @@ class Node:
                     await self._stop.wait()
                 log.info("draining", seconds_max=settings.drain_s)
                 gate.drain()
+                if self._mesh is not None:
+                    self._mesh.end_watches("the node is stopping; watch again with the last cursor")
         finally:
             if self._mesh is not None:
                 await self._mesh.close()

@@ -16,6 +16,7 @@ from mnemesh_gateway.descriptors import TIMESTAMP, descriptor_of, fields_of, inn
 from mnemesh_gateway.operations import OPERATIONS, Operation, Route
 from mnemesh_gateway.request_rules import REQUIRED
 from mnemesh_gateway.schema import Schema, field_schema, request_schema, response_schema
+from mnemesh_gateway.standing import EVENT_STREAM
 from mnemesh_gateway.status import HTTP_STATUS
 from mnemesh_proto.rendezvous import AGENT_HEADER, SPACE_HEADER
 
@@ -97,8 +98,8 @@ def _operation(operation: Operation, form: Route, components: dict[str, Schema])
     answer = _reference(descriptor_of(operation.response), components)
     entry["responses"] = {
         "200": {
-            "description": "One object a line; the last one may be an error." if operation.streaming else "Done.",
-            "content": {NDJSON if operation.streaming else JSON: {"schema": answer}},
+            "description": _streamed(operation) if operation.streaming else "Done.",
+            "content": {_content_type(operation): {"schema": answer}},
         },
         "default": {
             "description": f"Refused: {', '.join(str(code) for code in sorted(set(HTTP_STATUS.values())))}.",
@@ -106,6 +107,21 @@ def _operation(operation: Operation, form: Route, components: dict[str, Schema])
         },
     }
     return entry
+
+
+def _content_type(operation: Operation) -> str:
+    if operation.standing:
+        return EVENT_STREAM
+    return NDJSON if operation.streaming else JSON
+
+
+def _streamed(operation: Operation) -> str:
+    if operation.standing:
+        return (
+            "Server-sent events: `event` is the type, `id` the cursor, `data` one object. A reconnect with "
+            "Last-Event-ID resumes. The last event may be `error`."
+        )
+    return "One object a line; the last one may be an error."
 
 
 def _operation_id(operation: Operation, form: Route) -> str:

@@ -9,6 +9,7 @@ meaning are the Mesh's.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +20,7 @@ from mnemesh_gateway.descriptors import descriptor_of, field_of, fields_of, inne
 from mnemesh_gateway.message_json import from_json, require_known
 from mnemesh_gateway.schema import Schema, brief_response_schema, request_schema
 from mnemesh_memory.model import Caller
-from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
+from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2, watch_pb2
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 MEMORY: Final = "mnemesh.v1.MemoryService"
 RECALL: Final = "mnemesh.v1.RecallService"
 ADMIN: Final = "mnemesh.v1.AdminService"
+WATCH: Final = "mnemesh.v1.WatchService"
 
 Invoke = Callable[["MeshGate", Caller, Any], Any]
 
@@ -45,7 +47,7 @@ class Route:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """One row. `invoke(gate, caller, request)` gives an awaitable of the response; when `streaming`, an async
-    generator of many.
+    generator of many. `standing`: that generator has no end of its own.
 
     `toolset` is core, curate or admin; `mcp_name` is "" when it is no MCP tool. `flatten` names a message
     field of the request whose fields stand at the top level of its JSON form. `aliases` are other names, as
@@ -61,6 +63,7 @@ class Operation:
     toolset: str
     invoke: Invoke
     streaming: bool = False
+    standing: bool = False
     mcp_name: str = ""
     read_only: bool = False
     destructive: bool = False
@@ -192,6 +195,15 @@ async def _export(
         yield memory_pb2.ExportResponse(memory=wire.memory(item))
 
 
+async def _watch(
+    gate: MeshGate, caller: Caller, request: watch_pb2.WatchRequest
+) -> AsyncGenerator[watch_pb2.WatchResponse, None]:
+    mesh = await gate.ready()
+    async with aclosing(mesh.watch(caller, wire.watch_query(request))) as told:
+        async for one in told:
+            yield wire.watch_response(one)
+
+
 async def _status(gate: MeshGate, caller: Caller, request: admin_pb2.StatusRequest) -> admin_pb2.StatusResponse:
     """Answers while the node starts, too: then with what the gateway knows of itself."""
     facts = gate.describe()
@@ -282,6 +294,11 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         name="export", service=MEMORY, rpc="Export", toolset="admin", invoke=_export, streaming=True,
         request=memory_pb2.ExportRequest, response=memory_pb2.ExportResponse,
         routes=(Route("GET", "/v1/export"),), read_only=True, idempotent=True,
+    ),
+    Operation(
+        name="watch", service=WATCH, rpc="Watch", toolset="core", invoke=_watch, streaming=True,
+        standing=True, request=watch_pb2.WatchRequest, response=watch_pb2.WatchResponse,
+        routes=(Route("GET", "/v1/watch"),), read_only=True, idempotent=True,
     ),
     Operation(
         name="status", service=ADMIN, rpc="Status", toolset="admin", invoke=_status,

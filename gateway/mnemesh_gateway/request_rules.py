@@ -58,6 +58,7 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "RecallRequest.sort": {"enum": list(SORTS)},
         "RecallRequest.min_score": {"minimum": 0, "maximum": 1},
         "RecallRequest.min_heat": {"minimum": 0, "maximum": 1},
+        "WatchRequest.cursor": {"maxLength": limits.WATCH_CURSOR_CHARS_MAX},
         "RecallRequest.token_budget": {"minimum": 1, "maximum": limits.TOKEN_BUDGET_MAX},
     }
 )

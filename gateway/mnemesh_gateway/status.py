@@ -36,6 +36,7 @@ HTTP_STATUS: Final = MappingProxyType(
         "ALREADY_EXISTS": 409,
         "ABORTED": 409,
         "FAILED_PRECONDITION": 409,
+        "OUT_OF_RANGE": 410,
         "RESOURCE_EXHAUSTED": 429,
         "UNIMPLEMENTED": 405,
         "UNAVAILABLE": 503,

@@ -121,6 +121,12 @@ class Overloaded(MnemeshError):
         )
 
 
+class OutOfRange(MnemeshError):
+    """A place in a stream that is not there: beyond its end, or left behind by a reader that is too slow."""
+
+    code = "OUT_OF_RANGE"
+
+
 class Unavailable(MnemeshError):
     """A part of the node is down or still starting."""
 

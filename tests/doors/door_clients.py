@@ -153,6 +153,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "restore": {"id": "first"},
     "stats": {},
     "export": {},
+    "watch": {},
     "status": {},
     "whoami": {},
 }

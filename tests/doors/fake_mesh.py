@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from mnemesh_memory import limits, validate
+from mnemesh_memory import limits, validate, watching
 from mnemesh_memory.errors import Aborted, InvalidArgument, MnemeshError, NotFound, Unavailable
 from mnemesh_memory.model import (
     ActorStatus,
@@ -35,6 +35,7 @@ from mnemesh_memory.model import (
     Stats,
     Written,
 )  # fmt: skip
+from mnemesh_memory.watching import Change, Watched, WatchQuery
 
 START_MS = 1_700_000_000_000
 
@@ -73,12 +74,13 @@ class FakeGate:
 
 class FakeMesh:
     """The operations over a dict. `fail_with` makes every operation raise it; `hold` makes recall wait for an
-    event; `break_export` fails an export after its first memory."""
+    event; `break_export` fails an export after its first memory, `break_watch` a watch after its first change."""
 
     def __init__(self) -> None:
         self.memories: dict[str, Memory] = {}
         self.fail_with: BaseException | None = None
         self.break_export: BaseException | None = None
+        self.break_watch: BaseException | None = None
         self.hold: asyncio.Event | None = None
         self.recalling = asyncio.Event()
         self.cancelled = asyncio.Event()
@@ -244,6 +246,30 @@ class FakeMesh:
                 yield memory
                 if self.break_export is not None:
                     raise self.break_export
+
+    async def watch(self, caller: Caller, query: WatchQuery) -> AsyncGenerator[Watched, None]:
+        """What is there, told as added; then it goes on only while `hold` holds it."""
+        self._enter()
+        clean = watching.checked(query, caller)
+        if clean.cursor:
+            watching.read_cursor(clean.cursor)
+        cursor = watching.write_cursor({"fake-1": 0})
+        yield Watched(type=watching.OPENED, cursor=cursor, spaces=clean.spaces)
+        for number, memory in enumerate(self.memories.values(), 1):
+            cursor = watching.write_cursor({"fake-1": number})
+            change = Change(
+                seq=number, type=watching.ADDED, id=memory.id, space=memory.space, agent=memory.by, node="fake-node",
+                at=memory.created_at, revision=memory.heads[0], kind=memory.kind, title=memory.title,
+                content=memory.content if clean.include_content else "",
+            )  # fmt: skip
+            yield Watched(type=change.type, cursor=cursor, change=change)
+            if self.break_watch is not None:
+                raise self.break_watch
+        if self.hold is not None:
+            try:
+                await self.hold.wait()
+            finally:
+                self.cancelled.set()
 
     async def status(self) -> MeshStatus:
         self._enter()

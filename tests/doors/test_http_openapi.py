@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import jsonschema
@@ -13,7 +14,7 @@ from mnemesh_gateway import openapi
 from mnemesh_gateway.http_door import _HttpDoor
 from mnemesh_gateway.operations import OPERATIONS, Operation
 from mnemesh_gateway.request_rules import REQUEST_RULES, REQUIRED
-from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
+from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2, watch_pb2
 
 DOCUMENT = openapi.describe("1.2.3")
 BY_NAME = pytest.mark.parametrize("operation", OPERATIONS, ids=[row.name for row in OPERATIONS])
@@ -35,7 +36,7 @@ def test_every_route_of_the_app_is_described_and_every_described_path_is_a_route
 def test_every_rpc_but_sync_is_an_operation_and_every_operation_is_an_rpc() -> None:
     rpcs = {
         (service.full_name, method.name, method.input_type.name, method.output_type.name, method.server_streaming)
-        for file in (memory_pb2, recall_pb2, admin_pb2)
+        for file in (memory_pb2, recall_pb2, watch_pb2, admin_pb2)
         for service in file.DESCRIPTOR.services_by_name.values()
         for method in service.methods
     }
@@ -88,10 +89,16 @@ async def test_what_the_door_answers_fits_the_response_schema(operation: Operati
         key = fields.pop(form.key, "")
         path = form.path.replace("{id}", key[0] if isinstance(key, list) else key)
         sent: dict[str, Any] = {"params": fields} if form.method in openapi.QUERY_METHODS else {"json": fields}
-        answer = (await client.request(form.method, path, **sent)).json()
+        response = await client.request(form.method, path, **sent)
+    answer = first_event(response.text) if operation.standing else response.json()
     jsonschema.validate(answer, operation.response_schema())
     reference = {"$ref": f"#/components/schemas/{operation.response.DESCRIPTOR.name}"}
     jsonschema.validate(answer, {**reference, "components": DOCUMENT["components"]})
+
+
+def first_event(text: str) -> Any:
+    """The data of the first server-sent event."""
+    return json.loads(next(line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")))
 
 
 async def test_an_error_fits_its_schema() -> None:
@@ -103,7 +110,7 @@ async def test_an_error_fits_its_schema() -> None:
 def test_every_rule_of_the_schemas_is_about_a_field_that_exists() -> None:
     known = {
         f"{message.name}.{field.name}"
-        for file in (memory_pb2, recall_pb2, admin_pb2)
+        for file in (memory_pb2, recall_pb2, watch_pb2, admin_pb2)
         for message in file.DESCRIPTOR.message_types_by_name.values()
         for field in message.fields
     }
@@ -111,7 +118,9 @@ def test_every_rule_of_the_schemas_is_about_a_field_that_exists() -> None:
     assert {f"{message}.{field}" for message, fields in REQUIRED.items() for field in fields} <= known
 
 
-@pytest.mark.parametrize("name", ["get", "list", "check", "recall", "timeline", "stats", "status", "whoami", "export"])
+@pytest.mark.parametrize(
+    "name", ["get", "list", "check", "recall", "timeline", "stats", "status", "whoami", "export", "watch"]
+)
 def test_reading_operations_say_so(name: str) -> None:
     [operation] = [row for row in OPERATIONS if row.name == name]
     assert operation.read_only

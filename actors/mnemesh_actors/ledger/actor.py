@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from mnemesh_actors.directory import load_key
-from mnemesh_actors.ledger import feed, reads, schema
+from mnemesh_actors.ledger import changes, feed, reads, schema
 from mnemesh_actors.ledger.admission import Admission, edit_of, revision_of
 from mnemesh_actors.ledger.commands import (
     Command,
@@ -38,6 +38,7 @@ from mnemesh_crdt.revisions import forget, materialise, restore, supersede
 from mnemesh_memory.errors import Aborted, DataLoss, FailedPrecondition, MnemeshError, NotFound
 from mnemesh_memory.model import LedgerStatus, Link, ListQuery, Memory, Page, Query, Stats
 from mnemesh_memory.text import duplicate_key
+from mnemesh_memory.watching import ChangesPage
 
 # Keys of vectors that are looked at for old generations: with a commit, which someone waits for, and with other writes.
 SWEPT_IN_COMMIT = 16
@@ -343,6 +344,21 @@ class Ledger:
     def feed(self, after: int, limit: int, generation: str) -> FeedPage:
         """What the index has to take in after `after`, at most `limit` entries and FEED_BYTES_MAX."""
         return feed.page(self._db, after, limit, generation, self._journal.last_seq())
+
+    @reading
+    def changes(self, after: int, spaces: Sequence[str], limit: int) -> ChangesPage:
+        """What changed in `spaces` after `after`, for watchers; see changes.page."""
+        return changes.page(self._db, after, spaces, limit, self._journal.last_seq(), self._incarnation)
+
+    @reading
+    def touched(self, after: int, limit: int) -> tuple[list[str], int]:
+        """Ids of the memories that entries after `after` changed, and the last number seen; see changes.touched."""
+        return changes.touched(self._db, after, limit)
+
+    @reading
+    def position(self) -> tuple[str, int]:
+        """The incarnation of this log and its last sequence number."""
+        return self._incarnation, self._journal.last_seq()
 
     @reading
     def vectors(self, hashes: Sequence[str], generation: str) -> dict[str, bytes]:

@@ -1,0 +1,267 @@
+"""Watching a real node through every door: order, resumption over restarts and kills, readers that stand still."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import httpx2
+import pytest
+import pytest_asyncio
+from node_process import NodeUnderTest, start_node, stop_node
+
+from mnemesh import AsyncClient, Client, InvalidArgument, MnemeshError, NotReachable, OutOfRange
+from mnemesh.values import Change
+from mnemesh_memory.watching import read_cursor, write_cursor
+from mnemesh_proto.rendezvous import AUTHORIZATION
+from mnemesh_proto.v1 import watch_pb2, watch_pb2_grpc
+
+PATIENCE_S = 60.0
+SPACE = "team/watch"
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def node(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[NodeUnderTest]:
+    started = await start_node(tmp_path_factory.mktemp("watch"))
+    yield started
+    await stop_node(started)
+
+
+@asynccontextmanager
+async def connected(node: NodeUnderTest, agent: str = "", space: str = SPACE) -> AsyncIterator[AsyncClient]:
+    async with AsyncClient(node.grpc, node.token, agent=agent, space=space, timeout_s=PATIENCE_S) as client:
+        yield client
+
+
+async def soon(awaitable: Any) -> Any:
+    return await asyncio.wait_for(awaitable, PATIENCE_S)
+
+
+async def take(changes: Any, number: int) -> list[Change]:
+    return [await soon(anext(changes)) for _ in range(number)]
+
+
+def headers(node: NodeUnderTest) -> dict[str, str]:
+    return {AUTHORIZATION: f"Bearer {node.token}"}
+
+
+async def test_a_life_of_a_memory_is_told_as_it_happens(node: NodeUnderTest) -> None:
+    async with connected(node, "writer") as client, client.watch(include_content=True) as changes:
+        memory = (await client.remember("We deploy on Friday.", title="Deploys", kind="decision")).memory
+        await client.update(memory.id, content="We deploy on Monday.")
+        await client.forget(memory.id)
+        await client.restore(memory.id)
+        new = (await client.supersede(memory.id, "We never deploy.")).memory
+        told = await take(changes, 6)
+    assert [(one.type, one.id) for one in told] == [
+        ("added", memory.id), ("updated", memory.id), ("forgotten", memory.id), ("restored", memory.id),
+        ("added", new.id), ("superseded", memory.id),
+    ]  # fmt: skip
+    assert [one.content for one in told[:3]] == ["We deploy on Friday.", "We deploy on Monday.", ""]
+    first = told[0]
+    assert (first.kind, first.title, first.space, first.agent) == ("decision", "Deploys", SPACE, "owner/writer")
+    assert (first.merged, first.revision, first.at is not None) == (False, memory.heads[0], True)
+
+
+async def test_own_writes_are_left_out_when_asked(node: NodeUnderTest) -> None:
+    async with (
+        connected(node, "me") as me,
+        connected(node, "you") as you,
+        me.watch(not_agent="owner/me", include_content=True) as changes,
+    ):
+        await me.remember("by me")
+        await you.remember("by you")
+        assert [one.content for one in await take(changes, 1)] == ["by you"]
+
+
+async def test_the_client_that_blocks_is_told_the_same_and_another_thread_ends_it(node: NodeUnderTest) -> None:
+    def listen() -> list[str]:
+        with (
+            Client(node.grpc, node.token, space="team/blocking", timeout_s=PATIENCE_S) as client,
+            client.watch(include_content=True) as changes,
+        ):
+            client.remember("one")
+            client.remember("two")
+            heard = [next(changes).content, next(changes).content]
+            ending = threading.Timer(0.1, changes.close)
+            ending.start()
+            heard += [change.content for change in changes]
+            ending.join()
+            return heard
+
+    assert await soon(asyncio.to_thread(listen)) == ["one", "two"]
+
+
+async def test_bad_cursors_are_refused_by_name_on_grpc_and_http(node: NodeUnderTest) -> None:
+    async with connected(node) as client:
+        async with client.watch() as changes:
+            (incarnation,) = read_cursor(changes.cursor)
+        future = write_cursor({incarnation: 10**6})
+        for cursor, error, status in (("nonsense", InvalidArgument, 422), (future, OutOfRange, 410)):
+            with pytest.raises(error) as caught:
+                await soon(anext(client.watch(cursor=cursor)))
+            assert caught.value.field == "cursor"
+            async with httpx2.AsyncClient(base_url=f"http://{node.http}", headers=headers(node)) as http:
+                refused = await http.get("/v1/watch", params={"space": SPACE, "cursor": cursor}, timeout=PATIENCE_S)
+            assert (refused.status_code, refused.json()["error"]["field"]) == (status, "cursor")
+
+
+async def test_an_unknown_incarnation_is_told_from_the_start_and_says_so(node: NodeUnderTest) -> None:
+    async with connected(node, space="team/restored") as client:
+        await client.remember("from before")
+        async with client.watch(cursor=write_cursor({"0" * 32: 7}), include_content=True) as changes:
+            assert "from its beginning" in changes.reason
+            assert (await take(changes, 1))[0].content == "from before"
+
+
+class Events:
+    """Server-sent events as they come."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self._lines = response.aiter_lines()
+
+    async def next(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        async for line in self._lines:
+            name, _, value = line.partition(": ")
+            if name in ("id", "event", "data"):
+                found[name] = json.loads(value) if name == "data" else value
+            elif not line and "data" in found:
+                return found
+        raise AssertionError("the stream ended")
+
+
+@asynccontextmanager
+async def events(node: NodeUnderTest, last: str = "", **params: Any) -> AsyncIterator[Events]:
+    more = {"last-event-id": last} if last else {}
+    async with (
+        httpx2.AsyncClient(base_url=f"http://{node.http}", headers=headers(node) | more, timeout=PATIENCE_S) as http,
+        http.stream("GET", "/v1/watch", params=params) as response,
+    ):
+        assert response.status_code == 200
+        assert response.headers["content-type"].startswith("text/event-stream")
+        yield Events(response)
+
+
+async def test_http_tells_the_same_as_events_and_resumes_by_the_last_id(node: NodeUnderTest) -> None:
+    async with connected(node, space="team/sse") as client:
+        async with events(node, space="team/sse", include_content=True) as stream:
+            opened = await soon(stream.next())
+            assert (opened["event"], opened["data"]["spaces"]) == ("opened", ["team/sse"])
+            await client.remember("one\nwith a line break")
+            first = await soon(stream.next())
+            assert (first["event"], first["data"]["content"]) == ("added", "one\nwith a line break")
+            assert first["id"] == first["data"]["cursor"]
+        await client.remember("two")
+        asked = {"space": "team/sse", "cursor": opened["id"], "include_content": True}
+        async with events(node, last=first["id"], **asked) as stream:
+            assert (await soon(stream.next()))["event"] == "opened"
+            assert (await soon(stream.next()))["data"]["content"] == "two"
+
+
+async def test_a_head_request_of_a_watch_ends(node: NodeUnderTest) -> None:
+    async with httpx2.AsyncClient(base_url=f"http://{node.http}", headers=headers(node)) as http:
+        answer = await http.head("/v1/watch", timeout=PATIENCE_S)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+
+
+async def test_eight_writers_are_heard_whole_and_in_the_same_order_by_every_watcher(node: NodeUnderTest) -> None:
+    space, each = "team/eight", 20
+    async with connected(node, space=space) as reader:
+        watches = [reader.watch(include_content=True) for _ in range(20)]
+        for watch in watches:
+            await soon(watch.__aenter__())
+        listening = [asyncio.ensure_future(take(watch, 8 * each)) for watch in watches]
+
+        async def write(number: int) -> None:
+            async with connected(node, f"w{number}", space) as client:
+                for count in range(each):
+                    await client.remember(f"{number} {count}", wait="durable")
+
+        await soon(asyncio.gather(*(write(number) for number in range(8))))
+        heard = [[one.content for one in told] for told in await soon(asyncio.gather(*listening))]
+        for watch in watches:
+            await watch.close()
+    assert all(one == heard[0] for one in heard)
+    assert sorted(heard[0]) == sorted(f"{number} {count}" for number in range(8) for count in range(each))
+
+
+async def test_a_client_that_goes_away_gives_its_place_back(node: NodeUnderTest) -> None:
+    async with grpc.aio.insecure_channel(node.grpc) as channel:
+        stub = watch_pb2_grpc.WatchServiceStub(channel)
+        for _ in range(300):  # more than there are places
+            stream = stub.Watch(watch_pb2.WatchRequest(), metadata=tuple(headers(node).items()))
+            assert (await soon(stream.read())).type == "opened"
+            stream.cancel()
+        stream = stub.Watch(watch_pb2.WatchRequest(), metadata=tuple(headers(node).items()))
+        assert (await soon(stream.read())).type == "opened"
+
+
+@pytest.mark.parametrize("kill", [True, False], ids=["kill", "stop"])
+async def test_a_watch_goes_on_by_itself_over_the_end_of_its_node_and_misses_nothing(
+    tmp_path: Path, kill: bool
+) -> None:
+    node = await start_node(tmp_path)
+    port = node.grpc.rpartition(":")[2]
+    acknowledged: list[str] = []
+    heard: list[str] = []
+    async with connected(node) as reader, reader.watch(include_content=True) as changes:
+
+        async def listen() -> None:
+            while "last" not in heard:
+                heard.append((await anext(changes)).content)
+
+        listening = asyncio.ensure_future(listen())
+        for life in range(3):
+
+            async def write(number: int, life: int = life, node: NodeUnderTest = node) -> None:
+                async with AsyncClient(node.grpc, node.token, space=SPACE, timeout_s=1.0) as client:
+                    for count in range(1000):
+                        text = f"{life} {number} {count}"
+                        try:
+                            await client.remember(text, wait="durable")
+                        except MnemeshError:  # the node was killed under it: not acknowledged
+                            return
+                        acknowledged.append(text)
+
+            writing = [asyncio.ensure_future(write(number)) for number in range(4)]
+            seen = len(heard)
+            async with asyncio.timeout(PATIENCE_S):
+                while len(heard) < seen + 20:  # noqa: ASYNC110  a list tells nobody that it has grown
+                    await asyncio.sleep(0.01)
+            if kill:
+                node.process.kill()
+                await soon(node.process.wait())
+            else:
+                await stop_node(node)
+            await soon(asyncio.gather(*writing))
+            node = await start_node(tmp_path, "--grpc", f"127.0.0.1:{port}")
+        async with connected(node) as client:
+            await client.remember("last")
+        await soon(listening)
+    await stop_node(node)
+    assert set(acknowledged) <= set(heard)
+    first = list(dict.fromkeys(heard))
+    for life in range(3):
+        for number in range(4):
+            own = [text for text in first if text.startswith(f"{life} {number} ")]
+            assert own == sorted(own, key=lambda text: int(text.split()[2]))
+
+
+async def test_without_a_node_a_watch_gives_up_in_time_and_keeps_its_cursor(tmp_path: Path) -> None:
+    node = await start_node(tmp_path)
+    async with AsyncClient(node.grpc, node.token, space=SPACE, timeout_s=1.0) as client, client.watch() as changes:
+        await client.remember("one")
+        told = (await take(changes, 1))[0]
+        node.process.kill()
+        await soon(node.process.wait())
+        with pytest.raises(NotReachable):
+            await soon(anext(changes))
+        assert changes.cursor == told.cursor
