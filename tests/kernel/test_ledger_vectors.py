@@ -123,6 +123,9 @@ def test_what_another_model_made_of_old_texts_goes_a_few_at_a_time_with_the_comm
         born(ledger, pen, "two")
         assert stored(home) == 22, "the model in use is not known yet"
         ledger.prepare([], [], GENERATION)
+        born(ledger, pen, "three")
+        assert stored(home) == 23, "the index has not been brought up to the log yet"
+        ledger.feed(ledger.feed(0, 100, GENERATION).seq, 100, GENERATION)
         left = [20]
         while left[-1] and len(left) < 20:
             born(ledger, pen, f"another {len(left)}")
@@ -138,7 +141,44 @@ def test_what_another_model_made_of_old_texts_goes_while_the_index_is_made_anew(
         born(ledger, pen, "one")
     with home.opened() as ledger:
         ledger.keep_vectors(vectors("one"))
+        assert stored(home) == 21
+        ledger.feed(0, 100, GENERATION)
+        ledger.keep_vectors(vectors("one"))
         assert stored(home) == 1
+
+
+def test_shared_texts_keep_their_mark_while_another_model_takes_over(
+    home: Home, pen: Pen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actor, "SWEPT_IN_COMMIT", 8)
+    texts = [f"text {number}" for number in range(60)]
+    with home.opened() as ledger:
+        pairs = [(born(ledger, pen, text), born(ledger, pen, text, space=OTHER_SPACE)) for text in texts]
+    with home.opened() as ledger:
+        ledger.prepare([], [], OTHER)
+        seq = 0
+        while (page := ledger.feed(seq, 9, OTHER)).memories:
+            if page.seq < len(texts) * 2:
+                done(ledger, pen.create(f"new at {seq}", vectors=vectors(f"new at {seq}", generation=OTHER)))
+            missing = {m.content for _, m in page.memories if content_hash(m.content) not in page.vectors}
+            ledger.keep_vectors(vectors(*missing, generation=OTHER))
+            seq = page.seq
+        for number, (first, _) in enumerate(pairs):
+            changed = vectors(f"changed {number}", stale=(first.content,), generation=OTHER)
+            done(ledger, replace(pen.revise(first, content=f"changed {number}"), vectors=changed))
+        assert kept(ledger, *texts, generation=OTHER) == texts
+        assert kept(ledger, *texts) == []
+
+
+def test_a_text_that_a_new_memory_says_too_is_shared_before_the_other_model_made_it_anew(home: Home, pen: Pen) -> None:
+    with home.opened() as ledger:
+        born(ledger, pen, "one")
+    with home.opened() as ledger:
+        again = done(ledger, pen.create("one", space=OTHER_SPACE, vectors=vectors("one", generation=OTHER))).memory
+        ledger.keep_vectors(vectors("one", generation=OTHER))
+        changed = vectors("two", stale=("one",), generation=OTHER)
+        done(ledger, replace(pen.revise(again, content="two"), vectors=changed))
+        assert kept(ledger, "one", generation=OTHER) == ["one"]
 
 
 # ---- directories of before ------------------------------------------------------------------------------------------
@@ -154,5 +194,5 @@ def test_a_ledger_of_the_first_format_opens_with_its_vectors(home: Home, pen: Pe
     with home.opened() as ledger:
         assert kept(ledger, "one") == ["one"]
         done(ledger, change(pen, memory, "two"))
-        assert kept(ledger, "one", "two") == ["two"]
+        assert kept(ledger, "one", "two") == ["one", "two"], "whether others say it too was not written down then"
         assert ledger.read([memory.id])[memory.id].by == AGENT

@@ -66,7 +66,7 @@ class Ledger:
                 check_log(self._db, self.path)
                 self._journal = Journal(self._db, load_key(Path(key_path)), node_id)
                 self._uses = Uses(self._db)
-                self._old = OldGenerations(self._db)
+                self._old = OldGenerations(self._db, self._journal.last_seq())
                 self._generation = ""  # of the model in use, once it is known
                 self._admission = Admission(self._db, self._journal, self._uses.note)
                 self._incarnation = establish(self._db, self._lock)
@@ -343,7 +343,9 @@ class Ledger:
     @reading
     def feed(self, after: int, limit: int, generation: str) -> FeedPage:
         """What the index has to take in after `after`, at most `limit` entries and FEED_BYTES_MAX."""
-        return feed.page(self._db, after, limit, generation, self._journal.last_seq())
+        page = feed.page(self._db, after, limit, generation, self._journal.last_seq())
+        self._old.fed(after, page.seq)
+        return page
 
     @reading
     def changes(self, after: int, spaces: Sequence[str], limit: int) -> ChangesPage:
@@ -369,6 +371,7 @@ class Ledger:
         """Cache embeddings that were made outside a write. Raises Unavailable or DataLoss when the disk fails."""
         with self._transaction():
             fill(self._db, vectors)
+            self._old.filled()
             self._old.sweep(vectors.generation, SWEPT_ELSE)
 
     # ---- activity: local to this node, never synced, lost at most since the last write -------------------------
