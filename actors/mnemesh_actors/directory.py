@@ -1,7 +1,7 @@
 """A node's data directory: what lies in it, who may open it, and the node's identity.
 
     manifest.json   format, node id, number of ledger partitions
-    node.key        ed25519 private key that signs this node's entries (0600)
+    node.key        ed25519 private key that signs this node's entries (0600); the node's id is a hash of it
     ledger/0.sqlite the log and its view; ledger/0.lock its lock and incarnation marks
     index/0/        the retrieval index, rebuildable
 The files by which clients find the node (owner.token, node.json, node.lock) belong to the gateway.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from mnemesh_crdt.envelope import node_id_of
 from mnemesh_memory.errors import DataLoss, FailedPrecondition
 
 FORMAT = 1
@@ -65,6 +65,7 @@ def open_directory(path: Path) -> DataDirectory:
     manifest = path / MANIFEST
     if manifest.exists():
         node_id = _read(manifest)
+        _check_key(path / KEY_FILE, node_id)
         if not (path / "ledger").is_dir():
             raise DataLoss(
                 f"{path / 'ledger'} is missing, though a node lived here; restore it from a backup, or start with "
@@ -79,10 +80,11 @@ def open_directory(path: Path) -> DataDirectory:
             value=str(manifest),
         )
     else:
-        node_id = secrets.token_hex(16)
         for folder in ("ledger", "index"):
             (path / folder).mkdir(exist_ok=True, mode=0o700)
-        _write_private(path / KEY_FILE, _new_key())
+        key = Ed25519PrivateKey.generate()
+        node_id = _id_of(key)
+        _write_private(path / KEY_FILE, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
         replace_file(manifest, json.dumps({"format": FORMAT, "node_id": node_id, "partitions": 1}) + "\n")
     (path / "index").mkdir(exist_ok=True)
     for folder in ("ledger", "index"):
@@ -122,8 +124,21 @@ def load_key(path: Path) -> Ed25519PrivateKey:
     return key
 
 
-def _new_key() -> bytes:
-    return Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+def _id_of(key: Ed25519PrivateKey) -> str:
+    return node_id_of(key.public_key().public_bytes_raw())
+
+
+def _check_key(path: Path, node_id: str) -> None:
+    """Other nodes know this one by its key alone, so both must belong together. Raises DataLoss."""
+    known_as = _id_of(load_key(path))
+    if known_as != node_id:
+        raise DataLoss(
+            f"{path} is the key of node {known_as}, but {MANIFEST} says {node_id}; restore both from one backup. A "
+            "directory of a version that gave nodes random ids can not be taken over: export its memories with that "
+            "version, and import them here",
+            field="data_dir",
+            value=str(path),
+        )
 
 
 def _write_private(path: Path, data: bytes) -> None:

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from mnemesh_actors.directory import DataDirectory, open_directory
+from mnemesh_actors.ledger import schema
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Command, Committed, Create, Forget, Restore, Revise, Vectors
 from mnemesh_memory.ids import derived_id, fingerprint, uuid7
@@ -78,6 +79,7 @@ class Pen:
             duplicate_key=duplicate_key(draft.content),
             fingerprint=fingerprint(draft),
             vectors=vectors or Vectors(),
+            visible=("*",),
         )
 
     def revise(self, memory: Memory, **changes: Any) -> Revise:
@@ -138,6 +140,22 @@ class Home:
             yield db
         finally:
             db.close()
+
+    def rewrite_in_format(self, version: int) -> None:
+        """The file as the code of that format left it: what is in it now, in the tables and columns that it knew."""
+        old = self.file.with_suffix(".older")
+        db = sqlite3.connect(old, isolation_level=None)
+        for migrate in schema.MIGRATIONS[:version]:
+            migrate(db)
+        db.execute("ATTACH ? AS now", (str(self.file),))
+        for (table,) in db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall():
+            if not table.startswith("sqlite_"):
+                columns = ", ".join(row[1] for row in db.execute(f"PRAGMA main.table_info({table})"))
+                db.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM now.{table}")
+        db.execute("UPDATE meta SET value = '0' WHERE key = 'view_version'")
+        db.execute(f"PRAGMA user_version = {version}")
+        db.close()
+        os.replace(old, self.file)
 
     def entries(self) -> int:
         with self.looked_into() as db:

@@ -187,10 +187,7 @@ def test_a_text_that_a_new_memory_says_too_is_shared_before_the_other_model_made
 def test_a_ledger_of_the_first_format_opens_with_its_vectors(home: Home, pen: Pen) -> None:
     with home.opened() as ledger:
         memory = born(ledger, pen, "one")
-    with home.looked_into() as db:
-        db.execute("ALTER TABLE vector DROP COLUMN shared")
-        db.execute("PRAGMA user_version = 1")
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    home.rewrite_in_format(1)
     with home.opened() as ledger:
         assert kept(ledger, "one") == ["one"]
         done(ledger, change(pen, memory, "two"))

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from mnemesh_actors.directory import load_key
-from mnemesh_actors.ledger import changes, feed, reads, schema
+from mnemesh_actors.ledger import changes, feed, peers, reads, schema
 from mnemesh_actors.ledger.admission import Admission, edit_of, revision_of
 from mnemesh_actors.ledger.commands import (
     Command,
@@ -28,7 +28,9 @@ from mnemesh_actors.ledger.commands import (
     Revise,
     Vectors,
 )
+from mnemesh_actors.ledger.exchange import Exchange
 from mnemesh_actors.ledger.faults import explained, reading
+from mnemesh_actors.ledger.foreign import Intake
 from mnemesh_actors.ledger.incarnation import LedgerLock, establish
 from mnemesh_actors.ledger.journal import Journal, check_log
 from mnemesh_actors.ledger.uses import Uses
@@ -45,7 +47,7 @@ SWEPT_IN_COMMIT = 16
 SWEPT_ELSE = 1024
 
 
-class Ledger:
+class Ledger(Exchange):
     """`path` is the SQLite file; `key_path` the node's signing key; `node_id` goes into every entry."""
 
     def __init__(self, path: str, key_path: str, node_id: str) -> None:
@@ -64,13 +66,18 @@ class Ledger:
             undo.callback(self._db.close)
             with explained(self.path, "it can not be opened"):
                 check_log(self._db, self.path)
-                self._journal = Journal(self._db, load_key(Path(key_path)), node_id)
+                key = load_key(Path(key_path))
+                self._journal = Journal(self._db, key, node_id)
+                self._intake = Intake(self._db, self._journal)
+                self._unfolded = True  # an erasure before a crash may have left its pages in the write-ahead log
                 self._uses = Uses(self._db)
-                self._old = OldGenerations(self._db, self._journal.last_seq())
+                self._old = OldGenerations(self._db)
                 self._generation = ""  # of the model in use, once it is known
                 self._admission = Admission(self._db, self._journal, self._uses.note)
                 self._incarnation = establish(self._db, self._lock)
                 self._journal.rebuild_view_if_old()
+                peers.keep_key(self._db, node_id, key.public_key().public_bytes_raw())
+                self._fold()
             undo.pop_all()
 
     # ---- writing ----------------------------------------------------------------------------------------------
@@ -81,15 +88,18 @@ class Ledger:
         results: list[Committed | Exception] = []
         with self._transaction():
             for command in commands:
+                mark = self._journal.digest.mark()
                 self._db.execute("SAVEPOINT command")
                 try:
                     results.append(self._carry_out(command))
                 except MnemeshError as refused:
                     self._db.execute("ROLLBACK TO command")
+                    self._journal.digest.undo(mark)
                     results.append(refused)
                 except sqlite3.IntegrityError as error:
                     # The file holds what it should; what was to be added does not fit it.
                     self._db.execute("ROLLBACK TO command")
+                    self._journal.digest.undo(mark)
                     fault = (
                         f"the ledger does not take this write ({error}); this is a fault of ours, nothing was stored"
                     )
@@ -98,6 +108,7 @@ class Ledger:
             self._old.sweep(self._generation, SWEPT_IN_COMMIT)
             self._uses.write()
         self._uses.written()
+        self._fold()
         return results
 
     @contextmanager
@@ -105,7 +116,9 @@ class Ledger:
         with explained(self.path, "nothing was stored"):
             try:
                 self._db.execute("BEGIN IMMEDIATE")
+                self._journal.digest.begin()
                 yield
+                self._journal.digest.write()
                 self._db.execute("COMMIT")
             except BaseException:  # boundary: undone, then raised again
                 if self._db.in_transaction:
@@ -343,9 +356,7 @@ class Ledger:
     @reading
     def feed(self, after: int, limit: int, generation: str) -> FeedPage:
         """What the index has to take in after `after`, at most `limit` entries and FEED_BYTES_MAX."""
-        page = feed.page(self._db, after, limit, generation, self._journal.last_seq())
-        self._old.fed(after, page.seq)
-        return page
+        return feed.page(self._db, after, limit, generation, self._journal.last_seq())
 
     @reading
     def changes(self, after: int, spaces: Sequence[str], limit: int) -> ChangesPage:
@@ -371,7 +382,6 @@ class Ledger:
         """Cache embeddings that were made outside a write. Raises Unavailable or DataLoss when the disk fails."""
         with self._transaction():
             fill(self._db, vectors)
-            self._old.filled()
             self._old.sweep(vectors.generation, SWEPT_ELSE)
 
     # ---- activity: local to this node, never synced, lost at most since the last write -------------------------

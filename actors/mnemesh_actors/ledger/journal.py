@@ -1,25 +1,44 @@
-"""The log and the view that follows from it: appends signed changes, keeps the view in step, reads documents back.
+"""The log and the view that follows from it: appends entries, ours and those of other nodes, keeps the view and the
+digest in step, reads documents back, and erases them.
 
-Runs inside the transaction of its caller and decides nothing.
+The only place that appends. Runs inside the transaction of its caller and decides nothing.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mnemesh_actors.ledger import reads, rows, schema
 from mnemesh_actors.ledger.commands import Command
+from mnemesh_actors.ledger.digest import Digest
 from mnemesh_actors.ledger.faults import damaged
 from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.document import Edit, MemoryDocument
-from mnemesh_crdt.envelope import signing_bytes
+from mnemesh_crdt.document import DocumentState, Edit, MemoryDocument
+from mnemesh_crdt.envelope import CHANGE, ERASE, Entry, erase_hash, signing_bytes
+from mnemesh_crdt.replica import Key
 from mnemesh_crdt.revisions import materialise
+from mnemesh_crdt.shape import rank
 from mnemesh_memory.errors import DataLoss, NotFound, Unavailable
+from mnemesh_memory.indexing import index_texts
+from mnemesh_memory.limits import CLOCK_AHEAD_MS_MAX
 from mnemesh_memory.model import Memory
-from mnemesh_memory.text import duplicate_key
+from mnemesh_memory.text import content_hash, duplicate_key
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An entry of another node on its way into the log: its change's actor (hex), the peer that brought it, and when
+    (ms, our clock)."""
+
+    entry: Entry
+    actor: str
+    origin: str
+    at: int
 
 
 class Journal:
@@ -29,28 +48,90 @@ class Journal:
         self._db = db
         self._key = key
         self._node_id = node_id
+        self.digest = Digest(db)
+
+    # ---- appending --------------------------------------------------------------------------------------------
 
     def write(self, document: MemoryDocument, edit: Edit, actor: bytes, command: Command) -> tuple[Memory, int]:
         """Append the change that `edit` makes; the memory as it is then, and the entry's sequence number."""
         change = document.write(edit, actor)
         if change is None:
             raise Unavailable("an edit that differs gave no change; this is a fault of ours", part="ledger")
-        digest = bytes.fromhex(change.hash)
-        signed = signing_bytes(document.id, document.space, "change", change.hash, command.agent, self._node_id)
-        cursor = self._db.execute(
-            "INSERT INTO entry (space, doc, type, hash, actor, raw, agent, node, signature, at) "
-            "VALUES (?, ?, 'change', ?, ?, ?, ?, ?, ?, ?)",
-            (
-                *(document.space, document.id, digest, actor, change.raw, command.agent, self._node_id),
-                *(self._key.sign(signed), command.at),
-            ),
-        )
-        memory = materialise(document.state())
+        entry = self._signed(Key(document.space, document.id), CHANGE, change.hash, change.raw, command)
+        seq = self._append(entry, actor)
+        state = self._shown(document.state())
+        memory = materialise(state)
         if memory is None:
             raise DataLoss(f"{document.id} has no revision after a write", field="id", value=document.id)
-        seq = int(cursor.lastrowid or 0)
-        self._store_view(memory, seq)
+        self._keep(document, memory, seq)
         return memory, seq
+
+    def take(self, document: MemoryDocument, entries: Sequence[Received]) -> int:
+        """Append what other nodes wrote of a document that holds it already, in this order; the last entry's number."""
+        seq = 0
+        for one in entries:
+            seq = self._append(one.entry, bytes.fromhex(one.actor), one.origin, one.at)
+        state = document.state()
+        memory = materialise(self._shown(state))
+        if memory is not None:
+            self._drop_stale_vectors(memory)
+        self._keep(document, memory, seq)
+        return seq
+
+    def erase(self, entry: Entry, actor: bytes | None, origin: str = "", received: int = 0) -> tuple[int, int]:
+        """Append an erasure and delete everything that is kept of its document; the entry's number, and how many
+        changes went. Only their hashes stay."""
+        key, named = Key(entry.space, entry.doc), (entry.doc, entry.space)
+        gone = self._db.execute(
+            "SELECT hash FROM entry WHERE doc = ? AND space = ? AND type = 'change' ORDER BY seq", named
+        ).fetchall()
+        if gone:
+            texts = _said(MemoryDocument(entry.doc, entry.space, self.changes(entry.doc)).state())
+            self._db.executemany("DELETE FROM vector WHERE hash = ?", [(bytes.fromhex(digest),) for digest in texts])
+        for statement, values in (
+            ("DELETE FROM entry WHERE doc = ? AND space = ?", named),
+            ("DELETE FROM memory WHERE id = ? AND space = ?", named),
+            ("DELETE FROM text_hash WHERE doc = ? AND space = ?", named),
+            ("DELETE FROM activity WHERE id = ?", named[:1]),
+            ("DELETE FROM pending WHERE doc = ? AND space = ?", named),
+            # Whatever space it claims: an id is that of one memory, and these bytes may be of its text.
+            ("DELETE FROM quarantine WHERE doc = ?", named[:1]),
+        ):
+            self._db.execute(statement, values)
+        self._db.execute("INSERT INTO erased VALUES (?, ?, ?)", (*named, b"".join(row[0] for row in gone)))
+        self.digest.change(key, (), erased=True)
+        return self._append(entry, actor, origin, received), len(gone)
+
+    def erasure(self, key: Key, command: Command) -> Entry:
+        """The signed entry by which `command` erases a document."""
+        return self._signed(key, ERASE, erase_hash(key.id, key.space, command.agent, self._node_id), b"", command)
+
+    def _signed(self, key: Key, type: str, hash: str, raw: bytes, command: Command) -> Entry:
+        signed = signing_bytes(key.id, key.space, type, hash, command.agent, self._node_id)
+        return Entry(
+            doc=key.id,
+            space=key.space,
+            type=type,
+            hash=hash,
+            raw=raw,
+            agent=command.agent,
+            node=self._node_id,
+            signature=self._key.sign(signed),
+            at=command.at,
+        )
+
+    def _append(self, entry: Entry, actor: bytes | None, origin: str = "", received: int = 0) -> int:
+        cursor = self._db.execute(
+            "INSERT INTO entry (space, doc, type, hash, actor, raw, agent, node, signature, at, origin, received) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(entry.space, entry.doc, entry.type, bytes.fromhex(entry.hash), actor, entry.raw, entry.agent),
+                *(entry.node, entry.signature, entry.at, origin, received),
+            ),
+        )
+        return int(cursor.lastrowid or 0)
+
+    # ---- reading ----------------------------------------------------------------------------------------------
 
     def memory(self, id_: str) -> Memory:
         """The view's row. Raises NotFound."""
@@ -61,7 +142,21 @@ class Journal:
 
     def document(self, memory: Memory) -> MemoryDocument:
         """The document of a memory, loaded from its entries."""
-        return MemoryDocument(memory.id, memory.space, self._changes(memory.id))
+        return MemoryDocument(memory.id, memory.space, self.changes(memory.id))
+
+    def state(self, memory: Memory) -> DocumentState:
+        """What the document of a memory holds, for reading: times of other nodes' clocks as in the view."""
+        return self._shown(self.document(memory).state())
+
+    def changes(self, doc: str) -> list[bytes]:
+        """The raw changes of a document, in the order of the log. An id has changes in one space only."""
+        found = self._db.execute("SELECT raw FROM entry WHERE doc = ? AND type = 'change' ORDER BY seq", (doc,))
+        return [row[0] for row in found]
+
+    def log(self, doc: str) -> dict[str, bytes]:
+        """As `changes`, by hash (hex)."""
+        found = self._db.execute("SELECT hash, raw FROM entry WHERE doc = ? AND type = 'change' ORDER BY seq", (doc,))
+        return {hash.hex(): raw for hash, raw in found}
 
     def seq_of(self, memory: Memory) -> int:
         """Sequence number of the last entry of a memory: who waits for it sees the memory as it is."""
@@ -73,27 +168,40 @@ class Journal:
         row = self._db.execute("SELECT max(seq) FROM entry").fetchone()
         return int(row[0] or 0)
 
+    # ---- the view ---------------------------------------------------------------------------------------------
+
     def rebuild_view(self) -> int:
-        """Compute the view anew from the entries; returns how many memories it holds."""
+        """Compute the view and the digest anew from the entries; returns how many memories it holds."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
-            self._db.execute("DELETE FROM memory")
-            self._db.execute("DELETE FROM text_hash")
-            docs = self._db.execute("SELECT doc, space, max(seq) FROM entry GROUP BY doc").fetchall()
-            for doc, space, seq in docs:
-                memory = materialise(MemoryDocument(doc, space, self._changes(doc)).state())
-                if memory is None:
-                    raise DataLoss(f"the entries of {doc} hold no revision", field="doc", value=doc)
-                self._store_view(memory, seq)
-            self._db.execute(
-                "INSERT INTO meta VALUES ('view_version', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-                (str(schema.VIEW_VERSION),),
-            )
+            count = self._rebuild()
             self._db.execute("COMMIT")
         except BaseException:  # boundary: undone, then raised again
             self._db.execute("ROLLBACK")
             raise
-        return len(docs)
+        return count
+
+    def _rebuild(self) -> int:
+        self._db.execute("DELETE FROM memory")
+        self._db.execute("DELETE FROM text_hash")
+        self.digest.clear()
+        for doc, space in self._db.execute("SELECT doc, space FROM erased").fetchall():
+            self.digest.change(Key(space, doc), (), erased=True)
+        docs = self._db.execute(
+            "SELECT doc, space, max(seq) FROM entry WHERE type = 'change' GROUP BY doc, space"
+        ).fetchall()
+        count = 0
+        for doc, space, seq in docs:
+            document = MemoryDocument(doc, space, self.changes(doc))
+            memory = materialise(self._shown(document.state()))
+            self._keep(document, memory, seq)
+            count += memory is not None
+        self.digest.write()
+        self._db.execute(
+            "INSERT INTO meta VALUES ('view_version', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            (str(schema.VIEW_VERSION),),
+        )
+        return count
 
     def rebuild_view_if_old(self) -> None:
         """Rebuild when another version of this code made the view."""
@@ -101,7 +209,12 @@ class Journal:
         if row is None or row[0] != str(schema.VIEW_VERSION):
             self.rebuild_view()
 
-    def _store_view(self, memory: Memory, seq: int) -> None:
+    def _keep(self, document: MemoryDocument, memory: Memory | None, seq: int) -> None:
+        """The view of a document whose last entry is `seq`. Changes of other nodes may leave one that says nothing
+        yet."""
+        self.digest.change(Key(document.space, document.id), map(bytes.fromhex, document.heads()))
+        if memory is None:
+            return
         self._db.execute(f"INSERT OR REPLACE INTO memory VALUES ({rows.PLACES})", rows.to_row(memory, seq))
         if memory.version > 1:
             self._db.execute("DELETE FROM text_hash WHERE doc = ?", (memory.id,))
@@ -109,16 +222,60 @@ class Journal:
             key = bytes.fromhex(duplicate_key(content))
             self._db.execute("INSERT OR IGNORE INTO text_hash VALUES (?, ?, ?)", (memory.space, key, memory.id))
 
-    def _changes(self, doc: str) -> list[bytes]:
-        return [row[0] for row in self._db.execute("SELECT raw FROM entry WHERE doc = ? ORDER BY seq", (doc,))]
+    def _shown(self, state: DocumentState) -> DocumentState:
+        """`state` with the times of other nodes' clocks moved back to CLOCK_AHEAD_MS_MAX after their receipt."""
+        latest = self._latest(state)
+        if not latest:
+            return state
+        late = {
+            id_: replace(one, at=latest[rank(id_)[1]])
+            for id_, one in state.revisions.items()
+            if one.at > latest.get(rank(id_)[1], one.at)
+        }
+        return replace(state, revisions={**state.revisions, **late}) if late else state
+
+    def _latest(self, state: DocumentState) -> Mapping[str, int]:
+        """The latest time that is shown of each change that came from another node, by actor (hex)."""
+        found = self._db.execute(
+            "SELECT actor, received FROM entry WHERE doc = ? AND space = ? AND received > 0", (state.id, state.space)
+        )
+        return {actor.hex(): received + CLOCK_AHEAD_MS_MAX for actor, received in found}
+
+    def _drop_stale_vectors(self, memory: Memory) -> None:
+        """Of texts that another node's change took out of a memory; see vectors."""
+        old = reads.by_ids(self._db, [memory.id]).get(memory.id)
+        if old is None or (old.title, old.content) == (memory.title, memory.content):
+            return
+        stale = _hashes(old) - _hashes(memory)
+        self._db.executemany(
+            "DELETE FROM vector WHERE hash = ? AND NOT shared", [(bytes.fromhex(digest),) for digest in stale]
+        )
+
+
+def _hashes(memory: Memory) -> set[str]:
+    return {content_hash(dense) for dense, _ in index_texts(memory)}
+
+
+def _said(state: DocumentState) -> set[str]:
+    """Content hashes of every text that a revision of a document was ever embedded as."""
+    shown = materialise(state)
+    if shown is None:
+        return set()
+    return {
+        digest
+        for one in state.revisions.values()
+        for digest in _hashes(replace(shown, title=one.title, content=one.content))
+    }
 
 
 def check_log(db: sqlite3.Connection, path: Path) -> None:
     """Compare every change with its hash, because SQLite checks how its pages are built and not what they hold."""
-    for seq, digest, raw in db.execute("SELECT seq, hash, raw FROM entry"):
+    for seq, digest, raw, type_, *named in db.execute(
+        "SELECT seq, hash, raw, type, doc, space, agent, node FROM entry"
+    ):
         try:
-            sound = read_head(raw).hash == digest.hex()
+            found = erase_hash(*named) if type_ == ERASE else read_head(raw).hash
         except DataLoss as error:
             raise damaged(path, f"entry {seq}: {error.message}") from error
-        if not sound:
+        if found != digest.hex():
             raise damaged(path, f"entry {seq}: its change has another hash")

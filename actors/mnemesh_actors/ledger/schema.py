@@ -54,13 +54,62 @@ def _first(db: sqlite3.Connection) -> None:
 
 
 def _shared_vectors(db: sqlite3.Connection) -> None:
-    # Nobody knows of the vectors that are there already how many memories need them.
-    db.execute("ALTER TABLE vector ADD COLUMN shared INTEGER NOT NULL DEFAULT 1")
+    db.execute("ALTER TABLE vector ADD COLUMN shared INTEGER NOT NULL DEFAULT 0")
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _shared_vectors)
+def _mesh(db: sqlite3.Connection) -> None:
+    """Entries of other nodes, and what is kept of peers. The table of entries is made anew: an erasure has no actor,
+    and only chance keeps the actors of other nodes apart."""
+    db.execute(
+        """CREATE TABLE entries (
+             seq INTEGER PRIMARY KEY AUTOINCREMENT, space TEXT NOT NULL, doc TEXT NOT NULL, type TEXT NOT NULL,
+             hash BLOB NOT NULL UNIQUE, actor BLOB, raw BLOB NOT NULL, agent TEXT NOT NULL, node TEXT NOT NULL,
+             signature BLOB NOT NULL, at INTEGER NOT NULL, origin TEXT NOT NULL DEFAULT '',
+             received INTEGER NOT NULL DEFAULT 0)"""
+    )
+    columns = "seq, space, doc, type, hash, actor, raw, agent, node, signature, at"
+    db.execute(f"INSERT INTO entries ({columns}) SELECT {columns} FROM entry ORDER BY seq")
+    db.execute("DROP TABLE entry")
+    db.execute("ALTER TABLE entries RENAME TO entry")
+    db.execute("CREATE INDEX entry_doc ON entry (doc, seq)")
+    db.execute("CREATE INDEX entry_actor ON entry (actor) WHERE actor IS NOT NULL")
+    # Heads (32 bytes each, sorted) of a document's changes, or none when it is erased; part of the view.
+    db.execute(
+        """CREATE TABLE document (
+             doc TEXT, space TEXT, bucket INTEGER NOT NULL, heads BLOB NOT NULL, erased INTEGER NOT NULL,
+             PRIMARY KEY (doc, space)) WITHOUT ROWID"""
+    )
+    db.execute("CREATE INDEX document_bucket ON document (space, bucket)")
+    db.execute(
+        "CREATE TABLE digest "
+        "(space TEXT, bucket INTEGER, value BLOB NOT NULL, PRIMARY KEY (space, bucket)) WITHOUT ROWID"
+    )
+    db.execute(
+        "CREATE TABLE erased (doc TEXT, space TEXT, hashes BLOB NOT NULL, PRIMARY KEY (doc, space)) WITHOUT ROWID"
+    )
+    kept = (
+        "doc TEXT NOT NULL, space TEXT NOT NULL, type TEXT NOT NULL, hash BLOB NOT NULL, raw BLOB NOT NULL, "
+        "agent TEXT NOT NULL, node TEXT NOT NULL, signature BLOB NOT NULL, at INTEGER NOT NULL, origin TEXT NOT NULL, "
+        "received INTEGER NOT NULL, awaited BLOB"
+    )
+    db.execute(f"CREATE TABLE pending (id INTEGER PRIMARY KEY, {kept}, UNIQUE (doc, space, hash))")
+    db.execute("CREATE INDEX pending_awaited ON pending (awaited)")
+    db.execute(
+        f"CREATE TABLE quarantine (id INTEGER PRIMARY KEY AUTOINCREMENT, {kept}, reason TEXT NOT NULL, "
+        "UNIQUE (doc, space, hash, origin))"
+    )
+    db.execute("CREATE INDEX quarantine_awaited ON quarantine (awaited) WHERE awaited IS NOT NULL")
+    db.execute("CREATE TABLE node_key (node TEXT PRIMARY KEY, key BLOB NOT NULL) WITHOUT ROWID")
+    db.execute(
+        """CREATE TABLE peer_cursor (
+             peer TEXT, incarnation TEXT, seq INTEGER NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (peer, incarnation))
+             WITHOUT ROWID"""
+    )
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _shared_vectors, _mesh)
 # The view is rebuilt from the entries when this differs from what the file says.
-VIEW_VERSION = 3
+VIEW_VERSION = 4
 
 
 def connect(path: Path) -> sqlite3.Connection:

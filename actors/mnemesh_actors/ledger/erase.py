@@ -1,0 +1,83 @@
+"""Erasing a memory for good: everything that is kept of it goes, its id and the hashes of its changes stay.
+
+The entry that says so is signed and travels to every node; whoever has it drops late copies. After the commit the
+write-ahead log is folded into the file and cut to nothing, because it still holds the pages of before; in the file,
+`secure_delete` has overwritten what was freed.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from mnemesh_actors.ledger.commands import Command
+from mnemesh_actors.ledger.foreign import writers_of
+from mnemesh_actors.ledger.journal import Journal
+from mnemesh_crdt.replica import Key
+from mnemesh_memory.errors import NotFound, PermissionDenied
+from mnemesh_memory.grants import principal_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erase(Command):
+    """Erase memory `id` for good. Unless `as_admin`, only who began it may."""
+
+    id: str
+    as_admin: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """What an erasure did: entry number `seq`, `changes` that went, 0 when it was erased before. `folded`: no byte of
+    it is left in the write-ahead log either; when somebody else reads the file, that comes with a later write."""
+
+    id: str
+    space: str
+    seq: int
+    changes: int
+    folded: bool = True
+
+
+def carry_out(db: sqlite3.Connection, journal: Journal, command: Erase) -> Gone:
+    """Erase, inside the caller's transaction. Raises NotFound, PermissionDenied."""
+    row = db.execute("SELECT space, seq FROM memory WHERE id = ?", (command.id,)).fetchone()
+    if row is None:
+        done = db.execute("SELECT space, seq FROM entry WHERE doc = ? AND type = 'erase'", (command.id,)).fetchone()
+        if done is not None:
+            return Gone(id=command.id, space=done[0], seq=done[1], changes=0)
+        row = _only_waiting(db, command)
+    if row is None:
+        raise NotFound("memory", command.id)
+    space = str(row[0])
+    if not command.as_admin:
+        _refuse_others(journal, command, space)
+    seq, changes = journal.erase(journal.erasure(Key(space, command.id), command), command.actor)
+    return Gone(id=command.id, space=space, seq=seq, changes=changes)
+
+
+def _only_waiting(db: sqlite3.Connection, command: Erase) -> tuple[str] | None:
+    """The space of a memory of which nothing is here yet but changes that wait or were refused, for an admin."""
+    if not command.as_admin:
+        return None
+    for table in ("pending", "quarantine"):
+        row = db.execute(f"SELECT space FROM {table} WHERE doc = ? LIMIT 1", (command.id,)).fetchone()
+        if row is not None:
+            return (str(row[0]),)
+    return None
+
+
+def _refuse_others(journal: Journal, command: Erase, space: str) -> None:
+    writers = writers_of(journal.document(journal.memory(command.id)).state())
+    if writers != {principal_of(command.agent)}:
+        raise PermissionDenied(
+            principal_of(command.agent),
+            f"erase {command.id}, begun by {', '.join(sorted(writers))},",
+            "what it began itself; an admin may erase all",
+            space=space,
+        )
+
+
+def fold(db: sqlite3.Connection) -> bool:
+    """Bring the write-ahead log into the file and cut it; False when somebody reads the file just now."""
+    busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    return not busy

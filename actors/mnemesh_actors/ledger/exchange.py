@@ -1,0 +1,156 @@
+"""The side of the ledger that peers reach: entries out, entries in, cursors, digests, quarantine; and erasing.
+
+Duties of `take_in`, in order: judge each entry; append the good ones and update the view; keep what waits and what is
+refused; save the cursor; commit all of it at once; answer. An answer means that everything up to its `seq` is on disk.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from mnemesh_actors.ledger import erase, peers
+from mnemesh_actors.ledger.erase import Erase, Gone
+from mnemesh_actors.ledger.faults import reading
+from mnemesh_actors.ledger.foreign import Intake, TakenIn
+from mnemesh_actors.ledger.journal import Journal
+from mnemesh_actors.ledger.peers import Backlog, Quarantined, SyncPage
+from mnemesh_crdt.envelope import Entry
+from mnemesh_memory import limits, validate
+from mnemesh_memory.grants import PeerGrant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incoming:
+    """Entries of the node `peer`, judged by `grant`. With them `feed` is read up to `last_seq`; "" for entries that
+    were sent again outside a feed, which move no cursor. `origin` names the peer's ledger (its incarnation): entries
+    are not sent back there. `keys` are raw public keys by node id."""
+
+    peer: str
+    origin: str
+    grant: PeerGrant
+    entries: tuple[Entry, ...]
+    feed: str = ""
+    last_seq: int = 0
+    keys: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class Exchange:
+    """What a ledger adds for its peers. Mixed into Ledger, which has the connection and the journal."""
+
+    path: Path
+    _db: sqlite3.Connection
+    _journal: Journal
+    _intake: Intake
+    _unfolded: bool
+
+    def _transaction(self) -> AbstractContextManager[None]:
+        raise NotImplementedError
+
+    # ---- out --------------------------------------------------------------------------------------------------
+
+    @reading
+    def sync_page(
+        self, after: int, patterns: Sequence[str], not_from: str, entries_max: int, bytes_max: int
+    ) -> SyncPage:
+        """The next entries after `after` for a peer; see peers.page."""
+        return peers.page(self._db, after, patterns, not_from, entries_max, bytes_max)
+
+    @reading
+    def resend(self, space: str, buckets: Sequence[int], after: int, entries_max: int, bytes_max: int) -> SyncPage:
+        """Entries of what a comparison found different; see peers.resend."""
+        return peers.resend(self._db, space, buckets, after, entries_max, bytes_max)
+
+    @reading
+    def digest(self, space: str) -> dict[int, str]:
+        """The hash of each bucket of a space that holds any document."""
+        return self._journal.digest.of(space)
+
+    @reading
+    def digests(self, patterns: Sequence[str]) -> dict[str, dict[int, str]]:
+        """The digest of each space that one of `patterns` covers."""
+        return {space: self._journal.digest.of(space) for space in peers.spaces(self._db, patterns)}
+
+    # ---- in ---------------------------------------------------------------------------------------------------
+
+    def take_in(self, batch: Incoming, now: int) -> TakenIn:
+        """Take in what a peer sent, at `now` (ms), durably and with its cursor. Raises InvalidArgument for more than
+        BATCH_ITEMS_MAX entries, Unavailable or DataLoss when the disk fails; then nothing is written."""
+        validate.whole("entries", len(batch.entries), 0, limits.BATCH_ITEMS_MAX)
+        with self._transaction():
+            taken = self._intake.take_in(batch.origin, batch.grant, batch.entries, batch.keys, now)
+            if not batch.feed:
+                seq = 0
+            elif taken.full:
+                seq = peers.cursor(self._db, batch.peer, batch.feed)
+            else:
+                seq = peers.save_cursor(self._db, batch.peer, batch.feed, batch.last_seq, now)
+        self._unfolded = self._unfolded or taken.erased > 0
+        self._fold()
+        return replace(taken, seq=seq)
+
+    @reading
+    def cursors(self, peer: str) -> dict[str, int]:
+        """How far the feeds of the node `peer` were durably read, by feed."""
+        return peers.cursors(self._db, peer)
+
+    @reading
+    def backlog(self) -> Backlog:
+        """What is put aside."""
+        return peers.backlog(self._db)
+
+    # ---- quarantine -------------------------------------------------------------------------------------------
+
+    @reading
+    def quarantined(self, after: int, limit: int) -> list[Quarantined]:
+        """Refused entries with numbers over `after`; they are not tried again by themselves."""
+        return peers.quarantined(self._db, after, limit)
+
+    def release(self, ids: Sequence[int], now: int) -> TakenIn:
+        """Try refused entries again, as from a peer that may write to their spaces and speak for anyone. What is still
+        not allowed goes back with its reason."""
+        total = TakenIn()
+        with self._transaction():
+            for one in peers.take_out(self._db, ids):
+                grant = PeerGrant(read=(), write=(one.entry.space,), principal="", relay=True)
+                total = _sum(total, self._intake.take_in(one.origin, grant, [one.entry], {}, now))
+        self._unfolded = self._unfolded or total.erased > 0
+        self._fold()
+        return total
+
+    def discard(self, ids: Sequence[int]) -> int:
+        """Delete refused entries; how many there were."""
+        with self._transaction():
+            return len(peers.take_out(self._db, ids))
+
+    # ---- erasing ----------------------------------------------------------------------------------------------
+
+    def erase(self, command: Erase) -> Gone:
+        """Erase a memory for good, here and, with time, at every peer. Raises NotFound, PermissionDenied."""
+        with self._transaction():
+            gone = erase.carry_out(self._db, self._journal, command)
+        self._unfolded = True
+        return replace(gone, folded=self._fold())
+
+    def _fold(self) -> bool:
+        """After an erasure: nothing of it is left in the write-ahead log. Tried again with later writes."""
+        if self._unfolded:
+            self._unfolded = not erase.fold(self._db)
+        return not self._unfolded
+
+
+def _sum(left: TakenIn, right: TakenIn) -> TakenIn:
+    return TakenIn(
+        accepted=left.accepted + right.accepted,
+        duplicates=left.duplicates + right.duplicates,
+        held=left.held + right.held,
+        quarantined=left.quarantined + right.quarantined,
+        dropped=left.dropped + right.dropped,
+        erased=left.erased + right.erased,
+        full=left.full or right.full,
+        first=left.first or right.first,
+        last=max(left.last, right.last),
+    )

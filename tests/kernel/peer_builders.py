@@ -1,0 +1,164 @@
+"""Shared by the tests of what a ledger takes in: other nodes that sign entries, and short ways to hand them over."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from ledger_builders import SPACE, START, Home
+
+from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.exchange import Incoming
+from mnemesh_actors.ledger.foreign import TakenIn
+from mnemesh_actors.ledger.peers import Quarantined, SyncPage
+from mnemesh_crdt import revisions
+from mnemesh_crdt.chunk import read_head
+from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields
+from mnemesh_crdt.envelope import CHANGE, ERASE, Entry, erase_hash, node_id_of, signing_bytes
+from mnemesh_memory import limits
+from mnemesh_memory.grants import PeerGrant
+
+ID = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a11"
+OTHER = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a22"
+ANA = "ana/cli"
+BOB = "bob/cli"
+NOW = START + 1_000_000
+FEED = "feed of the other"
+EVERYTHING = PeerGrant(read=("*",), write=("*",), principal="ana", relay=True)
+ANAS = PeerGrant(read=("*",), write=("team/*",), principal="ana")
+
+
+@dataclass
+class Node:
+    """Another node: it writes changes of memories that it holds and signs them. Nothing is random: the actor of a
+    change is made of the node's name and a count."""
+
+    name: str = "far"
+    agent: str = ANA
+    now: int = START
+    writes: int = 0
+    logs: dict[tuple[str, str], list[bytes]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.key = Ed25519PrivateKey.from_private_bytes(hashlib.sha256(self.name.encode()).digest())
+        self.public = self.key.public_key().public_bytes_raw()
+        self.id = node_id_of(self.public)
+        self.origin = hashlib.sha256(self.id.encode()).hexdigest()[:32]
+
+    @property
+    def keys(self) -> dict[str, bytes]:
+        return {self.id: self.public}
+
+    def knows(self, *entries: Entry) -> None:
+        """It has these changes, as if they had been taken in there."""
+        for entry in entries:
+            self.logs.setdefault((entry.space, entry.doc), []).append(entry.raw)
+
+    def document(self, id: str = ID, space: str = SPACE) -> MemoryDocument:
+        return MemoryDocument(id, space, self.logs.get((space, id), ()))
+
+    def says(self, content: str, id: str = ID, space: str = SPACE, *, agent: str = "", **more: Any) -> Entry:
+        """A revision that names all heads that the node sees; the first one makes the memory."""
+        self.now += 1
+        document = self.document(id, space)
+        fields = {"op": "put", "kind": "fact", "title": "", "by": agent or self.agent, "at": self.now, **more}
+        parents = revisions.heads(document.state())
+        return self.edits(
+            Edit(revision=RevisionFields(content=content, parents=parents, **fields), at=self.now), id, space, agent
+        )
+
+    def forgets(self, id: str = ID, space: str = SPACE) -> Entry:
+        self.now += 1
+        edit = revisions.forget(self.document(id, space).state(), self.agent, self.now)
+        assert edit is not None
+        return self.edits(edit, id, space)
+
+    def tags(self, *tags: str, id: str = ID, space: str = SPACE) -> Entry:
+        self.now += 1
+        return self.edits(Edit(tags_put=tags, at=self.now), id, space)
+
+    def edits(self, edit: Edit, id: str = ID, space: str = SPACE, agent: str = "") -> Entry:
+        self.writes += 1
+        actor = hashlib.sha256(f"{self.name} {self.writes}".encode()).digest()[:16]
+        change = self.document(id, space).write(edit, actor)
+        assert change is not None
+        self.logs.setdefault((space, id), []).append(change.raw)
+        return self.signs(id, space, change.raw, agent or self.agent)
+
+    def erases(self, id: str = ID, space: str = SPACE, agent: str = "") -> Entry:
+        self.now += 1
+        by = agent or self.agent
+        return self._signed(id, space, ERASE, erase_hash(id, space, by, self.id), b"", by)
+
+    def signs(self, id: str, space: str, raw: bytes, agent: str) -> Entry:
+        return self._signed(id, space, CHANGE, read_head(raw).hash, raw, agent)
+
+    def _signed(self, id: str, space: str, type: str, hash: str, raw: bytes, agent: str) -> Entry:
+        signature = self.key.sign(signing_bytes(id, space, type, hash, agent, self.id))
+        return Entry(
+            doc=id, space=space, type=type, hash=hash, raw=raw, agent=agent, node=self.id, at=self.now,
+            signature=signature,
+        )  # fmt: skip
+
+
+def taken(
+    ledger: Ledger,
+    node: Node,
+    *entries: Entry,
+    grant: PeerGrant = EVERYTHING,
+    keys: Mapping[str, bytes] | None = None,
+    **more: Any,
+) -> TakenIn:
+    """The outcome of a batch that `node` brings, with its own key and others."""
+    known = {**node.keys, **(keys or {})}
+    batch = Incoming(peer=node.id, origin=node.origin, grant=grant, entries=entries, keys=known, **more)
+    return ledger.take_in(batch, NOW)
+
+
+def outcome(result: TakenIn) -> dict[str, int | bool]:
+    """What of a result is not nothing, without cursor and numbers."""
+    words = ("accepted", "duplicates", "held", "quarantined", "dropped", "erased", "full")
+    return {word: getattr(result, word) for word in words if getattr(result, word)}
+
+
+def all_entries(ledger: Ledger, patterns: Sequence[str] = ("*", "@owner")) -> list[Entry]:
+    return [entry for page in pages(ledger, patterns) for entry in page.entries]
+
+
+def pages(ledger: Ledger, patterns: Sequence[str] = ("*", "@owner"), size: int = 256) -> Iterator[SyncPage]:
+    after, done = 0, False
+    while not done:
+        page = ledger.sync_page(after, patterns, "", size, limits.BATCH_BYTES_MAX)
+        yield page
+        after, done = page.last_seq, page.done
+
+
+def hand_over(giver: Ledger, taker: Ledger, home: Home, size: int = 256, now: int = NOW) -> list[TakenIn]:
+    """All that `giver`, at `home`, has for `taker`, from where that stands."""
+    node, feed = home.directory.node_id, giver.status().incarnation
+    after, done, results = taker.cursors(node).get(feed, 0), False, []
+    while not done:
+        page = giver.sync_page(after, ("*", "@owner"), taker.status().incarnation, size, limits.BATCH_BYTES_MAX)
+        batch = Incoming(
+            peer=node, origin=feed, grant=replace(EVERYTHING, write=("*", "@owner")), entries=page.entries,
+            feed=feed, last_seq=page.last_seq, keys=page.keys,
+        )  # fmt: skip
+        results.append(taker.take_in(batch, now))
+        after, done = page.last_seq, page.done
+    return results
+
+
+def reasons(ledger: Ledger) -> list[str]:
+    return [one.reason for one in refused(ledger)]
+
+
+def refused(ledger: Ledger) -> list[Quarantined]:
+    return ledger.quarantined(0, 10_000)
+
+
+def contents(ledger: Ledger, ids: Iterable[str] = (ID,)) -> list[str]:
+    found = ledger.read(list(ids))
+    return [found[id].content for id in ids if id in found]

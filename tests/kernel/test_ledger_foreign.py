@@ -1,0 +1,385 @@
+"""What other nodes wrote enters the log in one way only: signed, granted, allowed, and after what it builds on."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+from ledger_builders import AGENT, OTHER_SPACE, SPACE, START, Home, Pen, done
+from peer_builders import (
+    ANA,
+    ANAS,
+    BOB,
+    EVERYTHING,
+    FEED,
+    ID,
+    NOW,
+    OTHER,
+    Node,
+    all_entries,
+    contents,
+    hand_over,
+    outcome,
+    pages,
+    reasons,
+    refused,
+    taken,
+)
+
+from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.foreign import Intake
+from mnemesh_memory import limits
+from mnemesh_memory.errors import InvalidArgument
+from mnemesh_memory.grants import PeerGrant
+from mnemesh_memory.model import ListQuery
+
+
+@pytest.fixture
+def node() -> Node:
+    return Node()
+
+
+# ---- what is taken in -----------------------------------------------------------------------------------------------
+
+
+def test_a_memory_of_another_node_is_read_as_one_of_ours(ledger: Ledger, node: Node) -> None:
+    result = taken(ledger, node, node.says("from afar", title="Far"), feed=FEED, last_seq=7)
+    assert outcome(result) == {"accepted": 1}
+    assert (result.seq, result.first, result.last) == (7, 1, 1)
+    memory = ledger.read([ID])[ID]
+    assert (memory.content, memory.title, memory.by, memory.space, memory.state) == (
+        "from afar", "Far", ANA, SPACE, "active",
+    )  # fmt: skip
+    assert ledger.page(ListQuery(spaces=(SPACE,))).memories == (memory,)
+
+
+def test_an_entry_goes_on_to_others_as_its_node_signed_it(ledger: Ledger, node: Node) -> None:
+    entries = [node.says("one"), node.says("two"), node.says("other", OTHER)]
+    taken(ledger, node, *entries)
+    (page,) = pages(ledger)
+    assert list(page.entries) == entries
+    assert page.keys == node.keys
+
+
+def test_what_came_from_a_peer_is_not_sent_back_to_it(ledger: Ledger, pen: Pen, node: Node) -> None:
+    taken(ledger, node, node.says("theirs"))
+    done(ledger, pen.create("ours"))
+    back = ledger.sync_page(0, ("*",), node.origin, 10, 10_000)
+    assert [entry.agent for entry in back.entries] == [AGENT]
+    assert (back.last_seq, back.done) == (2, True)
+
+
+def test_two_nodes_that_wrote_at_once_keep_both_texts_and_say_so(ledger: Ledger, pen: Pen, node: Node) -> None:
+    mine = done(ledger, pen.create("as it was")).memory
+    node.knows(*all_entries(ledger))
+    done(ledger, pen.revise(mine, content="as we say"))
+    taken(ledger, node, node.says("as they say", mine.id))
+    memory = ledger.read([mine.id])[mine.id]
+    assert {memory.content, memory.conflicts[0].content} == {"as we say", "as they say"}
+    assert len(memory.heads) == 2
+    assert ledger.stats((SPACE,)).conflicted == 1
+    settled = done(ledger, pen.revise(memory, content="as all say", expected_heads=memory.heads)).memory
+    assert settled.conflicts == ()
+    for text in ("as we say", "as they say"):
+        assert done(ledger, pen.create(text)).action == "ADD", "a settled text is nobody's duplicate"
+
+
+def test_both_texts_of_a_conflict_are_known_as_duplicates(ledger: Ledger, pen: Pen, node: Node) -> None:
+    mine = done(ledger, pen.create("as it was")).memory
+    node.knows(*all_entries(ledger))
+    done(ledger, pen.revise(mine, content="as we say"))
+    taken(ledger, node, node.says("as they say", mine.id))
+    assert [done(ledger, pen.create(text)).action for text in ("as we say", "as they say")] == ["NOOP", "NOOP"]
+
+
+def test_one_memory_made_on_two_nodes_is_one_memory(home: Home, ledger: Ledger, pen: Pen) -> None:
+    command = pen.create("made twice", idempotency_key="k")
+    mine = done(ledger, command).memory
+    with Home.for_one_example() as other, other.opened() as twin:
+        again = done(twin, replace(command, actor=b"\x07" * 16)).memory
+        assert again.id == mine.id
+        hand_over(twin, ledger, other)
+        hand_over(ledger, twin, home)
+        both = ledger.read([mine.id])[mine.id]
+        assert (both.version, len(both.heads)) == (2, 2)
+        assert twin.read([mine.id])[mine.id] == both
+        assert ledger.digest(SPACE) == twin.digest(SPACE)
+
+
+def test_the_index_is_told_of_what_came(ledger: Ledger, pen: Pen, node: Node) -> None:
+    done(ledger, pen.create("ours"))
+    result = taken(ledger, node, node.says("one"), node.says("other", OTHER), node.says("two"))
+    page = ledger.feed(1, 100, "generation")
+    assert {memory.id: memory.content for _, memory in page.memories} == {ID: "two", OTHER: "other"}
+    assert (page.seq, page.head) == (result.last, result.last) == (4, 4)
+
+
+def test_every_order_of_a_memorys_changes_gives_the_same_view(node: Node) -> None:
+    far = Node("second", BOB)
+    first = node.says("one")
+    far.knows(first)
+    entries = [first, node.says("two"), far.says("other two"), node.tags("x"), far.forgets()]
+    views = set()
+    for order in itertools.permutations(entries):
+        with Home.for_one_example() as home, home.opened() as ledger:
+            for entry in order:
+                taken(ledger, node, entry, keys=far.keys)
+            views.add((str(ledger.read([ID])), str(ledger.digest(SPACE))))
+            assert ledger.backlog().pending == 0
+            assert reasons(ledger) == []
+    assert len(views) == 1
+
+
+# ---- what comes twice, early, or too much of it ---------------------------------------------------------------------
+
+
+def test_what_comes_twice_counts_once(ledger: Ledger, node: Node) -> None:
+    entry = node.says("one")
+    assert outcome(taken(ledger, node, entry, entry)) == {"accepted": 1, "duplicates": 1}
+    assert outcome(taken(ledger, node, entry)) == {"duplicates": 1}
+    assert len(all_entries(ledger)) == 1
+
+
+def test_a_change_that_comes_early_waits_for_what_it_builds_on(home: Home, node: Node) -> None:
+    one, two, three = node.says("one"), node.says("two"), node.says("three")
+    with home.opened() as ledger:
+        assert outcome(taken(ledger, node, three)) == {"held": 1}
+        assert outcome(taken(ledger, node, three, two)) == {"duplicates": 1, "held": 1}
+        assert ledger.read([ID]) == {}
+        assert ledger.digest(SPACE) == {}
+    with home.opened() as ledger:
+        assert outcome(taken(ledger, node, one)) == {"accepted": 3}
+        assert contents(ledger) == ["three"]
+        assert [entry.hash for entry in all_entries(ledger)] == [one.hash, two.hash, three.hash]
+        assert ledger.backlog().pending == 0
+
+
+def test_when_no_more_may_wait_the_cursor_stays_and_what_was_good_is_kept(ledger: Ledger, node: Node) -> None:
+    ledger._intake = Intake(ledger._db, ledger._journal, pending_max=1)
+    taken(ledger, node, feed=FEED, last_seq=3)
+    one, two, three, four = (node.says(text) for text in ("one", "two", "three", "four"))
+    other = node.says("other", OTHER)
+    result = taken(ledger, node, three, four, other, feed=FEED, last_seq=9)
+    assert outcome(result) == {"accepted": 1, "held": 1, "full": True}
+    assert result.seq == 3 == ledger.cursors(node.id)[FEED]
+    assert outcome(taken(ledger, node, one, two)) == {"accepted": 3}
+    again = taken(ledger, node, three, four, other, feed=FEED, last_seq=9)
+    assert outcome(again) == {"accepted": 1, "duplicates": 2}
+    assert again.seq == 9
+    assert contents(ledger) == ["four"]
+
+
+def test_a_cursor_never_goes_back_and_is_kept_for_each_feed(home: Home, node: Node) -> None:
+    with home.opened() as ledger:
+        taken(ledger, node, feed="a", last_seq=7)
+        assert taken(ledger, node, feed="a", last_seq=5).seq == 7
+        taken(ledger, node, feed="b", last_seq=2)
+        taken(ledger, Node("second"), feed="a", last_seq=1)
+        taken(ledger, node, node.says("one"))
+    with home.opened() as ledger:
+        assert ledger.cursors(node.id) == {"a": 7, "b": 2}
+        assert ledger.cursors("nobody") == {}
+
+
+def test_cursors_of_feeds_that_are_gone_do_not_gather_for_ever(ledger: Ledger, node: Node) -> None:
+    for number in range(limits.SYNC_CURSORS_MAX + 3):
+        taken(ledger, node, feed=f"feed {number}", last_seq=1)
+    kept = ledger.cursors(node.id)
+    assert len(kept) == limits.SYNC_CURSORS_MAX
+    assert f"feed {limits.SYNC_CURSORS_MAX + 2}" in kept
+
+
+def test_a_batch_is_bounded(ledger: Ledger, node: Node) -> None:
+    entry = node.says("one")
+    with pytest.raises(InvalidArgument, match="entries"):
+        taken(ledger, node, *[entry] * (limits.BATCH_ITEMS_MAX + 1))
+    assert all_entries(ledger) == []
+
+
+# ---- what is refused ------------------------------------------------------------------------------------------------
+
+
+def test_an_entry_that_somebody_altered_is_quarantined(ledger: Ledger, node: Node) -> None:
+    entry = node.says("one")
+    two = Node("second").says("other", OTHER)
+    stranger = Node("stranger")
+    forged = {
+        "the signature": replace(entry, agent="ana/other"),
+        "the signature of": replace(entry, space="team/other"),
+        "no key of node": replace(entry, node="0" * 32),
+        "another hash": replace(two, doc=ID, raw=two.raw, hash=entry.hash),
+    }
+    for word, one in list(forged.items())[:3]:
+        assert outcome(taken(ledger, node, one)) == {"quarantined": 1}, word
+        assert word in reasons(ledger)[-1]
+    lying = Node("stranger")
+    assert outcome(taken(ledger, node, stranger.says("x", OTHER), keys={lying.id: node.public})) == {"quarantined": 1}
+    assert "no key" in reasons(ledger)[-1]
+    assert all_entries(ledger) == []
+    assert outcome(taken(ledger, node, entry)) == {"accepted": 1}, "a bad copy does not keep out the good one"
+
+
+@pytest.mark.parametrize(
+    ("grant", "word"),
+    [
+        (PeerGrant(read=("*",), write=("other/*",), principal="ana", relay=True), "may not write to team/payments"),
+        (PeerGrant(read=("*",), write=("*",), principal="bob"), "may not speak for ana/cli"),
+        (PeerGrant(read=("*",), write=(), principal="ana"), "may not write"),
+    ],
+)
+def test_what_a_stream_may_not_bring_is_quarantined_and_can_be_released(
+    ledger: Ledger, node: Node, grant: PeerGrant, word: str
+) -> None:
+    one, two = node.says("one"), node.says("two")
+    assert outcome(taken(ledger, node, one, two, grant=grant, feed=FEED, last_seq=2)) == {"quarantined": 2}
+    assert ledger.cursors(node.id) == {FEED: 2}
+    assert all(word in reason for reason in reasons(ledger))
+    first, second = refused(ledger)
+    assert (first.entry, first.origin, first.received) == (one, node.origin, NOW)
+    assert outcome(ledger.release([second.id], NOW)) == {"quarantined": 1}, "what it builds on is refused still"
+    assert outcome(ledger.release([first.id], NOW)) == {"accepted": 2}
+    assert refused(ledger) == []
+    assert contents(ledger) == ["two"]
+
+
+def test_what_is_discarded_is_gone(ledger: Ledger, node: Node) -> None:
+    taken(ledger, node, node.says("one"), grant=replace(EVERYTHING, write=()))
+    (one,) = refused(ledger)
+    assert ledger.discard([one.id, 99]) == 1
+    assert refused(ledger) == []
+
+
+def test_the_private_space_of_a_principal_is_reached_by_its_name_alone(ledger: Ledger, node: Node) -> None:
+    entry = node.says("mine", space="@ana")
+    assert outcome(taken(ledger, node, entry)) == {"quarantined": 1}
+    named = replace(ANAS, write=("@ana",))
+    assert outcome(taken(ledger, node, entry, grant=named)) == {"accepted": 1}
+    assert refused(ledger) == []
+    assert ledger.sync_page(0, ("*", "team/*"), "", 10, 1000).entries == ()
+    assert ledger.sync_page(0, ("@ana",), "", 10, 1000).entries == (entry,)
+
+
+def test_what_builds_on_a_refused_change_is_put_aside_with_it_and_comes_back_with_it(
+    ledger: Ledger, node: Node
+) -> None:
+    one, two, three, four = (node.says(text) for text in ("one", "two", "three", "four"))
+    bad = replace(one, signature=bytes(64))
+    assert outcome(taken(ledger, node, two)) == {"held": 1}
+    assert outcome(taken(ledger, node, bad, three)) == {"quarantined": 3}
+    assert outcome(taken(ledger, node, four)) == {"quarantined": 1}
+    assert ledger.backlog().pending == 0
+    by_hash = {found.entry.hash: found for found in refused(ledger)}
+    assert by_hash[two.hash].builds_on == one.hash
+    assert by_hash[four.hash].builds_on == three.hash
+    assert outcome(taken(ledger, node, one)) == {"accepted": 4}
+    assert refused(ledger) == []
+    assert contents(ledger) == ["four"]
+
+
+def test_a_change_whose_operations_are_not_allowed_never_enters(ledger: Ledger, node: Node) -> None:
+    thief = Node("thief", BOB)
+    one = node.says("one")
+    thief.knows(one)
+    stolen = thief.signs(ID, SPACE, node.says("as if by ana").raw, BOB)
+    assert outcome(taken(ledger, node, one, stolen, keys=thief.keys)) == {"accepted": 1, "quarantined": 1}
+    assert contents(ledger) == ["one"]
+
+
+def test_bytes_that_are_no_change_are_quarantined(ledger: Ledger, node: Node) -> None:
+    good = node.says("one")
+    garbage = [
+        replace(good, raw=b""), replace(good, raw=b"\x00" * 50), replace(good, raw=good.raw[:-1]),
+        replace(good, raw=good.raw + b"x"), replace(good, raw=bytes(limits.CHANGE_BYTES_MAX + 1)),
+        replace(good, type="wish"), replace(good, hash="x"), replace(good, hash=good.hash.upper()),
+        replace(good, node="not hex"), replace(good, signature=b"short"), replace(good, at=2**62),
+        replace(good, doc="no id"), replace(good, doc=ID.upper()), replace(good, space="Team/Payments"),
+        replace(good, space=""), replace(good, space="\udcff"), replace(good, agent="x" * 81), replace(good, agent=""),
+        replace(good, agent="two\nlines"),
+    ]  # fmt: skip
+    for entry in garbage:
+        assert outcome(taken(ledger, node, entry)) == {"quarantined": 1}, entry
+    assert ledger.backlog().quarantined > 0
+    assert all_entries(ledger) == []
+    assert all(reason for reason in reasons(ledger))
+    assert outcome(taken(ledger, node, good)) == {"accepted": 1}
+
+
+def test_an_id_is_that_of_one_memory_in_one_space(ledger: Ledger, pen: Pen, node: Node) -> None:
+    mine = done(ledger, pen.create("ours")).memory
+    assert outcome(taken(ledger, node, node.says("theirs", mine.id, OTHER_SPACE))) == {"quarantined": 1}
+    assert SPACE in reasons(ledger)[0]
+    assert outcome(taken(ledger, node, node.says("a"), node.says("b", space=OTHER_SPACE))) == {
+        "accepted": 1, "quarantined": 1,
+    }  # fmt: skip
+    assert contents(ledger, [mine.id, ID]) == ["ours", "a"]
+
+
+def test_the_quarantine_is_bounded(ledger: Ledger, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "QUARANTINE_ENTRIES_MAX", 3)
+    nothing = replace(EVERYTHING, write=())
+    assert outcome(taken(ledger, node, *(node.says(str(n)) for n in range(5)), grant=nothing)) == {"quarantined": 5}
+    assert len(refused(ledger)) == 3
+
+
+def test_a_memory_takes_in_a_bounded_number_of_changes(
+    ledger: Ledger, node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "DOCUMENT_CHANGES_MAX", 2)
+    assert outcome(taken(ledger, node, *(node.says(str(n)) for n in range(4)))) == {"accepted": 2, "quarantined": 2}
+    assert contents(ledger) == ["1"]
+
+
+def test_keys_of_nodes_are_bounded(ledger: Ledger, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "NODE_KEYS_MAX", 2)
+    far = Node("second")
+    assert outcome(taken(ledger, node, node.says("one"), far.says("x", OTHER), keys=far.keys)) == {
+        "accepted": 1, "quarantined": 1,
+    }  # fmt: skip
+    assert "keys" in reasons(ledger)[0]
+
+
+# ---- clocks ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_clock_a_year_ahead_is_shown_as_the_time_of_receipt(home: Home, node: Node, pen: Pen) -> None:
+    node.now = NOW + 365 * 86_400_000
+    latest = NOW + limits.CLOCK_AHEAD_MS_MAX
+    with home.opened() as ledger:
+        entry = node.says("from the future")
+        taken(ledger, node, entry)
+        memory = ledger.read([ID])[ID]
+        assert (memory.created_at, memory.updated_at) == (latest, latest)
+        assert all_entries(ledger) == [entry], "the entry itself stays as it was signed"
+        changed = done(ledger, pen.revise(memory, content="ours")).memory
+        assert (changed.created_at, changed.updated_at) == (latest, pen.now)
+        ledger.rebuild_view()
+        assert ledger.read([ID])[ID] == changed
+
+
+def test_a_clock_that_is_right_is_shown_as_it_is(ledger: Ledger, node: Node) -> None:
+    taken(ledger, node, node.says("one"), node.says("two"))
+    memory = ledger.read([ID])[ID]
+    assert (memory.created_at, memory.updated_at) == (START + 1, START + 2)
+
+
+# ---- pages ----------------------------------------------------------------------------------------------------------
+
+
+def test_pages_hold_no_more_than_was_asked_and_miss_nothing(ledger: Ledger, pen: Pen) -> None:
+    for number in range(25):
+        done(ledger, pen.create(f"text {number}", space=(SPACE, OTHER_SPACE)[number % 2]))
+    everything = all_entries(ledger)
+    assert len(everything) == 25
+    assert [e for page in pages(ledger, size=4) for e in page.entries] == everything
+    assert all(len(page.entries) <= 4 for page in pages(ledger, size=4))
+    assert [e for page in pages(ledger, (SPACE,), size=4) for e in page.entries] == everything[::2]
+    small = ledger.sync_page(0, ("*",), "", 256, 1)
+    assert list(small.entries) == everything[:1], "one entry is always sent, however large"
+
+
+def test_entries_of_other_spaces_are_passed_by_their_numbers(ledger: Ledger, pen: Pen) -> None:
+    for number in range(5):
+        done(ledger, pen.create(f"text {number}"))
+    page = ledger.sync_page(0, ("elsewhere/*",), "", 10, 1000)
+    assert (page.entries, page.last_seq, page.head, page.done) == ((), 5, 5, True)
