@@ -71,9 +71,10 @@ class Ledger(Exchange):
                 self._intake = Intake(self._db, self._journal)
                 self._unfolded = True  # an erasure before a crash may have left its pages in the write-ahead log
                 self._uses = Uses(self._db)
-                self._old = OldGenerations(self._db)
+                self._old = OldGenerations(self._db, self._journal.last_seq())
                 self._generation = ""  # of the model in use, once it is known
                 self._admission = Admission(self._db, self._journal, self._uses.note)
+                self._histories = Histories(self._db, self._journal, self._admission)
                 self._incarnation = establish(self._db, self._lock)
                 self._journal.rebuild_view_if_old()
                 peers.keep_key(self._db, node_id, key.public_key().public_bytes_raw())
@@ -356,7 +357,9 @@ class Ledger(Exchange):
     @reading
     def feed(self, after: int, limit: int, generation: str) -> FeedPage:
         """What the index has to take in after `after`, at most `limit` entries and FEED_BYTES_MAX."""
-        return feed.page(self._db, after, limit, generation, self._journal.last_seq())
+        page = feed.page(self._db, after, limit, generation, self._journal.last_seq())
+        self._old.fed(after, page.seq)
+        return page
 
     @reading
     def changes(self, after: int, spaces: Sequence[str], limit: int) -> ChangesPage:
@@ -382,6 +385,7 @@ class Ledger(Exchange):
         """Cache embeddings that were made outside a write. Raises Unavailable or DataLoss when the disk fails."""
         with self._transaction():
             fill(self._db, vectors)
+            self._old.filled()
             self._old.sweep(vectors.generation, SWEPT_ELSE)
 
     # ---- activity: local to this node, never synced, lost at most since the last write -------------------------

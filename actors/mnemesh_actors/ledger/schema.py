@@ -54,7 +54,8 @@ def _first(db: sqlite3.Connection) -> None:
 
 
 def _shared_vectors(db: sqlite3.Connection) -> None:
-    db.execute("ALTER TABLE vector ADD COLUMN shared INTEGER NOT NULL DEFAULT 0")
+    # Nobody knows of the vectors that are there already how many memories need them.
+    db.execute("ALTER TABLE vector ADD COLUMN shared INTEGER NOT NULL DEFAULT 1")
 
 
 def _mesh(db: sqlite3.Connection) -> None:
