@@ -74,7 +74,6 @@ class Ledger(Exchange):
                 self._old = OldGenerations(self._db, self._journal.last_seq())
                 self._generation = ""  # of the model in use, once it is known
                 self._admission = Admission(self._db, self._journal, self._uses.note)
-                self._histories = Histories(self._db, self._journal, self._admission)
                 self._incarnation = establish(self._db, self._lock)
                 self._journal.rebuild_view_if_old()
                 peers.keep_key(self._db, node_id, key.public_key().public_bytes_raw())
