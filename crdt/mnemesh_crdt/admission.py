@@ -69,8 +69,8 @@ def _judged(key: Key, entry: Entry, earlier: Mapping[str, bytes] | None) -> Chan
     if past is not None and change.first != past.last + 1:
         raise Refused(f"its operations begin at {change.first}; after what it builds on comes {past.last + 1}")
     revisions = 0
-    for touch in _touches(change, past):
-        _check_touch(touch, entry, head, past)
+    for touch in _touches(change, past, f"{entry.agent}@{entry.node}"):
+        _check_value(touch, entry, head, past)
         revisions += touch.path == ("rev",)
     if revisions > 1:
         raise Refused("it makes more than one revision")
@@ -119,9 +119,9 @@ class _Touch:
     replaced: tuple[Operation, ...] | None
 
 
-def _touches(change: ChangeOps, past: Ancestry | None) -> list[_Touch]:
+def _touches(change: ChangeOps, past: Ancestry | None, own: str) -> list[_Touch]:
     """The operations, those within a new map gathered into its value. Raises Refused for a key that is written twice,
-    a map that is not there, and a place that is taken from something else than what stands there."""
+    a place that is not there or not for `own` to write, and one that is taken from something that is not there."""
     made: dict[OpId, Tree] = {}
     written: set[tuple[OpId | None, str]] = set()
     touches: list[_Touch] = []
@@ -143,6 +143,7 @@ def _touches(change: ChangeOps, past: Ancestry | None) -> list[_Touch]:
                 path = GENESIS_PATHS[home]
             else:
                 continue  # to be judged when what it builds on is here
+            _check_place(path, operation, own)
             touches.append(_Touch(path, key, value, _replaced(operation, past)))
         elif operation.replaced or value is None:
             raise Refused(f"it replaces {shorten(key)} in a map of its own")
@@ -163,47 +164,47 @@ def _replaced(operation: Operation, past: Ancestry | None) -> tuple[Operation, .
     return tuple(found)
 
 
-def _check_touch(touch: _Touch, entry: Entry, head: ChangeHead, past: Ancestry | None) -> None:
-    path, key, value = touch.path, touch.key, touch.value
-    own = f"{entry.agent}@{entry.node}"
+def _check_place(path: Path, operation: Operation, own: str) -> None:
+    """Whether a change by `own` ("agent@node") may write at this key at all."""
+    key = operation.key
     if not path or path[0].startswith(NEWER):
         if not (path[0] if path else key).startswith(NEWER):
             raise Refused(f"it changes {shorten(key)} of the document itself; only keys below {NEWER} are free")
+    elif path[0] == "rev":
+        if len(path) > 1 or operation.replaced:
+            raise Refused(f"it changes {shorten(key)} of {'/'.join(path)[:80]}; revisions are never changed")
+    elif path == ("tags",):
+        line("tag", key, limits.TAG_BYTES_MAX)
+    elif path == ("links",):
+        kind, _, target = key.partition(":")
+        if kind not in LINK_TYPES or memory_id("link", target) != target:
+            raise Refused(f"link {shorten(key)} is not of a known type to the id of a memory")
+    elif (path[1] if len(path) > 1 else key) != own:
+        raise Refused(f"{path[0]} {shorten((*path, key)[1])} belongs to another than {shorten(own)}")
+
+
+def _check_value(touch: _Touch, entry: Entry, head: ChangeHead, past: Ancestry | None) -> None:
+    path, key, value = touch.path, touch.key, touch.value
+    if not path or path[0].startswith(NEWER):
         check_newer(key, value, len(path) + 1)
     elif path == ("rev",):
-        if touch.replaced != ():
-            raise Refused(f"it changes revision {shorten(key)}; revisions are never changed")
         if not isinstance(value, dict):
             raise Refused(f"revision {shorten(key)} is no map")
         parents = check_revision(key, value, entry.agent, head.actor)
         if past is not None:
             _check_parents(parents, past)
-    elif path == ("tags",):
-        line("tag", key, limits.TAG_BYTES_MAX)
-        _check_put_time(touch)
-    elif path == ("links",):
-        kind, _, target = key.partition(":")
-        if kind not in LINK_TYPES or memory_id("link", target) != target:
-            raise Refused(f"link {shorten(key)} is not of a known type to the id of a memory")
-        _check_put_time(touch)
-    elif path[0] in ("pins", "feedback"):
-        if (path[1] if len(path) > 1 else key) != own:
-            raise Refused(f"{path[0]} {shorten(key)} belongs to another than {shorten(own)}")
-        if path[0] == "pins":
-            _check_put_time(touch)
-        elif len(path) > 1:
-            check_votes({key: value} if value is not None else None)
-        elif value is not None:
+    elif path == ("feedback",):
+        if value is not None:
             check_votes(value)
-    else:
-        raise Refused(f"it changes {shorten(key)} of revision {shorten(path[1])}; revisions are never changed")
+    elif path[0] == "feedback":
+        check_votes({key: value} if value is not None else None)
+    elif value is not None:
+        _check_put_time(touch)
 
 
 def _check_put_time(touch: _Touch) -> None:
     """A put is worth its time, or one more than what it replaces: whoever renews a put has to go past any clock."""
     value = touch.value
-    if value is None:
-        return
     if type(value) is not int:
         raise Refused(f"{touch.path[0]} {shorten(touch.key)}: a put is a time, a whole number of ms")
     known = touch.replaced is not None

@@ -77,23 +77,23 @@ def check_newer(key: str, value: Value, depth: int) -> None:
         for inner in value:
             check_newer(inner, value[inner], depth + 1)
     elif isinstance(value, str):
-        _text(key, value, limits.CONTENT_BYTES_MAX)
+        _text(shorten(key), value, limits.CONTENT_BYTES_MAX)
     elif isinstance(value, float) and not math.isfinite(value):
         raise Refused(f"{shorten(key)} is not a number")
 
 
 def _text(field: str, value: object, bytes_max: int) -> None:
     if not isinstance(value, str):
-        raise Refused(f"{shorten(field)} is not a text")
+        raise Refused(f"{field} is not a text")
     if len(value) > bytes_max or len(value.encode()) > bytes_max:
-        raise Refused(f"{shorten(field)} has {len(value.encode())} bytes, at most {bytes_max} are allowed")
+        raise Refused(f"{field} has {len(value.encode())} bytes, at most {bytes_max} are allowed")
 
 
 def line(field: str, value: object, bytes_max: int) -> None:
     """A text of at most `bytes_max` bytes without control characters. Raises Refused."""
     _text(field, value, bytes_max)
     if isinstance(value, str) and _CONTROL.search(value):
-        raise Refused(f"{shorten(field)} holds a control character")
+        raise Refused(f"{field} holds a control character")
 
 
 def _whole(field: str, value: object, allowed: range) -> None:
@@ -132,7 +132,7 @@ def _list(items_max: int, bytes_max: int) -> Check:
 def _attrs(field: str, value: object) -> None:
     for name, text in _map(field, value, limits.ATTRS_MAX).items():
         line(field, name, limits.ATTR_KEY_BYTES_MAX)
-        _text(f"{field}.{name}", text, limits.ATTR_VALUE_BYTES_MAX)
+        _text(f"{field} {shorten(name)}", text, limits.ATTR_VALUE_BYTES_MAX)
 
 
 def _source(field: str, value: object) -> None:

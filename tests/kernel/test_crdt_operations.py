@@ -174,6 +174,7 @@ SPLIT_RUN = sleb(-1) + uleb(1) + sleb(-4) + uleb(3) + uleb(0) + uleb(1) + uleb(1
         (columns(c87=column(87)[:-1]), "too early"),
         (columns(c86=b"\0\5"), "for 5, or none at all"),
         (columns(c86=b"\0\1" + column(86)), "for 5|too long"),
+        (columns(c86=runs([None, 0, 0, 0x85, 0x46], uleb)), "what its value is"),
         (columns(c66=b"\0\5"), "does something unknown"),
         (columns(c66=runs([PUT, DELETE, MAKE_MAP, PUT], uleb)), "inserts into"),
         (columns(c66=SPLIT_RUN), "could be one"),
