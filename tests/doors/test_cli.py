@@ -336,7 +336,8 @@ def test_help_names_every_command_and_every_exit_status(bare: Run) -> None:
     assert shown.status == 0
     for name in (
         "up", "mcp", "doctor", "remember", "recall", "get", "list", "timeline", "update", "supersede", "forget",
-        "restore", "check", "stats", "whoami", "import", "export", "status", "version",
+        "restore", "check", "stats", "whoami", "import", "export", "watch", "status",
+        "version",
     ):  # fmt: skip
         assert f" {name} " in shown.out
         assert bare(name, "-h").status == 0 if name not in ("up", "mcp", "doctor") else True

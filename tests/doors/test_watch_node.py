@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -202,6 +203,31 @@ async def test_a_client_that_goes_away_gives_its_place_back(node: NodeUnderTest)
             stream.cancel()
         stream = stub.Watch(watch_pb2.WatchRequest(), metadata=tuple(headers(node).items()))
         assert (await soon(stream.read())).type == "opened"
+
+
+async def test_the_command_line_prints_one_object_a_line_and_goes_on_from_a_cursor(node: NodeUnderTest) -> None:
+    async def watch(*words: str) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "mnemesh.entry", "watch", "--data", str(node.data_dir), "--space", "team/cli", *words,
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd="/",
+        )  # fmt: skip
+
+    async with connected(node, space="team/cli") as client:
+        await client.remember("one", title="First")
+        process = await watch("--json", "--from-start", "--include-content", "--limit", "2")
+        assert process.stdout is not None
+        first = json.loads(await soon(process.stdout.readline()))
+        assert (first["type"], first["content"], first["title"]) == ("added", "one", "First")
+        await client.remember("two")
+        assert json.loads(await soon(process.stdout.readline()))["content"] == "two"
+        assert await soon(process.wait()) == 0
+        process = await watch("--cursor", first["cursor"], "--limit", "1")
+        out, _ = await soon(process.communicate())
+        assert b"added" in out
+        assert b"First" not in out
+        process = await watch("--cursor", "nonsense")
+        _, err = await soon(process.communicate())
+        assert (process.returncode, b"cursor" in err) == (4, True)
 
 
 @pytest.mark.parametrize("kill", [True, False], ids=["kill", "stop"])

@@ -15,7 +15,7 @@ from typing import Any, Final, get_args, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from mnemesh.cli import exporting, importing, reading, writing
+from mnemesh.cli import exporting, importing, reading, watching, writing
 from mnemesh.cli.options import expanded
 from mnemesh.cli.shell import print_json, printable
 from mnemesh.entry import EXIT_INTERRUPTED, EXIT_NOT_REACHABLE, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, run_program
@@ -99,7 +99,13 @@ def _app() -> typer.Typer:
         cls=_Commands, help=HELP, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["--help", "-h"]},
     )  # fmt: skip
-    for name, function in (*writing.COMMANDS, *reading.COMMANDS, *importing.COMMANDS, *exporting.COMMANDS):
+    for name, function in (
+        *writing.COMMANDS,
+        *reading.COMMANDS,
+        *watching.COMMANDS,
+        *importing.COMMANDS,
+        *exporting.COMMANDS,
+    ):
         command = expanded(function)
         commands.command(name, cls=_command_of(command))(command)
     for name, help_text in PROGRAMS.items():
