@@ -14,6 +14,7 @@ from mnemesh_actors.embedder import CALL_BYTES_MAX, Vector
 from mnemesh_actors.ledger.commands import Command, Committed, Create, Lookup, Revise, Vectors
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.places import find_one
+from mnemesh_memory import grants
 from mnemesh_memory.errors import DeadlineExceeded, MnemeshError, shorten
 from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.model import Caller, Draft, Memory, Patch
@@ -40,9 +41,12 @@ async def answered(
 
 
 async def find(parts: Parts, caller: Caller, key: str, *, forgotten: bool = False) -> Memory:
-    """The memory that `key` names, as `find_one` says it."""
+    """The memory that `key` names, to be changed: as `find_one` says it, and PermissionDenied for one that the caller
+    may only read."""
     async with answered(parts, "ledger"):
-        return await find_one(parts, caller, key, forgotten=forgotten)
+        memory = await find_one(parts, caller, key, forgotten=forgotten)
+    grants.require_space(caller, grants.WRITE, memory.space)
+    return memory
 
 
 async def replayed(parts: Parts, caller: Caller, key: str, mark: bytes) -> Committed | None:
@@ -54,6 +58,8 @@ async def replayed(parts: Parts, caller: Caller, key: str, mark: bytes) -> Commi
     if isinstance(done, MnemeshError):
         raise done
     before: Committed | None = done
+    if before is not None:  # what was written then may lie where the caller may write no more
+        grants.require_space(caller, grants.WRITE, before.memory.space)
     return before
 
 
@@ -62,7 +68,8 @@ async def replaced_by(parts: Parts, new: Memory, key: str) -> Memory:
     ids = [link.id for link in new.links if link.type == "supersedes"]
     async with answered(parts, "ledger", f"stored before as {new.id}"):
         read: dict[str, Memory] = await parts.ledger.read(ids) if ids else {}
-    olds = [read[id_] for id_ in ids if id_ in read]
+    # A link may come from another node and name anything; a memory is replaced in its own space.
+    olds = [read[id_] for id_ in ids if id_ in read and read[id_].space == new.space]
     named = (old for old in olds if old.id.startswith(key.strip().lower()) or old.title == key)
     return next(named, olds[0] if olds else new)
 

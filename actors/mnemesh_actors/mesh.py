@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
+from mnemesh_actors.histories import PAGE, Histories
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.places import find_many, find_one
 from mnemesh_actors.recalling import LAG_TOLERATED_ENTRIES, Recalling
@@ -14,7 +15,7 @@ from mnemesh_actors.runtime.base import Runtime
 from mnemesh_actors.shard import ShardStatus
 from mnemesh_actors.watching import Watching
 from mnemesh_actors.writing import Writing
-from mnemesh_memory import limits, validate
+from mnemesh_memory import grants, limits, validate
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.model import (
     Caller,
@@ -33,6 +34,7 @@ from mnemesh_memory.model import (
     Stats,
     Written,
 )
+from mnemesh_memory.past import Blame, ConflictPage, HistoryPage
 from mnemesh_memory.watching import Watched, WatchQuery
 
 EXPORT_PAGE = 200
@@ -49,6 +51,7 @@ class Mesh:
         self._notices = notices
         self._writing = Writing(parts)
         self._recalling = Recalling(parts)
+        self._histories = Histories(parts, self._writing)
         self._watching = Watching(parts, node_id)
 
     async def remember(self, caller: Caller, draft: Draft) -> Written:
@@ -79,17 +82,63 @@ class Mesh:
         """Undo of a soft deletion."""
         return await self._writing.restore(caller, key, wait or "indexed")
 
+    async def history(self, caller: Caller, key: str, limit: int = PAGE, cursor: str = "") -> HistoryPage:
+        """Revisions of a memory, newest first; see Histories.history."""
+        return await self._histories.history(caller, key, limit, cursor)
+
+    async def blame(self, caller: Caller, key: str, revision: str = "") -> Blame:
+        """Who set what of a memory; see Histories.blame."""
+        return await self._histories.blame(caller, key, revision)
+
+    async def conflicts(
+        self, caller: Caller, spaces: Sequence[str] = (), limit: int = PAGE, cursor: str = ""
+    ) -> ConflictPage:
+        """Memories in conflict; see Histories.conflicts."""
+        return await self._histories.conflicts(caller, spaces, limit, cursor)
+
+    async def rollback(
+        self, caller: Caller, key: str, to: str, *, expected_heads: Sequence[str] = (), wait: str = "indexed"
+    ) -> Written:
+        """Go back to an older revision; see Histories.rollback."""
+        return await self._histories.rollback(caller, key, to, expected_heads=expected_heads, wait=wait or "indexed")
+
+    async def resolve(
+        self,
+        caller: Caller,
+        key: str,
+        *,
+        keep: str = "",
+        content: str | None = None,
+        expected_heads: Sequence[str] = (),
+        wait: str = "indexed",
+    ) -> Written:
+        """End a conflict; see Histories.resolve."""
+        return await self._histories.resolve(
+            caller, key, keep=keep, content=content, expected_heads=expected_heads, wait=wait or "indexed"
+        )
+
     async def recall(self, caller: Caller, query: Query) -> Recalled:
         """Find memories; see Recalling.recall."""
         return await self._recalling.recall(caller, query)
 
     async def get(
-        self, caller: Caller, keys: Sequence[str], *, include_forgotten: bool = False, spaces: Sequence[str] = ()
+        self,
+        caller: Caller,
+        keys: Sequence[str],
+        *,
+        include_forgotten: bool = False,
+        spaces: Sequence[str] = (),
+        as_of: int | None = None,
     ) -> tuple[list[Memory], list[str]]:
-        """The memories found, in the order asked, and the keys that were not. A single missing one raises NotFound."""
+        """The memories found, in the order asked, and the keys that were not; with `as_of` (ms) as they were recorded
+        then. A single missing one raises NotFound."""
         if not 1 <= len(keys) <= limits.GET_IDS_MAX:
             raise InvalidArgument("ids", f"{len(keys)} ids", f"1 to {limits.GET_IDS_MAX}")
-        found = await find_many(self._parts, caller, keys, forgotten=include_forgotten, spaces=spaces)
+        validate.moment("as_of", as_of)
+        past = as_of is not None
+        found = await find_many(self._parts, caller, keys, forgotten=include_forgotten or past, spaces=spaces)
+        if as_of is not None:
+            found = await self._histories.as_of(found, as_of, include_forgotten)
         if len(found) == 1 and isinstance(found[0], MnemeshError):
             raise found[0]
         memories = [item for item in found if isinstance(item, Memory)]
@@ -108,7 +157,7 @@ class Mesh:
 
     async def stats(self, caller: Caller, spaces: Sequence[str] = ()) -> Stats:
         """Counts over `spaces`, or over all that the caller may see."""
-        named = validate.read_spaces(spaces, caller) if spaces else ()
+        named = validate.read_spaces(spaces, caller) if spaces else grants.readable(caller)
         found: Stats = await self._parts.ledger.stats(named)
         return found
 
@@ -120,7 +169,7 @@ class Mesh:
         include_superseded: bool = False,
     ) -> AsyncIterator[Memory]:
         """Every memory with all its fields, oldest first; all spaces that the caller may see when none is named."""
-        named = validate.read_spaces(spaces, caller) if spaces else ()
+        named = validate.read_spaces(spaces, caller) if spaces else grants.readable(caller)
         states = ["active", *["forgotten"] * include_forgotten, *["superseded"] * include_superseded]
         after = (-1, "")
         while page := await self._parts.ledger.export_page(named, states, after, EXPORT_PAGE):

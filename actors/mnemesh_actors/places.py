@@ -1,11 +1,11 @@
-"""Finding the memory that a caller means, and what a caller may not see."""
+"""Finding the memory that a caller means. What it may not read is not there: NotFound, as for what never was."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from mnemesh_actors.parts import Parts
-from mnemesh_memory import validate
+from mnemesh_memory import grants, validate
 from mnemesh_memory.errors import MnemeshError, NotFound
 from mnemesh_memory.model import Caller, Memory
 
@@ -16,12 +16,14 @@ async def find_many(
     """A memory for each id, unique prefix or title, or the reason why not; forgotten ones only when asked."""
     for key in keys:
         validate.bounded_text("id", key, 200, empty=False)
-    found: list[Memory | MnemeshError] = await parts.ledger.find(list(keys), validate.read_spaces(spaces, caller))
+    found: list[Memory | MnemeshError] = await parts.ledger.find(
+        list(keys), validate.title_spaces(spaces, caller), grants.readable(caller)
+    )
     return [_shown(item, forgotten) for item in found]
 
 
 async def find_one(parts: Parts, caller: Caller, key: str, *, forgotten: bool = False) -> Memory:
-    """The memory that `key` names. Raises NotFound or InvalidArgument."""
+    """The memory that `key` names, to be read. Raises NotFound or InvalidArgument."""
     (found,) = await find_many(parts, caller, [key], forgotten=forgotten)
     if isinstance(found, MnemeshError):
         raise found

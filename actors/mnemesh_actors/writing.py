@@ -18,7 +18,7 @@ from mnemesh_actors.bounded import answered, committed, embedded, find, replaced
 from mnemesh_actors.embedder import Vector
 from mnemesh_actors.ledger.commands import Command, Committed, Create, Forget, Lookup, Restore, Revise, Vectors
 from mnemesh_actors.parts import Parts
-from mnemesh_memory import gate, limits, validate
+from mnemesh_memory import gate, grants, limits, validate
 from mnemesh_memory.errors import DeadlineExceeded, FailedPrecondition, MnemeshError, Unavailable
 from mnemesh_memory.ids import derived_id, fingerprint
 from mnemesh_memory.indexing import index_texts
@@ -102,7 +102,9 @@ class Writing:
             ((known,), _) = await self._parts.ledger.prepare([lookup], [], self._parts.embedder.generation)
         targets: list[str] = []
         if clean.supersedes and not (known and known.restorable):
-            found: list[str] = await self._parts.ledger.replaceable(list(clean.supersedes), clean.space)
+            found: list[str] = await self._parts.ledger.replaceable(
+                list(clean.supersedes), clean.space, grants.readable(caller)
+            )
             targets = [id_ for id_ in dict.fromkeys(found) if not (known and known.memory.id == id_)]
         if known is None or targets:
             return gate.judge(prepared.related, targets)
@@ -281,6 +283,7 @@ class Writing:
             duplicate_key=item.duplicate_key,
             fingerprint=item.fingerprint,
             vectors=Vectors(generation=self._parts.embedder.generation, items=kept),
+            visible=grants.readable(caller),
         )
 
     async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:
@@ -288,7 +291,8 @@ class Writing:
         mark = b""
         if draft.idempotency_key:
             named = validate.bounded_text("id", key, limits.TITLE_BYTES_MAX, empty=False)
-            asked = validate.draft(draft, caller)
+            # Its space is that of the memory it replaces, so the client's default one does not matter.
+            asked = validate.draft(draft, replace(caller, default_space=""))
             mark = fingerprint(asked, named)
             if done := await replayed(self._parts, caller, asked.idempotency_key, mark):
                 replaced = await replaced_by(self._parts, done.memory, named)
@@ -334,13 +338,13 @@ class Writing:
             duplicate_key="" if clean.content is None else duplicate_key(clean.content),
             vectors=vectors,
         )
-        return await self._commit(command, clean.wait)
+        return await self.commit(command, clean.wait)
 
     async def forget(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
         """Soft deletion; `restore` undoes it."""
         validate.one_of("wait", wait, WAITS)
         memory = await find(self._parts, caller, key, forgotten=True)
-        return await self._commit(
+        return await self.commit(
             Forget(
                 agent=caller.agent, at=self._parts.clock(), actor=self._parts.entropy(OPERATION_BYTES), id=memory.id
             ),
@@ -351,14 +355,15 @@ class Writing:
         """Bring a forgotten memory back as it was."""
         validate.one_of("wait", wait, WAITS)
         memory = await find(self._parts, caller, key, forgotten=True)
-        return await self._commit(
+        return await self.commit(
             Restore(
                 agent=caller.agent, at=self._parts.clock(), actor=self._parts.entropy(OPERATION_BYTES), id=memory.id
             ),
             wait,
         )
 
-    async def _commit(self, command: Command, wait: str) -> Written:
+    async def commit(self, command: Command, wait: str) -> Written:
+        """Carry out `command` and tell its outcome, once recall sees it with `wait` indexed."""
         return await self._told(await committed(self._parts, command), wait)
 
     async def _told(self, outcome: Committed, wait: str) -> Written:

@@ -28,18 +28,23 @@ if TYPE_CHECKING:
         PermissionDenied,
         Unauthenticated,
     )  # fmt: skip
+    from mnemesh.history_values import Blame, BlamedField, BlamedLines, Conflict, Conflicts, History, Revision
     from mnemesh.space import detect_space
     from mnemesh.values import (
+        Agent,
+        Agents,
         Change,
         Checked,
         Found,
         Identity,
+        IssuedToken,
         Link,
         Memory,
         Page,
         Recalled,
         Remembered,
         Result,
+        RevokedAgent,
         Source,
         Stats,
         Status,
@@ -51,10 +56,11 @@ if TYPE_CHECKING:
     from mnemesh.watching import AsyncWatch, Watch
 
 __all__ = [
-    "Aborted", "AlreadyExists", "AsyncClient", "AsyncWatch", "Change", "Checked", "Client", "DataLoss",
-    "DeadlineExceeded", "FailedPrecondition", "Found", "Identity", "InvalidArgument", "Link", "Memory",
-    "MnemeshError", "NotFound", "NotReachable", "OutOfRange", "Outcome", "Overloaded", "Page", "PermissionDenied",
-    "Recalled", "Remembered", "Result", "Source", "Stats", "Status", "Superseded", "Timeline", "Unauthenticated",
+    "Aborted", "Agent", "Agents", "AlreadyExists", "AsyncClient", "AsyncWatch", "Blame", "BlamedField", "BlamedLines",
+    "Change", "Checked", "Client", "Conflict", "Conflicts", "DataLoss", "DeadlineExceeded", "FailedPrecondition",
+    "Found", "History", "Identity", "InvalidArgument", "IssuedToken", "Link", "Memory", "MnemeshError", "NotFound",
+    "NotReachable", "OutOfRange", "Outcome", "Overloaded", "Page", "PermissionDenied", "Recalled", "Remembered",
+    "Result", "Revision", "RevokedAgent", "Source", "Stats", "Status", "Superseded", "Timeline", "Unauthenticated",
     "Updated", "Watch", "Written", "__version__", "detect_space",
 ]  # fmt: skip
 
@@ -62,9 +68,10 @@ _MODULES = {
     "AsyncClient": "aio", "AsyncWatch": "watching", "Client": "client", "Outcome": "batch", "Watch": "watching",
     "detect_space": "space",
 }  # fmt: skip
+_PAST = {"Blame", "BlamedField", "BlamedLines", "Conflict", "Conflicts", "History", "Revision"}
 _VALUES = {
-    "Change", "Checked", "Found", "Identity", "Link", "Memory", "Page", "Recalled", "Remembered", "Result",
-    "Source", "Stats", "Status", "Superseded", "Timeline", "Updated", "Written",
+    "Agent", "Agents", "Change", "Checked", "Found", "Identity", "IssuedToken", "Link", "Memory", "Page", "Recalled",
+    "Remembered", "Result", "RevokedAgent", "Source", "Stats", "Status", "Superseded", "Timeline", "Updated", "Written",
 }  # fmt: skip
 
 
@@ -75,7 +82,8 @@ def __getattr__(name: str) -> Any:
         return version("mnemesh")
     if name not in __all__:
         raise AttributeError(f"module 'mnemesh' has no attribute {name!r}")
-    module = _MODULES.get(name) or ("values" if name in _VALUES else "errors")
+    named = _MODULES | dict.fromkeys(_PAST, "history_values") | dict.fromkeys(_VALUES, "values")
+    module = named.get(name, "errors")
     return getattr(import_module(f"mnemesh.{module}"), name)
 
 

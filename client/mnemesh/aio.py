@@ -1,6 +1,7 @@
 """AsyncClient: the operations of a node as methods to await. It differs from Client in nothing else.
 
-Every method is built from mnemesh.reads or mnemesh.writes, where its arguments are explained; only sending is here.
+Every method is built from mnemesh.reads, mnemesh.writes or mnemesh.histories, where its arguments are explained; only
+sending is here.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import grpc
 import grpc.aio
 
-from mnemesh import reads, writes
+from mnemesh import agents, histories, reads, writes
 from mnemesh.batch import Batches, Outcome
 from mnemesh.call import Call, as_method
 from mnemesh.connection import CHANNEL_OPTIONS, DEFAULT_TIMEOUT_S, Connection, Target
@@ -93,6 +94,11 @@ class AsyncClient:
     supersede = _method(writes.supersede)
     forget = _method(writes.forget)
     restore = _method(writes.restore)
+    history = _method(histories.history)
+    blame = _method(histories.blame)
+    rollback = _method(histories.rollback)
+    conflicts = _method(histories.conflicts)
+    resolve = _method(histories.resolve)
     recall = _method(reads.recall)
     get = _method(reads.get)
     get_many = _method(reads.get_many)
@@ -101,6 +107,9 @@ class AsyncClient:
     stats = _method(reads.stats)
     status = _method(reads.status)
     whoami = _method(reads.whoami)
+    add_agent = _method(agents.add_agent)
+    list_agents = _method(agents.list_agents)
+    revoke_agent = _method(agents.revoke_agent)
     export = _stream(reads.export)
     watch = _watch(reads.watch)
 

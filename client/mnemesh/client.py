@@ -1,6 +1,7 @@
 """Client: the operations of a node as methods that wait. Under asyncio take AsyncClient.
 
-Every method is built from mnemesh.reads or mnemesh.writes, where its arguments are explained; only sending is here.
+Every method is built from mnemesh.reads, mnemesh.writes or mnemesh.histories, where its arguments are explained; only
+sending is here.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import grpc
 
-from mnemesh import reads, writes
+from mnemesh import agents, histories, reads, writes
 from mnemesh.batch import Batches, Outcome
 from mnemesh.call import Call, as_method
 from mnemesh.connection import CHANNEL_OPTIONS, DEFAULT_TIMEOUT_S, Connection, Target
@@ -104,6 +105,11 @@ class Client:
     supersede = _method(writes.supersede)
     forget = _method(writes.forget)
     restore = _method(writes.restore)
+    history = _method(histories.history)
+    blame = _method(histories.blame)
+    rollback = _method(histories.rollback)
+    conflicts = _method(histories.conflicts)
+    resolve = _method(histories.resolve)
     recall = _method(reads.recall)
     get = _method(reads.get)
     get_many = _method(reads.get_many)
@@ -112,6 +118,9 @@ class Client:
     stats = _method(reads.stats)
     status = _method(reads.status)
     whoami = _method(reads.whoami)
+    add_agent = _method(agents.add_agent)
+    list_agents = _method(agents.list_agents)
+    revoke_agent = _method(agents.revoke_agent)
     export = _stream(reads.export)
     watch = _watch(reads.watch)
 

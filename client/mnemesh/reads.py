@@ -86,7 +86,7 @@ def recall(
     >>> for result in client.recall("how do we deploy?", space="team/payments", limit=3).results:
     ...     print(f"{result.score:.2f}  {result.content}")
     """
-    fields = {"query": query, "spaces": _places(space, spaces), "limit": limit, **options}
+    fields = {"query": query, "spaces": places(space, spaces), "limit": limit, **options}
     return Call(
         rpc=RECALL + "Recall",
         request=to_message(recall_pb2.RecallRequest, fields),
@@ -104,15 +104,21 @@ def _recalled(response: recall_pb2.RecallResponse) -> values.Recalled:
 
 
 def get(
-    id: str, *, include_forgotten: bool = False, space: Words | None = None, spaces: Words | None = None
+    id: str,
+    *,
+    include_forgotten: bool = False,
+    space: Words | None = None,
+    spaces: Words | None = None,
+    as_of: Time | None = None,
 ) -> Call[values.Memory]:
-    """The memory with this id, unique id prefix (6 characters or more) or title. Raises NotFound.
+    """The memory with this id, unique id prefix (6 characters or more) or title, with `as_of` as it was recorded then.
+    Raises NotFound.
 
     >>> client.get("018f6f0e").content
     """
     return Call(
         rpc=MEMORY + "Get",
-        request=_get_request((id,), include_forgotten, _places(space, spaces)),
+        request=_get_request((id,), include_forgotten, places(space, spaces), as_of),
         response=memory_pb2.GetResponse,
         read=_only,
         repeatable=True,
@@ -125,13 +131,14 @@ def get_many(
     include_forgotten: bool = False,
     space: Words | None = None,
     spaces: Words | None = None,
+    as_of: Time | None = None,
 ) -> Call[values.Found]:
-    """Up to 200 memories by id, unique id prefix or title, in the order asked; `missing` names the others,
-    be it all of them.
+    """Up to 200 memories by id, unique id prefix or title, in the order asked, with `as_of` as they were recorded then;
+    `missing` names the others, be it all of them.
 
     >>> found = client.get_many(["018f6f0e", "Deploys run from CI"])
     """
-    request = _get_request(ids, include_forgotten, _places(space, spaces))
+    request = _get_request(ids, include_forgotten, places(space, spaces), as_of)
     return Call(
         rpc=MEMORY + "Get",
         request=request,
@@ -142,14 +149,16 @@ def get_many(
     )
 
 
-def _places(space: Words | None, spaces: Words | None) -> list[object] | None:
+def places(space: Words | None, spaces: Words | None) -> list[object] | None:
     """What was given as `space` and as `spaces`, in one list."""
     given = [one for one in (space, spaces) if one is not None]
     return [path for one in given for path in ((one,) if isinstance(one, str) else one)] if given else None
 
 
-def _get_request(ids: Iterable[str], include_forgotten: bool, spaces: list[object] | None) -> memory_pb2.GetRequest:
-    fields = {"ids": ids, "include_forgotten": include_forgotten, "spaces": spaces}
+def _get_request(
+    ids: Iterable[str], include_forgotten: bool, spaces: list[object] | None, as_of: Time | None
+) -> memory_pb2.GetRequest:
+    fields = {"ids": ids, "include_forgotten": include_forgotten, "spaces": spaces, "as_of": as_of}
     return to_message(memory_pb2.GetRequest, fields)
 
 
@@ -175,7 +184,7 @@ def list_memories(
     """
     return Call(
         rpc=MEMORY + "List",
-        request=to_message(memory_pb2.ListRequest, {"spaces": _places(space, spaces), "limit": limit, **options}),
+        request=to_message(memory_pb2.ListRequest, {"spaces": places(space, spaces), "limit": limit, **options}),
         response=memory_pb2.ListResponse,
         read=reading(values.Page),
         repeatable=True,
@@ -204,7 +213,7 @@ def stats(*, space: Words | None = None, spaces: Words | None = None) -> Call[va
     """
     return Call(
         rpc=MEMORY + "Stats",
-        request=to_message(memory_pb2.StatsRequest, {"spaces": _places(space, spaces)}),
+        request=to_message(memory_pb2.StatsRequest, {"spaces": places(space, spaces)}),
         response=memory_pb2.StatsResponse,
         read=reading(values.Stats),
         repeatable=True,
@@ -224,7 +233,7 @@ def export(
     >>> texts = [memory.content for memory in client.export(space="team/payments")]
     """
     fields = {
-        "spaces": _places(space, spaces),
+        "spaces": places(space, spaces),
         "include_forgotten": include_forgotten,
         "include_superseded": include_superseded,
     }
@@ -264,7 +273,7 @@ def watch(
     ...         kept = change.cursor
     """
     fields = {
-        "spaces": _places(space, spaces),
+        "spaces": places(space, spaces),
         "kinds": kinds,
         "not_agent": not_agent,
         "cursor": cursor,

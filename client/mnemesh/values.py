@@ -84,8 +84,8 @@ class Related:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What a write did. `action` is ADD, UPDATE, NOOP, SUPERSEDE, FORGET or RESTORE, `reason` says why; `indexed`
-    says whether recall sees the change already."""
+    """What a write did. `action` is ADD, UPDATE, NOOP, SUPERSEDE, FORGET, RESTORE, ROLLBACK or RESOLVE, `reason` says
+    why; `indexed` says whether recall sees the change already."""
 
     action: str
     memory: Memory
@@ -219,13 +219,56 @@ class Stats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who the token and the headers of this client speak for."""
+    """Who the token and the headers of this client speak for, and what it grants; no `toolsets` means all."""
 
     agent: str
     principal: str
     role: str
     private_space: str
     default_space: str
+    spaces: tuple[str, ...] = ()
+    toolsets: tuple[str, ...] = ()
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """An agent that has or had a token; `state` is active, expired or revoked."""
+
+    name: str
+    role: str
+    spaces: tuple[str, ...]
+    private_space: str
+    toolsets: tuple[str, ...]
+    state: str
+    created_at: datetime | None
+    created_by: str
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    calls: int
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssuedToken:
+    """What was granted, and the token, which the node can not show again. It does not show in a log either."""
+
+    agent: Agent
+    token: str = dataclasses.field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agents:
+    """The agents of a node, by name."""
+
+    agents: tuple[Agent, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevokedAgent:
+    """The agent whose token has ended."""
+
+    agent: Agent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

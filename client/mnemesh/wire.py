@@ -18,7 +18,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from mnemesh import values
+from mnemesh import history_values, values
 from mnemesh.errors import InvalidArgument
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
@@ -39,10 +39,15 @@ NESTED: Final[Mapping[str, type]] = {
     "mnemesh.v1.RelatedMemory": values.Related,
     "mnemesh.v1.RecallResult": values.Result,
     "mnemesh.v1.Count": values.Count,
+    "mnemesh.v1.Revision": history_values.Revision,
+    "mnemesh.v1.BlamedLines": history_values.BlamedLines,
+    "mnemesh.v1.BlamedField": history_values.BlamedField,
+    "mnemesh.v1.Conflict": history_values.Conflict,
     "mnemesh.v1.ActorStatus": values.ActorStatus,
     "mnemesh.v1.LedgerStatus": values.LedgerStatus,
     "mnemesh.v1.IndexStatus": values.IndexStatus,
     "mnemesh.v1.ModelStatus": values.ModelStatus,
+    "mnemesh.v1.Agent": values.Agent,
 }
 
 

@@ -14,6 +14,7 @@ from mnemesh_memory.errors import Unavailable
 
 if TYPE_CHECKING:
     from mnemesh_actors.mesh import Mesh
+    from mnemesh_gateway.access import Access
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +31,13 @@ class NodeFacts:
 
 
 class MeshGate:
-    """Opened once by the node with `open`, closed with `drain`."""
+    """Opened once by the node with `open`, closed with `drain`. `access` holds the tokens of agents; a gate without
+    has no agents beside the owner."""
 
-    def __init__(self, *, version: str, data_dir: str, pid: int, ready_timeout_s: float) -> None:
+    def __init__(
+        self, *, version: str, data_dir: str, pid: int, ready_timeout_s: float, access: Access | None = None
+    ) -> None:
+        self._access = access
         self._version = version
         self._data_dir = data_dir
         self._pid = pid
@@ -72,6 +77,12 @@ class MeshGate:
         if self._mesh is None or self._state != "ready":
             raise Unavailable(self._why, part="node")
         return self._mesh
+
+    def agents(self) -> Access:
+        """The tokens of agents; they need no mesh. Raises Unavailable when this gate has none."""
+        if self._access is None:
+            raise Unavailable("this gateway issues no tokens", part="access")
+        return self._access
 
     def mesh_now(self) -> Mesh | None:
         """The mesh if the node is ready, without waiting: for health and metrics."""

@@ -102,7 +102,7 @@ class GrpcDoor:
             async with _Call(self._metrics, operation, context):
                 caller = self._caller(context)
                 request = wire.decode(operation.request, data)
-                response: Message = await operation.invoke(self._gate, caller, request)
+                response: Message = await operation.run(self._gate, caller, request)
                 return response.SerializeToString()
 
         return call
@@ -112,7 +112,7 @@ class GrpcDoor:
             async with _Call(self._metrics, operation, context):
                 caller = self._caller(context)
                 request = wire.decode(operation.request, data)
-                async with aclosing(operation.invoke(self._gate, caller, request)) as responses:
+                async with aclosing(operation.run(self._gate, caller, request)) as responses:
                     async for response in responses:
                         yield response.SerializeToString()
 
@@ -124,7 +124,7 @@ class GrpcDoor:
                 caller = self._caller(context)
                 request = wire.decode(operation.request, data)
                 headers, cursor = _headers(context), ""
-                async with aclosing(operation.invoke(self._gate, caller, request)) as responses:
+                async with aclosing(operation.run(self._gate, caller, request)) as responses:
                     async for response in responses:
                         require_unchanged(self._authenticator, headers, caller)
                         await taken(context.write(response.SerializeToString()), cursor)

@@ -1,9 +1,9 @@
 """HTTP with JSON: the same operations for everything that has no gRPC, generated from the same table.
 
-`/v1/...` needs the token. `/health/*` is open, because probes carry none. `/metrics` is open on loopback, as
-exporters are, and needs the token elsewhere; it holds no word of a memory. On loopback a foreign Host header
-is refused (421), which stops DNS rebinding; there are no CORS headers at all. Every JSON answer is one
-object, errors too. The MCP door brings its own routes and checks.
+`/v1/...` needs a token. `/health/*` is open, because probes carry none. `/metrics` is open on loopback, as
+exporters are, and needs the owner's or an admin's token elsewhere; it holds no word of a memory. On loopback a
+foreign Host header is refused (421), which stops DNS rebinding; there are no CORS headers at all. Every JSON
+answer is one object, errors too. The MCP door brings its own routes and checks.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from mnemesh_gateway.message_json import parse_body, query_object, to_json
 from mnemesh_gateway.metrics import CONTENT_TYPE, Metrics
 from mnemesh_gateway.operations import OPERATIONS, Operation
 from mnemesh_gateway.standing import EVENT_STREAM, LAST_EVENT_ID, EventStream, require_unchanged
-from mnemesh_memory import limits
+from mnemesh_memory import grants, limits
 from mnemesh_memory.errors import DeadlineExceeded, InvalidArgument, MnemeshError
 from mnemesh_memory.model import Caller
 
@@ -128,7 +128,7 @@ class _HttpDoor:
                 elif operation.streaming:
                     response = await self._stream(operation, caller, message)
                 else:
-                    response = json_answer(to_json(await operation.invoke(self._gate, caller, message)))
+                    response = json_answer(to_json(await operation.run(self._gate, caller, message)))
                 code = "OK"
             except MnemeshError as error:
                 code = error.code
@@ -145,7 +145,7 @@ class _HttpDoor:
     async def _stream(self, operation: Operation, caller: Caller, message: Message) -> Response:
         """One JSON object a line. What fails before the first one has a status of its own; later, the last
         line is the error."""
-        items = operation.invoke(self._gate, caller, message)
+        items = operation.run(self._gate, caller, message)
         first = await anext(items, None)
 
         async def lines() -> AsyncIterator[bytes]:
@@ -164,7 +164,7 @@ class _HttpDoor:
         """Server-sent events. The header of a client that reconnects knows more than its address."""
         if resume := request.headers.get(LAST_EVENT_ID):
             message.cursor, message.from_start = resume, False
-        items = operation.invoke(self._gate, caller, message)
+        items = operation.run(self._gate, caller, message)
         first = await anext(items)
         if request.method == "HEAD":
             await items.aclose()
@@ -192,7 +192,8 @@ class _HttpDoor:
     async def _scrape(self, request: Request) -> Response:
         if not self._loopback:
             try:
-                self._authenticator.authenticate(request.headers)
+                caller = self._authenticator.authenticate(request.headers)
+                grants.require(caller, grants.ADMINISTER, "read the metrics", "admin")
             except MnemeshError as error:
                 return error_answer(error)
         return Response(await self._metrics.scrape(self._gate), headers=HEADERS | {"content-type": CONTENT_TYPE})

@@ -121,7 +121,7 @@ class McpDoor:
     async def handle(self, application: Application, scope: Scope, receive: Receive, send: Send) -> None:
         """Authenticate, then hand over. What can be refused before the first byte is refused as JSON."""
         try:
-            caller = self._authenticator.authenticate(_headers(scope))
+            caller = self._authenticator.authenticate(_headers(scope), counted=False)
             server = await self.server()
             inner = {**scope, "user": server.user(caller)}
             if scope["method"] == "GET":

@@ -120,7 +120,8 @@ class McpServer:
 
         async def list_tools(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
             chosen = toolsets or self._toolsets(ctx.request)
-            rows = [row for row in self._tools.values() if row.toolset in chosen]
+            caller = self._authenticator.authenticate(_headers(ctx.request), counted=False)
+            rows = [row for row in self._tools.values() if row.toolset in chosen and row.is_for(caller)]
             return types.ListToolsResult(tools=[_tool(row) for row in rows])
 
         async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -184,7 +185,7 @@ class McpServer:
             raise _protocol_error(types.INVALID_PARAMS, NotFound("resource", uri, f"resources are {URI_SCHEME}{{id}}"))
         request = memory_pb2.GetRequest(ids=[unquote(uri.removeprefix(URI_SCHEME)).rstrip("/")])
         try:
-            response = await by_name("get").invoke(self._gate, self._caller(ctx), request)
+            response = await by_name("get").run(self._gate, self._caller(ctx), request)
         except MnemeshError as error:
             code = types.INVALID_PARAMS if error.code in ("NOT_FOUND", "INVALID_ARGUMENT") else types.INTERNAL_ERROR
             raise _protocol_error(code, error) from error

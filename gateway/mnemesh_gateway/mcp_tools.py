@@ -57,9 +57,22 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
         "Use it when something has changed: the old memory stays as history, the new one is found.",
     ),
     "restore": ("Restore", "Use it to undo forget."),
+    "history": ("History", "Use it to see how a memory came to say what it says, or to find what to roll back to."),
+    "blame": ("Blame", "Use it to see whom to ask about a line or field, and how old it is."),
+    "rollback": (
+        "Roll back",
+        "Use it when an update made a memory wrong. Look at its history first; to undo forget, use restore.",
+    ),
+    "conflicts": ("Conflicts", "Use it to find memories that say two things at once; resolve ends a conflict."),
+    "resolve": (
+        "Resolve",
+        "Use it after reading every version: keep the right one, or give one text that says what holds of all.",
+    ),
     "list": ("List", "Use it to go through memories by filter and time; use recall to find by meaning."),
     "stats": ("Statistics", "Use it to see what kinds, tags and spaces exist."),
     "whoami": ("Who am I", "Use it to see under which name you write and which space is used when you name none."),
+    "agent_list": ("Agents", "Use it when someone asks who has access, to what, and who still uses it."),
+    "agent_revoke": ("Revoke an agent", "Use it only when the person who administers this node asks for it by name."),
 }  # fmt: skip
 
 
@@ -73,7 +86,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRow:
-    """One tool. `run` raises MnemeshError for everything that the caller can cause."""
+    """One tool. `run` raises MnemeshError for everything that the caller can cause; `is_for` says whom it is shown to:
+    those whose token grants it."""
 
     name: str
     title: str
@@ -85,6 +99,7 @@ class ToolRow:
     destructive: bool
     idempotent: bool
     run: Run
+    is_for: Callable[[Caller], bool]
 
 
 def select(names: Iterable[str]) -> tuple[str, ...]:
@@ -108,7 +123,7 @@ def _tool(operation: Operation) -> ToolRow:
     title, guidance = GUIDANCE[operation.mcp_name]
 
     async def run(gate: MeshGate, caller: Caller, arguments: Arguments) -> Answer:
-        response = await operation.invoke(gate, caller, operation.read_json(arguments))
+        response = await operation.run(gate, caller, operation.read_json(arguments))
         structured = wire.to_json(response)
         return Answer(structured, mcp_text.render(operation.mcp_name, structured))
 
@@ -123,6 +138,7 @@ def _tool(operation: Operation) -> ToolRow:
         destructive=operation.destructive,
         idempotent=operation.idempotent,
         run=run,
+        is_for=operation.is_for,
     )
 
 
@@ -144,7 +160,7 @@ def _search_tool() -> ToolRow:
 
     async def run(gate: MeshGate, caller: Caller, arguments: Arguments) -> Answer:
         request = recall_pb2.RecallRequest(query=_only(arguments, "query"))
-        found = await recall.invoke(gate, caller, request)
+        found = await recall.run(gate, caller, request)
         results = [
             {"id": hit.id, "title": _title(hit.title, hit.content), "url": URI_SCHEME + hit.id} for hit in found.results
         ]
@@ -157,7 +173,7 @@ def _search_tool() -> ToolRow:
         toolset="connector",
         input_schema=_object({"query": query}),
         output_schema=_object({"results": {"type": "array", "items": item, "description": "Best first."}}),
-        read_only=True, destructive=False, idempotent=True, run=run,
+        read_only=True, destructive=False, idempotent=True, run=run, is_for=recall.is_for,
     )  # fmt: skip
 
 
@@ -177,7 +193,7 @@ def _fetch_tool() -> ToolRow:
     }
 
     async def run(gate: MeshGate, caller: Caller, arguments: Arguments) -> Answer:
-        response = await get.invoke(gate, caller, memory_pb2.GetRequest(ids=[_only(arguments, "id")]))
+        response = await get.run(gate, caller, memory_pb2.GetRequest(ids=[_only(arguments, "id")]))
         memory = wire.to_json(response)["memory"]
         return _as_json(
             {
@@ -199,7 +215,7 @@ def _fetch_tool() -> ToolRow:
         toolset="connector",
         input_schema=_object({"id": _text("Id that search gave.")}),
         output_schema=_object(output),
-        read_only=True, destructive=False, idempotent=True, run=run,
+        read_only=True, destructive=False, idempotent=True, run=run, is_for=get.is_for,
     )  # fmt: skip
 
 

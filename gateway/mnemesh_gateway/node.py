@@ -23,6 +23,7 @@ import uvicorn
 
 from mnemesh_actors.directory import DataDirectory, open_directory
 from mnemesh_actors.runtime.local import LocalRuntime
+from mnemesh_gateway.access import ACCESS_FILE, Access
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.gate import MeshGate
 from mnemesh_gateway.grpc_door import GrpcDoor
@@ -31,6 +32,7 @@ from mnemesh_gateway.mcp_door import McpDoor, build_mcp
 from mnemesh_gateway.metrics import Metrics
 from mnemesh_gateway.presence import NodeLock, owner_token, withdraw
 from mnemesh_gateway.settings import Loaded, Settings
+from mnemesh_memory import limits
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, MnemeshError
 from mnemesh_proto.rendezvous import NodeAddress, write_node
 
@@ -71,18 +73,21 @@ class Node:
         lock = NodeLock(self._data_dir)
         try:
             directory = open_directory(self._data_dir)
-            authenticator = Authenticator(owner_token(self._data_dir))
+            owner = owner_token(self._data_dir)
+            access = Access(self._data_dir / ACCESS_FILE, _now_ms)
+            authenticator = Authenticator(owner, access)
             gate = MeshGate(
                 version=version("mnemesh"),
                 data_dir=str(self._data_dir),
                 pid=os.getpid(),
                 ready_timeout_s=settings.ready_timeout_s,
+                access=access,
             )
             metrics = Metrics()
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self.stop)
-            async with self._doors(gate, authenticator, metrics) as (grpc_door, mcp):
+            async with _uses_noted(access), self._doors(gate, authenticator, metrics) as (grpc_door, mcp):
                 # A host that had us started asks at once; the library that answers it then loads before the actors'.
                 await mcp.loaded_if_asked(within_s=MCP_HEAD_START_S)
                 try:
@@ -194,7 +199,7 @@ def _start_config(settings: Settings) -> StartConfig:
     from mnemesh_actors.start import StartConfig
 
     return StartConfig(
-        clock=lambda: time.time_ns() // 1_000_000,
+        clock=_now_ms,
         entropy=secrets.token_bytes,
         model=ModelConfig(
             model_dir=settings.model_dir,
@@ -210,6 +215,33 @@ def _start_config(settings: Settings) -> StartConfig:
             abstain_below=settings.abstain_below,
         ),
     )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@contextlib.asynccontextmanager
+async def _uses_noted(access: Access) -> AsyncIterator[None]:
+    """Meanwhile how often tokens are used is written now and then, and at the end the file is closed."""
+    ended = asyncio.Event()
+
+    async def note() -> None:
+        while not ended.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), limits.AGENT_USES_FLUSH_S)
+            try:
+                await asyncio.to_thread(access.flush)
+            except MnemeshError as error:  # the counts wait for the next time
+                log.warning("uses_of_tokens_not_noted", reason=error.message)
+
+    noting = asyncio.create_task(note(), name="uses-of-tokens")
+    try:
+        yield
+    finally:
+        ended.set()
+        await noting
+        access.close()
 
 
 def _names(text: str) -> list[str]:

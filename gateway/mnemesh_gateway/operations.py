@@ -8,19 +8,23 @@ meaning are the Mesh's.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.message import Message
 
-from mnemesh_gateway import wire
+from mnemesh_gateway import history_calls, wire
 from mnemesh_gateway.descriptors import descriptor_of, field_of, fields_of, inner_message
 from mnemesh_gateway.message_json import from_json, require_known
 from mnemesh_gateway.schema import Schema, brief_response_schema, request_schema
+from mnemesh_memory import grants
+from mnemesh_memory.grants import ADMINISTER, IDENTIFY, READ, WRITE
 from mnemesh_memory.model import Caller
-from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2, watch_pb2
+from mnemesh_proto.v1 import admin_pb2, history_pb2, memory_pb2, recall_pb2, watch_pb2
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
 if TYPE_CHECKING:
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
 MEMORY: Final = "mnemesh.v1.MemoryService"
 RECALL: Final = "mnemesh.v1.RecallService"
 ADMIN: Final = "mnemesh.v1.AdminService"
+HISTORY: Final = "mnemesh.v1.HistoryService"
 WATCH: Final = "mnemesh.v1.WatchService"
 
 Invoke = Callable[["MeshGate", Caller, Any], Any]
@@ -49,6 +54,9 @@ class Operation:
     """One row. `invoke(gate, caller, request)` gives an awaitable of the response; when `streaming`, an async
     generator of many. `standing`: that generator has no end of its own.
 
+    `needs` is what a token has to grant for it, one of grants.NEEDS: the table that every door checks by, in `run`. It
+    has no default, so that no operation comes without a decision.
+
     `toolset` is core, curate or admin; `mcp_name` is "" when it is no MCP tool. `flatten` names a message
     field of the request whose fields stand at the top level of its JSON form. `aliases` are other names, as
     POST /v1/<alias>.
@@ -61,6 +69,7 @@ class Operation:
     response: type[Message]
     routes: tuple[Route, ...]
     toolset: str
+    needs: str
     invoke: Invoke
     streaming: bool = False
     standing: bool = False
@@ -70,6 +79,15 @@ class Operation:
     idempotent: bool = False
     flatten: str = ""
     aliases: tuple[str, ...] = ()
+
+    def run(self, gate: MeshGate, caller: Caller, request: Any) -> Any:
+        """`invoke`, for a caller whose token grants it: the only way in for a door. Raises PermissionDenied."""
+        grants.require(caller, self.needs, self.name, self.toolset)
+        return self.invoke(gate, caller, request)
+
+    def is_for(self, caller: Caller) -> bool:
+        """Whether the caller's token grants it."""
+        return grants.may(caller, self.needs, self.toolset)
 
     @property
     def method(self) -> str:
@@ -135,7 +153,11 @@ async def _recall(gate: MeshGate, caller: Caller, request: recall_pb2.RecallRequ
 async def _get(gate: MeshGate, caller: Caller, request: memory_pb2.GetRequest) -> memory_pb2.GetResponse:
     keys = tuple(request.ids)
     found, missing = await (await gate.ready()).get(
-        caller, keys, include_forgotten=request.include_forgotten, spaces=wire.spaces(request)
+        caller,
+        keys,
+        include_forgotten=request.include_forgotten,
+        spaces=wire.spaces(request),
+        as_of=wire.moment(request, "as_of"),
     )
     return wire.get_response(keys, found, missing)
 
@@ -223,92 +245,165 @@ async def _whoami(gate: MeshGate, caller: Caller, request: admin_pb2.WhoamiReque
         role=caller.role,
         private_space=caller.private_space,
         default_space=caller.default_space or caller.private_space,
+        spaces=caller.spaces,
+        toolsets=caller.toolsets,
+        expires_at=wire.timestamp(caller.expires_at),
     )
+
+
+async def _add_agent(gate: MeshGate, caller: Caller, request: admin_pb2.AddAgentRequest) -> admin_pb2.AddAgentResponse:
+    access = gate.agents()
+    add = partial(
+        access.add, caller, name=request.name, role=request.role, spaces=tuple(request.spaces),
+        toolsets=tuple(request.toolsets), expires=request.expires,
+    )  # fmt: skip
+    agent, token = await asyncio.to_thread(add)
+    return admin_pb2.AddAgentResponse(agent=wire.agent(agent, access.state(agent)), token=token)
+
+
+async def _list_agents(
+    gate: MeshGate, caller: Caller, request: admin_pb2.ListAgentsRequest
+) -> admin_pb2.ListAgentsResponse:
+    access = gate.agents()
+    return admin_pb2.ListAgentsResponse(
+        agents=[wire.agent(agent, access.state(agent)) for agent in access.list(caller)]
+    )
+
+
+async def _revoke_agent(
+    gate: MeshGate, caller: Caller, request: admin_pb2.RevokeAgentRequest
+) -> admin_pb2.RevokeAgentResponse:
+    access = gate.agents()
+    agent = await asyncio.to_thread(access.revoke, caller, request.name)
+    return admin_pb2.RevokeAgentResponse(agent=wire.agent(agent, access.state(agent)))
 
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation(
-        name="remember", service=MEMORY, rpc="Remember", toolset="core", mcp_name="remember",
+        name="remember", service=MEMORY, rpc="Remember", toolset="core", needs=WRITE, mcp_name="remember",
         invoke=_remember, request=memory_pb2.RememberRequest, response=memory_pb2.RememberResponse,
         routes=(Route("POST", "/v1/memories"),),
         aliases=("remember", "save", "store", "write", "retain", "add_memory"),
     ),
     Operation(
-        name="remember_batch", service=MEMORY, rpc="RememberBatch", toolset="core", invoke=_remember_batch,
+        name="remember_batch", service=MEMORY, rpc="RememberBatch", toolset="core", needs=WRITE, invoke=_remember_batch,
         request=memory_pb2.RememberBatchRequest, response=memory_pb2.RememberBatchResponse,
         routes=(Route("POST", "/v1/memories/batch"),),
     ),
     Operation(
-        name="check", service=MEMORY, rpc="Check", toolset="curate", mcp_name="check", invoke=_check,
+        name="check", service=MEMORY, rpc="Check", toolset="curate", needs=WRITE, mcp_name="check", invoke=_check,
         request=memory_pb2.CheckRequest, response=memory_pb2.CheckResponse, flatten="item",
         routes=(Route("POST", "/v1/memories/check"),), read_only=True, idempotent=True,
     ),
     Operation(
-        name="recall", service=RECALL, rpc="Recall", toolset="core", mcp_name="recall", invoke=_recall,
+        name="recall", service=RECALL, rpc="Recall", toolset="core", needs=READ, mcp_name="recall", invoke=_recall,
         request=recall_pb2.RecallRequest, response=recall_pb2.RecallResponse,
         routes=(Route("POST", "/v1/recall"), Route("GET", "/v1/recall")), read_only=True, idempotent=True,
         aliases=("find", "query", "search", "lookup", "retrieve"),
     ),
     Operation(
-        name="get", service=MEMORY, rpc="Get", toolset="core", mcp_name="get", invoke=_get,
+        name="get", service=MEMORY, rpc="Get", toolset="core", needs=READ, mcp_name="get", invoke=_get,
         request=memory_pb2.GetRequest, response=memory_pb2.GetResponse,
         routes=(Route("GET", "/v1/memories/{id}", "ids"), Route("POST", "/v1/get")),
         read_only=True, idempotent=True,
     ),
     Operation(
-        name="list", service=MEMORY, rpc="List", toolset="curate", mcp_name="list", invoke=_list,
+        name="list", service=MEMORY, rpc="List", toolset="curate", needs=READ, mcp_name="list", invoke=_list,
         request=memory_pb2.ListRequest, response=memory_pb2.ListResponse,
         routes=(Route("GET", "/v1/memories"),), read_only=True, idempotent=True,
     ),
     Operation(
-        name="timeline", service=MEMORY, rpc="Timeline", toolset="core", mcp_name="timeline",
+        name="timeline", service=MEMORY, rpc="Timeline", toolset="core", needs=READ, mcp_name="timeline",
         invoke=_timeline, request=memory_pb2.TimelineRequest, response=memory_pb2.TimelineResponse,
         routes=(Route("GET", "/v1/memories/{id}/timeline", "id"),), read_only=True, idempotent=True,
     ),
     Operation(
-        name="update", service=MEMORY, rpc="Update", toolset="curate", mcp_name="update", invoke=_update,
+        name="update", service=MEMORY, rpc="Update", toolset="curate", needs=WRITE, mcp_name="update", invoke=_update,
         request=memory_pb2.UpdateRequest, response=memory_pb2.UpdateResponse,
         routes=(Route("PATCH", "/v1/memories/{id}", "id"),), destructive=True, idempotent=True,
     ),
     Operation(
-        name="supersede", service=MEMORY, rpc="Supersede", toolset="curate", mcp_name="supersede",
+        name="supersede", service=MEMORY, rpc="Supersede", toolset="curate", needs=WRITE, mcp_name="supersede",
         invoke=_supersede, request=memory_pb2.SupersedeRequest, response=memory_pb2.SupersedeResponse,
         routes=(Route("POST", "/v1/memories/{id}/supersede", "id"),), flatten="item", destructive=True,
     ),
     Operation(
-        name="forget", service=MEMORY, rpc="Forget", toolset="core", mcp_name="forget", invoke=_forget,
+        name="forget", service=MEMORY, rpc="Forget", toolset="core", needs=WRITE, mcp_name="forget", invoke=_forget,
         request=memory_pb2.ForgetRequest, response=memory_pb2.ForgetResponse,
         routes=(Route("DELETE", "/v1/memories/{id}", "id"),), destructive=True, idempotent=True,
     ),
     Operation(
-        name="restore", service=MEMORY, rpc="Restore", toolset="curate", mcp_name="restore", invoke=_restore,
-        request=memory_pb2.RestoreRequest, response=memory_pb2.RestoreResponse,
+        name="restore", service=MEMORY, rpc="Restore", toolset="curate", needs=WRITE, mcp_name="restore",
+        invoke=_restore, request=memory_pb2.RestoreRequest, response=memory_pb2.RestoreResponse,
         routes=(Route("POST", "/v1/memories/{id}/restore", "id"),), idempotent=True,
     ),
     Operation(
-        name="stats", service=MEMORY, rpc="Stats", toolset="curate", mcp_name="stats", invoke=_stats,
+        name="history", service=HISTORY, rpc="History", toolset="curate", needs=READ, mcp_name="history",
+        invoke=history_calls.history, request=history_pb2.HistoryRequest, response=history_pb2.HistoryResponse,
+        routes=(Route("GET", "/v1/memories/{id}/history", "id"),), read_only=True, idempotent=True,
+    ),
+    Operation(
+        name="blame", service=HISTORY, rpc="Blame", toolset="curate", needs=READ, mcp_name="blame",
+        invoke=history_calls.blame, request=history_pb2.BlameRequest, response=history_pb2.BlameResponse,
+        routes=(Route("GET", "/v1/memories/{id}/blame", "id"),), read_only=True, idempotent=True,
+    ),
+    Operation(
+        name="rollback", service=HISTORY, rpc="Rollback", toolset="curate", needs=WRITE, mcp_name="rollback",
+        invoke=history_calls.rollback, request=history_pb2.RollbackRequest, response=history_pb2.RollbackResponse,
+        routes=(Route("POST", "/v1/memories/{id}/rollback", "id"),), destructive=True, idempotent=True,
+    ),
+    Operation(
+        name="conflicts", service=HISTORY, rpc="Conflicts", toolset="curate", needs=READ, mcp_name="conflicts",
+        invoke=history_calls.conflicts, request=history_pb2.ConflictsRequest,
+        response=history_pb2.ConflictsResponse, routes=(Route("GET", "/v1/conflicts"),), read_only=True,
+        idempotent=True,
+    ),
+    Operation(
+        name="resolve", service=HISTORY, rpc="Resolve", toolset="curate", needs=WRITE, mcp_name="resolve",
+        invoke=history_calls.resolve, request=history_pb2.ResolveRequest, response=history_pb2.ResolveResponse,
+        routes=(Route("POST", "/v1/memories/{id}/resolve", "id"),), destructive=True,
+    ),
+    Operation(
+        name="stats", service=MEMORY, rpc="Stats", toolset="curate", needs=READ, mcp_name="stats", invoke=_stats,
         request=memory_pb2.StatsRequest, response=memory_pb2.StatsResponse,
         routes=(Route("GET", "/v1/stats"),), read_only=True, idempotent=True,
     ),
     Operation(
-        name="export", service=MEMORY, rpc="Export", toolset="admin", invoke=_export, streaming=True,
+        name="export", service=MEMORY, rpc="Export", toolset="admin", needs=READ, invoke=_export, streaming=True,
         request=memory_pb2.ExportRequest, response=memory_pb2.ExportResponse,
         routes=(Route("GET", "/v1/export"),), read_only=True, idempotent=True,
     ),
     Operation(
-        name="watch", service=WATCH, rpc="Watch", toolset="core", invoke=_watch, streaming=True,
+        name="watch", service=WATCH, rpc="Watch", toolset="core", needs=READ, invoke=_watch, streaming=True,
         standing=True, request=watch_pb2.WatchRequest, response=watch_pb2.WatchResponse,
         routes=(Route("GET", "/v1/watch"),), read_only=True, idempotent=True,
     ),
     Operation(
-        name="status", service=ADMIN, rpc="Status", toolset="admin", invoke=_status,
+        name="status", service=ADMIN, rpc="Status", toolset="admin", needs=ADMINISTER, invoke=_status,
         request=admin_pb2.StatusRequest, response=admin_pb2.StatusResponse,
         routes=(Route("GET", "/v1/status"),), read_only=True, idempotent=True,
     ),
     Operation(
-        name="whoami", service=ADMIN, rpc="Whoami", toolset="admin", mcp_name="whoami", invoke=_whoami,
+        name="whoami", service=ADMIN, rpc="Whoami", toolset="admin", needs=IDENTIFY, mcp_name="whoami", invoke=_whoami,
         request=admin_pb2.WhoamiRequest, response=admin_pb2.WhoamiResponse,
         routes=(Route("GET", "/v1/whoami"),), read_only=True, idempotent=True,
+    ),
+    # No MCP tool: the token would stand in the context of a model and in the host's transcript.
+    Operation(
+        name="agent_add", service=ADMIN, rpc="AddAgent", toolset="admin", needs=ADMINISTER, invoke=_add_agent,
+        request=admin_pb2.AddAgentRequest, response=admin_pb2.AddAgentResponse,
+        routes=(Route("POST", "/v1/agents"),),
+    ),
+    Operation(
+        name="agent_list", service=ADMIN, rpc="ListAgents", toolset="admin", needs=ADMINISTER, mcp_name="agent_list",
+        invoke=_list_agents, request=admin_pb2.ListAgentsRequest, response=admin_pb2.ListAgentsResponse,
+        routes=(Route("GET", "/v1/agents"),), read_only=True, idempotent=True,
+    ),
+    Operation(
+        name="agent_revoke", service=ADMIN, rpc="RevokeAgent", toolset="admin", needs=ADMINISTER,
+        mcp_name="agent_revoke", invoke=_revoke_agent, request=admin_pb2.RevokeAgentRequest,
+        response=admin_pb2.RevokeAgentResponse, routes=(Route("DELETE", "/v1/agents/{id}", "name"),),
+        destructive=True, idempotent=True,
     ),
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from google.protobuf.descriptor import FieldDescriptor
 
-from mnemesh_memory import limits
+from mnemesh_memory import grants, limits
 from mnemesh_memory.kinds import LINK_TYPES, MODES, SORTS, STATES, TIERS, WAITS
 from mnemesh_memory.validate import CLEARABLE, ORDERS
 
@@ -26,7 +26,13 @@ REQUIRED: Final = MappingProxyType(
         "SupersedeRequest": ("id",),
         "ForgetRequest": ("id",),
         "RestoreRequest": ("id",),
+        "HistoryRequest": ("id",),
+        "BlameRequest": ("id",),
+        "RollbackRequest": ("id", "to"),
+        "ResolveRequest": ("id",),
         "Link": ("type", "id"),
+        "AddAgentRequest": ("name", "role"),
+        "RevokeAgentRequest": ("name",),
     }
 )
 # Closed lists and bounds of request fields. `kind` is open here, because predecessors' words are folded.
@@ -52,6 +58,11 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "ListRequest.limit": {"minimum": 1, "maximum": limits.LIST_LIMIT_MAX},
         "TimelineRequest.before": {"maximum": limits.TIMELINE_MAX},
         "TimelineRequest.after": {"maximum": limits.TIMELINE_MAX},
+        "HistoryRequest.limit": {"minimum": 1, "maximum": limits.LIST_LIMIT_MAX},
+        "ConflictsRequest.limit": {"minimum": 1, "maximum": limits.LIST_LIMIT_MAX},
+        "RollbackRequest.wait": {"enum": list(WAITS)},
+        "ResolveRequest.content": {"minLength": 1, "maxLength": limits.CONTENT_BYTES_MAX},
+        "ResolveRequest.wait": {"enum": list(WAITS)},
         "RecallRequest.query": {"maxLength": limits.QUERY_CHARS_MAX},
         "RecallRequest.limit": {"minimum": 1, "maximum": limits.RECALL_LIMIT_MAX},
         "RecallRequest.mode": {"enum": list(MODES)},
@@ -60,6 +71,10 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "RecallRequest.min_heat": {"minimum": 0, "maximum": 1},
         "WatchRequest.cursor": {"maxLength": limits.WATCH_CURSOR_CHARS_MAX},
         "RecallRequest.token_budget": {"minimum": 1, "maximum": limits.TOKEN_BUDGET_MAX},
+        "AddAgentRequest.name": {"minLength": 1, "maxLength": limits.PRINCIPAL_BYTES_MAX},
+        "AddAgentRequest.role": {"enum": list(grants.ROLES)},
+        "AddAgentRequest.spaces": {"maxItems": grants.PATTERNS_MAX},
+        "AddAgentRequest.toolsets": {"maxItems": len(grants.TOOLSETS)},
     }
 )
 

@@ -19,12 +19,12 @@ from mnemesh_gateway.message_json import AnyMessage, from_json, from_query, pars
 from mnemesh_memory import model
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.watching import Watched, WatchQuery
-from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2, watch_pb2
+from mnemesh_proto.v1 import admin_pb2, history_pb2, memory_pb2, recall_pb2, watch_pb2
 
 __all__ = [
-    "batch_response", "check_response", "decode", "draft", "from_json", "from_query", "get_response",
+    "agent", "batch_response", "check_response", "decode", "draft", "from_json", "from_query", "get_response",
     "item_error", "list_query", "list_response", "memory", "moment", "parse_body", "patch", "query",
-    "recall_response", "remember_response", "spaces", "stats_response", "status_response",
+    "recall_response", "remember_response", "source", "spaces", "stats_response", "status_response",
     "supersede_response", "timestamp", "to_json", "update_response", "watch_query", "watch_response",
 ]  # fmt: skip
 
@@ -36,6 +36,7 @@ Reading = (
     | memory_pb2.ListRequest
     | memory_pb2.StatsRequest
     | memory_pb2.ExportRequest
+    | history_pb2.ConflictsRequest
     | watch_pb2.WatchRequest
 )
 
@@ -61,7 +62,7 @@ def moment(message: Message, field: str, path: str = "") -> int | None:
 
 def draft(item: memory_pb2.RememberRequest, path: str = "") -> model.Draft:
     """`path` is put before a field's name in errors, such as `items[3].`."""
-    source = item.source
+    given = item.source
     return model.Draft(
         content=item.content,
         kind=item.kind,
@@ -70,7 +71,7 @@ def draft(item: memory_pb2.RememberRequest, path: str = "") -> model.Draft:
         tags=tuple(item.tags),
         importance=item.importance if item.HasField("importance") else None,
         paths=tuple(item.paths),
-        source=model.Source(source.session, source.dir, source.seq if source.HasField("seq") else None),
+        source=model.Source(given.session, given.dir, given.seq if given.HasField("seq") else None),
         valid_from=moment(item, "valid_from", path),
         valid_to=moment(item, "valid_to", path),
         keywords=tuple(item.keywords),
@@ -216,7 +217,7 @@ def memory(value: model.Memory, *, with_content: bool = True) -> memory_pb2.Memo
         importance=value.importance,
         tier=value.tier,
         paths=value.paths,
-        source=_source(value.source),
+        source=source(value.source),
         valid_from=timestamp(value.valid_from),
         valid_to=timestamp(value.valid_to),
         keywords=value.keywords,
@@ -370,6 +371,24 @@ def status_response(status: model.MeshStatus) -> admin_pb2.StatusResponse:
     return response
 
 
+def agent(value: model.Agent, state: str) -> admin_pb2.Agent:
+    """An agent as its issuer sees it; the token is no part of it."""
+    return admin_pb2.Agent(
+        name=value.name,
+        role=value.role,
+        spaces=value.spaces,
+        private_space="@" + value.name,
+        toolsets=value.toolsets,
+        state=state,
+        created_at=timestamp(value.created_at),
+        created_by=value.created_by,
+        expires_at=timestamp(value.expires_at),
+        revoked_at=timestamp(value.revoked_at),
+        calls=value.calls,
+        last_used_at=timestamp(value.last_used_at),
+    )
+
+
 def _hit(hit: model.Hit, *, snippets_only: bool) -> recall_pb2.RecallResult:
     found = hit.memory
     return recall_pb2.RecallResult(
@@ -387,10 +406,11 @@ def _hit(hit: model.Hit, *, snippets_only: bool) -> recall_pb2.RecallResult:
     )
 
 
-def _source(source: model.Source) -> memory_pb2.Source | None:
-    if source == model.Source():
+def source(value: model.Source) -> memory_pb2.Source | None:
+    """Where a memory came from, if it says so."""
+    if value == model.Source():
         return None
-    return memory_pb2.Source(session=source.session, dir=source.dir, seq=source.seq)
+    return memory_pb2.Source(session=value.session, dir=value.dir, seq=value.seq)
 
 
 def _heads(value: model.Memory) -> list[memory_pb2.Head]:

@@ -102,9 +102,20 @@ class Unauthenticated(MnemeshError):
 
 
 class PermissionDenied(MnemeshError):
-    """A valid token that may not do this."""
+    """A valid token that may not do this. Names who asked, for what, where ("" when no space is at stake), and what the
+    token grants."""
 
     code = "PERMISSION_DENIED"
+
+    def __init__(self, principal: str, action: str, granted: str, *, space: str = "") -> None:
+        where = f" in space {shorten(space)}" if space else ""
+        super().__init__(
+            f"{principal} may not {action}{where}; its token grants: {granted}",
+            principal=principal,
+            action=action,
+            space=shorten(space) if space else "",
+            granted=granted,
+        )
 
 
 class Overloaded(MnemeshError):

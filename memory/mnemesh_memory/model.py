@@ -30,16 +30,45 @@ class Link:
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who speaks, as the door authenticated it. `agent` signs writes (`owner/claude-code`), `principal` owns the
-    private space `@principal`, `default_space` is used when a call names none ("" means the private space)."""
+    private space `@principal`, `default_space` is used when a call names none ("" means the private space).
+
+    `role` and `spaces` (patterns, see grants) say what it may do, beside its private space; `toolsets` are those whose
+    operations it may call, () for all; `expires_at` is when its token ends."""
 
     agent: str
     principal: str
     role: str = "owner"
     default_space: str = ""
+    spaces: tuple[str, ...] = ("*",)
+    toolsets: tuple[str, ...] = ()
+    expires_at: int | None = None
 
     @property
     def private_space(self) -> str:
         return "@" + self.principal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """A principal beside the owner, as its token grants: role, patterns of spaces, toolsets (() for all), end of life.
+    `calls` and `last_used_at` may be half a minute old on disk. The token itself is nowhere kept."""
+
+    name: str
+    role: str
+    spaces: tuple[str, ...]
+    toolsets: tuple[str, ...]
+    created_at: int
+    created_by: str
+    expires_at: int | None = None
+    revoked_at: int | None = None
+    calls: int = 0
+    last_used_at: int | None = None
+
+    def state(self, now: int) -> str:
+        """active, expired or revoked at `now`."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,6 +82,7 @@ def _token(
 
 
 _TOKENS: Final = (
+    _token("Mnemesh token", "mnm_", r"[A-Za-z0-9_-]{43}"),
     _token("AWS access key", "AKIA", r"[A-Z2-7]{16}"),
     _token("AWS access key", "ASIA", r"[A-Z2-7]{16}"),
     _token("GitHub token", "ghp_", r"[A-Za-z0-9]{30,255}"),

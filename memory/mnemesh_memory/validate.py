@@ -6,13 +6,14 @@ Returns cleaned copies (folded kind, sorted unique tags); never cuts, never gues
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from mnemesh_memory import limits
+from mnemesh_memory import grants, limits
 from mnemesh_memory.errors import InvalidArgument, SecretRefused, shown_time
 from mnemesh_memory.kinds import (
     DEFAULT_KIND,
@@ -28,6 +29,8 @@ from mnemesh_memory.kinds import (
 )
 from mnemesh_memory.model import Caller, Draft, Link, ListQuery, Patch, Query, Source
 from mnemesh_memory.secrets import find_secret
+from mnemesh_memory.spaces import space_path as space_path
+from mnemesh_memory.spaces import well_formed as well_formed
 
 Item = TypeVar("Item")
 RECALL_SIGNALS = ("dense", "bm25")
@@ -36,6 +39,7 @@ ORDERS = ("newest", "oldest")
 NULLABLE: Final = ("importance", "valid_from", "valid_to")
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({"title": "", "tags": (), "paths": (), "keywords": (), "attrs": {}})
 CLEARABLE: Final = (*NULLABLE, *EMPTY)
+REVISION_KEY: Final = re.compile(r"[1-9][0-9]{0,9}(@[0-9a-f]{0,32})?")
 
 
 def draft(given: Draft, caller: Caller) -> Draft:
@@ -100,9 +104,7 @@ def patch(given: Patch) -> Patch:
         else lines("keywords", given.keywords, limits.KEYWORDS_MAX, limits.KEYWORD_BYTES_MAX),
         attrs=None if given.attrs is None else attrs("attrs", given.attrs),
         tier=None if given.tier is None else one_of("tier", given.tier, TIERS),
-        expected_heads=lines(
-            "expected_heads", given.expected_heads, limits.EXPECTED_HEADS_MAX, limits.REVISION_ID_BYTES_MAX
-        ),
+        expected_heads=heads("expected_heads", given.expected_heads),
         idempotency_key=line("idempotency_key", given.idempotency_key, limits.IDEMPOTENCY_KEY_BYTES_MAX),
         wait=one_of("wait", given.wait or "indexed", WAITS),
     )
@@ -191,39 +193,34 @@ def batch(drafts: Sequence[Draft]) -> None:
         raise InvalidArgument("items", f"{size} bytes of content", f"at most {limits.BATCH_BYTES_MAX} bytes in all")
 
 
-def space_path(field: str, value: str) -> str:
-    """A space such as `team/payments` or `@alice`, or InvalidArgument naming `field` and the broken rule."""
-    value = unicodedata.normalize("NFC", well_formed(field, value))
-    if not value:
-        raise InvalidArgument(field, value, "a space path such as team/payments or @alice")
-    if len(value.encode()) > limits.SPACE_BYTES_MAX:
-        raise InvalidArgument(field, value, f"at most {limits.SPACE_BYTES_MAX} bytes")
-    segments = value.split("/")
-    if len(segments) > limits.SPACE_SEGMENTS_MAX:
-        raise InvalidArgument(field, value, f"at most {limits.SPACE_SEGMENTS_MAX} segments")
-    for position, segment in enumerate(segments):
-        if segment in ("", ".", "..", "@"):
-            raise InvalidArgument(field, value, "no empty segment, `.`, `..` or bare `@`")
-        if segment != segment.strip() or not all(ch.isprintable() for ch in segment):
-            raise InvalidArgument(field, value, "no control characters, no blanks at the ends of a segment")
-        if any(ch in '\\*?"<>|' for ch in segment) or ("@" in segment[1:]) or (segment[0] == "@" and position):
-            raise InvalidArgument(field, value, 'none of \\ * ? " < > |, and @ only at the very start')
-    return value
-
-
 def write_space(given: str, caller: Caller) -> str:
-    """Where a write of `caller` goes: the named space, else the client's default, else the private one."""
-    return space_path("space", given or caller.default_space or caller.private_space)
+    """Where a write of `caller` goes: the named space, else the client's default, else the private one. Raises
+    PermissionDenied for one that it may not write to."""
+    space = space_path("space", given or caller.default_space or caller.private_space)
+    grants.require_space(caller, grants.WRITE, space)
+    return space
 
 
 def read_spaces(given: Iterable[str], caller: Caller) -> tuple[str, ...]:
-    """Which spaces a read of `caller` searches: the named ones, else the client's default and the private one."""
+    """Which spaces a read of `caller` searches: the named ones, else the client's default and the private one. Raises
+    PermissionDenied for one that it may not read."""
     named = tuple(given)
     if len(named) > limits.SPACES_PER_QUERY_MAX:
         raise InvalidArgument("spaces", f"{len(named)} spaces", f"at most {limits.SPACES_PER_QUERY_MAX}")
     if not named:
         named = (caller.default_space, caller.private_space) if caller.default_space else (caller.private_space,)
-    return tuple(dict.fromkeys(space_path("spaces", name) for name in named))
+    clean = tuple(dict.fromkeys(space_path("spaces", name) for name in named))
+    for space in clean:
+        grants.require_space(caller, grants.READ, space)
+    return clean
+
+
+def title_spaces(given: Iterable[str], caller: Caller) -> tuple[str, ...]:
+    """Where a title is looked up. Whoever names a memory by its id need not be granted the client's default space."""
+    if named := tuple(given):
+        return read_spaces(named, caller)
+    around = (caller.default_space, caller.private_space)
+    return tuple(space for space in dict.fromkeys(around) if space and grants.may_read(caller, space))
 
 
 def not_sensitive(sensitive: bool) -> None:
@@ -386,13 +383,17 @@ def memory_id(field: str, value: str) -> str:
     return lowered
 
 
-def well_formed(field: str, value: str) -> str:
-    """Text that can be written as UTF-8: no lone surrogates."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise InvalidArgument(field, value, "well-formed Unicode without lone surrogates") from None
-    return value
+def heads(field: str, values: Iterable[str]) -> tuple[str, ...]:
+    """The heads that a writer saw, as whole revision ids."""
+    return lines(field, values, limits.EXPECTED_HEADS_MAX, limits.REVISION_ID_BYTES_MAX)
+
+
+def revision_key(field: str, value: str) -> str:
+    """A revision id, or the beginning of one: "n" or "n@" and hex digits, lower-cased."""
+    lowered = value.strip().lower()
+    if REVISION_KEY.fullmatch(lowered) is None:
+        raise InvalidArgument(field, value, "a revision id such as 2@9f86d081884c7d65, or its beginning, such as 2")
+    return lowered
 
 
 def at_most(field: str, values: tuple[Item, ...], count_max: int) -> tuple[Item, ...]:

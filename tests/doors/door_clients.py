@@ -151,11 +151,19 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "supersede": {"id": "first", "content": "its successor"},
     "forget": {"id": "first"},
     "restore": {"id": "first"},
+    "history": {"id": "first", "limit": 5},
+    "blame": {"id": "first"},
+    "rollback": {"id": "first", "to": "1"},
+    "conflicts": {"limit": 5},
+    "resolve": {"id": "first", "content": "what holds of both"},
     "stats": {},
     "export": {},
     "watch": {},
     "status": {},
     "whoami": {},
+    "agent_add": {"name": "second", "role": "reader", "spaces": ["team/*"], "expires": "30d"},
+    "agent_list": {},
+    "agent_revoke": {"name": "first"},
 }
 
 

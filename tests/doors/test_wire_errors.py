@@ -20,7 +20,7 @@ TABLE: list[tuple[MnemeshError, str, int]] = [
     (errors.AlreadyExists("no"), "ALREADY_EXISTS", 409),
     (errors.Aborted("changed", heads=("1@a", "2@b")), "ABORTED", 409),
     (errors.Unauthenticated("no token"), "UNAUTHENTICATED", 401),
-    (errors.PermissionDenied("no"), "PERMISSION_DENIED", 403),
+    (errors.PermissionDenied("ana", "write", "reader of @ana", space="ops"), "PERMISSION_DENIED", 403),
     (errors.Overloaded("inbox", 1024, 0.2), "RESOURCE_EXHAUSTED", 429),
     (errors.Unavailable("starting", part="node"), "UNAVAILABLE", 503),
     (errors.DeadlineExceeded("late"), "DEADLINE_EXCEEDED", 504),

@@ -9,11 +9,20 @@ from collections.abc import Iterator
 import pytest
 
 from mnemesh_memory import errors
-from mnemesh_memory.errors import InvalidArgument, MnemeshError, NotFound, Overloaded, SecretRefused, shorten
+from mnemesh_memory.errors import (
+    InvalidArgument,
+    MnemeshError,
+    NotFound,
+    Overloaded,
+    PermissionDenied,
+    SecretRefused,
+    shorten,
+)
 
 GRPC_STATUS_NAMES = {
     "INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION", "ALREADY_EXISTS", "ABORTED", "UNAUTHENTICATED",
     "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "UNAVAILABLE", "DEADLINE_EXCEEDED", "DATA_LOSS", "INTERNAL",
+    "OUT_OF_RANGE",
 }  # fmt: skip
 
 
@@ -33,6 +42,8 @@ def example(cls: type[MnemeshError]) -> MnemeshError:
         return SecretRefused("content", "github-token")
     if cls is NotFound:
         return NotFound("memory", "018f6f0e", "look again")
+    if cls is PermissionDenied:
+        return PermissionDenied("ana", "write", "reader of team/*, @ana", space="team/a")
     if cls is Overloaded:
         return Overloaded("inbox of ledger-0", 1024, retry_after_s=1.5)
     return cls("the message", field="data_dir", value="/data", limit=3)
@@ -68,6 +79,14 @@ def test_a_bad_argument_names_field_value_and_limit() -> None:
     assert error.fields == {"field": "limit", "value": "0", "limit": "a whole number from 1 to 200"}
     for part in ("limit", "0", "a whole number from 1 to 200"):
         assert part in error.message
+
+
+def test_a_denial_names_who_asked_for_what_where_and_what_is_granted() -> None:
+    error = PermissionDenied("ana", "write", "reader of team/*, @ana", space="ops")
+    assert error.message == "ana may not write in space 'ops'; its token grants: reader of team/*, @ana"
+    assert error.fields == {
+        "principal": "ana", "action": "write", "space": "'ops'", "granted": "reader of team/*, @ana"
+    }  # fmt: skip
 
 
 def test_a_refused_secret_is_an_invalid_argument_that_does_not_show_it() -> None:

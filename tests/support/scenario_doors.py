@@ -69,7 +69,7 @@ class InProcessDoor:
         row = by_name(operation)
         caller = Caller("owner/in-process", "owner")
         try:
-            return wire.to_json(await row.invoke(self._gate, caller, row.read_json(fields)))
+            return wire.to_json(await row.run(self._gate, caller, row.read_json(fields)))
         except MnemeshError as error:
             raise Refused(error.code, error.message, str(error.fields.get("field", ""))) from error
 
@@ -247,7 +247,7 @@ class CliDoor:
         words: list[str] = []
         # After `--`, so that a text or query that starts with a dash is not an option.
         positional = [fields.pop(name) for name in ("id", "ids", "query") if name in fields]
-        if operation != "update" and "content" in fields:
+        if operation not in ("update", "resolve") and "content" in fields:
             positional.append(fields.pop("content"))
         for name, value in fields.items():
             words += self._option(name, value)

@@ -24,21 +24,25 @@ from mnemesh_actors.ledger.commands import (
     FeedPage,
     Forget,
     Lookup,
+    Resolve,
     Restore,
     Revise,
+    Rollback,
     Vectors,
 )
 from mnemesh_actors.ledger.exchange import Exchange
 from mnemesh_actors.ledger.faults import explained, reading
 from mnemesh_actors.ledger.foreign import Intake
+from mnemesh_actors.ledger.histories import Histories, Past
 from mnemesh_actors.ledger.incarnation import LedgerLock, establish
 from mnemesh_actors.ledger.journal import Journal, check_log
 from mnemesh_actors.ledger.uses import Uses
 from mnemesh_actors.ledger.vectors import OldGenerations, cached, fill, keep
 from mnemesh_crdt.document import Edit, MemoryDocument
-from mnemesh_crdt.revisions import forget, materialise, restore, supersede
+from mnemesh_crdt.revisions import forget, restore, supersede
 from mnemesh_memory.errors import Aborted, DataLoss, FailedPrecondition, MnemeshError, NotFound
-from mnemesh_memory.model import LedgerStatus, Link, ListQuery, Memory, Page, Query, Stats
+from mnemesh_memory.model import LedgerStatus, Link, ListQuery, Memory, Page, Query, Revision, Stats
+from mnemesh_memory.past import ConflictPage, HistoryPage
 from mnemesh_memory.text import duplicate_key
 from mnemesh_memory.watching import ChangesPage
 
@@ -74,6 +78,7 @@ class Ledger(Exchange):
                 self._old = OldGenerations(self._db, self._journal.last_seq())
                 self._generation = ""  # of the model in use, once it is known
                 self._admission = Admission(self._db, self._journal, self._uses.note)
+                self._histories = Histories(self._db, self._journal, self._admission)
                 self._incarnation = establish(self._db, self._lock)
                 self._journal.rebuild_view_if_old()
                 peers.keep_key(self._db, node_id, key.public_key().public_bytes_raw())
@@ -145,6 +150,10 @@ class Ledger(Exchange):
                 return self._forget(command)
             case Restore():
                 return self._restore(command)
+            case Rollback():
+                return self._histories.rollback(command)
+            case Resolve():
+                return self._histories.resolve(command)
         raise TypeError(f"not a ledger command: {type(command).__name__}")
 
     def _create(self, command: Create) -> Committed:
@@ -158,7 +167,7 @@ class Ledger(Exchange):
             return known
         taken = self._db.execute("SELECT 1 FROM entry WHERE doc = ?", (command.id,)).fetchone()
         id_ = command.spare_id if taken else command.id
-        olds = self._admission.to_replace(draft)
+        olds = self._admission.to_replace(draft, command.visible)
         links = (*draft.links, *(Link("supersedes", old.id) for old in olds))
         document = MemoryDocument(id_, draft.space)
         edit = Edit(
@@ -182,7 +191,7 @@ class Ledger(Exchange):
 
     def _replace_by(self, known: Committed, command: Create) -> Committed:
         """An exact duplicate that was meant to supersede others: the memory that is there already takes their place."""
-        olds = [old for old in self._admission.to_replace(command.draft) if old.id != known.memory.id]
+        olds = [old for old in self._admission.to_replace(command.draft, command.visible) if old.id != known.memory.id]
         if not olds:
             return known
         links = Edit(links_put=tuple(Link("supersedes", old.id) for old in olds), at=command.at)
@@ -282,30 +291,53 @@ class Ledger(Exchange):
         return reads.by_ids(self._db, ids)
 
     @reading
-    def find(self, keys: Sequence[str], spaces: Sequence[str]) -> list[Memory | Exception]:
-        """A memory for each id, unique prefix or title, or NotFound. Raises InvalidArgument for an ambiguous prefix."""
+    def find(
+        self, keys: Sequence[str], spaces: Sequence[str], within: Sequence[str] | None = None
+    ) -> list[Memory | Exception]:
+        """A memory for each id, unique prefix or title (of `spaces`), or NotFound. With `within`, patterns of spaces,
+        nothing else is there at all. Raises InvalidArgument for an ambiguous prefix."""
         found: list[Memory | Exception] = []
         for key in keys:
             try:
-                found.append(self._journal.memory(reads.resolve(self._db, key, spaces)))
+                found.append(self._journal.memory(reads.resolve(self._db, key, spaces, within)))
             except NotFound as error:
                 found.append(error)
         return found
 
     @reading
-    def replaceable(self, keys: Sequence[str], space: str) -> list[str]:
-        """Ids of the memories that a draft for `space` would supersede. Raises NotFound, InvalidArgument (ambiguous)
-        or FailedPrecondition, as the write would."""
-        return [self._admission.replaceable(key, space).id for key in keys]
+    def replaceable(self, keys: Sequence[str], space: str, visible: Sequence[str] = ()) -> list[str]:
+        """Ids of the memories that a draft for `space` would supersede; `visible` as in Create. Raises NotFound,
+        InvalidArgument (ambiguous) or FailedPrecondition, as the write would."""
+        return [self._admission.replaceable(key, space, visible).id for key in keys]
 
     @reading
     def read_as_of(self, ids: Sequence[str], at: int) -> dict[str, Memory]:
         """Memories as they were recorded at `at` (ms); those that did not exist yet are absent."""
         found: dict[str, Memory] = {}
         for memory in self.read(ids).values():
-            if (then := materialise(self._journal.document(memory).state(), at)) is not None:
+            if (then := self._histories.as_of(memory, at)) is not None:
                 found[then.id] = then
         return found
+
+    @reading
+    def past(self, id_: str) -> Past:
+        """All that a memory's document holds, and where its changes came from. Raises NotFound."""
+        return self._histories.past(id_)
+
+    @reading
+    def history(self, id_: str, limit: int, cursor: str) -> HistoryPage:
+        """Revisions of a memory, newest first, before the revision `cursor` (an id, or "")."""
+        return self._histories.page(id_, limit, cursor)
+
+    @reading
+    def revision(self, id_: str, field: str, key: str) -> Revision:
+        """The revision that `key` names. Raises NotFound or InvalidArgument for `field`."""
+        return self._histories.revision(id_, field, key)
+
+    @reading
+    def conflicts(self, spaces: Sequence[str], limit: int, cursor: str) -> ConflictPage:
+        """Memories with several visible heads, oldest first."""
+        return self._histories.conflicts(spaces, limit, cursor)
 
     @reading
     def successors(self, ids: Sequence[str], at: int | None = None) -> dict[str, Memory]:
@@ -428,4 +460,6 @@ def _action_of(command: Command) -> str:
     """What `command` did when it wrote something."""
     if isinstance(command, Create):
         return "SUPERSEDE" if command.draft.supersedes else "ADD"
-    return {Revise: "UPDATE", Forget: "FORGET", Restore: "RESTORE"}[type(command)]
+    return {Revise: "UPDATE", Forget: "FORGET", Restore: "RESTORE", Rollback: "ROLLBACK", Resolve: "RESOLVE"}[
+        type(command)
+    ]

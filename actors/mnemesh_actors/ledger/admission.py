@@ -7,7 +7,7 @@ Asked inside the commit, where no other write can come between.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mnemesh_actors.ledger import reads, rows
@@ -107,14 +107,15 @@ class Admission:
                 limit="a text that no other memory of the space has",
             )
 
-    def to_replace(self, draft: Draft) -> list[Memory]:
+    def to_replace(self, draft: Draft, visible: Sequence[str]) -> list[Memory]:
         """What a draft supersedes. One memory may be named twice, by its id and by its title."""
-        return list({old.id: old for old in (self.replaceable(key, draft.space) for key in draft.supersedes)}.values())
+        olds = (self.replaceable(key, draft.space, visible) for key in draft.supersedes)
+        return list({old.id: old for old in olds}.values())
 
-    def replaceable(self, key: str, space: str) -> Memory:
-        """The memory that `key` names, if one of `space` can take its place. Raises NotFound, InvalidArgument or
-        FailedPrecondition."""
-        old = self._journal.memory(reads.resolve(self._db, key, (space,)))
+    def replaceable(self, key: str, space: str, visible: Sequence[str]) -> Memory:
+        """The memory that `key` names, if one of `space` can take its place. Of other spaces only those of `visible`
+        are known to exist. Raises NotFound, InvalidArgument or FailedPrecondition."""
+        old = self._journal.memory(reads.resolve(self._db, key, (space,), (space, *visible)))
         if old.space != space:
             raise FailedPrecondition(
                 f"supersedes: {old.id} lies in {old.space}; a memory is replaced in its own space",

@@ -33,7 +33,8 @@ class Command:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Create(Command):
     """A new memory from a validated draft. `id` may be derived from an idempotency key; `spare_id` is used when that
-    id is taken by a memory whose key has expired. `fingerprint` identifies the whole request."""
+    id is taken by a memory whose key has expired. `fingerprint` identifies the whole request. `visible` are patterns of
+    the spaces beside the draft's own in which what it supersedes may be known to exist."""
 
     draft: Draft
     id: str
@@ -41,6 +42,7 @@ class Create(Command):
     duplicate_key: str
     fingerprint: bytes
     vectors: Vectors = Vectors()
+    visible: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,28 @@ class Restore(Command):
     """Undo of a soft deletion."""
 
     id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollback(Command):
+    """Say again what revision `to` said. Refused unless the heads are still `expected_heads`."""
+
+    id: str
+    to: str
+    expected_heads: tuple[str, ...]
+    vectors: Vectors = Vectors()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolve(Command):
+    """End a conflict with head `keep`; `content`, unless None, is said instead of its text. Refused unless the heads
+    are still `expected_heads`."""
+
+    id: str
+    keep: str
+    content: str | None
+    expected_heads: tuple[str, ...]
+    vectors: Vectors = Vectors()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +124,11 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class FeedPage:
-    """Memories changed after a cursor, in ledger order, with the cached vectors of their texts by content hash."""
+    """Memories changed after a cursor, in ledger order, with the cached vectors of their texts by content hash, and the
+    ids of those that are gone for good."""
 
     memories: tuple[tuple[int, Memory], ...]
     vectors: dict[str, bytes]
     seq: int
     head: int
+    removed: tuple[str, ...] = ()

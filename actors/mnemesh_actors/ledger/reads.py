@@ -13,6 +13,7 @@ from mnemesh_actors.ledger.rows import COLUMNS, from_row, from_rows
 from mnemesh_memory import limits, validate
 from mnemesh_memory.errors import InvalidArgument, NotFound
 from mnemesh_memory.filters import in_place
+from mnemesh_memory.grants import BELOW, EVERY_SHARED
 from mnemesh_memory.heat import heat
 from mnemesh_memory.model import ListQuery, Memory, Page, Query, Stats
 
@@ -26,16 +27,18 @@ def by_ids(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Memory]:
     return {row[0]: from_row(row) for row in rows}
 
 
-def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str]) -> str:
+def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str], within: Sequence[str] | None = None) -> str:
     """The id for an id, a unique id prefix, or a title that one memory of `spaces` bears
-    (of the active ones, if there are any).
+    (of the active ones, if there are any). With `within`, patterns of spaces, nothing else is there at all.
 
     Raises NotFound, or InvalidArgument when a prefix or title fits several.
     """
+    seen, patterns = covered(within)
     lowered = key.strip().lower()
     if lowered and len(lowered) >= limits.ID_PREFIX_CHARS_MIN and set(lowered) <= HEX:
         rows = db.execute(
-            "SELECT id FROM memory WHERE id >= ? AND id < ? ORDER BY id LIMIT 4", (lowered, lowered + "g")
+            f"SELECT id FROM memory WHERE id >= ? AND id < ? AND {seen} ORDER BY id LIMIT 4",
+            (lowered, lowered + "g", *patterns),
         ).fetchall()
         if len(rows) == 1:
             return str(rows[0][0])
@@ -44,9 +47,9 @@ def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str]) -> str:
             raise InvalidArgument("id", key, f"a prefix that fits one memory only; this fits {shown}, ...")
     if spaces and key:
         found = db.execute(
-            f"SELECT id, state = 'active' FROM memory WHERE title = ? AND space IN ({_marks(spaces)}) "
+            f"SELECT id, state = 'active' FROM memory WHERE title = ? AND space IN ({_marks(spaces)}) AND {seen} "
             "ORDER BY state = 'active' DESC, updated_at DESC, id LIMIT 4",
-            (key, *spaces),
+            (key, *spaces, *patterns),
         ).fetchall()
         # A title that an active memory bears does not mean one that was forgotten or superseded.
         same = [str(id_) for id_, active in found if active == found[0][1]]
@@ -63,7 +66,7 @@ def page(db: sqlite3.Connection, query: ListQuery) -> Page:
     total = int(db.execute(f"SELECT count(*) FROM memory WHERE {where}", values).fetchone()[0])
     order, compare = ("DESC", "<") if query.order == "newest" else ("ASC", ">")
     if query.cursor:
-        at, last = _cursor_in(query.cursor)
+        at, last = cursor_in(query.cursor)
         where += f" AND (created_at, id) {compare} (?, ?)"
         values = [*values, at, last]
     rows = db.execute(
@@ -72,7 +75,7 @@ def page(db: sqlite3.Connection, query: ListQuery) -> Page:
     ).fetchall()
     memories = from_rows(rows[: query.limit])
     more = len(rows) > query.limit
-    return Page(memories=tuple(memories), cursor=_cursor_out(memories[-1]) if more else "", total=total)
+    return Page(memories=tuple(memories), cursor=cursor_out(memories[-1]) if more else "", total=total)
 
 
 def _filters(query: ListQuery) -> tuple[str, list[Any]]:
@@ -205,17 +208,17 @@ def timeline(db: sqlite3.Connection, middle: Memory, before: int, after: int) ->
 
 
 def stats(db: sqlite3.Connection, spaces: Sequence[str]) -> Stats:
-    """Counts over `spaces`, or over all when empty."""
-    where = f"space IN ({_marks(spaces)})" if spaces else "1"
-    states = dict(db.execute(f"SELECT state, count(*) FROM memory WHERE {where} GROUP BY state", tuple(spaces)))
-    conflicted = db.execute(f"SELECT count(*) FROM memory WHERE conflicted AND {where}", tuple(spaces)).fetchone()[0]
+    """Counts over `spaces`, which may be patterns, or over all when empty."""
+    where, values = covered(spaces or None)
+    states = dict(db.execute(f"SELECT state, count(*) FROM memory WHERE {where} GROUP BY state", values))
+    conflicted = db.execute(f"SELECT count(*) FROM memory WHERE conflicted AND {where}", values).fetchone()[0]
 
     def facet(column: str, table: str = "memory") -> tuple[dict[str, int], int]:
         """The most frequent, and how many there are in all."""
         rows = db.execute(
             f"SELECT {column}, count(*) AS n, count(*) OVER () FROM {table} WHERE state = 'active' AND {where} "
             f"GROUP BY 1 ORDER BY n DESC, 1 LIMIT {FACETS_MAX}",
-            tuple(spaces),
+            values,
         ).fetchall()
         return {name: count for name, count, _ in rows}, rows[0][2] if rows else 0
 
@@ -241,27 +244,49 @@ def stats(db: sqlite3.Connection, spaces: Sequence[str]) -> Stats:
 def export_page(
     db: sqlite3.Connection, spaces: Sequence[str], states: Sequence[str], after: tuple[int, str], limit: int
 ) -> list[Memory]:
-    """Memories after (created_at, id), oldest first; all spaces when `spaces` is empty."""
-    where = f"space IN ({_marks(spaces)})" if spaces else "1"
+    """Memories after (created_at, id), oldest first; of `spaces`, which may be patterns, or of all when empty."""
+    where, values = covered(spaces or None)
     rows = db.execute(
         f"SELECT {COLUMNS} FROM memory WHERE {where} AND state IN ({_marks(states)}) "
         "AND (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?",
-        (*spaces, *states, *after, limit),
+        (*values, *states, *after, limit),
     )
     return from_rows(rows)
 
 
-def _cursor_out(memory: Memory) -> str:
+def covered(patterns: Sequence[str] | None) -> tuple[str, tuple[str, ...]]:
+    """`grants.any_matches` as an SQL condition on the column `space`, and its values; None lets everything through."""
+    if patterns is None:
+        return "1", ()
+    parts, values = ["0"], []
+    for pattern in patterns:
+        if pattern == EVERY_SHARED:
+            parts.append("substr(space, 1, 1) <> '@'")
+            continue
+        stem = pattern.removesuffix(BELOW)
+        if stem == pattern:
+            parts.append("space = ?")
+            values.append(pattern)
+        if stem != pattern or pattern.startswith("@"):
+            # Everything that begins with `stem/`: `0` follows `/` in every encoding of ours.
+            parts.append("(space >= ? AND space < ?)")
+            values += [stem + "/", stem + "0"]
+    return f"({' OR '.join(parts)})", tuple(values)
+
+
+def cursor_out(memory: Memory) -> str:
+    """The token of the page after `memory`."""
     return base64.urlsafe_b64encode(json.dumps([memory.created_at, memory.id]).encode()).decode()
 
 
-def _cursor_in(token: str) -> tuple[int, str]:
+def cursor_in(token: str) -> tuple[int, str]:
+    """What a token stands for. Raises InvalidArgument."""
     try:
         # Text that is cut off decodes to nothing that fits; it bounds how deep its JSON can go.
         at, last = json.loads(base64.urlsafe_b64decode(token[: limits.CURSOR_CHARS_MAX].encode()))
         if isinstance(at, int) and isinstance(last, str) and limits.TIME_MS_MIN <= at <= limits.TIME_MS_MAX:
             return at, validate.memory_id("cursor", last)
-        raise ValueError("not made by _cursor_out")
+        raise ValueError("not made by cursor_out")
     except (ValueError, TypeError, binascii.Error, InvalidArgument):
         raise InvalidArgument("cursor", token, "the cursor of the page before, unchanged") from None
 

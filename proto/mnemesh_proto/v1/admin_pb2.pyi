@@ -1,3 +1,6 @@
+import datetime
+
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -101,15 +104,93 @@ class WhoamiRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class WhoamiResponse(_message.Message):
-    __slots__ = ("agent", "principal", "role", "private_space", "default_space")
+    __slots__ = ("agent", "principal", "role", "private_space", "default_space", "spaces", "toolsets", "expires_at")
     AGENT_FIELD_NUMBER: _ClassVar[int]
     PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     PRIVATE_SPACE_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_SPACE_FIELD_NUMBER: _ClassVar[int]
+    SPACES_FIELD_NUMBER: _ClassVar[int]
+    TOOLSETS_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     agent: str
     principal: str
     role: str
     private_space: str
     default_space: str
-    def __init__(self, agent: _Optional[str] = ..., principal: _Optional[str] = ..., role: _Optional[str] = ..., private_space: _Optional[str] = ..., default_space: _Optional[str] = ...) -> None: ...
+    spaces: _containers.RepeatedScalarFieldContainer[str]
+    toolsets: _containers.RepeatedScalarFieldContainer[str]
+    expires_at: _timestamp_pb2.Timestamp
+    def __init__(self, agent: _Optional[str] = ..., principal: _Optional[str] = ..., role: _Optional[str] = ..., private_space: _Optional[str] = ..., default_space: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., toolsets: _Optional[_Iterable[str]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class AddAgentRequest(_message.Message):
+    __slots__ = ("name", "role", "spaces", "toolsets", "expires")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    SPACES_FIELD_NUMBER: _ClassVar[int]
+    TOOLSETS_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    role: str
+    spaces: _containers.RepeatedScalarFieldContainer[str]
+    toolsets: _containers.RepeatedScalarFieldContainer[str]
+    expires: str
+    def __init__(self, name: _Optional[str] = ..., role: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., toolsets: _Optional[_Iterable[str]] = ..., expires: _Optional[str] = ...) -> None: ...
+
+class Agent(_message.Message):
+    __slots__ = ("name", "role", "spaces", "private_space", "toolsets", "state", "created_at", "created_by", "expires_at", "revoked_at", "calls", "last_used_at")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    SPACES_FIELD_NUMBER: _ClassVar[int]
+    PRIVATE_SPACE_FIELD_NUMBER: _ClassVar[int]
+    TOOLSETS_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    CREATED_AT_FIELD_NUMBER: _ClassVar[int]
+    CREATED_BY_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
+    REVOKED_AT_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    LAST_USED_AT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    role: str
+    spaces: _containers.RepeatedScalarFieldContainer[str]
+    private_space: str
+    toolsets: _containers.RepeatedScalarFieldContainer[str]
+    state: str
+    created_at: _timestamp_pb2.Timestamp
+    created_by: str
+    expires_at: _timestamp_pb2.Timestamp
+    revoked_at: _timestamp_pb2.Timestamp
+    calls: int
+    last_used_at: _timestamp_pb2.Timestamp
+    def __init__(self, name: _Optional[str] = ..., role: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., private_space: _Optional[str] = ..., toolsets: _Optional[_Iterable[str]] = ..., state: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., created_by: _Optional[str] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., revoked_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., calls: _Optional[int] = ..., last_used_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class AddAgentResponse(_message.Message):
+    __slots__ = ("agent", "token")
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    agent: Agent
+    token: str
+    def __init__(self, agent: _Optional[_Union[Agent, _Mapping]] = ..., token: _Optional[str] = ...) -> None: ...
+
+class ListAgentsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListAgentsResponse(_message.Message):
+    __slots__ = ("agents",)
+    AGENTS_FIELD_NUMBER: _ClassVar[int]
+    agents: _containers.RepeatedCompositeFieldContainer[Agent]
+    def __init__(self, agents: _Optional[_Iterable[_Union[Agent, _Mapping]]] = ...) -> None: ...
+
+class RevokeAgentRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class RevokeAgentResponse(_message.Message):
+    __slots__ = ("agent",)
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    agent: Agent
+    def __init__(self, agent: _Optional[_Union[Agent, _Mapping]] = ...) -> None: ...

@@ -45,6 +45,21 @@ class AdminServiceStub:
                 request_serializer=mnemesh__proto_dot_v1_dot_admin__pb2.WhoamiRequest.SerializeToString,
                 response_deserializer=mnemesh__proto_dot_v1_dot_admin__pb2.WhoamiResponse.FromString,
                 _registered_method=True)
+        self.AddAgent = channel.unary_unary(
+                '/mnemesh.v1.AdminService/AddAgent',
+                request_serializer=mnemesh__proto_dot_v1_dot_admin__pb2.AddAgentRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_admin__pb2.AddAgentResponse.FromString,
+                _registered_method=True)
+        self.ListAgents = channel.unary_unary(
+                '/mnemesh.v1.AdminService/ListAgents',
+                request_serializer=mnemesh__proto_dot_v1_dot_admin__pb2.ListAgentsRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_admin__pb2.ListAgentsResponse.FromString,
+                _registered_method=True)
+        self.RevokeAgent = channel.unary_unary(
+                '/mnemesh.v1.AdminService/RevokeAgent',
+                request_serializer=mnemesh__proto_dot_v1_dot_admin__pb2.RevokeAgentRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_admin__pb2.RevokeAgentResponse.FromString,
+                _registered_method=True)
 
 
 class AdminServiceServicer:
@@ -65,6 +80,27 @@ class AdminServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AddAgent(self, request, context):
+        """Issue a token to an agent of its own; it is shown this once. Nobody grants more than it has itself.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListAgents(self, request, context):
+        """The agents that have or had a token, with how often and when it was used last.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RevokeAgent(self, request, context):
+        """End an agent's token, from its next call on.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -77,6 +113,21 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.Whoami,
                     request_deserializer=mnemesh__proto_dot_v1_dot_admin__pb2.WhoamiRequest.FromString,
                     response_serializer=mnemesh__proto_dot_v1_dot_admin__pb2.WhoamiResponse.SerializeToString,
+            ),
+            'AddAgent': grpc.unary_unary_rpc_method_handler(
+                    servicer.AddAgent,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_admin__pb2.AddAgentRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_admin__pb2.AddAgentResponse.SerializeToString,
+            ),
+            'ListAgents': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListAgents,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_admin__pb2.ListAgentsRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_admin__pb2.ListAgentsResponse.SerializeToString,
+            ),
+            'RevokeAgent': grpc.unary_unary_rpc_method_handler(
+                    servicer.RevokeAgent,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_admin__pb2.RevokeAgentRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_admin__pb2.RevokeAgentResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -134,6 +185,87 @@ class AdminService:
             '/mnemesh.v1.AdminService/Whoami',
             mnemesh__proto_dot_v1_dot_admin__pb2.WhoamiRequest.SerializeToString,
             mnemesh__proto_dot_v1_dot_admin__pb2.WhoamiResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AddAgent(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.AdminService/AddAgent',
+            mnemesh__proto_dot_v1_dot_admin__pb2.AddAgentRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_admin__pb2.AddAgentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListAgents(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.AdminService/ListAgents',
+            mnemesh__proto_dot_v1_dot_admin__pb2.ListAgentsRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_admin__pb2.ListAgentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RevokeAgent(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.AdminService/RevokeAgent',
+            mnemesh__proto_dot_v1_dot_admin__pb2.RevokeAgentRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_admin__pb2.RevokeAgentResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -238,16 +238,18 @@ class CheckResponse(_message.Message):
     def __init__(self, action: _Optional[str] = ..., target_id: _Optional[str] = ..., similarity: _Optional[float] = ..., reason: _Optional[str] = ..., novelty: _Optional[float] = ..., related: _Optional[_Iterable[_Union[RelatedMemory, _Mapping]]] = ...) -> None: ...
 
 class GetRequest(_message.Message):
-    __slots__ = ("ids", "include_forgotten", "spaces", "space")
+    __slots__ = ("ids", "include_forgotten", "spaces", "space", "as_of")
     IDS_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_FORGOTTEN_FIELD_NUMBER: _ClassVar[int]
     SPACES_FIELD_NUMBER: _ClassVar[int]
     SPACE_FIELD_NUMBER: _ClassVar[int]
+    AS_OF_FIELD_NUMBER: _ClassVar[int]
     ids: _containers.RepeatedScalarFieldContainer[str]
     include_forgotten: bool
     spaces: _containers.RepeatedScalarFieldContainer[str]
     space: str
-    def __init__(self, ids: _Optional[_Iterable[str]] = ..., include_forgotten: _Optional[bool] = ..., spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ...) -> None: ...
+    as_of: _timestamp_pb2.Timestamp
+    def __init__(self, ids: _Optional[_Iterable[str]] = ..., include_forgotten: _Optional[bool] = ..., spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ..., as_of: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class GetResponse(_message.Message):
     __slots__ = ("memory", "memories", "missing")

@@ -1,0 +1,90 @@
+"""`mnemesh agent`: issue, list and revoke the tokens of agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Final
+
+import typer
+
+from mnemesh import values
+from mnemesh.cli.options import REPEAT, contract
+from mnemesh.cli.shell import Shell, one_line
+from mnemesh.values import rfc3339
+
+HELP: Final = "Issue, list and revoke the tokens of agents; needs the owner's token or an admin's."
+Name = Annotated[str, typer.Argument(metavar="NAME", help=contract("AddAgentRequest.name"))]
+
+
+def _option(field: str, *names: str, metavar: str | None = None, more: str = "") -> Any:
+    return typer.Option(*names, metavar=metavar, help=contract(field) + more)
+
+
+def add(
+    shell: Shell,
+    name: Name,
+    role: Annotated[str, _option("AddAgentRequest.role", "--role", metavar="ROLE")],
+    spaces: Annotated[
+        list[str] | None,
+        _option("AddAgentRequest.spaces", "--spaces", metavar="PATTERNS", more=" Commas separate several." + REPEAT),
+    ] = None,
+    toolsets: Annotated[
+        list[str] | None,
+        _option("AddAgentRequest.toolsets", "--toolsets", metavar="NAMES", more=" Commas separate several." + REPEAT),
+    ] = None,
+    expires: Annotated[str | None, _option("AddAgentRequest.expires", "--expires", metavar="TIME")] = None,
+) -> None:
+    """Issue a token to an agent; it is shown this once."""
+    with shell.client() as client:
+        issued = client.add_agent(
+            name, role=role, spaces=_several(spaces), toolsets=_several(toolsets), expires=expires
+        )
+    shell.answer(issued, lambda: _issued(issued))
+
+
+def list_agents(shell: Shell) -> None:
+    """List who has or had a token, for what, and when it was used last."""
+    with shell.client() as client:
+        found = client.list_agents()
+    shell.answer(found, lambda: _listed(found.agents))
+
+
+def revoke(shell: Shell, name: Name) -> None:
+    """End an agent's token, from its next call on."""
+    with shell.client() as client:
+        done = client.revoke_agent(name)
+    shell.answer(done, lambda: [_line(done.agent)])
+
+
+def granted(spaces: Iterable[str], private_space: str, toolsets: Iterable[str]) -> str:
+    """What a token grants, for people."""
+    shared = ", ".join(map(one_line, spaces))
+    only = ", ".join(toolsets)
+    return f"{shared + ', ' if shared else ''}{one_line(private_space)}" + (f"; toolsets {only}" if only else "")
+
+
+def _several(values_: list[str] | None) -> list[str]:
+    return [part.strip() for value in values_ or () for part in value.split(",") if part.strip()]
+
+
+def _issued(issued: values.IssuedToken) -> Iterator[str]:
+    yield _line(issued.agent)
+    yield f"token   {issued.token}"
+    yield "It is not shown again. Give it to the agent as MNEMESH_TOKEN, or as `Authorization: Bearer`."
+
+
+def _listed(agents: Iterable[values.Agent]) -> Iterator[str]:
+    lines = [_line(agent) for agent in agents]
+    yield from lines or ["no agents beside the owner; `mnemesh agent add` issues a token"]
+
+
+def _line(agent: values.Agent) -> str:
+    ended = agent.revoked_at or agent.expires_at
+    until = f" since {rfc3339(ended)}" if ended and agent.state != "active" else ""
+    until = until or (f" until {rfc3339(ended)}" if ended else "")
+    used = f"{agent.calls} calls, last {rfc3339(agent.last_used_at)}" if agent.last_used_at else "never used"
+    what = granted(agent.spaces, agent.private_space, agent.toolsets)
+    return f"{one_line(agent.name)}  {agent.role} of {what}  {agent.state}{until}  {used}"
+
+
+COMMANDS: Final = (("add", add), ("list", list_agents), ("revoke", revoke))
