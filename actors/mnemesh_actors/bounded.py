@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 
-from mnemesh_actors.embedder import CALL_BYTES_MAX, Vector
+from mnemesh_actors.embedder import CALL_BYTES_MAX, Vector, bytes_of
 from mnemesh_actors.ledger.commands import Command, Committed, Create, Lookup, Revise, Vectors
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.places import find_one
@@ -22,7 +22,7 @@ from mnemesh_memory.text import content_hash
 
 NOTHING_STORED = "nothing was stored; try again"
 # Embedded at a time and then counted as progress: as much as one call of the model takes.
-EMBEDDED_CHARS = CALL_BYTES_MAX
+EMBEDDED_BYTES = CALL_BYTES_MAX
 
 
 @asynccontextmanager
@@ -104,15 +104,15 @@ async def committed(parts: Parts, command: Command) -> Committed:
 
 
 def _portions(texts: Sequence[str]) -> Iterator[list[str]]:
-    """`texts` in order, in lists of at most EMBEDDED_CHARS together, or of one text."""
+    """`texts` in order, in lists of at most EMBEDDED_BYTES together, or of one text."""
     portion: list[str] = []
     size = 0
     for text in texts:
-        if portion and size + len(text) > EMBEDDED_CHARS:
+        if portion and size + bytes_of(text) > EMBEDDED_BYTES:
             yield portion
             portion, size = [], 0
         portion.append(text)
-        size += len(text)
+        size += bytes_of(text)
     if portion:
         yield portion
 

@@ -41,7 +41,7 @@ class Embedder:
         self._cache_texts_max = cache_texts_max
         self._cached_chars = 0
         self._batcher: Batcher[str, Vector] = Batcher(
-            "embedder", self._run, BATCH_TEXTS_MAX, limits.INBOX_MESSAGES_MAX * 4, _bytes_of, CALL_BYTES_MAX
+            "embedder", self._run, BATCH_TEXTS_MAX, limits.INBOX_MESSAGES_MAX * 4, bytes_of, CALL_BYTES_MAX
         )
 
     async def _run(self, texts: list[str]) -> list[Vector | Exception]:
@@ -98,6 +98,6 @@ class Embedder:
             self._cached_chars -= len(self._cache.popitem(last=False)[0])
 
 
-def _bytes_of(text: str) -> int:
+def bytes_of(text: str) -> int:
     """A measure of a text's tokens that holds for any script."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

@@ -14,7 +14,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mnemesh_actors.bounded import answered, committed, embedded, find, replaced_by, replayed, vectors_of_change
+from mnemesh_actors.bounded import (
+    NOTHING_STORED,
+    answered,
+    committed,
+    embedded,
+    find,
+    replaced_by,
+    replayed,
+    vectors_of_change,
+)
 from mnemesh_actors.embedder import Vector
 from mnemesh_actors.ledger.commands import Command, Committed, Create, Forget, Lookup, Restore, Revise, Vectors
 from mnemesh_actors.parts import Parts
@@ -183,27 +192,28 @@ class Writing:
             item.vectors = [vectors[digest] for digest in item.hashes]
 
     async def _introduce(self, items: Sequence[_Prepared], alone: bool) -> None:
-        """`_meet`, within its time. With `alone`, items that can't meet their neighbours say why."""
-        bound = ("it is busy", NEIGHBOURS_SHARE) if alone else ()
+        """`_meet`, each part within its time. With `alone`, items that can't meet their neighbours say why."""
         try:
-            async with answered(self._parts, "index", *bound):
-                await self._meet(items)
+            await self._meet(items, *(("it is busy", NEIGHBOURS_SHARE) if alone else ()))
         except MnemeshError as error:
             if not alone:
                 raise
             for item in items:
                 item.alone = f"not compared with its neighbours: {error.message}"
 
-    async def _meet(self, items: Sequence[_Prepared]) -> None:
-        """Ask the shard for the neighbours of each item's first text, and the ledger for their words."""
+    async def _meet(self, items: Sequence[_Prepared], outcome: str = NOTHING_STORED, share: float = 1.0) -> None:
+        """Ask the shard for the neighbours of each item's first text, and the ledger for their words. The others are
+        those of `answered`."""
         if not items:
             return
         asked = [(item.vectors[0], item.draft.space) for item in items]
-        near: list[list[tuple[str, float]]] = await self._parts.follower.read(
-            lambda shard: shard.neighbours_batch(asked, gate.RELATED_MAX)
-        )
+        async with answered(self._parts, "index", outcome, share):
+            near: list[list[tuple[str, float]]] = await self._parts.follower.read(
+                lambda shard: shard.neighbours_batch(asked, gate.RELATED_MAX)
+            )
         ids = list({id_ for found in near for id_, _ in found})
-        known: dict[str, Memory] = await self._parts.ledger.read(ids) if ids else {}
+        async with answered(self._parts, "ledger", outcome, share):
+            known: dict[str, Memory] = await self._parts.ledger.read(ids) if ids else {}
         for item, found in zip(items, near, strict=True):
             item.related = tuple(
                 _related(known[id_], similarity)

@@ -122,7 +122,8 @@ def patch(given: Patch) -> Patch:
 
 def _cleared(given: Patch) -> Patch:
     """`given` with the texts and sets that it clears as empty ones; only NULLABLE names are left in `clear`."""
-    for position, name in enumerate(at_most("clear", given.clear, len(CLEARABLE))):
+    at_most("clear", tuple(dict.fromkeys(given.clear)), len(CLEARABLE))  # one given twice is cleared once
+    for position, name in enumerate(given.clear):
         one_of(f"clear[{position}]", name, CLEARABLE)
         if getattr(given, name) is not None:
             raise InvalidArgument(f"clear[{position}]", name, "a field that the same update does not set")

@@ -116,6 +116,13 @@ def test_vectors_and_letters_of_several_bytes_count_in_a_page(
     assert [len(page.memories) for page in pages(ledger)] == [2, 1, 1, 1]
 
 
+def test_titles_count_in_a_page(ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(4):
+        done(ledger, pen.create(f"{number}", title=f"{number} ".ljust(200, "x")))
+    monkeypatch.setattr(feed, "FEED_BYTES_MAX", 450)
+    assert [len(page.memories) for page in pages(ledger)] == [2, 2]
+
+
 def test_one_memory_beyond_the_bound_is_a_page_of_its_own(
     ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -318,14 +318,15 @@ async def test_a_long_text_may_take_its_time_as_long_as_the_model_makes_progress
 
     async def slow(texts: list[str]) -> Any:
         clock.ahead_s += 0.8 * limits.WRITE_TIMEOUT_S
-        sizes.append(sum(map(len, texts)))
+        sizes.append(sum(len(text.encode()) for text in texts))
         return await embed(texts)
 
     monkeypatch.setattr(desk.scene.embedder, "embed", slow)
-    content = "".join(f"Sentence {number} says something of its own. " for number in range(700))
+    content = "".join(f"Sentence {number} says something of its own. " for number in range(350))
+    content += "".join(f"第{number}句话有它自己的意思。不同于别的句子。" for number in range(250))
     assert (await desk.remember(content, wait="durable")).action == "ADD"
     assert len(sizes) > 2
-    assert max(sizes) <= bounded.EMBEDDED_CHARS
+    assert max(sizes) <= bounded.EMBEDDED_BYTES
 
 
 async def test_a_commit_that_hangs_ends_the_call_and_the_same_key_tells_what_became_of_it(
@@ -404,6 +405,28 @@ async def test_a_write_goes_on_without_its_neighbours_and_says_so(
         known = await desk.remember(f"We deploy {number} times a week.", wait="durable")
         assert (known.deduplicated, known.novelty, "not compared" in known.reason) == (True, 0.0, False)
     assert names(await desk.batch("one", "two", wait="durable")) == ["ADD", "ADD"]
+
+
+async def test_a_write_whose_neighbours_can_not_be_read_names_the_ledger(
+    desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = (await desk.remember("We deploy on Friday.")).memory
+
+    async def near(asked: list[Any], limit: int) -> list[list[tuple[str, float]]]:
+        return [[(old.id, 0.8)] for _ in asked]
+
+    async def slow(ids: list[str]) -> Any:
+        clock.ahead_s += writing.NEIGHBOURS_SHARE * limits.WRITE_TIMEOUT_S + 1
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(desk.scene.shelf, "neighbours_batch", near)
+    monkeypatch.setattr(desk.scene.ledger, "read", slow)
+    written = await desk.remember("We deploy twice a week.", wait="durable")
+    assert (written.action, written.novelty) == ("ADD", None)
+    assert "not compared with its neighbours: the ledger has not answered within 2 s" in written.reason
+    monkeypatch.setattr(desk.scene.ledger, "read", clock.hang)
+    with pytest.raises(DeadlineExceeded, match="the ledger has not answered"):
+        await desk.writing.check(CALLER, Draft(content="We deploy three times a week."))
 
 
 async def test_a_check_does_not_go_on_without_neighbours(

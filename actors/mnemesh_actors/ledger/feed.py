@@ -56,5 +56,5 @@ def _with_vectors(
 def _bytes_of(memory: Memory) -> int:
     """About what a memory takes when it is sent: its texts, in UTF-8."""
     fields = (*memory.tags, *memory.paths, *memory.keywords, *memory.attrs.keys(), *memory.attrs.values())
-    texts = (memory.content, *(head.content for head in memory.conflicts), *fields)
-    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    texts = (memory.title, memory.content, *(text for head in memory.conflicts for text in (head.title, head.content)))
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in (*texts, *fields))
