@@ -34,6 +34,12 @@ def render(tool: str, answer: Json) -> str:
     if tool == "list":
         more = f" More with cursor={answer['cursor']}" if answer["cursor"] else ""
         return _listed(answer["memories"]) + f"\n{len(answer['memories'])} of {answer['total']}.{more}"
+    if tool == "history":
+        return _history(answer)
+    if tool == "blame":
+        return _blame(answer)
+    if tool == "conflicts":
+        return _conflicts(answer)
     if tool == "check":
         return _checked(answer)
     if "action" in answer:
@@ -62,7 +68,12 @@ def defused(text: str) -> str:
 def memory_element(memory: Json, content: str | None = None, **more: object) -> str:
     """A whole memory; `content` when it stands elsewhere."""
     texts = [memory["content"] if content is None else content]
-    texts += [f"[another version by {head['by']}]\n{head['content']}" for head in memory["conflicts"]]
+    if memory["conflicts"]:
+        texts[:0] = [f"[in conflict: {1 + len(memory['conflicts'])} versions; the shown one, {memory['heads'][0]}]"]
+    texts += [
+        f"[another version, {head['revision']}, by {head['by']}, {head.get('at', '')}]\n{head['content']}"
+        for head in memory["conflicts"]
+    ]
     return element(
         "\n".join(texts),
         id=memory["id"],
@@ -120,13 +131,58 @@ def _written(answer: Json) -> str:
     lines = [f"{answer['action']} {memory['id']} ({memory['kind']}, space {memory['space']}): {answer['reason']}"]
     lines += [f"Note: {text}." for flag, text in flags.items() if answer.get(flag)]
     if memory["conflicts"]:
-        lines.append(f"Note: in conflict, {len(memory['conflicts'])} other version(s); get shows them.")
+        lines.append(
+            f"Note: in conflict, {len(memory['conflicts'])} other version(s); get shows them, resolve ends it."
+        )
     return "\n".join(lines) + _neighbours(answer.get("related", ()))
 
 
 def _checked(answer: Json) -> str:
     target = f" {answer['target_id']} (similarity {answer['similarity']:.2f})" if answer["target_id"] else ""
     return f"Would {answer['action']}{target}: {answer['reason']}" + _neighbours(answer["related"])
+
+
+def _history(answer: Json) -> str:
+    more = f" More with cursor={answer['cursor']}" if answer["cursor"] else ""
+    shown = data_block(_revision(one) for one in answer["revisions"]) if answer["revisions"] else "No more revisions."
+    return f"{shown}\n{len(answer['revisions'])} of {answer['total']} revisions of {answer['id']}, newest first.{more}"
+
+
+def _conflicts(answer: Json) -> str:
+    if not answer["conflicts"]:
+        return "No memories in conflict."
+    more = f" More with cursor={answer['cursor']}" if answer["cursor"] else ""
+    elements = (
+        _revision(one, id=conflict["id"], space=conflict["space"])
+        for conflict in answer["conflicts"]
+        for one in conflict["versions"]
+    )
+    return f"{data_block(elements)}\n{len(answer['conflicts'])} of {answer['total']} memories in conflict.{more}"
+
+
+def _revision(one: Json, **more: object) -> str:
+    marks = [mark for mark in ("shown", "head") if one[mark]]
+    return element(
+        "(forgotten)" if one["op"] == "forget" else one["content"],
+        **more,
+        revision=one["id"],
+        mark=marks[0] if marks else "",
+        title=one["title"],
+        kind=one["kind"],
+        by=one["by"],
+        at=one.get("at", ""),
+        node=one["node"],
+        parents=one["parents"],
+    )
+
+
+def _blame(answer: Json) -> str:
+    def said(one: Json, text: str, **more: object) -> str:
+        return element(text, **more, revision=one["revision"], by=one["by"], at=one.get("at", ""), node=one["node"])
+
+    elements = [said(run, run["text"], line=run["first"]) for run in answer["lines"]]
+    elements += [said(one, one["value"], field=one["field"]) for one in answer["fields"]]
+    return f"{data_block(elements)}\nWho last set each of these in revision {answer['revision']} of {answer['id']}."
 
 
 def _neighbours(related: Sequence[Json]) -> str:

@@ -12,10 +12,13 @@ from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from mnemesh_memory import limits, validate, watching
+from fake_history import FakeHistories
+
+from mnemesh_memory import grants, limits, validate, watching
 from mnemesh_memory.errors import Aborted, InvalidArgument, MnemeshError, NotFound, Unavailable
 from mnemesh_memory.model import (
     ActorStatus,
+    Agent,
     Caller,
     Checked,
     Draft,
@@ -59,11 +62,15 @@ class FakeGate:
 
     mesh: FakeMesh
     facts: FakeFacts = field(default_factory=FakeFacts)
+    access: FakeAccess = field(default_factory=lambda: FakeAccess())
 
     async def ready(self) -> FakeMesh:
         if self.facts.state != "ready":
             raise Unavailable("the node is starting", retry_after_s=0.5)
         return self.mesh
+
+    def agents(self) -> FakeAccess:
+        return self.access
 
     def mesh_now(self) -> FakeMesh | None:
         return self.mesh if self.facts.state == "ready" else None
@@ -72,7 +79,33 @@ class FakeGate:
         return self.facts
 
 
-class FakeMesh:
+class FakeAccess:
+    """Agents in a dict, judged by the real mnemesh_memory.grants; `first` has a token. Opens nothing."""
+
+    def __init__(self) -> None:
+        first = Agent(
+            name="first", role="writer", spaces=("team/*",), toolsets=(), created_at=START_MS, created_by="owner"
+        )
+        self._agents = {"first": first}
+
+    def add(self, issuer: Caller, *, name: str, **asked: object) -> tuple[Agent, str]:
+        agent = grants.new_agent(issuer, name=name, now=START_MS, before=self._agents.get(name), **asked)
+        self._agents[name] = agent
+        return agent, "mnm_" + "A" * 43
+
+    def list(self, caller: Caller) -> tuple[Agent, ...]:
+        return tuple(agent for agent in self._agents.values() if grants.may_see(caller, agent))
+
+    def revoke(self, caller: Caller, name: str) -> Agent:
+        found = grants.require_seen(caller, name, self._agents.get(name))
+        self._agents[name] = replace(found, revoked_at=START_MS + 1)
+        return self._agents[name]
+
+    def state(self, agent: Agent) -> str:
+        return agent.state(START_MS + 2)
+
+
+class FakeMesh(FakeHistories):
     """The operations over a dict. `fail_with` makes every operation raise it; `hold` makes recall wait for an
     event; `break_export` fails an export after its first memory, `break_watch` a watch after its first change."""
 
@@ -142,12 +175,21 @@ class FakeMesh:
         )
 
     async def get(
-        self, caller: Caller, keys: Sequence[str], *, include_forgotten: bool = False, spaces: Sequence[str] = ()
+        self,
+        caller: Caller,
+        keys: Sequence[str],
+        *,
+        include_forgotten: bool = False,
+        spaces: Sequence[str] = (),
+        as_of: int | None = None,
     ) -> tuple[list[Memory], list[str]]:
         self._enter()
+        validate.moment("as_of", as_of)
         if not 1 <= len(keys) <= limits.GET_IDS_MAX:
             raise InvalidArgument("ids", f"{len(keys)} ids", f"1 to {limits.GET_IDS_MAX}")
         found = [(key, self._look_up(key)) for key in keys]
+        if as_of is not None:
+            found = [(key, memory if memory and memory.created_at <= as_of else None) for key, memory in found]
         visible = [
             (key, memory if memory is not None and (include_forgotten or memory.state != "forgotten") else None)
             for key, memory in found

@@ -164,7 +164,7 @@ def test_stats_say_how_many_more_there_are_than_the_node_lists() -> None:
 
 @pytest.mark.parametrize("time", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, tzinfo=UTC)])
 def test_the_first_and_the_last_time_can_be_shown_anywhere(time: datetime) -> None:
-    assert people._time(time)[:4] == f"{time.year:04}"
+    assert people.shown_time(time)[:4] == f"{time.year:04}"
 
 
 def test_fields_are_cleared_by_name(cli: Run, node: RecordingNode) -> None:

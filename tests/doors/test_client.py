@@ -15,11 +15,11 @@ import pytest
 from client_support import TOKEN, Both, Failure, RecordingNode, serving
 
 import mnemesh
-from mnemesh import AsyncClient, Client, connection, errors, values
+from mnemesh import AsyncClient, Client, connection, errors, history_values, values
 from mnemesh.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, CONTENT_BYTES_MAX
 from mnemesh.wire import NESTED
 from mnemesh_memory import limits
-from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
+from mnemesh_proto.v1 import admin_pb2, history_pb2, memory_pb2, recall_pb2
 
 Make = Callable[..., Both]
 
@@ -374,11 +374,16 @@ def test_the_values_have_the_fields_of_the_messages() -> None:
         memory_pb2.ListResponse: values.Page,
         memory_pb2.TimelineResponse: values.Timeline,
         memory_pb2.StatsResponse: values.Stats,
+        history_pb2.HistoryResponse: history_values.History,
+        history_pb2.BlameResponse: history_values.Blame,
+        history_pb2.RollbackResponse: values.Written,
+        history_pb2.ConflictsResponse: history_values.Conflicts,
+        history_pb2.ResolveResponse: values.Written,
         recall_pb2.RecallResponse: values.Recalled,
         admin_pb2.StatusResponse: values.Status,
         admin_pb2.WhoamiResponse: values.Identity,
     }
-    modules = (memory_pb2, recall_pb2, admin_pb2)
+    modules = (memory_pb2, recall_pb2, history_pb2, admin_pb2)
     for name, cls in NESTED.items():
         message = next(getattr(m, name.rpartition(".")[2]) for m in modules if hasattr(m, name.rpartition(".")[2]))
         pairs[message] = cls

@@ -41,7 +41,10 @@ def test_an_agent_sees_five_tools_unless_it_asks_for_more() -> None:
     core = [tool.name for tool in TOOLS.values() if tool.toolset == "core"]
     curate = {tool.name for tool in TOOLS.values() if tool.toolset == "curate"}
     assert core == ["remember", "recall", "get", "timeline", "forget"]
-    assert curate == {"check", "update", "supersede", "restore", "list", "stats"}
+    assert curate == {
+        "check", "update", "supersede", "restore", "list", "stats", "history", "blame", "rollback", "conflicts",
+        "resolve",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", list(TOOLS))

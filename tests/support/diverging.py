@@ -5,11 +5,16 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
+from mnemesh_actors.directory import DataDirectory
 from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Command
+from mnemesh_actors.ledger.commands import Command, Create
 from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.revisions import fields_of, heads, shown
-from mnemesh_memory.model import Memory
+from mnemesh_memory.ids import fingerprint, uuid7
+from mnemesh_memory.model import Draft, Memory
+from mnemesh_memory.text import duplicate_key
+
+SEEDED_AT = 1_700_000_000_000
 
 
 def diverge(ledger: Ledger, memory: Memory, *edits: tuple[str, str, int]) -> Memory:
@@ -25,6 +30,30 @@ def diverge(ledger: Ledger, memory: Memory, *edits: tuple[str, str, int]) -> Mem
             journal.write(document, Edit(revision=said, at=at), actor, Command(agent=agent, at=at, actor=actor))
     ledger.rebuild_view()
     return ledger.read([memory.id])[memory.id]
+
+
+def seed_conflicts(directory: DataDirectory, space: str, count: int) -> list[str]:
+    """Ids of `count` new memories in `space` that ana and bob changed at once. No node runs on `directory`."""
+    ledger = Ledger(str(directory.ledger(0)), str(directory.key_file), directory.node_id)
+    ids = []
+    for number in range(count):
+        seed = hashlib.sha512(f"{space} {number}".encode()).digest()
+        draft = Draft(content=f"The release of {space} number {number} is open.", kind="fact", space=space)
+        id_ = uuid7(SEEDED_AT + number, seed[:10])
+        create = Create(
+            agent="ana/agent", at=SEEDED_AT, actor=seed[:16], draft=draft, id=id_, spare_id=id_,
+            duplicate_key=duplicate_key(draft.content), fingerprint=fingerprint(draft),
+        )  # fmt: skip
+        (made,) = ledger.commit([create])
+        assert not isinstance(made, Exception), made
+        edits = [
+            (f"{who}/agent", f"The release of {space} number {number} is on {day}.\nIt is final.", SEEDED_AT + later)
+            for who, day, later in (("ana", "Monday", 1000), ("bob", "Friday", 2000))
+        ]
+        diverge(ledger, made.memory, *edits)
+        ids.append(made.memory.id)
+    ledger.close()
+    return ids
 
 
 def texts(memory: Memory) -> set[str]:

@@ -15,7 +15,7 @@ from typing import Any, Final, get_args, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from mnemesh.cli import exporting, importing, reading, watching, writing
+from mnemesh.cli import agents, exporting, history, importing, reading, watching, writing
 from mnemesh.cli.options import expanded
 from mnemesh.cli.shell import print_json, printable
 from mnemesh.entry import EXIT_INTERRUPTED, EXIT_NOT_REACHABLE, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, run_program
@@ -107,6 +107,7 @@ def _app() -> typer.Typer:
         *exporting.COMMANDS,
     ):
         command = expanded(function)
+        *history.COMMANDS,
         commands.command(name, cls=_command_of(command))(command)
     for name, help_text in PROGRAMS.items():
         commands.command(

@@ -34,49 +34,52 @@ def recalled(answer: values.Recalled, *, explain: bool = False) -> Iterator[str]
     for rank, result in enumerate(answer.results, 1):
         title = one_line(result.title)
         passage = one_line(result.snippet or result.content)
-        yield f"{rank:>2}  {_paint(f'{result.score:.2f}', GREEN)}  {_paint(clip(title or passage), BOLD)}"
+        yield f"{rank:>2}  {paint(f'{result.score:.2f}', GREEN)}  {paint(clip(title or passage), BOLD)}"
         if title and passage:
             yield f"          {passage}"
         yield "          " + _where(result.id, result.space, result.kind, result.tags)
+        for head in result.memory.conflicts:
+            yield paint(f"          in conflict with {head.revision} by {one_line(head.by)}:", YELLOW)
+            yield f"          {one_line(head.content)}"
         if result.redirected_from:
-            yield _paint(f"          replaces {result.redirected_from[:ID_CHARS]}, which matched", DIM)
+            yield paint(f"          replaces {result.redirected_from[:ID_CHARS]}, which matched", DIM)
     if explain and answer.results:
         yield _explained(answer)
     if not answer.results:
         yield "nothing found in " + (", ".join(one_line(space) for space in answer.spaces) or "any space")
     if answer.truncated_by_budget:
-        yield _paint(f"{answer.truncated_by_budget} more left out by the token budget", DIM)
+        yield paint(f"{answer.truncated_by_budget} more left out by the token budget", DIM)
     if answer.abstain and answer.results:
-        yield _paint(f"probably not the answer (coverage {answer.coverage:.2f})", YELLOW)
+        yield paint(f"probably not the answer (coverage {answer.coverage:.2f})", YELLOW)
     for reason in answer.degraded_reasons:
-        yield _paint(f"incomplete: {one_line(reason)}", YELLOW)
+        yield paint(f"incomplete: {one_line(reason)}", YELLOW)
 
 
 def remembered(done: values.Remembered) -> Iterator[str]:
     """What was stored, why, and what is near it."""
     yield from written(done)
     if done.restorable:
-        yield _paint(f"it was forgotten; bring it back with: mnemesh restore {done.memory.id}", YELLOW)
+        yield paint(f"it was forgotten; bring it back with: mnemesh restore {done.memory.id}", YELLOW)
     yield from _near(done.related)
 
 
 def written(done: values.Written) -> Iterator[str]:
     """Action, id and reason."""
-    yield f"{_paint(done.action, GREEN)}  {done.memory.id}  {clip(title_of(done.memory))}"
-    yield _paint(f"{one_line(done.memory.space)}: {one_line(done.reason)}", DIM)
+    yield f"{paint(done.action, GREEN)}  {done.memory.id}  {clip(title_of(done.memory))}"
+    yield paint(f"{one_line(done.memory.space)}: {one_line(done.reason)}", DIM)
 
 
 def superseded(done: values.Superseded) -> Iterator[str]:
     """The new memory and the one that it closed, if it did."""
     yield from written(done)
     if done.action == "SUPERSEDE":
-        yield _paint(f"closed {done.superseded.id}  {clip(title_of(done.superseded))}", DIM)
+        yield paint(f"closed {done.superseded.id}  {clip(title_of(done.superseded))}", DIM)
 
 
 def checked(done: values.Checked) -> Iterator[str]:
     """What remember would do."""
     target = f"  {done.target_id}" if done.target_id else ""
-    yield f"would {_paint(done.action, GREEN)}{target}  {one_line(done.reason)}"
+    yield f"would {paint(done.action, GREEN)}{target}  {one_line(done.reason)}"
     yield from _near(done.related)
 
 
@@ -87,7 +90,7 @@ def found(answer: values.Found) -> Iterator[str]:
             yield ""
         yield from _whole(memory)
     for missing in answer.missing:
-        yield _paint(f"not found: {one_line(missing)}", YELLOW)
+        yield paint(f"not found: {one_line(missing)}", YELLOW)
 
 
 def listed(page: values.Page) -> Iterator[str]:
@@ -95,7 +98,7 @@ def listed(page: values.Page) -> Iterator[str]:
     for memory in page.memories:
         yield _line(memory)
     if page.cursor:
-        yield _paint(f"{len(page.memories)} of {page.total}; next page: --cursor {page.cursor}", DIM)
+        yield paint(f"{len(page.memories)} of {page.total}; next page: --cursor {page.cursor}", DIM)
     elif not page.memories:
         yield "no memories"
 
@@ -103,7 +106,7 @@ def listed(page: values.Page) -> Iterator[str]:
 def timeline(line: values.Timeline) -> Iterator[str]:
     """A line a memory, the one asked for marked."""
     for position, memory in enumerate(line.memories):
-        yield (_paint("> ", CYAN) if position == line.position else "  ") + _line(memory)
+        yield (paint("> ", CYAN) if position == line.position else "  ") + _line(memory)
 
 
 def counted(stats: values.Stats) -> Iterator[str]:
@@ -126,14 +129,14 @@ def counted(stats: values.Stats) -> Iterator[str]:
 
 def identity(who: values.Identity) -> Iterator[str]:
     """Who speaks."""
-    yield f"{_paint(one_line(who.agent), BOLD)}  role {who.role}"
+    yield f"{paint(one_line(who.agent), BOLD)}  role {who.role}"
     yield f"private space {one_line(who.private_space)}, default space {one_line(who.default_space) or '(private)'}"
 
 
 def status(facts: values.Status) -> Iterator[str]:
     """What a person looks for first: state, addresses, counts, lag."""
     colour = GREEN if facts.state == "ready" else YELLOW
-    yield f"{_paint(facts.state, colour)}  Mnemesh {facts.version}, runtime {facts.runtime}, pid {facts.pid}"
+    yield f"{paint(facts.state, colour)}  Mnemesh {facts.version}, runtime {facts.runtime}, pid {facts.pid}"
     yield f"  data    {facts.data_dir}"
     yield f"  gRPC    {facts.grpc}   HTTP http://{facts.http}   up {facts.uptime_s:.0f} s"
     if facts.ledger:
@@ -143,11 +146,11 @@ def status(facts: values.Status) -> Iterator[str]:
     if facts.model:
         yield f"  model   {facts.model.name}, {facts.model.dimensions} dimensions, {facts.model.source}"
     for actor in facts.actors:
-        yield _paint(
+        yield paint(
             f"  actor   {actor.name} ({actor.type}) pid {actor.pid} {actor.node[:NODE_ID_CHARS]} {actor.state}", DIM
         )
     for notice in facts.notices:
-        yield _paint(f"  notice  {one_line(notice)}", YELLOW)
+        yield paint(f"  notice  {one_line(notice)}", YELLOW)
 
 
 def clip(text: str, chars: int = TITLE_CHARS) -> str:
@@ -165,20 +168,20 @@ def title_of(memory: values.Memory) -> str:
 
 def _near(related: Iterable[values.Related]) -> Iterator[str]:
     for memory in islice(related, NEAR_SHOWN_MAX):
-        yield _paint(f"near {memory.similarity:.2f}  {memory.id[:ID_CHARS]}  {clip(one_line(memory.title))}", DIM)
+        yield paint(f"near {memory.similarity:.2f}  {memory.id[:ID_CHARS]}  {clip(one_line(memory.title))}", DIM)
 
 
 def _whole(memory: values.Memory) -> Iterator[str]:
     if memory.title:
-        yield _paint(one_line(memory.title), BOLD)
+        yield paint(one_line(memory.title), BOLD)
     yield _where(memory.id, memory.space, memory.kind, memory.tags, whole_id=True)
     facts = (
         ("state", memory.state if memory.state != "active" else ""),
         ("by", one_line(memory.by)),
-        ("created", _time(memory.created_at)),
-        ("updated", _time(memory.updated_at) if memory.updated_at != memory.created_at else ""),
-        ("valid from", _time(memory.valid_from)),
-        ("valid to", _time(memory.valid_to)),
+        ("created", shown_time(memory.created_at)),
+        ("updated", shown_time(memory.updated_at) if memory.updated_at != memory.created_at else ""),
+        ("valid from", shown_time(memory.valid_from)),
+        ("valid to", shown_time(memory.valid_to)),
         ("importance", "" if memory.importance is None else f"{memory.importance:g}"),
         ("tier", memory.tier if memory.tier != "normal" else ""),
         ("superseded by", memory.superseded_by),
@@ -186,27 +189,33 @@ def _whole(memory: values.Memory) -> Iterator[str]:
         ("links", one_line(", ".join(f"{link.type} {link.id}" for link in memory.links))),
         ("attrs", one_line(", ".join(f"{key}={value}" for key, value in memory.attrs.items()))),
     )
-    yield _paint("  ".join(f"{name} {value}" for name, value in facts if value), DIM)
+    yield paint("  ".join(f"{name} {value}" for name, value in facts if value), DIM)
     yield ""
     yield printable(memory.content)
     for head in memory.conflicts:
-        yield _paint(f"\nin conflict with {head.revision} by {one_line(head.by)}, {_time(head.at)}:", YELLOW)
+        yield paint(f"\nin conflict with {head.revision} by {one_line(head.by)}, {shown_time(head.at)}:", YELLOW)
         yield printable(head.content)
 
 
 def _line(memory: values.Memory) -> str:
-    state = "" if memory.state == "active" else _paint(f" ({memory.state})", YELLOW)
-    day = _time(memory.created_at)[:10]
-    tags = _paint("  " + " ".join(f"#{one_line(tag)}" for tag in memory.tags), DIM) if memory.tags else ""
-    return f"{memory.id[:ID_CHARS]}  {day}  {memory.kind:<11} {clip(title_of(memory))}{state}{tags}"
+    state = "" if memory.state == "active" else paint(f" ({memory.state})", YELLOW)
+    day = shown_time(memory.created_at)[:10]
+    tags = paint("  " + " ".join(f"#{one_line(tag)}" for tag in memory.tags), DIM) if memory.tags else ""
+    others = "".join(
+        paint(f"\n{' ' * ID_CHARS}  in conflict with {head.revision[:ID_CHARS]}: ", YELLOW)
+        + clip(one_line(head.title or head.content[:200]))
+        for head in memory.conflicts
+    )
+    return f"{memory.id[:ID_CHARS]}  {day}  {memory.kind:<11} {clip(title_of(memory))}{state}{tags}{others}"
 
 
 def _where(id: str, space: str, kind: str, tags: Iterable[str], *, whole_id: bool = False) -> str:
     words = [id if whole_id else id[:ID_CHARS], one_line(space), kind, *(f"#{one_line(tag)}" for tag in tags)]
-    return _paint("  ".join(words), DIM)
+    return paint("  ".join(words), DIM)
 
 
-def _time(time: datetime | None) -> str:
+def shown_time(time: datetime | None) -> str:
+    """`time` in local time, to the minute."""
     if time is None:
         return ""
     with suppress(OverflowError):  # the first and last day that there is, seen from elsewhere
@@ -214,7 +223,8 @@ def _time(time: datetime | None) -> str:
     return time.replace(tzinfo=None).isoformat(" ", "minutes")
 
 
-def _paint(text: str, code: str) -> str:
+def paint(text: str, code: str) -> str:
+    """`text` in a colour, on a terminal that wants them."""
     return f"\x1b[{code}m{text}\x1b[0m" if _coloured() else text
 
 

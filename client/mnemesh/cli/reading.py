@@ -67,15 +67,16 @@ def get(
     shell: Shell,
     ids: Annotated[list[str], typer.Argument(metavar="ID...", help=contract("GetRequest.ids"))],
     include_forgotten: Forgotten = False,
+    as_of: Annotated[str | None, _option("GetRequest.as_of", "--as-of", metavar="TIME")] = None,
     space: Spaces = None,
 ) -> None:
     """Read memories by id, unique id prefix or title."""
     with shell.client() as client:
         if len(ids) == 1:  # its refusal says more, such as that it was forgotten
-            memory = client.get(ids[0], include_forgotten=include_forgotten, space=space)
+            memory = client.get(ids[0], include_forgotten=include_forgotten, space=space, as_of=as_of)
             found = Found(memory=memory, memories=(memory,), missing=())
         else:
-            found = client.get_many(ids, include_forgotten=include_forgotten, space=space)
+            found = client.get_many(ids, include_forgotten=include_forgotten, space=space, as_of=as_of)
     if not found.memories:
         raise NotFound(f"none of the {len(ids)} was found: {', '.join(map(repr, found.missing))}", refused=True)
     shell.answer(found, lambda: people.found(found))

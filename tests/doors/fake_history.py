@@ -1,0 +1,115 @@
+"""The history operations of FakeMesh: input is judged by the real mnemesh_memory.validate. A memory has one revision,
+the one that it shows, and those that it was stored in conflict with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mnemesh_memory import limits, validate
+from mnemesh_memory.errors import Aborted, InvalidArgument, NotFound
+from mnemesh_memory.model import Caller, Memory, Revision, Written
+from mnemesh_memory.past import (
+    Blame,
+    BlamedField,
+    BlamedLines,
+    Conflict,
+    ConflictPage,
+    HistoryPage,
+    Recorded,
+)  # fmt: skip
+
+NODE = "f" * 32
+
+
+class FakeHistories:
+    """Over FakeMesh's own dict."""
+
+    memories: dict[str, Memory]
+    _enter: Callable[[], None]
+    _one: Callable[[str], Memory]
+    _change: Callable[..., Written]
+
+    async def history(self, caller: Caller, key: str, limit: int = 20, cursor: str = "") -> HistoryPage:
+        self._enter()
+        validate.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
+        if cursor:
+            validate.revision_key("cursor", cursor)
+        memory = self._one(key)
+        return HistoryPage(memory=memory, revisions=_versions(memory), cursor="", total=memory.version)
+
+    async def blame(self, caller: Caller, key: str, revision: str = "") -> Blame:
+        self._enter()
+        memory = self._one(key)
+        of = _known(memory, "revision", revision) if revision else memory.heads[0]
+        who: dict[str, Any] = {"revision": of, "by": memory.by, "at": memory.updated_at, "node": NODE}
+        return Blame(
+            memory=memory,
+            revision=of,
+            lines=(BlamedLines(first=1, text=memory.content, **who),),
+            fields=(BlamedField(field="kind", value=memory.kind, **who),),
+        )
+
+    async def conflicts(
+        self, caller: Caller, spaces: Sequence[str] = (), limit: int = 20, cursor: str = ""
+    ) -> ConflictPage:
+        self._enter()
+        validate.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
+        if cursor:
+            raise InvalidArgument("cursor", cursor, "the cursor of the page before, unchanged")
+        found = [one for one in self.memories.values() if one.conflicts and (not spaces or one.space in spaces)]
+        page = tuple(Conflict(memory=one, versions=_versions(one)) for one in found[:limit])
+        return ConflictPage(conflicts=page, cursor="", total=len(found))
+
+    async def rollback(
+        self, caller: Caller, key: str, to: str, *, expected_heads: Sequence[str] = (), wait: str = "indexed"
+    ) -> Written:
+        self._enter()
+        validate.one_of("wait", wait, ("indexed", "durable"))
+        memory = self._expected(key, expected_heads)
+        _known(memory, "to", to)
+        return self._change(memory, "ROLLBACK", "says it again", conflicts=())
+
+    async def resolve(
+        self,
+        caller: Caller,
+        key: str,
+        *,
+        keep: str = "",
+        content: str | None = None,
+        expected_heads: Sequence[str] = (),
+        wait: str = "indexed",
+    ) -> Written:
+        self._enter()
+        validate.one_of("wait", wait, ("indexed", "durable"))
+        if bool(keep) == (content is not None):
+            raise InvalidArgument("keep", "both or neither", "one of keep and content")
+        memory = self._expected(key, expected_heads)
+        if keep:
+            _known(memory, "keep", keep)
+        return self._change(memory, "RESOLVE", "one version", content=content or memory.content, conflicts=())
+
+    def _expected(self, key: str, heads: Sequence[str]) -> Memory:
+        memory = self._one(key)
+        if heads and set(validate.heads("expected_heads", heads)) != set(memory.heads):
+            raise Aborted("the memory changed", field="expected_heads", limit=", ".join(memory.heads))
+        return memory
+
+
+def _known(memory: Memory, field: str, key: str) -> str:
+    wanted = validate.revision_key(field, key)
+    found = [one.revision.id for one in _versions(memory) if one.revision.id.startswith(wanted)]
+    if not found:
+        raise NotFound("revision", wanted, f"it is none of memory {memory.id}")
+    return found[0]
+
+
+def _versions(memory: Memory) -> tuple[Recorded, ...]:
+    shown = Revision(
+        id=memory.heads[0], op="put", kind=memory.kind, title=memory.title, content=memory.content, by=memory.by,
+        at=memory.updated_at, parents=(), attrs=memory.attrs, valid_from=memory.valid_from, valid_to=memory.valid_to,
+        importance=memory.importance, tier=memory.tier, source=memory.source, keywords=memory.keywords,
+        refs=memory.paths,
+    )  # fmt: skip
+    first = Recorded(revision=shown, node=NODE, head=True, shown=True)
+    return (first, *(Recorded(revision=one, node=NODE, head=True) for one in memory.conflicts))

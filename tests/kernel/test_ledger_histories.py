@@ -1,0 +1,288 @@
+"""The ledger's memory of what was said: who wrote each revision through which node, conflicts, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from diverging import diverge, texts
+from ledger_builders import AGENT, OTHER_SPACE, SPACE, START, Home, done
+
+from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.commands import Resolve, Rollback
+from mnemesh_memory import limits
+from mnemesh_memory.errors import Aborted, AlreadyExists, FailedPrecondition, InvalidArgument, NotFound
+from mnemesh_memory.model import Memory
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home.at(tmp_path / "data")
+
+
+@pytest.fixture
+def ledger(home: Home) -> Iterator[Ledger]:
+    with home.opened() as opened:
+        yield opened
+
+
+def create(ledger: Ledger, home: Home, content: str, **fields: Any) -> Memory:
+    return done(ledger, home.pen.create(content, **fields)).memory
+
+
+def revise(ledger: Ledger, home: Home, memory: Memory, **changes: Any) -> Memory:
+    return done(ledger, home.pen.revise(memory, **changes)).memory
+
+
+def rollback(home: Home, memory: Memory, to: str, heads: tuple[str, ...] = ()) -> Rollback:
+    return Rollback(**home.pen._next(), id=memory.id, to=to, expected_heads=heads or memory.heads)
+
+
+def resolve(home: Home, memory: Memory, keep: str = "", content: str | None = None) -> Resolve:
+    heads = memory.heads
+    return Resolve(**home.pen._next(), id=memory.id, keep=keep or heads[0], content=content, expected_heads=heads)
+
+
+def in_conflict(ledger: Ledger, home: Home, content: str = "first", **fields: Any) -> Memory:
+    memory = create(ledger, home, content, **fields)
+    edits = [(f"{name}/agent", f"{content}: {name}", START + 1000 + n) for n, name in enumerate(("ana", "bob"))]
+    return diverge(ledger, memory, *edits)
+
+
+def test_a_history_says_who_wrote_each_revision_when_and_through_which_node(home: Home, ledger: Ledger) -> None:
+    memory = create(ledger, home, "first")
+    home.pen.agent = "owner/editor"
+    memory = revise(ledger, home, memory, content="second")
+    memory = done(ledger, home.pen.forget(memory)).memory
+    page = ledger.history(memory.id, 10, "")
+    said = [(one.revision.op, one.revision.content, one.revision.by, one.node) for one in page.revisions]
+    node = home.directory.node_id
+    assert said == [
+        ("forget", "", "owner/editor", node),
+        ("put", "second", "owner/editor", node),
+        ("put", "first", AGENT, node),
+    ]
+    assert [one.revision.at for one in page.revisions] == [START + 3, START + 2, START + 1]
+    third, second, first = (one.revision for one in page.revisions)
+    assert (first.parents, second.parents, third.parents) == ((), (first.id,), (second.id,))
+    assert [one.head for one in page.revisions] == [one.shown for one in page.revisions] == [True, False, False]
+    assert (page.total, page.cursor, page.memory.state) == (3, "", "forgotten")
+
+
+def test_a_history_is_paged_without_gaps(home: Home, ledger: Ledger) -> None:
+    memory = create(ledger, home, "text 0")
+    for number in range(1, 7):
+        memory = revise(ledger, home, memory, content=f"text {number}")
+    seen: list[str] = []
+    cursor = ""
+    for expected in (3, 3, 1):
+        page = ledger.history(memory.id, 3, cursor)
+        assert (len(page.revisions), page.total) == (expected, 7)
+        seen += [one.revision.content for one in page.revisions]
+        cursor = page.cursor
+    assert (seen, cursor) == ([f"text {number}" for number in range(6, -1, -1)], "")
+
+
+def test_the_past_of_what_is_not_there_is_not_found(ledger: Ledger) -> None:
+    unknown = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a11"
+    for ask in (lambda: ledger.history(unknown, 1, ""), lambda: ledger.past(unknown)):
+        with pytest.raises(NotFound):
+            ask()
+
+
+def test_a_rollback_is_a_new_revision_and_the_way_there_stays_in_the_history(home: Home, ledger: Ledger) -> None:
+    memory = create(ledger, home, "first", title="One", tags=("old",))
+    first = memory.heads[0]
+    memory = revise(ledger, home, memory, content="second", title="Two", tags=("new",))
+    result = done(ledger, rollback(home, memory, first))
+    found = result.memory
+    assert (result.action, found.content, found.title, found.tags) == ("ROLLBACK", "first", "One", ("old",))
+    assert (found.version, len(found.heads), first in result.reason) == (3, 1, True)
+    contents = [one.revision.content for one in ledger.history(memory.id, 10, "").revisions]
+    assert contents == ["first", "second", "first"]
+    again = done(ledger, rollback(home, found, first))
+    assert (again.action, again.memory) == ("NOOP", found)
+    assert home.entries() == 3
+
+
+def test_a_rollback_takes_the_tags_that_its_revision_had_and_not_those_of_another_writer(
+    home: Home, ledger: Ledger
+) -> None:
+    memory = create(ledger, home, "first", tags=("a",))
+    first = memory.heads[0]
+    memory = revise(ledger, home, memory, tags=("a", "b"))
+    second = memory.heads[0]
+    memory = revise(ledger, home, memory, tags=("c",))
+    assert done(ledger, rollback(home, memory, second)).memory.tags == ("a", "b")
+    memory = ledger.read([memory.id])[memory.id]
+    assert done(ledger, rollback(home, memory, first)).memory.tags == ("a",)
+
+
+def test_going_back_ends_a_conflict_and_both_texts_stay_in_the_history(home: Home, ledger: Ledger) -> None:
+    memory = in_conflict(ledger, home)
+    result = done(ledger, rollback(home, memory, "1"))
+    assert (result.memory.content, result.memory.conflicts) == ("first", ())
+    history = ledger.history(memory.id, 10, "").revisions
+    assert {one.revision.content for one in history} == {"first", "first: ana", "first: bob"}
+    assert history[0].revision.parents == memory.heads
+
+
+@pytest.mark.parametrize("write", ["rollback", "resolve"])
+def test_an_edit_that_comes_between_is_told_with_the_heads_and_nothing_is_written(
+    home: Home, ledger: Ledger, write: str
+) -> None:
+    memory = in_conflict(ledger, home)
+    newer = revise(ledger, home, memory, content="came between")
+    command = rollback(home, memory, "1") if write == "rollback" else resolve(home, memory)
+    with pytest.raises(Aborted) as refused:
+        done(ledger, command)
+    assert set(refused.value.fields["limit"].split(", ")) == set(newer.heads)
+    assert ledger.read([memory.id])[memory.id] == newer
+
+
+@pytest.mark.parametrize("write", ["rollback", "resolve"])
+def test_a_command_that_arrives_twice_writes_once(home: Home, ledger: Ledger, write: str) -> None:
+    memory = in_conflict(ledger, home)
+    command = rollback(home, memory, "1") if write == "rollback" else resolve(home, memory)
+    first, again = done(ledger, command), done(ledger, command)
+    assert (again.action, again.replayed, again.memory) == (first.action, True, first.memory)
+    assert first.action == write.upper()
+
+
+def test_a_rollback_to_no_revision_of_this_memory_is_refused(home: Home, ledger: Ledger) -> None:
+    memory = create(ledger, home, "first")
+    other = create(ledger, home, "another")
+    memory = done(ledger, home.pen.restore(done(ledger, home.pen.forget(memory)).memory)).memory
+    forgotten = ledger.history(memory.id, 10, "").revisions[1].revision.id
+    for to in (other.heads[0], "9", "1@" + "0" * 32):
+        with pytest.raises(NotFound, match=memory.id):
+            done(ledger, rollback(home, memory, to))
+    with pytest.raises(InvalidArgument, match="forgotten"):
+        done(ledger, rollback(home, memory, forgotten))
+
+
+def test_what_is_forgotten_is_restored_first(home: Home, ledger: Ledger) -> None:
+    memory = done(ledger, home.pen.forget(create(ledger, home, "first"))).memory
+    for command in (rollback(home, memory, "1"), resolve(home, memory)):
+        with pytest.raises(FailedPrecondition, match="restore it first"):
+            done(ledger, command)
+
+
+def test_no_way_back_makes_two_memories_say_the_same(home: Home, ledger: Ledger) -> None:
+    memory = create(ledger, home, "first")
+    changed = revise(ledger, home, memory, content="second")
+    twin = create(ledger, home, "first")
+    with pytest.raises(AlreadyExists, match=twin.id):
+        done(ledger, rollback(home, changed, "1"))
+    conflicted = in_conflict(ledger, home, "third")
+    with pytest.raises(AlreadyExists, match=twin.id):
+        done(ledger, resolve(home, conflicted, content="first"))
+
+
+def test_the_bound_on_revisions_holds_for_going_back(
+    home: Home, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = revise(ledger, home, create(ledger, home, "first"), content="second")
+    monkeypatch.setattr(limits, "REVISIONS_MAX", 2)
+    with pytest.raises(FailedPrecondition, match="2 revisions"):
+        done(ledger, rollback(home, memory, "1"))
+
+
+def test_a_conflict_is_ended_by_keeping_either_version(home: Home, ledger: Ledger) -> None:
+    for position in (0, 1):
+        memory = in_conflict(ledger, home, f"text {position}")
+        kept = memory.heads[position]
+        wanted = memory.content if position == 0 else memory.conflicts[0].content
+        result = done(ledger, resolve(home, memory, keep=kept))
+        assert (result.action, result.memory.content, result.memory.conflicts) == ("RESOLVE", wanted, ())
+        newest = ledger.history(memory.id, 1, "").revisions[0]
+        assert (newest.revision.parents, newest.revision.by) == (memory.heads, AGENT)
+        assert kept in result.reason
+
+
+def test_a_conflict_is_ended_by_another_text(home: Home, ledger: Ledger) -> None:
+    memory = in_conflict(ledger, home, title="T", tags=("a",))
+    result = done(ledger, resolve(home, memory, content="what holds of both"))
+    assert (result.memory.content, result.memory.title, result.memory.tags) == ("what holds of both", "T", ("a",))
+    assert result.memory.conflicts == ()
+    with pytest.raises(FailedPrecondition, match="not in conflict"):
+        done(ledger, resolve(home, result.memory))
+
+
+def test_only_a_head_can_be_kept(home: Home, ledger: Ledger) -> None:
+    memory = in_conflict(ledger, home)
+    with pytest.raises(InvalidArgument, match="one of the heads") as refused:
+        done(ledger, resolve(home, memory, keep="1"))
+    assert refused.value.fields["field"] == "keep"
+    with pytest.raises(NotFound):
+        done(ledger, resolve(home, memory, keep="7"))
+    assert texts(ledger.read([memory.id])[memory.id]) == {"first: ana", "first: bob"}
+
+
+def test_conflicts_are_listed_with_every_version_who_and_when(home: Home, ledger: Ledger) -> None:
+    create(ledger, home, "of one mind")
+    memory = in_conflict(ledger, home)
+    page = ledger.conflicts((SPACE,), 10, "")
+    (conflict,) = page.conflicts
+    assert (page.total, page.cursor, conflict.memory) == (1, "", memory)
+    assert {(one.revision.by, one.revision.content, one.revision.at) for one in conflict.versions} == {
+        ("ana/agent", "first: ana", START + 1000),
+        ("bob/agent", "first: bob", START + 1001),
+    }
+    assert tuple(one.revision.id for one in conflict.versions) == memory.heads
+    assert [(one.shown, one.head, one.node) for one in conflict.versions] == [
+        (True, True, home.directory.node_id),
+        (False, True, home.directory.node_id),
+    ]
+
+
+def test_conflicts_are_paged_and_of_the_spaces_asked_for(home: Home, ledger: Ledger) -> None:
+    made = [in_conflict(ledger, home, f"text {number}").id for number in range(5)]
+    in_conflict(ledger, home, "elsewhere", space=OTHER_SPACE)
+    seen: list[str] = []
+    cursor = ""
+    for expected in (2, 2, 1):
+        page = ledger.conflicts((SPACE,), 2, cursor)
+        assert (len(page.conflicts), page.total) == (expected, 5)
+        seen += [one.memory.id for one in page.conflicts]
+        cursor = page.cursor
+    assert (seen, cursor) == (made, "")
+    assert ledger.conflicts(("*",), 10, "").total == 6
+    assert ledger.conflicts(("team/other",), 10, "").total == 0
+    with pytest.raises(InvalidArgument, match="cursor"):
+        ledger.conflicts((SPACE,), 2, "not a cursor")
+
+
+def test_forgotten_conflicts_are_not_listed(home: Home, ledger: Ledger) -> None:
+    memory = in_conflict(ledger, home)
+    done(ledger, home.pen.forget(memory))
+    assert ledger.conflicts((SPACE,), 10, "").total == 0
+
+
+def test_a_memory_is_read_as_it_was_recorded_with_the_tags_of_then(home: Home, ledger: Ledger) -> None:
+    memory = create(ledger, home, "first", tags=("a", "b"))
+    then = home.pen.now
+    changed = revise(ledger, home, memory, content="second", tags=("b",))
+    assert ledger.read_as_of([memory.id], then)[memory.id] == memory
+    assert ledger.read_as_of([memory.id], then - 1) == {}
+    assert ledger.read_as_of([memory.id], home.pen.now)[memory.id] == changed
+
+
+def test_before_a_conflict_there_was_none(home: Home, ledger: Ledger) -> None:
+    memory = in_conflict(ledger, home)
+    assert texts(ledger.read_as_of([memory.id], START + 1)[memory.id]) == {"first"}
+    assert texts(ledger.read_as_of([memory.id], START + 1000)[memory.id]) == {"first: ana"}
+    assert texts(ledger.read_as_of([memory.id], START + 1001)[memory.id]) == {"first: ana", "first: bob"}
+
+
+def test_a_change_whose_clock_is_behind_what_it_builds_on_does_not_break_the_past(home: Home, ledger: Ledger) -> None:
+    memory = create(ledger, home, "first")
+    late = replace(home.pen.revise(memory, content="second"), at=START + 500)
+    memory = done(ledger, late).memory
+    early = replace(home.pen.revise(memory, content="third"), at=START + 400)
+    done(ledger, early)
+    assert texts(ledger.read_as_of([memory.id], START + 450)[memory.id]) == {"first"}
+    assert texts(ledger.read_as_of([memory.id], START + 500)[memory.id]) == {"third"}
