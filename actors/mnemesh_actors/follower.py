@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
+import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -24,7 +25,7 @@ from mnemesh_actors.news import News
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.shard import IndexItem, IndexText, ShardStatus
 from mnemesh_memory import limits
-from mnemesh_memory.errors import DataLoss, DeadlineExceeded, MnemeshError, Unavailable
+from mnemesh_memory.errors import DataLoss, DeadlineExceeded, FailedPrecondition, MnemeshError, Unavailable
 from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.model import Memory
 from mnemesh_memory.text import content_hash
@@ -33,6 +34,11 @@ PAGE_ENTRIES_MAX = 256
 # A flush holds the interpreter for tens of milliseconds; what it would save is applied again from the ledger.
 FLUSH_S = 10.0
 RETRY_S = 0.5
+# An index that is away is looked for again after pauses that double up to this, or that its server asks for.
+RETRY_MAX_S = 5.0
+RETRY_AFTER_MAX_S = 60.0
+# A restart is waited for, an outage is told.
+AWAY_GRACE_S = 3.0
 Answer = TypeVar("Answer")
 log = structlog.get_logger("mnemesh.index")
 
@@ -71,12 +77,23 @@ class IndexFollower:
         self.applied = 0
         self.head = 0
         self.gaps = 0  # how often the shard was opened and held less than the ledger
+        self._away_since = 0.0
+        self._looks = 0  # how often it was looked for since
+        self._asked_for = 0.0  # the pause that its server asked for, in s
+        self.away = ""  # why the index can't be asked, until it was opened again
         self.fault = ""
 
-    async def start(self, head: int) -> ShardStatus:
-        """Open the shard and begin to follow; the ledger's last sequence number is `head`."""
+    async def start(self, head: int, patient: bool = False) -> ShardStatus:
+        """Open the shard and begin to follow; the ledger's last sequence number is `head`. With `patient` an index
+        that is away is looked for later; otherwise that is an error."""
         self.head = head
-        status = await self._open()
+        try:
+            status = await self._open()
+        except Unavailable as error:
+            if not patient:
+                raise
+            self.went_away(error)
+            status = ShardStatus(0, 0)
         self._tasks = [
             asyncio.create_task(self._follow(), name="index-follow"),
             asyncio.create_task(self._flush_often(), name="index-flush"),
@@ -102,8 +119,27 @@ class IndexFollower:
             self.gaps += 1
         if status.rebuilt and status.rebuilt != "absent":
             self._notice(f"index rebuilt from the ledger: {status.rebuilt}")
+        if self.away:
+            log.info("index_back", seq=status.seq, behind=self.lag, looks=self._looks)
+        self.away, self._looks, self._asked_for = "", 0, 0.0
         self._news.set()
         return status
+
+    def went_away(self, error: MnemeshError) -> None:
+        """The index can't be asked, or does not answer: nobody asks it until it was found again."""
+        if self._over:
+            return  # nobody would look for it
+        if not self.away:
+            self._away_since = asyncio.get_running_loop().time()
+            log.warning("index_away", reason=error.message)
+            self._notice(f"index away: {error.message}")
+        self.away = self.fault = error.message
+        self._asked_for = min(RETRY_AFTER_MAX_S, error.fields.get("retry_after_s", 0.0))
+        self._news.set()
+
+    @property
+    def _long_away(self) -> bool:
+        return bool(self.away) and asyncio.get_running_loop().time() - self._away_since >= AWAY_GRACE_S
 
     @property
     def lag(self) -> int:
@@ -140,11 +176,13 @@ class IndexFollower:
 
     async def wait_for(self, seq: int) -> None:
         """Return once recall sees everything up to `seq`. Raises DeadlineExceeded after `wait_s`, and Unavailable when
-        nothing will be indexed any more; the write stays."""
+        the index is away for longer or nothing will be indexed any more; the write stays."""
         if seq <= self.applied:
             return
         if self._over:
             raise Unavailable(self._over, part="index")
+        if self._long_away:
+            raise Unavailable(self._told_away, part="index")
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         entry = (seq, next(self._numbers), future)
         heapq.heappush(self._waiting, entry)
@@ -165,6 +203,10 @@ class IndexFollower:
     async def _follow(self) -> None:
         moved = True
         while True:
+            if self.away:
+                await self._look_for_it()
+                moved = True
+                continue
             if self.applied >= self.head:
                 await self._news.wait()
                 self._news.clear()
@@ -173,6 +215,8 @@ class IndexFollower:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._news.wait(), RETRY_S)
                 self._news.clear()
+            if self.away:
+                continue
             try:
                 moved = await self._step()
                 self.fault = self._bug
@@ -187,7 +231,7 @@ class IndexFollower:
         self._notice(self.fault)
         log.error("index_ended", task=task.get_name(), exc_info=error)
         if task is self._tasks[0]:
-            self._refuse_waiting(f"stored, but not indexed: {self.fault}")
+            self._end_waiting(f"stored, but not indexed: {self.fault}")
 
     async def _stumble(self, error: MnemeshError) -> None:
         if not self.fault:
@@ -195,23 +239,42 @@ class IndexFollower:
             self._notice(f"index stalled: {error.message}")
         self.fault = error.message
         await asyncio.sleep(RETRY_S)
-        try:
+        with suppress(MnemeshError):
             await self._reopen()
-        except MnemeshError as again:
-            self.fault = again.message
-            self._news.set()
+
+    async def _look_for_it(self) -> None:
+        """Open the shard again, after a pause. Writers who wait are told when that takes long."""
+        pause = min(RETRY_MAX_S, RETRY_S * 2.0 ** (self._looks - 1)) if self._looks else 0.0
+        await asyncio.sleep(max(random.uniform(pause / 2, pause), self._asked_for))
+        self._looks += 1
+        with suppress(MnemeshError):
+            await self._reopen()
+        if self._long_away:
+            self._refuse_waiting(self._told_away)
+
+    @property
+    def _told_away(self) -> str:
+        return f"stored, but not searchable until the index is back: {self.away}"
 
     async def read(self, ask: Callable[[Handle], Awaitable[Answer]]) -> Answer:
-        """What the shard answers to `ask`; one that is closed or found itself damaged is opened again first."""
+        """What the shard answers to `ask`; one that is closed or found itself damaged is opened again first. Raises
+        Unavailable at once while it is away."""
+        if self.away:
+            raise Unavailable(self.away, part="index")
         try:
             return await ask(self._shard)
-        except (Unavailable, DataLoss):
+        except (Unavailable, DataLoss, FailedPrecondition):
             await self._reopen()
         return await ask(self._shard)
 
     async def _reopen(self) -> None:
-        """Open the shard again: one whose process died has been started anew, closed, and may know less."""
-        await self._open()
+        """Open the shard again: one whose process died has been started anew, closed, and may know less. One that
+        can't be opened is away."""
+        try:
+            await self._open()
+        except MnemeshError as error:
+            self.went_away(error)
+            raise
 
     async def _step(self) -> bool:
         """Take in one page of the feed; whether there was one."""
@@ -262,13 +325,15 @@ class IndexFollower:
     async def _flush_often(self) -> None:
         while True:
             await asyncio.sleep(FLUSH_S)
-            if self._dirty:
+            if self._dirty and not self.away:
                 self._dirty = False
                 try:
                     await self._shard.flush()
                 except MnemeshError as error:
                     self._dirty = True
                     log.warning("index_flush_failed", reason=error.message)
+                    if isinstance(error, FailedPrecondition):
+                        self.went_away(error)  # it is not ours any more
 
     async def close(self) -> None:
         """Stop following; what is not applied yet is applied at the next start."""
@@ -276,10 +341,13 @@ class IndexFollower:
             task.cancel()
         opening = () if self._opening is None else (self._opening,)
         await asyncio.gather(*self._tasks, *opening, return_exceptions=True)
-        self._refuse_waiting("stored; the node is stopping before the index took it in")
+        self._end_waiting("stored; the node is stopping before the index took it in")
+
+    def _end_waiting(self, why: str) -> None:
+        self._over, self.away = why, ""
+        self._refuse_waiting(why)
 
     def _refuse_waiting(self, why: str) -> None:
-        self._over = why
         for _, _, future in self._waiting:
             if not future.done():
                 future.set_exception(Unavailable(why, part="index"))

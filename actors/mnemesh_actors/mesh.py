@@ -197,7 +197,12 @@ class Mesh:
         except MnemeshError as error:
             state = error.message
         index = IndexStatus(
-            name="shard-0", backend="edge", seq=follower.applied, lag=follower.lag, points=points, state=state
+            name="shard-0",
+            backend=self._parts.index_backend,
+            seq=follower.applied,
+            lag=follower.lag,
+            points=points,
+            state=state,
         )
         return MeshStatus(
             state="ready" if state in ("ok", "behind") else "degraded",

@@ -27,7 +27,7 @@ class MeshConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """`clock` gives milliseconds since the epoch; `entropy(n)` gives n random bytes."""
+    """`clock` gives milliseconds since the epoch; `entropy(n)` gives n random bytes; `index_backend` is shown."""
 
     ledger: Handle
     embedder: Embedder
@@ -37,6 +37,7 @@ class Parts:
     entropy: Callable[[int], bytes]
     config: MeshConfig
     news: News = field(default_factory=News)
+    index_backend: str = "edge"
 
     def new_id(self, at: int) -> str:
         """A fresh, time-ordered memory id."""

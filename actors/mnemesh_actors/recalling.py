@@ -7,7 +7,6 @@ Reading changes no memory: accesses are noted outside the documents.
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,8 +16,9 @@ from mnemesh_actors.embedder import Vector
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.shard import Candidate, Search
+from mnemesh_actors.words import scored
 from mnemesh_memory import limits, validate
-from mnemesh_memory.errors import DeadlineExceeded, MnemeshError, Unavailable
+from mnemesh_memory.errors import DeadlineExceeded, InvalidArgument, MnemeshError, Unavailable
 from mnemesh_memory.filters import passes
 from mnemesh_memory.fusion import Fused, coverage, fuse, scaled_weights
 from mnemesh_memory.heat import heat
@@ -40,6 +40,9 @@ IDS_MAX = 5000
 PAGES_MAX = 25
 # The share of a recall's time that the model may take before words alone are matched.
 EMBEDDING_SHARE = 0.5
+# The share by whose end the index must have answered; then the words of the newest memories are counted here.
+INDEX_SHARE = 0.8
+WORDS_MEMORIES_MAX = 1000
 SNIPPET_CHARS = 240
 TOKENS_UNBOUNDED = 2**31
 # Read beyond the limit in one step: some candidates are redirected or filtered away.
@@ -75,18 +78,26 @@ class Recalling:
         limit_s = self._parts.config.recall_timeout_s
         try:
             async with asyncio.timeout(limit_s):
-                return await (self._search(clean) if clean.text.strip() else self._newest(clean))
+                by = asyncio.get_running_loop().time() + limit_s * INDEX_SHARE
+                return await (self._search(clean, by) if clean.text.strip() else self._newest(clean))
         except TimeoutError:
             raise DeadlineExceeded(f"recall took longer than {limit_s:g} s; ask again or narrow the spaces") from None
 
     async def _newest(self, query: Query) -> Recalled:
         """Without words there is nothing to match: the newest memories that pass the filters, with relevance 0."""
         wanted = query.limit if query.sort == "relevance" else CANDIDATES_SORTED
+        kept, _, judged = await self._passing(query, wanted)
+        degraded = (f"filters: judged for the newest {judged} memories only",) if judged else ()
+        return await self._answer(query, _ordered(query, kept), 0.0, degraded)
+
+    async def _passing(self, query: Query, wanted: int) -> tuple[list[_Found], bool, int]:
+        """The newest memories that pass the filters, at least `wanted` if there are so many; whether there may be more;
+        and how many were judged, if that ended it, else 0."""
         kept: list[_Found] = []
-        degraded: tuple[str, ...] = ()
         ids = await self._matching(query)
-        cursor = ""
-        for number in itertools.count():
+        cursor, number = "", -1
+        while True:
+            number += 1
             if ids is not None:
                 part = ids[0][number * limits.LIST_LIMIT_MAX : (number + 1) * limits.LIST_LIMIT_MAX]
                 read = await self._view(query, part)
@@ -100,24 +111,42 @@ class Recalling:
             found = [_Found(memory, Fused(memory.id, 0.0)) for memory in memories]
             kept += await self._keep(query, found)
             if not more or len(kept) >= wanted:
-                break
+                return kept, more, 0
             if number + 1 == PAGES_MAX:
-                degraded = (f"filters: judged for the newest {PAGES_MAX * limits.LIST_LIMIT_MAX} memories only",)
-                break
-        return await self._answer(query, _ordered(query, kept), 0.0, degraded)
+                return kept, more, PAGES_MAX * limits.LIST_LIMIT_MAX
 
-    async def _search(self, query: Query) -> Recalled:
+    async def _by_words(self, query: Query, why: str) -> Recalled:
+        """Without an index the words of the newest memories are counted here, as the index would count them. Raises
+        Unavailable in semantic mode, which cannot do without."""
+        if query.mode == "semantic":
+            raise Unavailable(f"{why}; ask in another mode to match by words", part="index")
+        found, more, _ = await self._passing(replace(query, min_score=0.0), WORDS_MEMORIES_MAX)
+        memories = {item.memory.id: item.memory for item in found[:WORDS_MEMORIES_MAX]}
+        counted, candidates = await asyncio.to_thread(scored, query.text, list(memories.values()))
+        matches = [_Found(memories[item.id], item) for item in fuse(candidates, {"dense": 0.0, "bm25": 1.0})]
+        kept = [item for item in matches if item.fused.score >= query.min_score]
+        covered = coverage(query.text, [(item.fused, item.memory.content) for item in matches[:BEST_FOR_COVERAGE]])
+        among = f" among the newest {counted} memories" if more or counted < len(found) else ""
+        degraded = (f"index: {why}; matched by words only{among}",)
+        return await self._answer(query, _ordered(query, kept), covered, degraded)
+
+    async def _search(self, query: Query, by: float) -> Recalled:
+        """`by`: when the index must have answered, in the event loop's time."""
         ids = await self._matching(query)
         vector, degraded = await self._embedded(query)
         given = None if ids is None or len(ids[0]) + len(ids[1]) > IDS_MAX else (*ids[0], *ids[1])
         search = _search_of(query, vector, given, late=query.as_of is not None or (ids is not None and given is None))
         gaps, behind = self._parts.follower.gaps, self._behind()
-        candidates = [] if given == () else await self._candidates(search)
+        candidates = [] if given == () else await self._candidates(search, by)
+        if isinstance(candidates, str):
+            return await self._by_words(query, candidates)
         kept, best, old = await self._pick(query, fuse(candidates, self._weights(query)))
         if old and len(candidates) >= search.limit and (len(kept) < query.limit or old > query.limit):
             # Versions that were replaced may have crowded out what is active: a second question for that alone.
             apart = replace(search, include_superseded=False, superseded_limit=CANDIDATES_SUPERSEDED)
-            candidates = await self._candidates(apart)
+            candidates = await self._candidates(apart, by)
+            if isinstance(candidates, str):
+                return await self._by_words(query, candidates)
             kept, best, _ = await self._pick(query, fuse(candidates, self._weights(query)))
         degraded = (*degraded, *(self._behind(gaps) or behind))
         if search.limit == CANDIDATES_JUDGED_LATE <= len(candidates) and len(kept) < query.limit:
@@ -175,9 +204,21 @@ class Recalling:
                 break
         return kept, best, old
 
-    async def _candidates(self, search: Search) -> list[Candidate]:
-        found: list[Candidate] = await self._parts.follower.read(lambda shard: shard.search(search))
-        return found
+    async def _candidates(self, search: Search, by: float) -> list[Candidate] | str:
+        """What the index finds, or why it does not answer."""
+        follower = self._parts.follower
+        try:
+            async with asyncio.timeout_at(by):
+                found: list[Candidate] = await follower.read(lambda shard: shard.search(search))
+                return found
+        except TimeoutError:
+            late = Unavailable("it has not answered in time", part="index")
+            follower.went_away(late)
+            return late.message
+        except InvalidArgument:
+            raise
+        except MnemeshError as error:
+            return error.message
 
     def _behind(self, gaps: int | None = None) -> tuple[str, ...]:
         """Why the index may lack something, but for the usual lag right behind writes. `gaps` is the follower's count

@@ -327,7 +327,7 @@ class RetrievalShard:
             with suppress(DataLoss):  # a collection that is gone takes no mark
                 self._storage.write(self._meta)
             raise
-        except Unavailable:
+        except (Unavailable, FailedPrecondition):
             self._doubted = self._storage.remote
             raise
 

@@ -14,6 +14,7 @@ from mnemesh_actors.directory import DataDirectory
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig, ModelInfo
 from mnemesh_actors.follower import IndexFollower, page_of
+from mnemesh_actors.index.storage import ServerConfig
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.mesh import Mesh
@@ -31,6 +32,14 @@ log = structlog.get_logger("mnemesh.start")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QdrantConfig:
+    """The server that holds the index; without one it lies in the data directory."""
+
+    url: str
+    api_key: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StartConfig:
     """What `start_mesh` needs beyond the directory and the runtime."""
 
@@ -38,6 +47,7 @@ class StartConfig:
     entropy: Callable[[int], bytes]
     model: ModelConfig
     mesh: MeshConfig = field(default_factory=MeshConfig)
+    qdrant: QdrantConfig | None = None
 
 
 async def start_mesh(directory: DataDirectory, runtime: Runtime, config: StartConfig) -> Mesh:
@@ -64,23 +74,27 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     model: ModelInfo = await worker.load()
     log.info("model_ready", name=model.name, source=model.source, generation=model.generation, dir=model.directory)
     status: LedgerStatus = await ledger.status()
-    shard = await runtime.spawn(
-        "shard-0",
-        RetrievalShard,
-        ShardConfig(
-            path=_shard_path(directory),
-            generation=model.generation,
-            dimensions=model.dimensions,
-            incarnation=status.incarnation,
-        ),
-        pinned=True,
+    server = _server(directory, config)
+    shard_config = ShardConfig(
+        path=_shard_path(directory),
+        generation=model.generation,
+        dimensions=model.dimensions,
+        incarnation=status.incarnation,
+        backend="edge" if server is None else "server",
+        server=server,
     )
+    shard = await runtime.spawn("shard-0", RetrievalShard, shard_config, pinned=True)
     embedder = Embedder(worker, model.generation, model.dimensions)
     news = News(status.seq)
     follower = IndexFollower(ledger, shard, embedder, notice, config.mesh.write_timeout_s, news)
-    opened = await follower.start(status.seq)
+    # A server may come later: what it lacks then comes from the ledger.
+    opened = await follower.start(status.seq, patient=server is not None)
     log.info(
-        "index_ready", seq=opened.seq, points=opened.points, behind=status.seq - opened.seq, rebuilt=opened.rebuilt
+        "index_away" if follower.away else "index_ready",
+        seq=opened.seq,
+        points=opened.points,
+        behind=status.seq - opened.seq,
+        rebuilt=opened.rebuilt,
     )
     commits: Batcher[Command, Committed] = Batcher(
         "ledger", _publishing(ledger, follower), COMMIT_COMMANDS_MAX, limits.INBOX_MESSAGES_MAX
@@ -94,6 +108,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         entropy=config.entropy,
         config=config.mesh,
         news=news,
+        index_backend=shard_config.shown,
     )
     told = ModelStatus(generation=model.generation, name=model.name, dimensions=model.dimensions, source=model.source)
     return Mesh(parts, runtime, directory.node_id, told, notices)
@@ -129,6 +144,17 @@ def _publishing(
         return results
 
     return commit
+
+
+def _server(directory: DataDirectory, config: StartConfig) -> ServerConfig | None:
+    if config.qdrant is None:
+        return None
+    return ServerConfig(
+        url=config.qdrant.url,
+        api_key=config.qdrant.api_key,
+        owner=directory.node_id,
+        read_s=config.mesh.recall_timeout_s,
+    )
 
 
 def _shard_path(directory: DataDirectory) -> str:

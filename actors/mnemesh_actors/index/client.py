@@ -51,7 +51,7 @@ class ClientBackend:
     """One collection of the Qdrant that `client` reaches; `close` closes the client.
 
     `local` says that it is local mode, which warns when asked for payload indexes or exact search: it has none and no
-    other. A collection that is created bears `metadata` from the first.
+    other. A collection that is created bears `metadata` from the first. Errors call the server `where`.
     """
 
     def __init__(
@@ -60,11 +60,13 @@ class ClientBackend:
         collection: str,
         local: bool = False,
         metadata: Mapping[str, Any] | None = None,
+        where: str = "Qdrant",
     ) -> None:
         self._client: QdrantClient | None = client
         self._collection = collection
         self._local = local
         self._metadata = metadata
+        self._where = where
         self._points = 0  # at most so many: what was counted last, and all that was put in since
         self._schema: Schema | None = None
 
@@ -72,7 +74,7 @@ class ClientBackend:
         if self._schema is not None:
             raise FailedPrecondition(f"the collection {self._collection} is open already")
         client = self._reached()
-        with translated():
+        with translated(self._where):
             created = not client.collection_exists(self._collection)
             if created:
                 self._create(client, schema)
@@ -132,7 +134,7 @@ class ClientBackend:
     def upsert(self, points: Sequence[Point]) -> None:
         client, schema = self._opened()
         check_points(schema, points)
-        with translated():
+        with translated(self._where):
             for start in range(0, len(points), POINTS_PER_UPDATE):
                 batch = [_point(point) for point in points[start : start + POINTS_PER_UPDATE]]
                 self._points += len(batch)
@@ -143,7 +145,7 @@ class ClientBackend:
         check_payload(schema, payload)
         # By ids Qdrant refuses unknown ones; a filter skips them.
         where = selector if isinstance(selector, Filter) else Filter(must=(HasId(tuple(selector)),))
-        with translated():
+        with translated(self._where):
             client.set_payload(self._collection, _stored(payload), self._filter(where), wait=True)
 
     def delete(self, selector: Filter | Sequence[str]) -> None:
@@ -155,7 +157,7 @@ class ClientBackend:
             chosen = models.PointIdsList(points=[str(check_id(text)) for text in selector])
         else:
             return
-        with translated():
+        with translated(self._where):
             client.delete(self._collection, chosen, wait=True)
 
     def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
@@ -164,7 +166,7 @@ class ClientBackend:
             check_query(schema, request)
         if not requests:
             return []
-        with translated():
+        with translated(self._where):
             answers = client.query_batch_points(self._collection, [self._request(one) for one in requests])
         return [[Scored(str(hit.id), hit.score) for hit in answer.points] for answer in answers]
 
@@ -172,7 +174,7 @@ class ClientBackend:
         self, where: Filter, limit: int, offset: str | None = None, with_vectors: bool = False
     ) -> tuple[list[Record], str | None]:
         client, _ = self._opened()
-        with translated():
+        with translated(self._where):
             records, following = client.scroll(
                 self._collection,
                 scroll_filter=self._filter(where),
@@ -185,7 +187,7 @@ class ClientBackend:
 
     def count(self, where: Filter | None = None) -> int:
         client, _ = self._opened()
-        with translated():
+        with translated(self._where):
             counted = client.count(self._collection, None if where is None else self._filter(where), exact=True).count
         if where is None:
             self._points = counted
@@ -237,27 +239,27 @@ class ClientBackend:
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translated(where: str) -> Iterator[None]:
     """What another try may cure is Unavailable, with `retry_after_s` when the server says when. A collection that is
     not there is DataLoss, everything else that is refused FailedPrecondition."""
     try:
         yield
     except ResponseHandlingException as error:
-        raise Unavailable(f"Qdrant does not answer: {_why(error.source)}", part="index") from error
+        raise Unavailable(f"{where} does not answer: {_why(error.source)}", part="index") from error
     except ResourceExhaustedResponse as error:
         raise Unavailable(
-            f"Qdrant answers 429: {error.message}", part="index", retry_after_s=error.retry_after_s
+            f"{where} answers 429: {error.message}", part="index", retry_after_s=error.retry_after_s
         ) from error
     except QdrantException as error:  # a 429 whose Retry-After is no number
-        raise Unavailable(f"Qdrant answers 429: {error}", part="index") from error
+        raise Unavailable(f"{where} answers 429: {error}", part="index") from error
     except UnexpectedResponse as error:
         status, why = error.status_code or 0, _said(error)
         if status >= 500 or status in _TRY_AGAIN:
-            raise Unavailable(f"Qdrant answers {status}: {why}", part="index") from error
+            raise Unavailable(f"{where} answers {status}: {why}", part="index") from error
         if status == _MISSING:
-            raise DataLoss(f"Qdrant has lost it: {why}") from error
+            raise DataLoss(f"{where} has lost it: {why}") from error
         fix = "; check qdrant_api_key" if status in _NOT_ALLOWED else ""
-        raise FailedPrecondition(f"Qdrant refuses with {status}: {why}{fix}") from error
+        raise FailedPrecondition(f"{where} refuses with {status}: {why}{fix}") from error
 
 
 def _why(error: Exception) -> str:

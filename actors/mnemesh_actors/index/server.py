@@ -99,6 +99,8 @@ class ServerStorage:
         self._lock = DirectoryLock(path / "lock")
         self._client: QdrantClient | None = None
         self._holder = ""
+        self._where = f"Qdrant at {config.host}"
+        self._lost_to = ""  # why this process stood down, for good
 
     def acquire(self) -> None:
         self._path.mkdir(parents=True, exist_ok=True)
@@ -111,6 +113,8 @@ class ServerStorage:
         self._lock.release()
 
     def read(self) -> tuple[IndexMeta | None, str]:
+        if self._lost_to:
+            raise FailedPrecondition(self._lost_to, field="qdrant_url", value=self._config.host)
         self._client, self._holder = self._connected(), ""
         self._check_version()
         stored = self._stored()
@@ -133,23 +137,22 @@ class ServerStorage:
             stored = self._stored() or {}
             marks = stored.get(MARKS)
             if isinstance(marks, Mapping) and marks.get("holder") != self._holder:
-                raise FailedPrecondition(
+                self._lost_to = (
                     f"another process writes the collection {self._config.collection} on {self._config.host}: a copy "
-                    "of this data directory runs as a node too. Stop one of them, then restart this node",
-                    field="qdrant_url",
-                    value=self._config.host,
+                    "of this data directory runs as a node too. Stop one of them, then restart this node"
                 )
+                raise FailedPrecondition(self._lost_to, field="qdrant_url", value=self._config.host)
         else:
             self._holder = secrets.token_hex(8)
-        with translated():
+        with translated(self._where):
             client.update_collection(self._config.collection, metadata=self._marks(meta))
 
     def clear(self) -> None:
-        with translated():
+        with translated(self._where):
             self._reached().delete_collection(self._config.collection)
 
     def backend(self, meta: IndexMeta) -> ClientBackend:
-        return ClientBackend(self._reached(), self._config.collection, metadata=self._marks(meta))
+        return ClientBackend(self._reached(), self._config.collection, metadata=self._marks(meta), where=self._where)
 
     def _marks(self, meta: IndexMeta) -> dict[str, Any]:
         marks = {"node": self._config.owner, "shard": self._config.shard, "holder": self._holder, "index": asdict(meta)}
@@ -158,19 +161,19 @@ class ServerStorage:
     def _stored(self) -> Mapping[str, Any] | None:
         """The collection's metadata, None without the collection."""
         client, name = self._reached(), self._config.collection
-        with translated():
+        with translated(self._where):
             if not client.collection_exists(name):
                 return None
             return client.get_collection(name).config.metadata or {}
 
     def _check_version(self) -> None:
-        with translated():
+        with translated(self._where):
             version = self._reached().info().version
         numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
         if numbers < VERSION_MIN:
             needed = ".".join(str(number) for number in VERSION_MIN)
             raise FailedPrecondition(
-                f"Qdrant on {self._config.host} is version {version}; {needed} or newer is needed, since older ones "
+                f"{self._where} is version {version}; {needed} or newer is needed, since older ones "
                 "count the words of all spaces together",
                 field="qdrant_url",
                 value=version,

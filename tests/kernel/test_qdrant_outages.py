@@ -1,0 +1,230 @@
+"""A whole mesh whose index lies on a Qdrant server that goes away and comes back: no write is lost, no call hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+from qdrant_double import Fault, QdrantDouble, qdrant_double
+
+from mnemesh_actors import follower as follower_module
+from mnemesh_actors import recalling as recalling_module
+from mnemesh_actors.directory import open_directory
+from mnemesh_actors.embedding import ModelConfig
+from mnemesh_actors.mesh import Mesh
+from mnemesh_actors.parts import MeshConfig
+from mnemesh_actors.runtime.local import LocalRuntime
+from mnemesh_actors.start import QdrantConfig, StartConfig, start_mesh
+from mnemesh_memory.errors import FailedPrecondition, Unavailable
+from mnemesh_memory.model import Caller, Draft, Query, Recalled
+
+CALLER = Caller("owner/tester", "owner")
+SPACE = "test/outage"
+PATIENCE_S = 30.0
+KEY = "a key of the tests"
+
+
+@pytest.fixture
+def qdrant() -> Iterator[QdrantDouble]:
+    with qdrant_double(api_key=KEY) as double:
+        yield double
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follower_module, "RETRY_S", 0.01)
+    monkeypatch.setattr(follower_module, "RETRY_MAX_S", 0.02)
+    monkeypatch.setattr(follower_module, "AWAY_GRACE_S", 0.0)
+    monkeypatch.setattr(follower_module, "FLUSH_S", 1000.0)
+
+
+async def started(qdrant: QdrantDouble, path: Path, key: str = KEY, recall_timeout_s: float = 20.0) -> Mesh:
+    ticks = itertools.count(1_700_000_000_000)
+    return await start_mesh(
+        open_directory(path),
+        LocalRuntime(),
+        StartConfig(
+            clock=lambda: next(ticks),
+            entropy=secrets.token_bytes,
+            model=ModelConfig(),
+            mesh=MeshConfig(recall_timeout_s=recall_timeout_s, weights={"dense": 0.6, "bm25": 0.4}, abstain_below=0.4),
+            qdrant=QdrantConfig(url=qdrant.url, api_key=key),
+        ),
+    )
+
+
+@pytest.fixture
+async def mesh(qdrant: QdrantDouble, tmp_path: Path) -> AsyncIterator[Mesh]:
+    made = await started(qdrant, tmp_path / "data")
+    yield made
+    await made.close()
+
+
+async def remember(mesh: Mesh, content: str, wait: str = "indexed") -> tuple[bool, str]:
+    written = await mesh.remember(CALLER, Draft(content=content, space=SPACE, wait=wait))
+    return written.indexed, written.reason
+
+
+async def recall(mesh: Mesh, text: str, **fields: object) -> Recalled:
+    return await mesh.recall(CALLER, Query(text=text, spaces=(SPACE,), **fields))  # type: ignore[arg-type]
+
+
+def contents(answer: Recalled) -> list[str]:
+    return [hit.memory.content for hit in answer.results]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():  # noqa: ASYNC110  what is waited for tells nobody
+            await asyncio.sleep(0.005)
+
+
+async def caught_up(mesh: Mesh) -> None:
+    follower = mesh._parts.follower
+    await until(lambda: not follower.away and not follower.fault and follower.lag == 0)
+
+
+async def test_a_mesh_on_a_server_remembers_and_recalls_as_any_other(mesh: Mesh, qdrant: QdrantDouble) -> None:
+    assert (await remember(mesh, "The harbour closes at nine"))[0]
+    answer = await recall(mesh, "when does the harbour close")
+    assert (contents(answer), answer.degraded) == (["The harbour closes at nine"], ())
+    status = await mesh.status()
+    assert (status.state, status.index[0].backend) == ("ready", f"server at {qdrant.host}")
+    assert KEY not in repr(status)
+    assert "harbour" not in qdrant.everything()
+
+
+@pytest.mark.parametrize("outage", ["refused", "503", "429", "cut", "key"])
+async def test_what_is_written_during_an_outage_is_durable_told_and_found_when_it_is_over(
+    mesh: Mesh, qdrant: QdrantDouble, outage: str
+) -> None:
+    await remember(mesh, "The harbour closes at nine")
+    if outage == "refused":
+        qdrant.stop()
+    elif outage == "key":
+        qdrant.api_key = "another"
+    else:
+        qdrant.lasting = {"503": Fault(503), "429": Fault(429, {"retry-after": "1"}), "cut": Fault(cut=True)}[outage]
+    indexed, reason = await remember(mesh, "The lighthouse keeper is called Aud")
+    assert not indexed
+    assert "stored, but not searchable until the index is back: Qdrant at" in reason
+    assert (await remember(mesh, "The ferry leaves at noon", "durable"))[0] is False
+    status = await mesh.status()
+    assert (status.state, status.index[0].lag) == ("degraded", 2)
+    assert any(notice.startswith("index away: Qdrant at") for notice in status.notices)
+    answer = await recall(mesh, "who is the lighthouse keeper")
+    assert contents(answer) == ["The lighthouse keeper is called Aud"], "by words, from the ledger"
+    assert "matched by words only" in answer.degraded[0]
+    assert KEY not in repr((status, answer.degraded, reason))
+    qdrant.lasting, qdrant.api_key = None, KEY
+    if outage == "refused":
+        qdrant.start()
+    mesh._parts.follower._asked_for = 0.0
+    await caught_up(mesh)
+    answer = await recall(mesh, "who is the lighthouse keeper", limit=1)
+    assert (contents(answer), answer.degraded) == (["The lighthouse keeper is called Aud"], ())
+    assert contents(await recall(mesh, "when does the ferry leave", limit=1)) == ["The ferry leaves at noon"]
+    status = await mesh.status()
+    assert (status.state, status.index[0].points) == ("ready", 3)
+
+
+async def test_a_server_that_lost_its_disk_is_filled_again_from_the_ledger(mesh: Mesh, qdrant: QdrantDouble) -> None:
+    for number in range(30):
+        await remember(mesh, f"Lighthouse {number} stands on rock {number}", "durable")
+    await caught_up(mesh)
+    qdrant.wipe()
+    answer = await recall(mesh, "lighthouse 7")
+    assert contents(answer) or answer.degraded, "never silently empty"
+    await caught_up(mesh)
+    answer = await recall(mesh, "lighthouse 7", limit=1)
+    assert (contents(answer), answer.degraded) == (["Lighthouse 7 stands on rock 7"], ())
+    assert (await mesh.status()).index[0].points == 30
+
+
+async def test_a_server_that_takes_questions_and_never_answers_delays_no_answer_beyond_its_time(
+    qdrant: QdrantDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recalling_module, "INDEX_SHARE", 0.05)
+    mesh = await started(qdrant, tmp_path / "data", recall_timeout_s=10.0)
+    try:
+        await remember(mesh, "The harbour closes at nine")
+        qdrant.lasting = Fault(hang=True)
+        answer = await recall(mesh, "when does the harbour close")
+        assert contents(answer) == ["The harbour closes at nine"]
+        assert answer.degraded == ("index: it has not answered in time; matched by words only",)
+        asked = len(qdrant.asked)
+        for _ in range(20):
+            assert contents(await recall(mesh, "when does the harbour close")) == ["The harbour closes at nine"]
+        assert len(qdrant.asked) <= asked + 1, "no question waits for it again, only one looks for it"
+        assert (await remember(mesh, "The ferry leaves at noon", "durable"))[0] is False
+        with pytest.raises(Unavailable, match="another mode"):
+            await recall(mesh, "when does the harbour close", mode="semantic")
+        qdrant.lasting = None
+        qdrant.release()
+        await caught_up(mesh)
+        assert (await recall(mesh, "when does the harbour close")).degraded == ()
+    finally:
+        qdrant.release()
+        await mesh.close()
+
+
+async def test_a_node_starts_without_its_server_and_goes_on_where_the_server_was(
+    qdrant: QdrantDouble, tmp_path: Path
+) -> None:
+    first = await started(qdrant, tmp_path / "data")
+    await remember(first, "The harbour closes at nine")
+    await first.close()
+    qdrant.stop()
+    mesh = await started(qdrant, tmp_path / "data")
+    try:
+        assert (await mesh.status()).state == "degraded"
+        assert (await remember(mesh, "The ferry leaves at noon"))[0] is False
+        assert contents(await recall(mesh, "when does the ferry leave", limit=1)) == ["The ferry leaves at noon"]
+        qdrant.start()
+        before = len(qdrant.asked)
+        await caught_up(mesh)
+        upserts = [asked for asked in qdrant.asked[before:] if (asked.method, asked.path[-7:]) == ("PUT", "/points")]
+        assert [len(asked.body["points"]) for asked in upserts] == [1], "only what it lacked"
+        assert (await mesh.status()).index[0].points == 2
+    finally:
+        await mesh.close()
+
+
+async def test_a_wrong_key_at_the_start_is_refused_and_says_what_to_correct(
+    qdrant: QdrantDouble, tmp_path: Path
+) -> None:
+    with pytest.raises(FailedPrecondition, match="check qdrant_api_key"):
+        await started(qdrant, tmp_path / "data", key="another")
+
+
+async def test_without_an_index_the_words_of_the_newest_memories_are_counted_and_the_rest_is_named(
+    mesh: Mesh, qdrant: QdrantDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recalling_module, "WORDS_MEMORIES_MAX", 3)
+    monkeypatch.setattr(recalling_module.limits, "LIST_LIMIT_MAX", 2)
+    for number in range(6):
+        await remember(mesh, f"Lighthouse {number}", "durable")
+    await caught_up(mesh)
+    qdrant.stop()
+    answer = await recall(mesh, "lighthouse")
+    assert sorted(contents(answer)) == ["Lighthouse 3", "Lighthouse 4", "Lighthouse 5"]
+    assert answer.degraded[0].endswith("matched by words only among the newest 3 memories")
+    assert contents(await recall(mesh, "lighthouse 4", min_score=0.9)) == ["Lighthouse 4"]
+    assert (await recall(mesh, "")).degraded == (), "the newest come from the ledger, which is there"
+
+
+async def test_by_words_a_memory_scores_as_the_index_would_score_it(mesh: Mesh, qdrant: QdrantDouble) -> None:
+    texts = ["The lighthouse keeper is called Aud", "A keeper feeds the seals", "The ferry leaves at noon"]
+    for text in texts:
+        await remember(mesh, text)
+    asked = await recall(mesh, "lighthouse keeper", mode="keyword")
+    qdrant.stop()
+    counted = await recall(mesh, "lighthouse keeper", mode="keyword")
+    assert counted.degraded
+    assert contents(counted) == contents(asked) == texts[:2]
+    scores = [[hit.score for hit in answer.results] for answer in (counted, asked)]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-4)
