@@ -285,7 +285,7 @@ class IndexFollower:
         if page.seq > after:
             items = await self._items(page)
             async with self._moving:
-                await self._shard.apply(items, [], page.seq, after)
+                await self._shard.apply(items, list(page.removed), page.seq, after)
                 self.applied = page.seq
             self._dirty = True
         while self._waiting and self._waiting[0][0] <= self.applied:

@@ -75,7 +75,6 @@ class Shelf:
         return ShardStatus(self.seq, len(self.items), self.rebuilt)
 
     async def apply(self, items: Sequence[IndexItem], removed: Sequence[str], seq: int, after: int = 0) -> None:
-        assert removed == []
         await self.gate.wait()
         self._needs_life()
         if self.faults:
@@ -84,6 +83,8 @@ class Shelf:
             raise Unavailable(f"holds {self.seq}, not {after}", part="index")
         assert [item.seq for item in items] == sorted(item.seq for item in items)
         self.items |= {item.id: item for item in items}
+        for id_ in removed:
+            self.items.pop(id_, None)
         self.seq = max(self.seq, seq)
         self.pages.append(seq)
 

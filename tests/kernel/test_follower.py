@@ -14,6 +14,7 @@ from ledger_builders import GENERATION, Home
 from mnemesh_actors import follower as module
 from mnemesh_actors.follower import page_of
 from mnemesh_actors.ledger.commands import Command, Committed, FeedPage, Vectors
+from mnemesh_actors.ledger.erase import Erase
 from mnemesh_memory.errors import Unavailable
 from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.model import Source
@@ -407,3 +408,22 @@ async def test_what_is_handed_over_stays_within_the_bytes_of_one_page(
     scene.shelf.gate.set()
     await scene.until_indexed(3)
     assert [text[0] for text in scene.shelved()] == ["a", "b", "c"]
+
+
+# ---- what is gone ---------------------------------------------------------------------------------------------------
+
+
+async def test_what_is_erased_leaves_the_index_and_a_handed_over_page_does_not_bring_it_back(scene: Scene) -> None:
+    await scene.start()
+    pen = scene.home.pen
+    one, two = await scene.remember("one"), await scene.remember("two")
+    command = pen.create("three")
+    (result,) = await scene.ledger.commit([command])
+    handed = page_of([command], [result], scene.follower.head)
+    for id_ in (one.id, result.memory.id):
+        asked = pen.forget(two)
+        gone = await scene.ledger.erase(Erase(agent=asked.agent, at=asked.at, actor=asked.actor, id=id_, as_admin=True))
+    scene.follower.publish(result.seq, handed)
+    scene.follower.publish(gone.seq)
+    await scene.until_indexed(gone.seq)
+    assert scene.shelved() == ["two"]

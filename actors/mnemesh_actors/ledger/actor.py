@@ -390,6 +390,7 @@ class Ledger(Exchange):
         """What the index has to take in after `after`, at most `limit` entries and FEED_BYTES_MAX."""
         page = feed.page(self._db, after, limit, generation, self._journal.last_seq())
         self._old.fed(after, page.seq)
+        self._journal.fed(after)
         return page
 
     @reading
@@ -415,7 +416,7 @@ class Ledger(Exchange):
     def keep_vectors(self, vectors: Vectors) -> None:
         """Cache embeddings that were made outside a write. Raises Unavailable or DataLoss when the disk fails."""
         with self._transaction():
-            fill(self._db, vectors)
+            fill(self._db, self._journal.still_said(vectors))
             self._old.filled()
             self._old.sweep(vectors.generation, SWEPT_ELSE)
 

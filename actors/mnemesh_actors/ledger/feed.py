@@ -19,7 +19,8 @@ MEMORIES_A_STEP = 32
 
 def page(db: sqlite3.Connection, after: int, limit: int, generation: str, head: int) -> FeedPage:
     """The memories that the entries after `after` touched, each once at its last entry, with their cached vectors. Of
-    at most `limit` entries, and no more than FEED_BYTES_MAX, or one memory; `head` is the log's last number."""
+    at most `limit` entries, and no more than FEED_BYTES_MAX, or one memory; `head` is the log's last number. What is
+    not in the view any more was erased, and is named as removed."""
     entries = db.execute("SELECT seq, doc FROM entry WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)).fetchall()
     taken: dict[str, Memory] = {}
     vectors: dict[str, bytes] = {}
@@ -36,7 +37,8 @@ def page(db: sqlite3.Connection, after: int, limit: int, generation: str, head: 
         vectors |= known
     last = {doc: seq for seq, doc in entries if seq <= end}
     ordered = sorted((seq, doc) for doc, seq in last.items())
-    return FeedPage(tuple((seq, taken[doc]) for seq, doc in ordered if doc in taken), vectors, end, head)
+    memories = tuple((seq, taken[doc]) for seq, doc in ordered if doc in taken)
+    return FeedPage(memories, vectors, end, head, tuple(doc for _, doc in ordered if doc not in taken))
 
 
 def _with_vectors(

@@ -14,7 +14,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mnemesh_actors.ledger import reads, rows, schema
-from mnemesh_actors.ledger.commands import Command
+from mnemesh_actors.ledger.commands import Command, Vectors
 from mnemesh_actors.ledger.digest import Digest
 from mnemesh_actors.ledger.faults import damaged
 from mnemesh_crdt.chunk import read_head
@@ -49,6 +49,8 @@ class Journal:
         self._key = key
         self._node_id = node_id
         self.digest = Digest(db)
+        # Content hashes of erased texts, with the erasure's number: who embeds one still must not bring it back.
+        self._late: dict[str, int] = {}
 
     # ---- appending --------------------------------------------------------------------------------------------
 
@@ -87,6 +89,7 @@ class Journal:
         ).fetchall()
         if gone:
             texts = _said(MemoryDocument(entry.doc, entry.space, self.changes(entry.doc)).state())
+            self._late |= dict.fromkeys(texts, self.last_seq() + 1)
             self._db.executemany("DELETE FROM vector WHERE hash = ?", [(bytes.fromhex(digest),) for digest in texts])
         for statement, values in (
             ("DELETE FROM entry WHERE doc = ? AND space = ?", named),
@@ -101,6 +104,16 @@ class Journal:
         self._db.execute("INSERT INTO erased VALUES (?, ?, ?)", (*named, b"".join(row[0] for row in gone)))
         self.digest.change(key, (), erased=True)
         return self._append(entry, actor, origin, received), len(gone)
+
+    def still_said(self, vectors: Vectors) -> Vectors:
+        """Without those of erased texts."""
+        if not self._late:
+            return vectors
+        return replace(vectors, items=tuple(item for item in vectors.items if item[0] not in self._late))
+
+    def fed(self, after: int) -> None:
+        """The index has taken in everything up to `after`: nothing that was erased before is on its way any more."""
+        self._late = {digest: seq for digest, seq in self._late.items() if seq > after}
 
     def erasure(self, key: Key, command: Command) -> Entry:
         """The signed entry by which `command` erases a document."""

@@ -1,0 +1,386 @@
+"""Erasing: the text is nowhere any more, late copies are dropped, and every node that hears of it does the same."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from ledger_builders import AGENT, GENERATION, OTHER_SPACE, SPACE, Home, Pen, done
+from peer_builders import (
+    ANAS,
+    BOB,
+    EVERYTHING,
+    ID,
+    NOW,
+    OTHER,
+    Node,
+    all_entries,
+    contents,
+    hand_over,
+    outcome,
+    reasons,
+    refused,
+    taken,
+)
+
+from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.commands import Vectors
+from mnemesh_actors.ledger.erase import Erase, Gone
+from mnemesh_crdt.envelope import ERASE, verify
+from mnemesh_memory.errors import AlreadyExists, MnemeshError, NotFound, PermissionDenied
+from mnemesh_memory.model import Memory
+from mnemesh_memory.text import chunks as chunks_of
+from mnemesh_memory.text import content_hash, duplicate_key
+
+SECRET = "the cook's middle name is Hieronymus"
+# Over 4,096 bytes a change is deflated, so that its text is not to be found as it is.
+LONG = SECRET + "".join(f" and {number} more words of it" for number in range(400))
+
+
+@pytest.fixture
+def node() -> Node:
+    return Node()
+
+
+def erased(ledger: Ledger, pen: Pen, id: str, agent: str = AGENT, *, as_admin: bool = False) -> Gone:
+    common = pen.forget(Memory(id=id, space="", kind="", title="", content="", state="", by="", created_at=0,
+                               updated_at=0, heads=()))  # fmt: skip
+    return ledger.erase(Erase(agent=agent, at=common.at, actor=common.actor, id=id, as_admin=as_admin))
+
+
+def inflated(data: bytes) -> Iterator[bytes]:
+    """What is deflated inside Automerge chunks that lie anywhere in `data`, also when their head is gone."""
+    for start in range(len(data)):
+        if data[start : start + 4] == b"\x85\x6f\x4a\x83":
+            for body in range(start + 9, start + 14):
+                try:
+                    yield zlib.decompressobj(-15).decompress(data[body:])
+                except zlib.error:
+                    continue
+
+
+def traces(path: Path, texts: tuple[str, ...] = (SECRET,)) -> list[str]:
+    """Files below `path` in which a text is to be found: as it is, in another encoding, or deflated."""
+    found = []
+    for file in sorted(path.rglob("*")):
+        if not file.is_file():
+            continue
+        data = file.read_bytes()
+        kinds = [data, *inflated(data)]
+        for text in texts:
+            forms = [text.encode(), text.encode("utf-16-le"), bytes.fromhex(duplicate_key(text))]
+            if any(form in kind for form in forms for kind in kinds):
+                found.append(file.name)
+                break
+    return found
+
+
+def chunks(home: Home) -> list[bytes]:
+    """Every change in the file, inflated."""
+    with home.looked_into() as db:
+        raws = [
+            raw for table in ("entry", "pending", "quarantine") for (raw,) in db.execute(f"SELECT raw FROM {table}")
+        ]
+    return [body for raw in raws for body in (raw, *inflated(raw))]
+
+
+# ---- what is gone ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [SECRET, LONG])
+def test_after_an_erasure_the_text_is_nowhere_in_the_directory(home: Home, pen: Pen, text: str) -> None:
+    hashes = [content_hash(chunk) for chunk in chunks_of(text)]
+    vectors = Vectors(generation=GENERATION, items=tuple((digest, b"v" * 16) for digest in hashes))
+    with home.opened() as ledger:
+        for number in range(40):
+            done(ledger, pen.create(f"another {number} " + "x" * 300 * (number % 7)))
+        memory = done(ledger, pen.create(text, vectors=vectors)).memory
+        done(ledger, pen.revise(memory, title=SECRET[:60]))
+        done(ledger, pen.forget(memory))
+        assert any(SECRET.encode() in body for body in chunks(home))
+        assert traces(home.directory.path) != []
+        gone = erased(ledger, pen, memory.id)
+        assert (gone.changes, gone.folded, gone.space) == (3, True, SPACE)
+        assert traces(home.directory.path, (SECRET, SECRET[:60])) == []
+        assert not any(SECRET.encode() in body for body in chunks(home))
+        assert ledger.vectors(hashes, GENERATION) == {}
+        assert ledger.read([memory.id]) == {}
+    assert traces(home.directory.path, (SECRET, SECRET[:60])) == []
+    with home.looked_into() as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_an_erasure_takes_what_waits_and_what_was_refused_too(home: Home, pen: Pen, node: Node) -> None:
+    with home.opened() as ledger:
+        one, two, three = node.says("harmless"), node.says("in between"), node.says(SECRET)
+        far = Node("second", BOB)
+        far.knows(one)
+        bad = replace(far.says(LONG), signature=bytes(64))
+        assert outcome(taken(ledger, node, one, three, bad)) == {"accepted": 1, "held": 1, "quarantined": 1}
+        assert two.hash not in {entry.hash for entry in all_entries(ledger)}
+        elsewhere = node.says(SECRET, space=OTHER_SPACE)
+        assert outcome(taken(ledger, node, elsewhere)) == {"quarantined": 1}
+        assert sum(SECRET.encode() in body for body in chunks(home)) >= 3
+        assert traces(home.directory.path) != []
+        erased(ledger, pen, ID, as_admin=True)
+        assert traces(home.directory.path) == []
+        assert (ledger.backlog().pending, ledger.backlog().quarantined, ledger.backlog().erased) == (0, 0, 1)
+
+
+def test_a_memory_of_which_only_waiting_changes_are_here_can_be_erased(home: Home, pen: Pen, node: Node) -> None:
+    node.says("not sent")
+    with home.opened() as ledger:
+        taken(ledger, node, node.says(SECRET))
+        with pytest.raises(NotFound):
+            erased(ledger, pen, ID)
+        assert erased(ledger, pen, ID, as_admin=True).changes == 0
+        assert traces(home.directory.path) == []
+
+
+def test_many_memories_can_be_erased_among_many_that_stay(home: Home, pen: Pen) -> None:
+    with home.opened() as ledger:
+        made = [
+            done(
+                ledger, pen.create(f"number {n:03} is {SECRET} " + "y" * (37 * n % 1500), title=f"number {n:03}")
+            ).memory
+            for n in range(120)
+        ]
+        for memory in made[::2]:
+            done(ledger, pen.revise(memory, content=f"changed {memory.content}"))
+        away = [memory for n, memory in enumerate(made) if n % 3]
+        for memory in away:
+            erased(ledger, pen, memory.id)
+        texts = tuple(f"number {n:03} is" for n in range(120) if n % 3)
+        assert traces(home.directory.path, texts) == []
+        assert len(ledger.read([memory.id for memory in made])) == 40
+
+
+def test_only_hashes_stay_and_the_next_erasure_of_it_changes_nothing(home: Home, ledger: Ledger, pen: Pen) -> None:
+    memory = done(ledger, pen.create("gone soon", idempotency_key="k")).memory
+    entries = all_entries(ledger)
+    first = erased(ledger, pen, memory.id)
+    assert erased(ledger, pen, memory.id) == replace(first, changes=0)
+    (entry,) = all_entries(ledger)
+    assert (entry.type, entry.raw, entry.doc, entry.agent) == (ERASE, b"", memory.id, AGENT)
+    verify(entry, ledger.sync_page(0, ("*",), "", 10, 1000).keys[entry.node])
+    with home.looked_into() as db:
+        assert db.execute("SELECT doc, space, hashes FROM erased").fetchall() == [
+            (memory.id, SPACE, bytes.fromhex(entries[0].hash))
+        ]
+        for table in ("memory", "text_hash", "vector", "activity"):
+            assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+
+
+def test_an_erased_text_can_be_remembered_again_as_a_new_memory(ledger: Ledger, pen: Pen) -> None:
+    memory = done(ledger, pen.create("said twice", idempotency_key="k")).memory
+    erased(ledger, pen, memory.id)
+    again = done(ledger, pen.create("said twice", idempotency_key="another")).memory
+    assert again.id != memory.id
+    for command in (pen.revise(memory, content="x"), pen.forget(memory), pen.restore(memory)):
+        with pytest.raises(NotFound):
+            done(ledger, command)
+
+
+def test_a_key_of_an_erased_memory_never_brings_it_back(ledger: Ledger, pen: Pen) -> None:
+    command = pen.create("said once", idempotency_key="k")
+    memory = done(ledger, command).memory
+    erased(ledger, pen, memory.id)
+    with pytest.raises((NotFound, AlreadyExists)):
+        done(ledger, command)
+    assert len(all_entries(ledger)) == 1
+
+
+def test_what_is_unknown_cannot_be_erased(ledger: Ledger, pen: Pen) -> None:
+    with pytest.raises(NotFound):
+        erased(ledger, pen, ID, as_admin=True)
+
+
+def test_only_who_began_a_memory_or_an_admin_erases_it(ledger: Ledger, pen: Pen, node: Node) -> None:
+    mine = done(ledger, pen.create("ours")).memory
+    with pytest.raises(PermissionDenied):
+        erased(ledger, pen, mine.id, agent="ana/cli")
+    assert contents(ledger, [mine.id]) == ["ours"]
+    assert erased(ledger, pen, mine.id, agent="owner/other-client").changes == 1
+    other = done(ledger, pen.create("ours too")).memory
+    assert erased(ledger, pen, other.id, agent="boss", as_admin=True).changes == 1
+
+
+def test_the_write_ahead_log_is_cut_as_soon_as_nobody_reads_it(home: Home, ledger: Ledger, pen: Pen) -> None:
+    memory = done(ledger, pen.create(SECRET)).memory
+    reader = sqlite3.connect(home.file, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM entry").fetchone()
+    ledger._db.execute("PRAGMA busy_timeout = 0")
+    assert not erased(ledger, pen, memory.id).folded
+    assert traces(home.directory.path) != []
+    reader.close()
+    done(ledger, pen.create("something else"))
+    assert traces(home.directory.path) == []
+
+
+def test_an_erasure_before_a_kill_is_folded_at_the_next_start(home: Home, pen: Pen) -> None:
+    with home.opened() as ledger:
+        memory = done(ledger, pen.create(SECRET)).memory
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Ledger, "_fold", lambda self: False)
+            erased(ledger, pen, memory.id)
+        assert traces(home.directory.path) != []
+        files = {file: file.read_bytes() for file in home.file.parent.iterdir()}
+    for file, data in files.items():
+        file.write_bytes(data)
+    with home.opened() as ledger:
+        assert traces(home.directory.path) == []
+        assert ledger.read([memory.id]) == {}
+
+
+# ---- the index ------------------------------------------------------------------------------------------------------
+
+
+def test_the_index_is_told_what_is_gone(ledger: Ledger, pen: Pen) -> None:
+    one, two = (done(ledger, pen.create(text)).memory for text in ("one", "two"))
+    done(ledger, pen.create("three"))
+    gone = erased(ledger, pen, one.id)
+    page = ledger.feed(0, 100, GENERATION)
+    assert [memory.content for _, memory in page.memories] == ["two", "three"]
+    assert (page.removed, page.seq) == ((one.id,), gone.seq)
+    assert ledger.feed(gone.seq - 1, 100, GENERATION).removed == (one.id,)
+    assert ledger.feed(gone.seq, 100, GENERATION).removed == ()
+    assert two.id not in page.removed
+
+
+def test_vectors_that_were_on_their_way_do_not_come_back(ledger: Ledger, pen: Pen) -> None:
+    memory = done(ledger, pen.create("one")).memory
+    late = Vectors(generation=GENERATION, items=((content_hash("one"), b"v" * 16),))
+    gone = erased(ledger, pen, memory.id)
+    ledger.keep_vectors(late)
+    assert ledger.vectors([content_hash("one")], GENERATION) == {}
+    ledger.feed(gone.seq, 10, GENERATION)
+    ledger.keep_vectors(late)
+    assert ledger.vectors([content_hash("one")], GENERATION) != {}, "somebody says it again"
+
+
+# ---- other nodes ----------------------------------------------------------------------------------------------------
+
+
+def test_an_erasure_reaches_a_peer_and_its_late_copies_are_dropped(home: Home, ledger: Ledger, pen: Pen) -> None:
+    memory = done(ledger, pen.create(SECRET)).memory
+    with Home.for_one_example() as other, other.opened() as peer:
+        other.pen = Pen(agent="owner/other")
+        hand_over(ledger, peer, home)
+        late = [entry for entry in all_entries(peer) if entry.doc == memory.id]
+        kept = done(peer, other.pen.create("stays")).memory
+        late.append(_edit_elsewhere(late, memory))
+        gone = erased(ledger, pen, memory.id)
+        (result,) = hand_over(ledger, peer, home)
+        assert outcome(result) == {"erased": 1}
+        assert traces(other.directory.path) == []
+        assert peer.feed(result.first - 1, 10, GENERATION).removed == (memory.id,)
+        assert outcome(taken(peer, Node(), *late)) == {"dropped": 2}
+        assert outcome(taken(ledger, Node(), *late)) == {"dropped": 2}
+        hand_over(peer, ledger, other)
+        assert ledger.digest(SPACE) == peer.digest(SPACE)
+        assert contents(peer, [kept.id]) == ["stays"] == contents(ledger, [kept.id])
+        assert gone.seq == 2
+
+
+def _edit_elsewhere(entries: list, memory: Memory):  # type: ignore[no-untyped-def, type-arg]
+    node = Node("offline", BOB)
+    node.knows(*entries)
+    return node.says(LONG, memory.id)
+
+
+def test_an_erasure_that_comes_before_its_memory_is_remembered(ledger: Ledger, node: Node) -> None:
+    one, two, gone = node.says("one"), node.says("two"), node.erases()
+    assert outcome(taken(ledger, node, gone)) == {"erased": 1}
+    assert outcome(taken(ledger, node, one, two)) == {"dropped": 2}
+    assert contents(ledger) == []
+    assert all_entries(ledger) == [gone]
+
+
+def test_an_erasure_wins_in_its_batch_wherever_it_stands(home: Home, node: Node) -> None:
+    with home.opened() as ledger:
+        one, two, gone = node.says(SECRET), node.says(LONG), node.erases()
+        assert outcome(taken(ledger, node, one, gone, two)) == {"erased": 1, "dropped": 2}
+        assert traces(home.directory.path) == []
+        assert ledger.digest(SPACE) != {}
+
+
+def test_of_two_erasures_one_is_kept(ledger: Ledger, node: Node) -> None:
+    far = Node("second", BOB)
+    taken(ledger, node, node.says("one"))
+    first, second = node.erases(), far.erases()
+    assert outcome(taken(ledger, node, first, second, keys=far.keys)) == {"erased": 1, "duplicates": 1}
+    assert outcome(taken(ledger, node, second, keys=far.keys)) == {"duplicates": 1}
+    assert all_entries(ledger) == [first]
+
+
+def test_a_forged_erasure_erases_nothing(ledger: Ledger, node: Node) -> None:
+    taken(ledger, node, node.says("one"))
+    gone = node.erases()
+    for forged in (
+        replace(gone, agent=BOB), replace(gone, hash="0" * 64), replace(gone, raw=b"x"),
+        replace(Node("second").erases(), node=node.id), replace(gone, space=OTHER_SPACE),
+    ):  # fmt: skip
+        assert outcome(taken(ledger, node, forged)) == {"quarantined": 1}, forged
+    assert contents(ledger) == ["one"]
+
+
+def test_over_a_writers_stream_only_its_own_memories_are_erased(ledger: Ledger, pen: Pen, node: Node) -> None:
+    bob = Node("bobs", BOB)
+    taken(ledger, node, node.says("anas"), bob.says("bobs", OTHER), keys=bob.keys)
+    bobs = replace(ANAS, principal="bob")
+    assert outcome(taken(ledger, bob, bob.erases(ID), grant=bobs)) == {"quarantined": 1}
+    assert "writer or an admin" in reasons(ledger)[0]
+    assert outcome(taken(ledger, bob, bob.erases(OTHER), grant=bobs)) == {"erased": 1}
+    assert contents(ledger, [ID, OTHER]) == ["anas"]
+    (one,) = refused(ledger)
+    assert outcome(ledger.release([one.id], NOW)) == {"erased": 1}, "an admin lets it through"
+    assert contents(ledger, [ID, OTHER]) == []
+
+
+def test_over_a_writers_stream_an_erasure_waits_until_its_writer_is_known(ledger: Ledger, node: Node) -> None:
+    bob = Node("bobs", BOB)
+    bobs = replace(ANAS, principal="bob")
+    assert outcome(taken(ledger, bob, bob.erases(ID), bob.erases(OTHER), grant=bobs)) == {"held": 2}
+    mine, theirs = node.says("anas", ID), bob.says("bobs", OTHER)
+    result = taken(ledger, node, mine, theirs, keys=bob.keys, grant=EVERYTHING)
+    assert outcome(result) == {"accepted": 2, "erased": 1, "quarantined": 1}
+    assert contents(ledger, [ID, OTHER]) == ["anas"]
+    assert ledger.backlog().pending == 0
+
+
+def test_nobody_becomes_the_writer_of_anothers_memory_by_adding_to_it(ledger: Ledger, node: Node) -> None:
+    bob = Node("bobs", BOB)
+    taken(ledger, node, node.says("anas"))
+    taken(ledger, bob, bob.says("a second beginning"))
+    memory = ledger.read([ID])[ID]
+    assert len(memory.heads) == 2
+    assert outcome(taken(ledger, bob, bob.erases(), grant=replace(ANAS, principal="bob"))) == {"quarantined": 1}
+    assert len(ledger.read([ID])) == 1
+
+
+def test_a_view_made_anew_knows_what_is_erased(home: Home, pen: Pen, node: Node) -> None:
+    with home.opened() as ledger:
+        done(ledger, pen.create("stays"))
+        taken(ledger, node, node.says("one"), node.says("two", OTHER), node.erases())
+        before = ledger.digest(SPACE), ledger.read([ID, OTHER])
+        ledger.rebuild_view()
+        assert (ledger.digest(SPACE), ledger.read([ID, OTHER])) == before
+    with home.opened() as ledger:
+        assert (ledger.digest(SPACE), ledger.read([ID, OTHER])) == before
+        assert outcome(taken(ledger, node, node.says("three"))) == {"dropped": 1}
+
+
+def test_an_entry_of_an_erasure_that_was_altered_on_disk_is_found_at_the_start(home: Home, pen: Pen) -> None:
+    with home.opened() as ledger:
+        memory = done(ledger, pen.create("one")).memory
+        erased(ledger, pen, memory.id)
+    with home.looked_into() as db:
+        db.execute("UPDATE entry SET agent = 'somebody'")
+    with pytest.raises(MnemeshError) as caught:
+        home.open()
+    assert caught.value.code == "DATA_LOSS"
