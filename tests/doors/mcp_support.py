@@ -31,8 +31,13 @@ class Node:
     """A door served by uvicorn in a thread of its own. `start` and `stop` may alternate: the port stays."""
 
     def __init__(
-        self, gate: FakeGate | None = None, toolsets: Sequence[str] = ("core",), loopback: bool = True
+        self,
+        gate: FakeGate | None = None,
+        toolsets: Sequence[str] = ("core",),
+        loopback: bool = True,
+        authenticator: Authenticator | None = None,
     ) -> None:
+        self._authenticator = authenticator or Authenticator(TOKEN)
         self.gate = gate or FakeGate(FakeMesh())
         self.metrics = Metrics()
         self.port = 0
@@ -53,7 +58,7 @@ class Node:
 
     def app(self) -> Starlette:
         """A fresh door, as a restarted node has one."""
-        self._door = build_mcp(self.gate, Authenticator(TOKEN), self.metrics, self._toolsets, self._loopback)
+        self._door = build_mcp(self.gate, self._authenticator, self.metrics, self._toolsets, self._loopback)
         return Starlette(routes=self._door.routes, lifespan=self._door.lifespan)
 
     def start(self) -> Node:

@@ -194,9 +194,10 @@ class McpDoor:
         return cls("mcp-http", client())
 
     @classmethod
-    def over_stdio(cls, node: NodeUnderTest) -> McpDoor:
-        """Start `mnemesh mcp` and speak through its pipes."""
+    def over_stdio(cls, node: NodeUnderTest, token: str = "") -> McpDoor:
+        """Start `mnemesh mcp` and speak through its pipes; without `token` it takes the owner's of the directory."""
         arguments = ["-m", "mnemesh.entry", "mcp", "--data", str(node.data_dir), "--toolsets", "core,curate,admin"]
+        arguments += ["--token", token] if token else []
         server = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ), cwd="/")
         return cls("mcp-stdio", Client(server))
 
@@ -221,11 +222,14 @@ class CliDoor:
 
     name = "cli"
 
-    def __init__(self, node: NodeUnderTest) -> None:
+    def __init__(self, node: NodeUnderTest, *options: str) -> None:
         self._node = node
+        self._options = options
 
     async def call(self, operation: str, **fields: Any) -> dict[str, Any]:
-        words = [sys.executable, "-m", "mnemesh.entry", operation, "--json", "--data", str(self._node.data_dir)]
+        command = operation.replace("agent_", "agent ").split()
+        words = [sys.executable, "-m", "mnemesh.entry", *command, "--json", "--data", str(self._node.data_dir)]
+        words += self._options
         words += self._arguments(operation, dict(fields))
         process = await asyncio.create_subprocess_exec(
             *words,
@@ -246,7 +250,7 @@ class CliDoor:
     def _arguments(self, operation: str, fields: dict[str, Any]) -> list[str]:
         words: list[str] = []
         # After `--`, so that a text or query that starts with a dash is not an option.
-        positional = [fields.pop(name) for name in ("id", "ids", "query") if name in fields]
+        positional = [fields.pop(name) for name in ("id", "ids", "query", "name") if name in fields]
         if operation not in ("update", "resolve") and "content" in fields:
             positional.append(fields.pop("content"))
         for name, value in fields.items():

@@ -1,0 +1,205 @@
+"""Every operation on every door asks one table what its caller may: a new one without a decision fails here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import grpc
+import pytest
+from door_clients import REQUESTS, TOKEN, Doors, GrpcClient, open_grpc, open_http, refusal
+from fake_mesh import FakeGate, FakeMesh
+from mcp_support import Node, connect
+
+from mnemesh_gateway.access import Access
+from mnemesh_gateway.auth import Authenticator
+from mnemesh_gateway.mcp_tools import TOOLSETS, build_tools
+from mnemesh_gateway.openapi import FIXED_PATHS
+from mnemesh_gateway.operations import OPERATIONS, Operation, by_name
+from mnemesh_memory import grants
+from mnemesh_memory.model import Caller
+
+# The decision for each operation, made here a second time and by hand.
+DECISIONS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("recall", "get", "list", "timeline", "stats", "export"), "read"),
+    **dict.fromkeys(("history", "blame", "conflicts", "watch"), "read"),
+    **dict.fromkeys(("remember", "remember_batch", "check", "update", "supersede", "forget", "restore"), "write"),
+    **dict.fromkeys(("rollback", "resolve"), "write"),
+    **dict.fromkeys(("status", "agent_add", "agent_list", "agent_revoke"), "administer"),
+    "whoami": "identify",
+}
+MAY: Final[Mapping[str, frozenset[str]]] = {
+    "reader": frozenset({"identify", "read"}),
+    "writer": frozenset({"identify", "read", "write"}),
+    "admin": frozenset({"identify", "read", "write", "administer"}),
+}
+NOW = 1_800_000_000_000
+OWNER = Caller(agent="owner", principal="owner")
+ROWS = pytest.mark.parametrize("row", OPERATIONS, ids=lambda row: row.name)
+REFUSED = ("PERMISSION_DENIED", "UNAUTHENTICATED")
+
+
+class Clock:
+    now = NOW
+
+    def __call__(self) -> int:
+        return self.now
+
+
+class Scene:
+    """Doors over a fake mesh with a real store of tokens: one agent a role, each with `team/*`."""
+
+    def __init__(self, path: Path) -> None:
+        self.clock = Clock()
+        self.access = Access(path, self.clock)
+        self.tokens = {
+            role: self.access.add(OWNER, name=role, role=role, spaces=("team/*",), expires="1d")[1] for role in MAY
+        }
+        self.tokens["core"] = self.access.add(OWNER, name="core", role="writer", toolsets=("core",))[1]
+        self.doors = Doors(authenticator=Authenticator(TOKEN, self.access))
+
+    def metadata(self, role: str, **more: str) -> tuple[tuple[str, str], ...]:
+        return (("authorization", f"Bearer {self.tokens[role]}"), *more.items())
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    made = Scene(tmp_path / "access.sqlite")
+    yield made
+    made.access.close()
+
+
+def test_every_operation_has_the_decision_that_was_made_for_it() -> None:
+    assert {row.name: row.needs for row in OPERATIONS} == dict(DECISIONS)
+    assert set(DECISIONS.values()) <= set(grants.NEEDS)
+
+
+def test_an_operation_that_writes_does_not_pass_for_a_read() -> None:
+    assert all(not row.read_only for row in OPERATIONS if row.needs == "write" and row.name != "check")
+    assert all(row.read_only for row in OPERATIONS if row.needs in ("read", "identify"))
+
+
+def test_a_path_that_is_no_operation_is_open_or_wants_a_token() -> None:
+    assert {path.path: path.token for path in FIXED_PATHS} == {
+        "/v1/openapi.json": True, "/health/live": False, "/health/ready": False, "/metrics": False,
+    }  # fmt: skip
+
+
+async def code_of(client: GrpcClient, row: Operation, metadata: object) -> str:
+    """How the call ends; OK when it succeeds."""
+    try:
+        await client.send(row, row.read_json(REQUESTS[row.name]), metadata)
+    except grpc.aio.AioRpcError as error:
+        return refusal(error).code
+    return "OK"
+
+
+@pytest.mark.parametrize("role", list(MAY))
+@ROWS
+async def test_grpc_lets_a_role_do_what_the_table_says(scene: Scene, row: Operation, role: str) -> None:
+    async with open_grpc(scene.doors) as client:
+        code = await code_of(client, row, scene.metadata(role))
+    if row.needs in MAY[role]:
+        assert code not in REFUSED
+    else:
+        assert code == "PERMISSION_DENIED"
+
+
+@pytest.mark.parametrize("role", list(MAY))
+@ROWS
+async def test_http_lets_a_role_do_what_the_table_says_by_every_route(scene: Scene, row: Operation, role: str) -> None:
+    async with open_http(scene.doors, token=scene.tokens[role]) as client:
+        for form in row.forms:
+            fields: dict[str, Any] = dict(REQUESTS[row.name])
+            key = fields.pop(form.key, "") if form.key else ""
+            path = form.path.replace("{id}", key[0] if isinstance(key, list) else key)
+            if form.method in ("GET", "DELETE"):
+                # Nested fields have no form in a query string; what is asked does not matter to who may ask.
+                answer = await client.request(form.method, path, params={"query": "x"} if row.name == "recall" else {})
+            else:
+                answer = await client.request(form.method, path, json=fields)
+            if row.needs in MAY[role]:
+                assert answer.status_code not in (401, 403), answer.text
+            else:
+                assert answer.status_code == 403
+                assert answer.json()["error"]["code"] == "PERMISSION_DENIED"
+
+
+@pytest.mark.parametrize("role", list(MAY))
+async def test_mcp_shows_and_runs_the_tools_that_the_table_grants(scene: Scene, role: str) -> None:
+    node = Node(FakeGate(FakeMesh()), TOOLSETS, authenticator=scene.doors.authenticator)
+    fields = {"authorization": f"Bearer {scene.tokens[role]}"}
+    connector = {"search": ("recall", {"query": "x"}), "fetch": ("get", {"id": "first"})}
+    rows = {row.mcp_name: (row.name, REQUESTS[row.name]) for row in OPERATIONS if row.mcp_name} | connector
+    assert set(rows) == set(build_tools())
+    granted = {tool for tool, (name, _) in rows.items() if by_name(name).needs in MAY[role]}
+    async with connect(node, "in-process", fields=fields) as client:
+        assert {tool.name for tool in (await client.list_tools()).tools} == granted
+        for tool, (_, arguments) in rows.items():
+            result = await client.call_tool(tool, arguments)
+            text = result.content[0].text
+            assert (result.is_error and text.startswith("PERMISSION_DENIED")) == (tool not in granted), (tool, text)
+
+
+@ROWS
+async def test_a_token_of_one_toolset_opens_no_other(scene: Scene, row: Operation) -> None:
+    async with open_grpc(scene.doors) as client:
+        code = await code_of(client, row, scene.metadata("core"))
+    granted = row.needs == "identify" or (row.toolset == "core" and row.needs in MAY["writer"])
+    assert (code == "PERMISSION_DENIED") != granted
+
+
+@pytest.mark.parametrize("ending", ["revoked", "expired"])
+@ROWS
+async def test_a_token_that_has_ended_opens_nothing_on_a_connection_that_is_open(
+    scene: Scene, row: Operation, ending: str
+) -> None:
+    async with open_grpc(scene.doors) as grpc_client, open_http(scene.doors, token=scene.tokens["admin"]) as http:
+        whoami = await http.get("/v1/whoami")
+        assert whoami.json()["role"] == "admin"
+        assert await code_of(grpc_client, by_name("whoami"), scene.metadata("admin")) == "OK"
+        if ending == "revoked":
+            scene.access.revoke(OWNER, "admin")
+        else:
+            scene.clock.now += 86_400_000
+        assert await code_of(grpc_client, row, scene.metadata("admin")) == "UNAUTHENTICATED"
+        path = row.routes[0].path.replace("{id}", "first")
+        answer = await http.request(row.routes[0].method, path)
+        assert answer.status_code == 401
+        assert ending in answer.json()["error"]["message"]
+        assert scene.tokens["admin"] not in answer.text
+
+
+@ROWS
+async def test_no_operation_is_done_under_anothers_name(scene: Scene, row: Operation) -> None:
+    async with open_grpc(scene.doors) as client:
+        metadata = (*scene.metadata("admin"), ("x-mnemesh-agent", "reader/cli"))
+        assert await code_of(client, row, metadata) == "PERMISSION_DENIED"
+    async with open_http(scene.doors, token=scene.tokens["admin"]) as http:
+        path = row.routes[0].path.replace("{id}", "first")
+        answer = await http.request(row.routes[0].method, path, headers={"x-mnemesh-agent": "owner"})
+        assert answer.status_code == 403
+
+
+async def test_a_denial_says_on_grpc_and_http_who_asked_for_what_and_what_is_granted(scene: Scene) -> None:
+    async with open_grpc(scene.doors) as client:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await client.call("remember", scene.metadata("writer"), content="x", space="ops")
+    found = refusal(caught.value)
+    assert found.info is not None
+    assert dict(found.info.metadata) == {
+        "principal": "writer", "action": "write", "space": "'ops'", "granted": "writer of team/*, @writer",
+    }  # fmt: skip
+    async with open_http(scene.doors, token=scene.tokens["writer"]) as http:
+        error = (await http.post("/v1/memories", json={"content": "x", "space": "ops"})).json()["error"]
+    assert {name: error[name] for name in ("code", "reason", "principal", "action", "space", "granted")} == {
+        "code": "PERMISSION_DENIED", "reason": "PERMISSION_DENIED", **dict(found.info.metadata),
+    }  # fmt: skip
+
+
+async def test_metrics_beyond_loopback_are_for_those_who_administer(scene: Scene) -> None:
+    scene.doors.gate.facts.http = "0.0.0.0:7434"
+    for role, status in (("reader", 403), ("writer", 403), ("admin", 200)):
+        async with open_http(scene.doors, token=scene.tokens[role]) as http:
+            assert (await http.get("/metrics")).status_code == status
