@@ -191,15 +191,23 @@ def list_memories(
     )
 
 
-def timeline(id: str, *, before: int | None = None, after: int | None = None) -> Call[values.Timeline]:
+def timeline(
+    id: str,
+    *,
+    before: int | None = None,
+    after: int | None = None,
+    space: Words | None = None,
+    spaces: Words | None = None,
+) -> Call[values.Timeline]:
     """The memories written just before and after one (0 to 50 each, default 5), in the same session or, without
-    one, in the same space.
+    one, in the same space. A title is looked for in `space` and `spaces`.
 
     >>> [memory.title for memory in client.timeline("018f6f0e", before=2, after=2).memories]
     """
+    fields = {"id": id, "before": before, "after": after, "spaces": places(space, spaces)}
     return Call(
         rpc=MEMORY + "Timeline",
-        request=to_message(memory_pb2.TimelineRequest, {"id": id, "before": before, "after": after}),
+        request=to_message(memory_pb2.TimelineRequest, fields),
         response=memory_pb2.TimelineResponse,
         read=reading(values.Timeline),
         repeatable=True,

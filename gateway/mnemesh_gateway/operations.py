@@ -170,7 +170,11 @@ async def _list(gate: MeshGate, caller: Caller, request: memory_pb2.ListRequest)
 async def _timeline(gate: MeshGate, caller: Caller, request: memory_pb2.TimelineRequest) -> memory_pb2.TimelineResponse:
     before = request.before if request.HasField("before") else 5
     after = request.after if request.HasField("after") else 5
-    memories, position = await (await gate.ready()).timeline(caller, request.id, before, after)
+    mesh, key = await gate.ready(), request.id
+    if named := wire.spaces(request):  # where a title is looked for
+        ((middle,), _) = await mesh.get(caller, [key], spaces=named)
+        key = middle.id
+    memories, position = await mesh.timeline(caller, key, before, after)
     return memory_pb2.TimelineResponse(memories=[wire.memory(item) for item in memories], position=position)
 
 

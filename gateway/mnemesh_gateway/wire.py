@@ -18,6 +18,7 @@ from mnemesh_gateway.descriptors import descriptor_of
 from mnemesh_gateway.message_json import AnyMessage, from_json, from_query, parse_body, to_json
 from mnemesh_memory import model
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
+from mnemesh_memory.spaces import space_path
 from mnemesh_memory.watching import Watched, WatchQuery
 from mnemesh_proto.v1 import admin_pb2, history_pb2, memory_pb2, recall_pb2, watch_pb2
 
@@ -34,6 +35,7 @@ Reading = (
     recall_pb2.RecallRequest
     | memory_pb2.GetRequest
     | memory_pb2.ListRequest
+    | memory_pb2.TimelineRequest
     | memory_pb2.StatsRequest
     | memory_pb2.ExportRequest
     | history_pb2.ConflictsRequest
@@ -114,8 +116,9 @@ def patch(item: memory_pb2.UpdateRequest) -> model.Patch:
 
 
 def spaces(item: Reading) -> tuple[str, ...]:
-    """The spaces that a request names, by `space`, `spaces` or both."""
-    return (*((item.space,) if item.space else ()), *item.spaces)
+    """The spaces that a request names, by `space`, `spaces` or both. Raises InvalidArgument for `space`; `spaces` are
+    the Mesh's to judge."""
+    return (*((space_path("space", item.space),) if item.space else ()), *item.spaces)
 
 
 def query(item: recall_pb2.RecallRequest) -> model.Query:

@@ -78,7 +78,7 @@ def cli(bare: Run, node: RecordingNode) -> Run:
     return run
 
 
-def test_a_memory_is_stored_found_read_changed_forgotten_and_restored(cli: Run) -> None:
+def test_a_memory_is_stored_found_read_changed_forgotten_and_restored(cli: Run, node: RecordingNode) -> None:
     done = cli("remember", "--json", "Deploys run from CI only", "--kind", "decision", "--tag", "ci", "--tag", "x").json
     assert (done["action"], done["memory"]["tags"]) == ("ADD", ["ci", "x"])
     id_ = done["memory"]["id"]
@@ -91,7 +91,8 @@ def test_a_memory_is_stored_found_read_changed_forgotten_and_restored(cli: Run) 
     assert cli("restore", "--json", id_).json["action"] == "RESTORE"
     assert cli("supersede", "--json", id_, "By", "day").json["superseded"]["id"] == id_
     assert cli("check", "--json", "anything").json["action"] == "ADD"
-    assert cli("timeline", "--json", id_).json["position"] == 0
+    assert cli("timeline", "--json", id_, "--space", "a", "--spaces", "b").json["position"] == 0
+    assert list(node.requests("Timeline")[-1].spaces) == ["a", "b"]
     listed = cli("list", "--json").json
     assert (listed["total"], listed["cursor"], len(listed["memories"])) == (2, "", 2)
     assert cli("stats", "--json").json["kinds"] == [{"name": "fact", "memories": 2}]

@@ -109,10 +109,10 @@ def test_a_date_means_its_midnight_in_utc(client: Both, node: RecordingNode) -> 
     assert (sent.since.ToJsonString(), sent.before.ToJsonString()) == ("2026-05-01T00:00:00Z", "2026-05-02T00:00:00Z")
 
 
-@pytest.mark.parametrize("method", ["recall", "get", "get_many", "list", "stats"])
+@pytest.mark.parametrize("method", ["recall", "get", "get_many", "list", "stats", "timeline"])
 def test_space_and_spaces_mean_the_same_wherever_one_reads(client: Both, node: RecordingNode, method: str) -> None:
     id_ = client.call("remember", "x").memory.id
-    first = {"recall": ["x"], "get": [id_], "get_many": [[id_]]}.get(method, [])
+    first = {"recall": ["x"], "get": [id_], "get_many": [[id_]], "timeline": [id_]}.get(method, [])
     for given, sent in (
         ({"space": "a"}, ["a"]),
         ({"spaces": ["a", "b"]}, ["a", "b"]),

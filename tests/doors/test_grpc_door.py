@@ -101,6 +101,11 @@ async def test_an_export_that_breaks_in_the_middle_ends_with_its_error(client: G
     assert counted(doors, "export", "UNAVAILABLE") == 1
 
 
+READINGS: dict[str, dict[str, Any]] = {
+    "recall": {}, "get": {"ids": ["first"]}, "list": {}, "timeline": {"id": "first"}, "stats": {},
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("name", "fields", "field"),
     [
@@ -120,6 +125,7 @@ async def test_an_export_that_breaks_in_the_middle_ends_with_its_error(client: G
         ("forget", {"id": "first", "wait": "never"}, "wait"),
         ("get", {"ids": []}, "ids"),
         ("timeline", {"id": "first", "before": 51}, "before"),
+        *((name, {**fields, "space": "../up"}, "space") for name, fields in READINGS.items()),
     ],
 )
 async def test_bad_input_is_a_field_violation(

@@ -102,11 +102,11 @@ def timeline(
     id: Id,
     before: Annotated[int | None, _option("TimelineRequest.before", "--before")] = None,
     after: Annotated[int | None, _option("TimelineRequest.after", "--after")] = None,
-    space: Space = None,
+    space: Spaces = None,
 ) -> None:
     """Show what was written just before and after a memory, in its session or its space."""
-    with shell.client(space) as client:
-        line = client.timeline(id, before=before, after=after)
+    with shell.client() as client:
+        line = client.timeline(id, before=before, after=after, space=space)
     shell.answer(line, lambda: people.timeline(line))
 
 

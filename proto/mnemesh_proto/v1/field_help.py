@@ -424,6 +424,8 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.TimelineRequest.after": "How many after it, 0 to 50. Default 5.",
         "mnemesh.v1.TimelineRequest.before": "How many before it, 0 to 50. Default 5.",
         "mnemesh.v1.TimelineRequest.id": "Id, unique id prefix or title of the memory in the middle.",
+        "mnemesh.v1.TimelineRequest.space": "One space; together with spaces, one more.",
+        "mnemesh.v1.TimelineRequest.spaces": "Where to look for a title; default as in recall.",
         "mnemesh.v1.TimelineResponse.memories": "The memories in order of time, the asked one among them.",
         "mnemesh.v1.TimelineResponse.position": "Position of the asked memory in the list.",
         "mnemesh.v1.UpdateRequest.attrs": "New attributes, replacing all.",

@@ -304,14 +304,18 @@ class ListResponse(_message.Message):
     def __init__(self, memories: _Optional[_Iterable[_Union[Memory, _Mapping]]] = ..., cursor: _Optional[str] = ..., total: _Optional[int] = ...) -> None: ...
 
 class TimelineRequest(_message.Message):
-    __slots__ = ("id", "before", "after")
+    __slots__ = ("id", "before", "after", "spaces", "space")
     ID_FIELD_NUMBER: _ClassVar[int]
     BEFORE_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
+    SPACES_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
     id: str
     before: int
     after: int
-    def __init__(self, id: _Optional[str] = ..., before: _Optional[int] = ..., after: _Optional[int] = ...) -> None: ...
+    spaces: _containers.RepeatedScalarFieldContainer[str]
+    space: str
+    def __init__(self, id: _Optional[str] = ..., before: _Optional[int] = ..., after: _Optional[int] = ..., spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ...) -> None: ...
 
 class TimelineResponse(_message.Message):
     __slots__ = ("memories", "position")

@@ -239,6 +239,14 @@ async def test_a_timeline_shows_the_neighbours_of_a_memory_in_its_session(door: 
     assert answer["position"] == 1
 
 
+async def test_a_timeline_finds_a_title_in_the_space_that_is_named(door: Door, space: str) -> None:
+    other, title = f"{space}/other", f"Release {uuid.uuid4().hex[:8]}"
+    made = [await remember(door, place, f"Release notes of {place}.", title=title) for place in (space, other)]
+    for place, written in zip((space, other), made, strict=True):
+        answer = await door.call("timeline", id=title, spaces=[place])
+        assert answer["memories"][answer["position"]]["id"] == written["memory"]["id"]
+
+
 async def test_recall_filters_and_honours_limit_and_token_budget(door: Door, space: str) -> None:
     for number in range(6):
         await remember(
