@@ -1,0 +1,356 @@
+"""A node as the simulator sees it: a disk, what a crash takes, and the ledger's duties in their order.
+
+The shell around the real `Replica` and the real `Stream`: it carries out their effects, on a disk that is a few
+dictionaries. A transaction does admit, append, view, commit, publish, acknowledge; `crash_before` names the one before
+which the node dies. What is on the disk then is what the last commit put there, nothing else survives.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mnemesh_crdt import revisions
+from mnemesh_crdt.admission import admit
+from mnemesh_crdt.document import Edit, MemoryDocument
+from mnemesh_crdt.envelope import CHANGE, ERASE, Entry, erase_hash, node_id_of, signing_bytes
+from mnemesh_crdt.replica import (
+    Accepted,
+    Dropped,
+    Duplicate,
+    Effect,
+    Held,
+    Kept,
+    Key,
+    Purged,
+    Quarantined,
+    Received,
+    Replica,
+    bucket_of,
+    read_state,
+)
+from mnemesh_crdt.shape import DocumentState
+from mnemesh_crdt.sync import Ask, Me, Measured, News, Read, Reask, Reread, Stream
+from mnemesh_memory.errors import DataLoss
+from mnemesh_memory.grants import PeerGrant, any_matches
+from mnemesh_memory.model import Memory
+
+DUTIES: Final = ("admit", "append", "view", "commit", "publish", "acknowledge")
+SKIP_SAVE: Final = "skip the save"
+REUSE_ACTOR: Final = "reuse an actor id"
+DROP_TOMBSTONE: Final = "drop a tombstone"
+EARLY_ACK: Final = "ack before commit"
+BUGS: Final = (SKIP_SAVE, REUSE_ACTOR, DROP_TOMBSTONE, EARLY_ACK)
+PAGE: Final = 6  # entries a batch, so that even a short life fills windows
+SKIPPED_SAVE_EVERY: Final = 7
+
+
+class Violation(AssertionError):
+    """An invariant does not hold."""
+
+
+class Crash(Exception):
+    """The node dies here."""
+
+
+def sign(key: bytes, entry_fields: tuple[str, str, str, str, str, str]) -> bytes:
+    """A stand-in for ed25519 that costs a microsecond; anyone could make it, nobody here does but the key's node."""
+    return hashlib.sha256(key + signing_bytes(*entry_fields)).digest()
+
+
+def check_signature(entry: Entry, key: bytes) -> None:
+    covered = (entry.doc, entry.space, entry.type, entry.hash, entry.agent, entry.node)
+    if node_id_of(key) != entry.node or sign(key, covered) != entry.signature:
+        raise DataLoss("bad signature", field="signature")
+
+
+@dataclass(slots=True)
+class Memo:
+    """What the pure functions said before, shared by the nodes of one world: a change is judged once, not per node."""
+
+    judged: dict[tuple[Key, Entry, bool], Any] = field(default_factory=dict)
+    states: dict[tuple[Key, frozenset[str]], DocumentState] = field(default_factory=dict)
+
+    def judge(self, key: Key, entry: Entry, earlier: Mapping[str, bytes] | None) -> Any:
+        at = (key, entry, earlier is None)
+        if at not in self.judged:
+            self.judged[at] = admit(key, entry, earlier)
+        return self.judged[at]
+
+    def read(self, key: Key, changes: Mapping[str, bytes]) -> DocumentState:
+        at = (key, frozenset(changes))
+        if at not in self.states:
+            self.states[at] = read_state(key, changes)
+        return self.states[at]
+
+
+@dataclass(slots=True)
+class Disk:
+    """What survives. `log` is seq -> (entry, the incarnation that brought it, "" for here)."""
+
+    incarnation: str
+    head: int = 0
+    log: dict[int, tuple[Entry, str]] = field(default_factory=dict)
+    seqs: dict[str, int] = field(default_factory=dict)  # of entries by hash
+    pending: dict[str, tuple[Entry, str]] = field(default_factory=dict)
+    quarantine: dict[tuple[Key, str], Kept] = field(default_factory=dict)
+    erased: dict[Key, int] = field(default_factory=dict)
+    view: dict[Key, Memory] = field(default_factory=dict)
+    cursors: dict[str, dict[str, int]] = field(default_factory=dict)
+    keys: dict[str, bytes] = field(default_factory=dict)
+
+    def copy(self, incarnation: str) -> Disk:
+        return Disk(
+            incarnation,
+            self.head,
+            dict(self.log),
+            dict(self.seqs),
+            dict(self.pending),
+            dict(self.quarantine),
+            dict(self.erased),
+            dict(self.view),
+            {peer: dict(cursors) for peer, cursors in self.cursors.items()},
+            dict(self.keys),
+        )
+
+    def knows(self, key: Key, hash: str) -> bool:
+        """Whether a cursor may stand behind this entry."""
+        known = hash in self.seqs or hash in self.pending
+        return known or key in self.erased or (key, hash) in self.quarantine
+
+    def append(self, entry: Entry, origin: str) -> None:
+        self.pending.pop(entry.hash, None)
+        self.quarantine.pop((key_of(entry), entry.hash), None)
+        self.head += 1
+        self.log[self.head] = (entry, origin)
+        self.seqs[entry.hash] = self.head
+        if entry.type == ERASE:
+            self.erased[key_of(entry)] = self.head
+
+    def purge(self, key: Key, hashes: Iterable[str]) -> None:
+        self.view.pop(key, None)
+        for hash in hashes:
+            self.log.pop(self.seqs.pop(hash, 0), None)
+            self.pending.pop(hash, None)
+            self.quarantine.pop((key, hash), None)
+
+    def kept(self) -> Iterable[Entry]:
+        """Every entry whose bytes lie somewhere here."""
+        yield from (entry for entry, _ in self.log.values())
+        yield from (entry for entry, _ in self.pending.values())
+        yield from (kept.entry for kept in self.quarantine.values())
+
+
+def key_of(entry: Entry) -> Key:
+    return Key(entry.space, entry.doc)
+
+
+class Node:
+    """`streams` are the standing ones by the other node's number; `tell` gives a stream an event."""
+
+    def __init__(self, number: int, memo: Memo, skew_ms: int, bug: str = "") -> None:
+        self.number = number
+        self.memo = memo
+        self.skew_ms = skew_ms
+        self.bug = bug
+        self.agent = f"p{number}/cli"
+        self.key = hashlib.sha256(b"node %d" % number).digest()
+        self.id = node_id_of(self.key)
+        self.lives = 0
+        self.disk = Disk(f"n{number}-0")
+        self.disk.keys[self.id] = self.key
+        self.up = True
+        self.crash_before = ""
+        self.streams: dict[int, Stream] = {}
+        self.jobs: dict[int, deque[Any]] = {}
+        self.publish: Callable[[Node], None] = lambda node: None
+        self.transactions = 0
+        self.start()
+
+    @property
+    def me(self) -> Me:
+        return Me(node_id=self.id, key=self.key, incarnation=self.disk.incarnation)
+
+    # ---- life --------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Make the replica again from the disk."""
+        self.replica = Replica(judge=self.memo.judge, read=self.memo.read, verifier=check_signature)
+        for entry, _ in self.disk.log.values():
+            if not (self.bug == DROP_TOMBSTONE and entry.type == ERASE):
+                self.replica.handle(Received(entry))
+        for entry, _ in self.disk.pending.values():
+            self.replica.handle(Received(entry))
+        for kept in self.disk.quarantine.values():
+            self.replica.handle(kept)
+        self.up = True
+
+    def restore(self, backup: Disk) -> None:
+        """Start from a copy of an earlier disk: another life."""
+        self.lives += 1
+        self.disk = backup.copy(f"n{self.number}-{self.lives}")
+        self.start()
+
+    def _reach(self, duty: str) -> None:
+        if self.crash_before == duty:
+            self.crash_before = ""
+            raise Crash(duty)
+
+    # ---- the ledger's duties -----------------------------------------------------------------------------------------
+
+    def _commit(
+        self,
+        events: Iterable[Received],
+        origin: str,
+        acknowledge: Callable[[list[Effect]], None],
+        cursor: tuple[str, str, int] | None = None,
+        keys: Mapping[str, bytes] | None = None,
+    ) -> None:
+        self.transactions += 1
+        self._reach("admit")
+        effects = [effect for event in events for effect in self.replica.handle(event)]
+        self._reach("append")
+        staged: list[Callable[[Disk], None]] = []
+        touched: set[Key] = set()
+        for effect in effects:
+            self._stage(effect, origin, staged, touched)
+        self._reach("view")
+        for key in sorted(touched):
+            memory = self.memory(key)
+            if memory is not None:
+                staged.append(lambda disk, key=key, memory=memory: disk.view.__setitem__(key, memory))
+        if cursor is not None:
+            peer, feed, seq = cursor
+            staged.append(lambda disk: disk.cursors.setdefault(peer, {}).__setitem__(feed, seq))
+        if self.bug == EARLY_ACK:
+            acknowledge(effects)
+        self._reach("commit")
+        self.disk.keys |= keys or {}
+        if not (self.bug == SKIP_SAVE and self.transactions % SKIPPED_SAVE_EVERY == 0):
+            for put in staged:
+                put(self.disk)
+        self._reach("publish")
+        self.publish(self)
+        self._reach("acknowledge")
+        if self.bug != EARLY_ACK:
+            acknowledge(effects)
+
+    def _stage(self, effect: Effect, origin: str, staged: list[Callable[[Disk], None]], touched: set[Key]) -> None:
+        match effect:
+            case Accepted(key, entry):
+                staged.append(lambda disk: disk.append(entry, origin))
+                touched.add(key)
+            case Held(key, entry, _):
+                staged.append(lambda disk: disk.quarantine.pop((key, entry.hash), None))
+                staged.append(lambda disk: disk.pending.__setitem__(entry.hash, (entry, origin)))
+            case Quarantined(key, entry, reason, root):
+                staged.append(lambda disk: disk.pending.pop(entry.hash, None))
+                staged.append(lambda disk: disk.quarantine.__setitem__((key, entry.hash), Kept(entry, reason, root)))
+            case Purged(key, hashes):
+                staged.append(lambda disk: disk.purge(key, hashes))
+            case Duplicate() | Dropped():
+                pass
+            case _:
+                raise Violation(f"node {self.number}: unexpected {effect}")
+
+    def write(self, key: Key, edit: Edit | None, actor: bytes, acknowledge: Callable[[Entry], None]) -> bool:
+        """A client's write; False when there is nothing to do."""
+        if edit is None:
+            return False
+        changes = self.replica.changes(key)
+        if self.bug == REUSE_ACTOR:
+            actor = hashlib.sha256(f"{self.id} {key.id} {len(changes)}".encode()).digest()[:16]
+        change = MemoryDocument(key.id, key.space, changes).write(edit, actor)
+        if change is None:
+            return False
+        self._write_entry(self._signed(key, CHANGE, change.hash, change.raw), acknowledge)
+        return True
+
+    def erase(self, key: Key, acknowledge: Callable[[Entry], None]) -> None:
+        hash = erase_hash(key.id, key.space, self.agent, self.id)
+        self._write_entry(self._signed(key, ERASE, hash, b""), acknowledge)
+
+    def _write_entry(self, entry: Entry, acknowledge: Callable[[Entry], None]) -> None:
+        def done(effects: list[Effect]) -> None:
+            if not effects or effects[0] != Accepted(key_of(entry), entry):
+                raise Violation(f"node {self.number}: its own write of {entry.doc} is not accepted: {effects[:1]}")
+            acknowledge(entry)
+
+        self._commit([Received(entry)], "", done)
+
+    def _signed(self, key: Key, type: str, hash: str, raw: bytes) -> Entry:
+        covered = (key.id, key.space, type, hash, self.agent, self.id)
+        return Entry(
+            doc=key.id,
+            space=key.space,
+            type=type,
+            hash=hash,
+            raw=raw,
+            agent=self.agent,
+            node=self.id,
+            signature=sign(self.key, covered),
+            at=self.skew_ms,
+        )
+
+    def take_in(
+        self,
+        peer: str,
+        grant: PeerGrant,
+        feed: str,
+        last_seq: int,
+        entries: tuple[Entry, ...],
+        keys: Mapping[str, bytes],
+        acknowledge: Callable[[], None],
+    ) -> None:
+        known = {**keys, **self.disk.keys}
+        events = [Received(entry, grant, known.get(entry.node)) for entry in entries]
+        proven = {node: key for node, key in keys.items() if node_id_of(key) == node}
+        self._commit(events, feed.partition("/")[0], lambda _: acknowledge(), (peer, feed, last_seq), proven)
+
+    # ---- reads -------------------------------------------------------------------------------------------------------
+
+    def memory(self, key: Key) -> Memory | None:
+        state = self.replica.state(key)
+        return revisions.materialise(state) if state else None
+
+    def page(self, ask: Ask) -> Read:
+        disk = self.disk
+        entries: list[Entry] = []
+        end = disk.head
+        for seq, (entry, origin) in disk.log.items():
+            if seq > ask.after and origin != ask.not_from and any_matches(ask.patterns, entry.space):
+                entries.append(entry)
+                if len(entries) == PAGE:
+                    end = seq
+                    break
+        return Read(after=ask.after, entries=tuple(entries), last_seq=end, head=disk.head, keys=self._keys(entries))
+
+    def again(self, ask: Reask) -> Reread:
+        wanted = [
+            (seq, entry)
+            for seq, (entry, _) in self.disk.log.items()
+            if seq > ask.after and entry.space == ask.space and bucket_of(entry.doc) in ask.buckets
+        ]
+        some = wanted[:PAGE]
+        entries = tuple(entry for _, entry in some)
+        return Reread(
+            space=ask.space,
+            after=ask.after,
+            entries=entries,
+            last_seq=some[-1][0] if some else self.disk.head,
+            done=len(wanted) <= PAGE,
+            keys=self._keys(entries),
+        )
+
+    def measured(self, patterns: tuple[str, ...]) -> Measured:
+        spaces = {entry.space for entry, _ in self.disk.log.values() if any_matches(patterns, entry.space)}
+        return Measured(patterns, {space: self.replica.digest(space) for space in sorted(spaces)})
+
+    def news(self) -> News:
+        return News(self.disk.head)
+
+    def _keys(self, entries: Iterable[Entry]) -> dict[str, bytes]:
+        return {one.node: self.disk.keys[one.node] for one in entries if one.node in self.disk.keys}

@@ -1,0 +1,754 @@
+"""One seed drives a whole mesh: nodes, clocks, messages, partitions, crashes, restores, grants, erasures, forgers.
+
+A world is a list of actions made from the seed, with a few random steps of the network between them. Each action has
+its own random numbers, so leaving one out does not change the others, which is how a failing seed is made small. After
+the chaos everything is mended, the mesh settles in a bounded number of steps, and all nodes that share a space must
+hold the same: every acknowledged write, nothing that was erased. Then one node loses a document to a bad disk, digests
+are compared, and it must come back.
+
+    python tests/mesh/simulator.py 1 2000       all seeds from 1 to 2,000
+    python tests/mesh/simulator.py 7            seed 7 alone, with its trace
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+from collections import Counter, deque
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
+from typing import Any, Final
+
+from mesh_node import DUTIES, Crash, Disk, Memo, Node, Violation, check_signature, key_of
+
+from mnemesh_crdt import revisions
+from mnemesh_crdt.document import Edit, RevisionFields
+from mnemesh_crdt.envelope import CHANGE, Entry
+from mnemesh_crdt.replica import Key, read_state
+from mnemesh_crdt.sync import (
+    DIALER,
+    LISTENER,
+    Ask,
+    Batch,
+    Close,
+    Closed,
+    Compare,
+    Event,
+    Got,
+    Granted,
+    Measure,
+    Meet,
+    Message,
+    Met,
+    News,
+    Opened,
+    Reask,
+    Refusal,
+    Send,
+    Status,
+    Stream,
+    TakeIn,
+    Tick,
+    Took,
+    common_patterns,
+    feed_name,
+)
+from mnemesh_memory.grants import PeerGrant, any_matches
+from mnemesh_memory.model import Link
+
+WRITES: Final = 52
+STEPS_BETWEEN: Final = 7
+SETTLE_ROUNDS_MAX: Final = 80
+YEAR_MS: Final = 365 * 24 * 3600 * 1000
+PRIVATE: Final = "@p0"
+SPACES: Final = ("team/a", "team/b")
+PATTERNS: Final = (("team/*",), ("*",), ("team/a",), ("team/b", "team/a"), ("*", PRIVATE), ("team/*", PRIVATE), ())
+VERBS: Final = ("edit", "edit", "edit one head", "forget", "restore", "tag", "untag", "link", "unlink", "supersede")
+TAGS: Final = ("db", "net", "ui")
+NETWORK_FAULTS: Final = ("drop", "duplicate", "reorder", "delay")
+FAULTS: Final = (
+    *NETWORK_FAULTS,
+    "partition",
+    "one-way partition",
+    "reset",
+    *(f"crash before {duty}" for duty in DUTIES),
+    "restore",
+    "erase",
+    "regrant",
+    "forge",
+)
+MALLORY: Final = PeerGrant(read=(), write=("team/*", PRIVATE), principal="mallory", relay=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """`number` seeds the action's own random numbers."""
+
+    number: int
+    name: str
+
+
+@dataclass(slots=True)
+class Side:
+    node: Node
+    stream: Stream
+    inbox: list[Message] = field(default_factory=list)
+    jobs: deque[Any] = field(default_factory=deque)
+
+
+@dataclass(slots=True, eq=False)
+class Wire:
+    """One stream between two nodes; when it closes, what was on the way is lost."""
+
+    sides: tuple[Side, Side]
+    is_open: bool = True
+
+    def other(self, side: Side) -> Side:
+        return self.sides[self.sides[0] is side]
+
+
+@dataclass(slots=True)
+class Failure:
+    seed: int
+    what: str
+    trace: list[str]
+
+    def __str__(self) -> str:
+        return "\n".join([f"seed {self.seed}: {self.what}", *(f"  {line}" for line in self.trace)])
+
+
+class World:
+    """The mesh of one seed. `run` plays it; `left_out` are numbers of actions that do not happen; `bug` is planted in
+    every node."""
+
+    def __init__(self, seed: int, bug: str = "", left_out: frozenset[int] = frozenset()) -> None:
+        self.seed = seed
+        self.left_out = left_out
+        rng = random.Random(seed)
+        memo = Memo()
+        count = rng.choice((3, 3, 3, 4, 4, 5))
+        self.nodes = [Node(n, memo, rng.randint(-YEAR_MS, YEAR_MS), bug) for n in range(count)]
+        self.backups: dict[int, Disk] = {n.number: n.disk.copy("") for n in self.nodes}
+        for node in self.nodes:
+            node.publish = self._publish
+        self.edges = _topology(("line", "star", "full")[seed % 3], count)
+        self.grants: dict[tuple[int, int], PeerGrant] = {}
+        self.wires: dict[tuple[int, int], Wire] = {}
+        self.blocked: set[tuple[int, int]] = set()
+        self.acknowledged: dict[str, tuple[Key, Node | None]] = {}  # None: on some node, its own was put back
+        self.erased: set[Key] = set()
+        self.seen: Counter[str] = Counter()
+        self.trace: list[str] = []
+        self.now = 1_700_000_000_000
+        self.faulty = True
+        self.steps = 0
+        self.actions = _schedule(rng)
+        for edge in self.edges:
+            self._regrant(edge, rng)
+
+    def run(self) -> Counter[str]:
+        """Play all of it. Raises Violation; returns what faults there were."""
+        for action in self.actions:
+            if action.number not in self.left_out:
+                rng = random.Random(self.seed * 1_000_003 + action.number)
+                self._act(action.name, rng)
+                for _ in range(rng.randrange(2 * STEPS_BETWEEN)):
+                    self._step(rng)
+        if not self.left_out:
+            self._make_sure_of_every_fault()
+        self._audit()
+        self._mend()
+        self._settle()
+        self._audit()
+        self._check()
+        self._drift()
+        return self.seen
+
+    # ---- actions -----------------------------------------------------------------------------------------------------
+
+    def _act(self, name: str, rng: random.Random) -> None:
+        node = rng.choice(self.nodes)
+        edge = rng.choice(self.edges)
+        self.now += rng.randrange(60_000)
+        if name.startswith("crash"):
+            return self._crash_at(node, name.rpartition(" ")[2], rng)
+        match name:
+            case "write":
+                self._write(node, rng)
+            case "erase":
+                self._erase(node, rng)
+            case "partition":
+                self._note(name, f"{edge}")
+                self.blocked |= {edge, edge[::-1]}
+            case "one-way partition":
+                way = edge if rng.random() < 0.5 else edge[::-1]
+                self._note(name, f"{way}")
+                self.blocked.add(way)
+            case "mend":
+                self._note(name, "")
+                self.blocked.clear()
+            case "reset":
+                self._note(name, f"{edge}")
+                self._close(self.wires.get(edge))
+            case "backup":
+                self._note(name, f"{node.number} at {node.disk.head}")
+                self.backups[node.number] = node.disk.copy("")
+            case "restore":
+                self._restore(node)
+            case "regrant":
+                self._regrant(edge, rng)
+            case "forge":
+                self._forge(node, rng)
+            case "audit":
+                self._audit()
+        return None
+
+    def _note(self, name: str, what: str) -> None:
+        self.seen[name] += 1
+        self.trace.append(f"{name} {what}")
+
+    def _write(self, node: Node, rng: random.Random) -> None:
+        self._wake(node)
+        known = node.replica.documents()
+        verb = rng.choice(VERBS)
+        if not known or rng.random() < 0.2:
+            spaces = (*SPACES, PRIVATE) if node.number < 2 else SPACES
+            key = Key(rng.choice(spaces), f"018f6f0e-7c1a-7000-8000-{rng.getrandbits(48):012x}")
+        else:
+            key = rng.choice(known[:5] if rng.random() < 0.6 else known)
+        edit = self._edit(node, key, verb, rng)
+        self._note("write", f"{node.number} {verb} {key.id[-4:]}")
+        try:
+            node.write(key, edit, rng.randbytes(16), lambda entry: self._acknowledged(node, entry))
+        except Crash:
+            self._die(node)
+
+    def _acknowledged(self, node: Node, entry: Entry) -> None:
+        key = key_of(entry)
+        if entry.type == CHANGE:
+            self.acknowledged[entry.hash] = (key, node)
+        else:
+            self.erased.add(key)
+
+    def _edit(self, node: Node, key: Key, verb: str, rng: random.Random) -> Edit:
+        at, by = self.now + node.skew_ms, node.agent
+        state = node.replica.state(key)
+        names = revisions.heads(state) if state else ()
+        link = Link("see-also", f"018f6f0e-7c1a-7000-8000-{rng.randrange(3):012d}")
+        tag = rng.choice(TAGS)
+        edit: Edit | None = None
+        if state and names:
+            match verb:
+                case "forget":
+                    edit = revisions.forget(state, by, at)
+                case "restore":
+                    edit = revisions.restore(state, by, at)
+                case "supersede":
+                    edit = revisions.supersede(state, link.id, by, at)
+                case "tag":
+                    edit = Edit(tags_put=(tag,), at=at)
+                case "untag" if state.tags:
+                    edit = Edit(tags_remove=state.tags[:1], at=at)
+                case "link":
+                    edit = Edit(links_put=(link,), at=at)
+                case "unlink" if state.links:
+                    edit = Edit(links_remove=state.links[:1], at=at)
+                case "edit one head":
+                    names = names[:1]
+        if edit is not None:
+            return edit
+        text = f"text {rng.getrandbits(40):x}"
+        revision = RevisionFields(op="put", kind="fact", title="", content=text, by=by, at=at, parents=names)
+        return Edit(revision=revision, at=at)
+
+    def _erase(self, node: Node, rng: random.Random) -> None:
+        self._wake(node)
+        while not node.replica.documents():
+            self._write(node, rng)
+            self._wake(node)
+        key = rng.choice(node.replica.documents())
+        self._note("erase", f"{node.number} {key.id[-4:]}")
+        try:
+            node.erase(key, lambda entry: self._acknowledged(node, entry))
+        except Crash:
+            self._die(node)
+
+    def _crash_at(self, node: Node, duty: str, rng: random.Random) -> None:
+        """Let the node die before a duty: of this write, or of what it takes in next, if anything comes."""
+        self._wake(node)
+        node.crash_before = duty
+        self.trace.append(f"crash {node.number} before {duty}")
+        if rng.random() < 0.6:
+            for _ in range(40):
+                if not (node.up and node.crash_before):
+                    return
+                self._step(rng)
+        while node.up and node.crash_before:
+            self._write(node, rng)
+
+    def _die(self, node: Node) -> None:
+        self.trace.append(f"{node.number} dies at {node.disk.head}")
+        node.up = False
+        for edge, wire in list(self.wires.items()):
+            if node.number in edge:
+                self._close(wire)
+
+    def _wake(self, node: Node) -> None:
+        if not node.up:
+            node.start()
+
+    def _restore(self, node: Node) -> None:
+        """Put an old backup back: what no other node has of what was written since is lost, and nobody's fault."""
+        before, erased = self._durable()
+        self._die(node)
+        node.crash_before = ""
+        self._note("restore", f"{node.number} from {node.disk.head} to {self.backups[node.number].head}")
+        node.restore(self.backups[node.number])
+        after, still_erased = self._durable()
+        for hash, (key, owner) in list(self.acknowledged.items()):
+            if (hash in before or key in erased) and not (hash in after or key in still_erased):
+                del self.acknowledged[hash]
+            elif owner is node:
+                self.acknowledged[hash] = (key, None)
+        self.erased -= erased - still_erased
+
+    def _durable(self) -> tuple[set[str], set[Key]]:
+        return (
+            {hash for node in self.nodes for hash in node.disk.seqs},
+            {key for node in self.nodes for key in node.disk.erased},
+        )
+
+    def _regrant(self, edge: tuple[int, int], rng: random.Random, final: bool = False) -> None:
+        mutual = rng.choice(PATTERNS[:-1])
+        for ours, theirs in (edge, edge[::-1]):
+            read = mutual if final else rng.choice(PATTERNS)
+            write = mutual if final else rng.choice(PATTERNS)
+            grant = PeerGrant(read=read, write=write, principal=f"p{theirs}", relay=True)
+            self.grants[ours, theirs] = grant
+            wire = self.wires.get(edge)
+            if wire is not None and wire.is_open:
+                side = next(side for side in wire.sides if side.node.number == ours)
+                self._tell(wire, side, Granted(grant))
+        self._note("regrant", f"{edge} {[(one.read, one.write) for one in self._both(edge)]}")
+
+    def _both(self, edge: tuple[int, int]) -> tuple[PeerGrant, PeerGrant]:
+        return self.grants[edge], self.grants[edge[::-1]]
+
+    def _forge(self, node: Node, rng: random.Random) -> None:
+        """A peer with a token says what it may not, or what nobody signed."""
+        self._wake(node)
+        source = [entry for entry, _ in rng.choice(self.nodes).disk.log.values() if entry.type == CHANGE]
+        if not source:
+            return
+        entry = rng.choice(source)
+        kind = rng.choice(("signature", "raw", "agent", "space"))
+        self._note("forge", f"{kind} of {entry.hash[:6]} to {node.number}")
+        grant = MALLORY
+        if kind == "signature":
+            entry = replace(entry, signature=rng.randbytes(32))
+        elif kind == "raw":
+            entry = replace(entry, raw=rng.randbytes(40))
+        elif kind == "agent":
+            grant = replace(grant, relay=False)
+        else:
+            grant = replace(grant, write=("other/*",))
+        keys = {one.id: one.key for one in self.nodes}
+        had = entry.hash in node.disk.seqs
+        try:
+            node.take_in("mallory", grant, "mallory/x", rng.randrange(9), (entry,), keys, lambda: None)
+        except Crash:
+            self._die(node)
+        if not had and entry.hash in node.disk.seqs:
+            raise Violation(f"node {node.number} took in a forged entry: {kind}")
+
+    # ---- network -----------------------------------------------------------------------------------------------------
+
+    def _step(self, rng: random.Random) -> None:
+        """One small thing happens somewhere."""
+        self.steps += 1
+        edge = rng.choice(self.edges)
+        wire = self.wires.get(edge)
+        if wire is None or not wire.is_open:
+            if rng.random() < 0.5:
+                self._dial(edge, rng)
+            return
+        side = wire.sides[rng.random() < 0.5]
+        luck = rng.random()
+        if luck < 0.04:
+            self._tell(wire, side, Tick())
+        elif luck < 0.05:
+            self._tell(wire, side, Compare())
+        elif side.jobs and (luck < 0.5 or not side.inbox):
+            self._work(wire, side)
+        elif side.inbox:
+            self._deliver(wire, side, rng)
+
+    def _dial(self, edge: tuple[int, int], rng: random.Random) -> None:
+        left, right = (self.nodes[n] for n in edge)
+        for node in (left, right):
+            if not node.up:
+                if self.faulty and rng.random() < 0.7:
+                    return
+                node.start()
+        sides = (
+            Side(left, Stream(left.me, self.grants[edge], expects=right.id)),
+            Side(right, Stream(right.me, self.grants[edge[::-1]])),
+        )
+        wire = self.wires[edge] = Wire(sides)
+        cursors = dict(left.disk.cursors.get(right.id, {}))
+        self._tell(wire, sides[1], Opened(role=LISTENER, head=right.disk.head))
+        self._tell(wire, sides[0], Opened(role=DIALER, head=left.disk.head, cursors=cursors))
+
+    def _deliver(self, wire: Wire, side: Side, rng: random.Random) -> None:
+        sender = wire.other(side).node.number
+        at = 0
+        if self.faulty and len(side.inbox) > 1 and rng.random() < 0.2:
+            at = rng.randrange(1, min(4, len(side.inbox)))
+            self.seen["reorder"] += 1
+        message = side.inbox[at]
+        luck = rng.random() if self.faulty else 1.0
+        if luck < 0.05:
+            self.seen["delay"] += 1
+            return
+        if luck < 0.10:
+            self.seen["duplicate"] += 1
+        else:
+            del side.inbox[at]
+        if (sender, side.node.number) in self.blocked:
+            self.seen["swallowed"] += 1
+        elif 0.10 < luck < 0.15:
+            self.seen["drop"] += 1
+        else:
+            self._tell(wire, side, Got(message))
+
+    def _tell(self, wire: Wire, side: Side, event: Event) -> None:
+        for effect in side.stream.handle(event):
+            match effect:
+                case Send(message):
+                    self._watch_what_leaves(side.node, wire.other(side).node, message)
+                    if wire.is_open:
+                        wire.other(side).inbox.append(message)
+                case Close(code, reason):
+                    self._ended(code, reason, wire, side)
+                case Status():
+                    pass
+                case _:
+                    side.jobs.append(effect)
+
+    def _ended(self, code: str, reason: str, wire: Wire, side: Side) -> None:
+        if code in ("identity", "protocol", "full") or (code == "fault" and not self.faulty):
+            raise Violation(f"node {side.node.number} refused {wire.other(side).node.number}: {code}: {reason}")
+        if code:
+            self.seen[f"refusal {code}"] += 1
+            last = wire.other(side).inbox[-1]
+            if isinstance(last, Refusal) and (side.node.number, wire.other(side).node.number) not in self.blocked:
+                wire.other(side).stream.handle(Got(last))
+        self._close(wire)
+
+    def _close(self, wire: Wire | None) -> None:
+        if wire is not None and wire.is_open:
+            wire.is_open = False
+            for side in wire.sides:
+                side.jobs.clear()
+                side.stream.handle(Closed("reset"))
+
+    def _publish(self, node: Node) -> None:
+        event = News(node.disk.head)
+        for edge, wire in list(self.wires.items()):
+            if node.number in edge and wire.is_open:
+                self._tell(wire, wire.sides[edge[1] == node.number], event)
+
+    def _work(self, wire: Wire, side: Side) -> None:
+        """The shell does the oldest thing that it was asked for."""
+        node, job = side.node, side.jobs.popleft()
+        match job:
+            case Ask():
+                self._tell(wire, side, node.page(job))
+            case Reask():
+                self._tell(wire, side, node.again(job))
+            case Measure(patterns):
+                self._tell(wire, side, node.measured(patterns))
+            case Meet(node_id):
+                self._tell(wire, side, Met(dict(node.disk.cursors.get(node_id, {}))))
+            case TakeIn():
+                self._take_in(wire, side, job)
+
+    def _take_in(self, wire: Wire, side: Side, job: TakeIn) -> None:
+        node, batch = side.node, job.batch
+
+        def took() -> None:
+            if wire.is_open:
+                self._tell(wire, side, Took(batch.feed, batch.last_seq))
+
+        try:
+            node.take_in(job.node_id, job.grant, batch.feed, batch.last_seq, batch.entries, batch.keys, took)
+        except Crash as crash:
+            self.seen[f"{crash} of a batch"] += 1
+            self._die(node)
+        allowed = self.grants[node.number, wire.other(side).node.number].write
+        for entry in batch.entries:
+            stored = node.disk.seqs.get(entry.hash)
+            if stored and node.disk.log[stored][1] == job.origin and not any_matches(allowed, entry.space):
+                raise Violation(f"node {node.number} stored an entry of {entry.space}, which it does not take there")
+
+    # ---- invariants --------------------------------------------------------------------------------------------------
+
+    def _watch_what_leaves(self, node: Node, peer: Node, message: Message) -> None:
+        if isinstance(message, Batch):
+            allowed = self.grants[node.number, peer.number].read
+            for entry in message.entries:
+                if not any_matches(allowed, entry.space):
+                    raise Violation(f"node {node.number} sent an entry of {entry.space} to {peer.number}")
+
+    def _audit(self) -> None:
+        """No saved cursor stands behind an entry that its reader does not have."""
+        for edge in self.edges:
+            for ours, theirs in (edge, edge[::-1]):
+                reader, source = self.nodes[ours], self.nodes[theirs]
+                patterns = common_patterns(self.grants[theirs, ours].read, self.grants[ours, theirs].write)
+                feed = feed_name(source.disk.incarnation, patterns, "")
+                cursor = reader.disk.cursors.get(source.id, {}).get(feed, 0)
+                for seq, (entry, _) in source.disk.log.items():
+                    if seq > cursor:
+                        break
+                    known = reader.disk.knows(key_of(entry), entry.hash)
+                    if not known and any_matches(patterns, entry.space):
+                        raise Violation(
+                            f"node {ours} read {theirs} up to {cursor}, but has not got {entry.hash[:8]} at {seq}"
+                        )
+
+    def _check(self) -> None:
+        """After all was mended and came to rest."""
+        for node in self.nodes:
+            self._check_node(node)
+        self._check_acknowledged()
+        for space in (*SPACES, PRIVATE):
+            for group in self._groups(space):
+                self._check_group(space, group)
+        for node in self.nodes:
+            for entry in node.disk.kept():
+                if entry.raw and self._was_erased(node, key_of(entry)):
+                    raise Violation(f"node {node.number} keeps what was erased of {entry.doc[-4:]}")
+
+    def _was_erased(self, node: Node, key: Key) -> bool:
+        """Whether somebody who shares the document's space with the node erased it, or the node itself."""
+        group = next(one for one in self._groups(key.space) if node in one)
+        return any(key in one.disk.erased for one in group)
+
+    def _check_node(self, node: Node) -> None:
+        """What a node holds follows from its log, by the library alone, without anything remembered."""
+        keys = {one.id: one.key for one in self.nodes}
+        for entry, _ in node.disk.log.values():
+            check_signature(entry, keys[entry.node])
+        if set(node.replica.erased()) != set(node.disk.erased):
+            raise Violation(f"node {node.number} forgot what was erased")
+        documents = node.replica.documents()
+        if set(documents) != set(node.disk.view):
+            raise Violation(f"node {node.number}: the view and the log hold different memories")
+        for key in documents:
+            logged = {entry.hash: entry.raw for entry in node.replica.entries(key)}
+            if any(hash not in node.disk.seqs for hash in logged):
+                raise Violation(f"node {node.number}: {key.id} holds what is not in the log")
+            if revisions.materialise(read_state(key, logged)) != node.disk.view[key]:
+                raise Violation(f"node {node.number}: the view of {key.id} is not what its log says")
+
+    def _groups(self, space: str) -> list[list[Node]]:
+        """Nodes that share a space, directly or through others."""
+        groups = [{node.number} for node in self.nodes]
+        for edge in self.edges:
+            if all(any_matches(one.read, space) and any_matches(one.write, space) for one in self._both(edge)):
+                joined = set().union(*(group for group in groups if group & set(edge)))
+                groups = [*(group for group in groups if not group & set(edge)), joined]
+        return [[self.nodes[n] for n in sorted(group)] for group in groups]
+
+    def _check_group(self, space: str, group: Sequence[Node]) -> None:
+        first = group[0]
+        expected = _holdings(first, space)
+        for node in group[1:]:
+            if (found := _holdings(node, space)) != expected:
+                differing = [key for key in {*expected, *found} if expected.get(key) != found.get(key)]
+                raise Violation(
+                    f"nodes {first.number} and {node.number} differ in {space}: {[key.id[-4:] for key in differing]}"
+                )
+            if first.replica.digest(space) != node.replica.digest(space):
+                raise Violation(f"nodes {first.number} and {node.number} hold the same, but their digests differ")
+
+    def _check_acknowledged(self) -> None:
+        """A write is on the node that acknowledged it, unless its memory was erased; so it is on all that share it."""
+        for hash, (key, owner) in self.acknowledged.items():
+            holders = self.nodes if owner is None else [owner]
+            if not any(hash in node.disk.seqs or key in node.disk.erased for node in holders):
+                raise Violation(f"the acknowledged write {hash[:8]} of {key.id[-4:]} is lost")
+        for key in self.erased:
+            if not any(key in node.disk.erased for node in self.nodes):
+                raise Violation(f"the acknowledged erasure of {key.id[-4:]} is lost")
+
+    # ---- the end -----------------------------------------------------------------------------------------------------
+
+    def _make_sure_of_every_fault(self) -> None:
+        """Network faults come by chance; go on until each came once."""
+        for extra in range(2_000):
+            if all(self.seen[fault] for fault in NETWORK_FAULTS):
+                return
+            rng = random.Random(self.seed * 1_000_003 - 1 - extra)
+            self.blocked.clear()
+            if extra % 20 == 0:
+                self._act("write", rng)
+            self._step(rng)
+        raise Violation(f"no chance for {[fault for fault in NETWORK_FAULTS if not self.seen[fault]]}")
+
+    def _mend(self) -> None:
+        rng = random.Random(-self.seed)
+        self.trace.append("all is mended")
+        self.faulty = False
+        self.blocked.clear()
+        for node in self.nodes:
+            node.crash_before = ""
+            self._wake(node)
+        for wire in self.wires.values():
+            self._close(wire)
+        for edge in self.edges:
+            self._regrant(edge, rng, final=True)
+
+    def _settle(self) -> None:
+        """Everything on the way arrives, until nothing is; Violation when that takes too long."""
+        rng = random.Random(self.seed)
+        for _ in range(SETTLE_ROUNDS_MAX):
+            for edge in self.edges:
+                wire = self.wires.get(edge)
+                if wire is None or not wire.is_open:
+                    self._dial(edge, rng)
+            busy = False
+            for wire in list(self.wires.values()):
+                for side in wire.sides:
+                    while wire.is_open and (side.inbox or side.jobs):
+                        busy = True
+                        if side.jobs:
+                            self._work(wire, side)
+                        else:
+                            self._deliver(wire, side, rng)
+            if not busy and all(side.stream.caught_up() for wire in self.wires.values() for side in wire.sides):
+                return
+        raise Violation(f"the mesh does not come to rest in {SETTLE_ROUNDS_MAX} rounds")
+
+    def _drift(self) -> None:
+        """A document disappears from a disk; comparing digests brings it back."""
+        rng = random.Random(self.seed)
+        shared = [
+            (group, key)
+            for space in SPACES
+            for group in self._groups(space)
+            if len(group) > 1
+            for key in group[0].replica.documents()
+            if key.space == space
+        ]
+        if shared:
+            group, key = rng.choice(shared)
+            node = rng.choice(group)
+            self.trace.append(f"{node.number} loses {key.id[-4:]} to a bad disk")
+            node.disk.purge(key, [entry.hash for entry in node.replica.entries(key)])
+            node.start()
+        for wire in self.wires.values():
+            for side in wire.sides:
+                self._tell(wire, side, Compare())
+        self._settle()
+        self._check()
+
+
+def _holdings(node: Node, space: str) -> dict[Key, Any]:
+    """All that a node says of a space: heads and memories, and what was erased."""
+    held: dict[Key, Any] = {
+        key: (frozenset(entry.hash for entry in node.replica.entries(key)), node.memory(key))
+        for key in node.replica.documents()
+        if key.space == space
+    }
+    return held | {key: "erased" for key in node.replica.erased() if key.space == space}
+
+
+def _topology(name: str, count: int) -> list[tuple[int, int]]:
+    match name:
+        case "line":
+            return [(n, n + 1) for n in range(count - 1)]
+        case "star":
+            return [(0, n) for n in range(1, count)]
+        case _:
+            return [(a, b) for a in range(count) for b in range(a + 1, count)]
+
+
+def _schedule(rng: random.Random) -> list[Action]:
+    """The actions of a world in their order: enough writes, every fault at least once."""
+    faults = [
+        *(f"crash before {duty}" for duty in DUTIES),
+        *["partition", "one-way partition", "mend", "mend", "reset", "reset", "erase", "erase", "erase"],
+        *["backup", "backup", "backup", "restore", "restore", "regrant", "regrant", "regrant"],
+        *["forge", "forge", "forge", "audit", "audit"],
+    ]
+    names = ["write"] * (WRITES - 10) + faults
+    rng.shuffle(names)
+    names = ["write"] * 10 + names
+    return [Action(number, name) for number, name in enumerate(names)]
+
+
+# ---- seeds -----------------------------------------------------------------------------------------------------------
+
+
+def failure_of(seed: int, bug: str = "", left_out: frozenset[int] = frozenset()) -> Failure | None:
+    """Play a seed; None when every invariant held and, with nothing left out, every class of fault was there."""
+    world = World(seed, bug, left_out)
+    try:
+        seen = world.run()
+        if not left_out:
+            missing = [fault for fault in FAULTS if not fault.startswith("crash") and not seen[fault]]
+            if missing or seen["write"] < WRITES:
+                raise Violation(f"the seed has {seen['write']} writes and lacks {missing}")
+    except (Violation, ValueError) as problem:
+        return Failure(seed, str(problem), world.trace)
+    return None
+
+
+def smallest(failure: Failure, bug: str = "", tries_max: int = 150) -> Failure:
+    """The same seed failing with fewer actions: stretches are left out, then smaller ones, while it still fails."""
+    numbers = [action.number for action in World(failure.seed, bug).actions]
+    left_out: frozenset[int] = frozenset()
+    size, tries = len(numbers) // 2, 0
+    while size >= 1 and tries < tries_max:
+        for start in range(0, len(numbers), size):
+            without = left_out | set(numbers[start : start + size])
+            tries += without != left_out
+            if without != left_out and (found := failure_of(failure.seed, bug, without)):
+                failure, left_out = found, without
+        size //= 2
+    return failure
+
+
+def failures_in(seeds: Sequence[int], bug: str = "") -> list[Failure]:
+    return [failure for seed in seeds if (failure := failure_of(seed, bug))]
+
+
+def run(first: int, last: int, workers: int = os.cpu_count() or 1) -> list[Failure]:
+    """Play the seeds from `first` to `last` in several processes; the failures, the smallest seed first."""
+    chunk = 25
+    parts = [range(start, min(start + chunk, last + 1)) for start in range(first, last + 1, chunk)]
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        return [failure for found in pool.map(failures_in, parts) for failure in found]
+
+
+def main(arguments: Sequence[str]) -> int:
+    first = int(arguments[0])
+    last = int(arguments[1]) if len(arguments) > 1 else first
+    bug = arguments[2] if len(arguments) > 2 else ""
+    started = time.perf_counter()
+    failures = run(first, last) if last > first and not bug else failures_in(range(first, last + 1), bug)
+    took = time.perf_counter() - started
+    print(f"seeds {first} to {last}: {len(failures)} failed, {took:.1f} s")
+    if failures:
+        print(smallest(failures[0], bug))
+    return bool(failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
