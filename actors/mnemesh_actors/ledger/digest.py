@@ -6,11 +6,10 @@ mnemesh_crdt.replica.Replica.digest gives for the same documents. What waits or 
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Iterable
 
-from mnemesh_crdt.replica import Key, bucket_of
+from mnemesh_crdt.replica import Key, bucket_of, fingerprint
 
 VALUE_BYTES = 32
 
@@ -34,10 +33,10 @@ class Digest:
         """Forget what was gathered after `mark`."""
         del self._moves[mark:]
 
-    def change(self, key: Key, heads: Iterable[bytes], *, erased: bool = False) -> None:
-        """A document has these heads now (hashes of its changes), or is erased. Notes both the document and its
-        bucket's move."""
-        after = tuple(sorted(heads))
+    def change(self, key: Key, heads: Iterable[str], *, erased: bool = False) -> None:
+        """A document has these heads now (hashes of its changes, in hex), or is erased. Notes both the document and
+        its bucket's move."""
+        after = set(heads)
         row = self._db.execute("SELECT heads FROM document WHERE doc = ? AND space = ?", (key.id, key.space)).fetchone()
         bucket = bucket_of(key.id)
         move = fingerprint(key.id, after)
@@ -46,7 +45,7 @@ class Digest:
         self._moves.append((key.space, bucket, move))
         self._db.execute(
             "INSERT OR REPLACE INTO document VALUES (?, ?, ?, ?, ?)",
-            (key.id, key.space, bucket, b"".join(after), int(erased)),
+            (key.id, key.space, bucket, bytes.fromhex("".join(sorted(after))), int(erased)),
         )
 
     def write(self) -> None:
@@ -76,10 +75,5 @@ class Digest:
         return {bucket: value.hex() for bucket, value in rows if any(value)}
 
 
-def fingerprint(id: str, heads: Iterable[bytes]) -> int:
-    """sha256 of a document's id and its heads, or of its id alone when it is erased."""
-    return int.from_bytes(hashlib.sha256("\n".join([id, *(head.hex() for head in heads)]).encode()).digest(), "big")
-
-
-def _split(heads: bytes) -> tuple[bytes, ...]:
-    return tuple(heads[start : start + VALUE_BYTES] for start in range(0, len(heads), VALUE_BYTES))
+def _split(heads: bytes) -> set[str]:
+    return {heads[start : start + VALUE_BYTES].hex() for start in range(0, len(heads), VALUE_BYTES)}

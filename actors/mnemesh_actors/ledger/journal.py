@@ -225,7 +225,7 @@ class Journal:
     def _keep(self, document: MemoryDocument, memory: Memory | None, seq: int) -> None:
         """The view of a document whose last entry is `seq`. Changes of other nodes may leave one that says nothing
         yet."""
-        self.digest.change(Key(document.space, document.id), map(bytes.fromhex, document.heads()))
+        self.digest.change(Key(document.space, document.id), document.heads())
         if memory is None:
             return
         self._db.execute(f"INSERT OR REPLACE INTO memory VALUES ({rows.PLACES})", rows.to_row(memory, seq))

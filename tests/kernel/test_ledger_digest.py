@@ -1,0 +1,392 @@
+"""The digest that is kept with every write is the one of the pure replica, and leads to what differs.
+
+What nodes take in, in any order, any portions and any number of times, ends in the same view and the same digest; and
+a failure at any statement neither loses nor repeats anything.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, all_done, done
+from peer_builders import (
+    ANAS,
+    BOB,
+    EVERYTHING,
+    FEED,
+    ID,
+    NOW,
+    OTHER,
+    Node,
+    all_entries,
+    hand_over,
+    outcome,
+    refused,
+    taken,
+)
+
+from mnemesh_actors.ledger import schema
+from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.erase import Erase
+from mnemesh_actors.ledger.exchange import Incoming
+from mnemesh_crdt.envelope import Entry
+from mnemesh_crdt.replica import Key, Received, Replica, bucket_of
+from mnemesh_crdt.revisions import materialise
+from mnemesh_memory.errors import MnemeshError
+from mnemesh_memory.model import Memory
+
+SPACES = (SPACE, OTHER_SPACE)
+VIEW = ("memory", "text_hash", "document", "digest", "erased", "pending")
+IDS = (ID, OTHER, "018f6f0e-7c1a-7000-8000-3f1f8d2f6a33")
+
+
+def erasure(pen: Pen, memory: Memory) -> Erase:
+    common = pen.forget(memory)
+    return Erase(agent=common.agent, at=common.at, actor=common.actor, id=memory.id)
+
+
+def replica_of(ledger: Ledger) -> Replica:
+    """The pure replica of what a ledger holds."""
+    return told(all_entries(ledger))
+
+
+def told(entries: list[Entry]) -> Replica:
+    replica = Replica()
+    for entry in entries:
+        replica.handle(Received(entry))
+    return replica
+
+
+# ---- kept with every write ------------------------------------------------------------------------------------------
+
+
+def test_the_digest_of_own_writes_is_that_of_the_pure_replica(home: Home, ledger: Ledger, pen: Pen) -> None:
+    assert ledger.digest(SPACE) == {}
+    one, two, three = (
+        result.memory
+        for result in all_done(ledger, pen.create("one"), pen.create("two", space=OTHER_SPACE), pen.create("three"))
+    )
+    done(ledger, pen.revise(one, content="one again"))
+    done(ledger, pen.forget(three))
+    done(ledger, pen.create("four", supersedes=(one.id,)))
+    ledger.erase(erasure(pen, three))
+    replica = replica_of(ledger)
+    for space in SPACES:
+        assert ledger.digest(space) == replica.digest(space) != {}
+    assert ledger.digests(("*",)) == {space: replica.digest(space) for space in SPACES}
+    assert ledger.digests(("team/pay*", OTHER_SPACE)) == {OTHER_SPACE: replica.digest(OTHER_SPACE)}
+    assert set(ledger.digest(SPACE)) == {bucket_of(id_) for (id_,) in _ids(home, SPACE)}
+    ledger.rebuild_view()
+    assert ledger.digest(SPACE) == replica.digest(SPACE)
+    assert two.space == OTHER_SPACE
+
+
+def _ids(home: Home, space: str) -> list[Any]:
+    with home.looked_into() as db:
+        return db.execute("SELECT DISTINCT doc FROM entry WHERE space = ?", (space,)).fetchall()
+
+
+def test_a_refused_command_leaves_the_digest_as_it_was(ledger: Ledger, pen: Pen) -> None:
+    done(ledger, pen.create("one"))
+    results = ledger.commit([pen.create("two", supersedes=("ffffffff",)), pen.create("three")])
+    assert isinstance(results[0], MnemeshError)
+    assert ledger.digest(SPACE) == replica_of(ledger).digest(SPACE)
+
+
+def test_a_directory_of_before_the_mesh_gets_its_digest(home: Home, pen: Pen) -> None:
+    with home.opened() as ledger:
+        memory = done(ledger, pen.create("one")).memory
+        done(ledger, pen.revise(memory, content="two"))
+        before, entries = ledger.digest(SPACE), all_entries(ledger)
+    home.rewrite_in_format(2)
+    with home.opened() as ledger:
+        assert ledger.digest(SPACE) == before
+        assert all_entries(ledger) == entries
+        assert done(ledger, pen.create("three")).seq == 3
+
+
+def test_buckets_that_differ_lead_to_what_is_missing(home: Home, ledger: Ledger, pen: Pen) -> None:
+    with Home.for_one_example() as other, other.opened() as peer:
+        memories = [done(ledger, pen.create(f"text {number}")).memory for number in range(30)]
+        hand_over(ledger, peer, home)
+        done(ledger, pen.revise(memories[3], content="changed"))
+        ledger.erase(erasure(pen, memories[5]))
+        mine, theirs = ledger.digest(SPACE), peer.digest(SPACE)
+        differ = [bucket for bucket in mine | theirs if mine.get(bucket) != theirs.get(bucket)]
+        assert set(differ) == {bucket_of(memories[number].id) for number in (3, 5)}
+        after, sent, finished = 0, [], False
+        while not finished:
+            page = ledger.resend(SPACE, differ, after, 1, 1)
+            sent += page.entries
+            after, finished = page.last_seq, page.done
+        assert {entry.doc for entry in sent} == {memories[number].id for number in (3, 5)}
+        node = home.directory.node_id
+        peer.take_in(Incoming(peer=node, origin="x", grant=EVERYTHING, entries=tuple(sent), keys=page.keys), NOW)
+        assert peer.digest(SPACE) == mine
+        assert peer.cursors(node) == {ledger.status().incarnation: 30}, "what is sent again moves no cursor"
+
+
+# ---- any order, any portions, any number of times -------------------------------------------------------------------
+
+SCRIPT = st.lists(
+    st.tuples(st.sampled_from(["say", "say", "tag", "forget", "erase", "learn"]), st.integers(0, 2), st.integers(0, 2)),
+    min_size=1,
+    max_size=14,
+)
+
+
+def history_of(script: list[tuple[str, int, int]]) -> tuple[list[Entry], dict[str, bytes]]:
+    """What three nodes wrote of three memories while they heard of each other now and then."""
+    nodes = [Node("a"), Node("b", BOB), Node("c")]
+    entries: list[Entry] = []
+    for verb, who, which in script:
+        node, id_ = nodes[who], IDS[which]
+        known = (SPACE, id_) in node.logs
+        match verb:
+            case "learn":
+                node.knows(*(one for one in entries if one.doc == id_ and one.raw and one.raw not in _log(node, id_)))
+            case "erase":
+                entries.append(node.erases(id_))
+            case "tag" if known:
+                entries.append(node.tags(f"tag {who}", id=id_))
+            case "forget" if known and node.document(id_).state().revisions:
+                with suppress(AssertionError):  # it is forgotten already
+                    entries.append(node.forgets(id_))
+            case _:
+                entries.append(node.says(f"text {len(entries)}", id_))
+    return entries, {node.id: node.public for node in nodes}
+
+
+def _log(node: Node, id: str) -> list[bytes]:
+    return node.logs.get((SPACE, id), [])
+
+
+def view(ledger: Ledger) -> dict[str, list[Any]]:
+    """What the view, the digest and the pending table hold, without numbers that depend on order."""
+    found = {}
+    for table in VIEW:
+        columns = [row[1] for row in ledger._db.execute(f"PRAGMA table_info({table})")]
+        kept = ", ".join(c for c in columns if c not in ("seq", "id") or (table == "memory" and c == "id"))
+        if table == "erased":
+            kept = "doc, space"
+        found[table] = sorted(ledger._db.execute(f"SELECT {kept} FROM {table}").fetchall(), key=repr)
+    return found
+
+
+@settings(max_examples=60, derandomize=True, database=None, deadline=None, print_blob=True)
+@given(SCRIPT, st.randoms(use_true_random=False))
+def test_any_order_repetition_and_portions_give_the_same_view_as_the_pure_replica(
+    script: list[tuple[str, int, int]], chance: random.Random
+) -> None:
+    entries, keys = history_of(script)
+    replica = told(entries)
+    views = []
+    for _ in range(3):
+        shuffled = entries + chance.sample(entries, len(entries) // 2)
+        chance.shuffle(shuffled)
+        with Home.for_one_example() as home, home.opened() as ledger:
+            while shuffled:
+                size = chance.randrange(1, 9)
+                portion, shuffled = shuffled[:size], shuffled[size:]
+                taken(ledger, Node("relay"), *portion, keys=keys)
+            assert ledger.digest(SPACE) == replica.digest(SPACE)
+            assert refused(ledger) == []
+            assert ledger.backlog().pending == 0
+            for id_ in IDS:
+                state = replica.state(Key(SPACE, id_))
+                expected = materialise(state) if state else None
+                assert ledger.read([id_]).get(id_) == expected
+            views.append(view(ledger))
+            ledger.rebuild_view()
+            assert view(ledger) == views[-1]
+    assert views[0] == views[1] == views[2]
+
+
+def test_three_ledgers_in_a_line_hold_the_same_in_the_end() -> None:
+    with (
+        Home.for_one_example() as a, Home.for_one_example() as b, Home.for_one_example() as c,
+        a.opened() as left, b.opened() as middle, c.opened() as right,
+    ):  # fmt: skip
+        homes = ((a, left, "a"), (b, middle, "b"), (c, right, "c"))
+        made: list[Memory] = []
+        for home, ledger, name in homes:
+            home.pen = Pen(agent=f"owner/{name}")
+            made += [done(ledger, home.pen.create(f"{name} {number}")).memory for number in range(5)]
+        for _ in range(2):
+            hand_over(left, middle, a, 3)
+            hand_over(middle, left, b, 3)
+            hand_over(right, middle, c, 3)
+            hand_over(middle, right, b, 3)
+        for home, ledger, name in homes:
+            done(ledger, home.pen.revise(made[0], content=f"{name} says this"))
+            done(ledger, home.pen.forget(made[1]))
+        right.erase(erasure(c.pen, made[-1]))
+        for _ in range(2):
+            hand_over(left, middle, a, 3)
+            hand_over(right, middle, c, 3)
+            hand_over(middle, left, b, 3)
+            hand_over(middle, right, b, 3)
+        ids = [memory.id for memory in made]
+        assert left.read(ids) == middle.read(ids) == right.read(ids)
+        assert len(left.read([ids[0]])[ids[0]].conflicts) == 2
+        assert left.digest(SPACE) == middle.digest(SPACE) == right.digest(SPACE) == replica_of(right).digest(SPACE)
+        assert len(all_entries(left)) == len(all_entries(right))
+        assert all(entry.agent.startswith("owner/") for entry in all_entries(left))
+
+
+# ---- a failure at every statement -----------------------------------------------------------------------------------
+
+
+class Broken(BaseException):
+    """As a kill: nothing after it runs, and nobody handles it."""
+
+
+class Fragile(sqlite3.Connection):
+    """Counts its statements, and breaks at one of them."""
+
+    left = -1
+
+    def execute(self, *args: Any) -> sqlite3.Cursor:
+        self._count()
+        return super().execute(*args)
+
+    def executemany(self, *args: Any) -> sqlite3.Cursor:
+        self._count()
+        return super().executemany(*args)
+
+    def _count(self) -> None:
+        if Fragile.left == 0:
+            raise Broken
+        Fragile.left -= 1
+
+
+@contextmanager
+def fragile(monkeypatch: pytest.MonkeyPatch, home: Home) -> Iterator[Ledger]:
+    """A ledger on a connection that can break; it is left as a killed process leaves it."""
+    Fragile.left = -1
+    plain = sqlite3.connect
+    with monkeypatch.context() as patch:
+        patch.setattr(schema.sqlite3, "connect", lambda *a, **k: plain(*a, factory=Fragile, **k))
+        ledger = home.open()
+    try:
+        yield ledger
+    finally:
+        Fragile.left = -1
+        ledger._lock.close()
+        ledger._db.close()
+
+
+def portions() -> tuple[list[list[Entry]], dict[str, bytes]]:
+    """Three batches with everything in them: new, early, forged, refused, relieved, erased."""
+    a, b = Node("a"), Node("b", BOB)
+    one, two, three = a.says("one"), a.says("two"), a.says("three")
+    b.knows(one)
+    side = b.says("other two")
+    x, y = b.says("x", OTHER), b.says("y", OTHER)
+    forged = replace(side, signature=bytes(64))
+    gone = a.says("gone", IDS[2])
+    batches = [[one, three, forged, y, gone], [side, b.tags("t", id=OTHER), a.erases(IDS[2])], [two, x, gone]]
+    return batches, {**a.keys, **b.keys}
+
+
+def take(ledger: Ledger, number: int, batch: list[Entry], keys: dict[str, bytes]) -> None:
+    """As a peer does: from the cursor that is durable."""
+    node = Node("relay")
+    if ledger.cursors(node.id).get(FEED, 0) < number:
+        taken(ledger, node, *batch, keys=keys, feed=FEED, last_seq=number)
+
+
+def test_a_kill_at_any_statement_of_taking_in_loses_and_repeats_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    batches, keys = portions()
+    with Home.for_one_example() as home, home.opened() as ledger:
+        for number, batch in enumerate(batches, 1):
+            take(ledger, number, batch, keys)
+        expected = view(ledger)
+        assert {row[0] for row in expected["memory"]} == {ID, OTHER}
+    statement, broke = 0, True
+    while broke:
+        broke = False
+        with Home.for_one_example() as home:
+            for number, batch in enumerate(batches, 1):
+                with fragile(monkeypatch, home) as ledger:
+                    Fragile.left = statement
+                    try:
+                        take(ledger, number, batch, keys)
+                    except Broken:
+                        broke = True
+                with home.opened() as ledger:
+                    take(ledger, number, batch, keys)
+            with home.opened() as ledger:
+                assert view(ledger) == expected, statement
+                seqs = [seq for (seq,) in ledger._db.execute("SELECT seq FROM entry ORDER BY seq")]
+                assert len(seqs) == len(set(seqs)) == 8, statement
+                assert ledger.digest(SPACE) == replica_of(ledger).digest(SPACE)
+        statement += 1
+    assert statement > 30
+
+
+def test_a_kill_at_any_statement_of_an_erasure_leaves_all_or_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    statement, broke = 0, True
+    while broke:
+        broke = False
+        with Home.for_one_example() as home:
+            with home.opened() as ledger:
+                memory = done(ledger, home.pen.create("one")).memory
+                done(ledger, home.pen.revise(memory, content="two"))
+                command = erasure(home.pen, memory)
+            with fragile(monkeypatch, home) as ledger:
+                Fragile.left = statement
+                try:
+                    ledger.erase(command)
+                except Broken:
+                    broke = True
+            with home.opened() as ledger:
+                left = len(ledger.read([memory.id]))
+                assert len(all_entries(ledger)) == (2 if left else 1), statement
+                ledger.erase(command)
+                assert (ledger.read([memory.id]), len(all_entries(ledger))) == ({}, 1)
+                assert ledger.digest(SPACE) == replica_of(ledger).digest(SPACE)
+        statement += 1
+    assert statement > 10
+
+
+def test_an_error_of_the_disk_in_the_middle_leaves_a_ledger_that_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    batches, keys = portions()
+    monkeypatch.setattr(Fragile, "_count", _fail_softly)
+    for statement in range(0, 60, 7):
+        with Home.for_one_example() as home, fragile(monkeypatch, home) as ledger:
+            done(ledger, home.pen.create("before"))
+            Fragile.left = statement
+            with suppress(MnemeshError):
+                take(ledger, 1, batches[0], keys)
+            Fragile.left = -1
+            for number, batch in enumerate(batches, 1):
+                take(ledger, number, batch, keys)
+            done(ledger, home.pen.create("after"))
+            assert ledger.digest(SPACE) == replica_of(ledger).digest(SPACE), statement
+            assert {entry.agent for entry in all_entries(ledger)} >= {AGENT}
+
+
+def _fail_softly(self: Fragile) -> None:
+    if Fragile.left == 0:
+        Fragile.left = -1
+        raise sqlite3.OperationalError("disk I/O error")
+    Fragile.left -= 1
+
+
+def test_what_a_stream_may_bring_makes_no_difference_to_what_is_held(home: Home, ledger: Ledger) -> None:
+    node = Node("a")
+    entries = [node.says("one"), node.says("two"), node.tags("x")]
+    assert outcome(taken(ledger, node, *entries, grant=ANAS)) == {"accepted": 3}
+    assert ledger.digest(SPACE) == told(entries).digest(SPACE)
+    assert home.entries() == 3
