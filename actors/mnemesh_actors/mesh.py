@@ -181,6 +181,14 @@ class Mesh:
         """Every change of spaces from a cursor on; see Watching.watch."""
         return self._watching.watch(caller, query)
 
+    def touched(self) -> AsyncGenerator[list[str], None]:
+        """Ids of memories as they change, whoever may read them; see Watching.touched."""
+        return self._watching.touched()
+
+    async def identify(self, caller: Caller, key: str) -> Memory:
+        """The memory that `key` names, also a forgotten one. Asking is no use of it. Raises NotFound."""
+        return await find_one(self._parts, caller, key, forgotten=True)
+
     def end_watches(self, why: str) -> None:
         """End every stream of changes with Unavailable and its cursor: they have no end of their own."""
         self._parts.news.end(why)

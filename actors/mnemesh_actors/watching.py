@@ -21,6 +21,7 @@ from mnemesh_memory.watching import Change, ChangesPage, Watched, WatchQuery
 READS_AT_ONCE_MAX = 4
 # After so many entries that none was asked for, a watcher is told how far it has come.
 POSITION_EVERY_ENTRIES = 1000
+TOUCHED_ENTRIES_MAX = 1000
 
 
 class Watching:
@@ -30,7 +31,7 @@ class Watching:
         self._parts = parts
         self._node_id = node_id
         self._reads = asyncio.Semaphore(READS_AT_ONCE_MAX)
-        self._asked: dict[tuple[int, tuple[str, ...]], asyncio.Task[ChangesPage]] = {}
+        self._asked: dict[tuple[int, tuple[str, ...]], asyncio.Task[tuple[ChangesPage, int]]] = {}
         self.watchers = 0
 
     async def watch(self, caller: Caller, given: WatchQuery) -> AsyncGenerator[Watched, None]:
@@ -47,7 +48,7 @@ class Watching:
             yield Watched(type=watching.OPENED, cursor=cursor, spaces=query.spaces, reason=reason)
             try:
                 while True:
-                    page = await self._page(at, query.spaces)
+                    page, heard = await self._page(at, query.spaces)
                     if page.incarnation != incarnation:
                         incarnation, at, told = page.incarnation, 0, 0
                         cursor = watching.write_cursor({incarnation: 0})
@@ -63,7 +64,8 @@ class Watching:
                         told, cursor = at, watching.write_cursor({incarnation: at})
                         yield Watched(type=watching.POSITION, cursor=cursor)
                     if at >= page.head:
-                        await self._parts.news.after(at)
+                        # Not only after `at`: the log's end may have been erased since it was told of.
+                        await self._parts.news.after(max(at, heard))
                     self._parts.news.check()
             except MnemeshError as error:
                 error.fields.setdefault("cursor", cursor)
@@ -83,9 +85,9 @@ class Watching:
         finally:
             self.watchers -= 1
 
-    async def _page(self, after: int, spaces: tuple[str, ...]) -> ChangesPage:
-        """The next page. Who asks the same at the same time is given the same: mostly all watchers of a space are. It
-        may miss what was committed since it was begun; that is news, and asked for next."""
+    async def _page(self, after: int, spaces: tuple[str, ...]) -> tuple[ChangesPage, int]:
+        """The next page, and the last number that was known when it was asked for. Who asks the same at the same time
+        is given the same: mostly all watchers of a space are. What was committed since is news, and asked for next."""
         key = (after, spaces)
         task = self._asked.get(key)
         if task is None:
@@ -93,12 +95,27 @@ class Watching:
             task.add_done_callback(lambda done: self._ended(key, done))
         return await asyncio.shield(task)
 
-    async def _read(self, after: int, spaces: tuple[str, ...]) -> ChangesPage:
+    async def _read(self, after: int, spaces: tuple[str, ...]) -> tuple[ChangesPage, int]:
         async with self._reads:
+            heard = self._parts.news.head
             page: ChangesPage = await self._parts.ledger.changes(after, spaces, limits.WATCH_PAGE_ENTRIES_MAX)
-            return page
+            return page, heard
 
-    def _ended(self, key: tuple[int, tuple[str, ...]], task: asyncio.Task[ChangesPage]) -> None:
+    async def touched(self) -> AsyncGenerator[list[str], None]:
+        """Ids of memories that changed or were erased since this began, as the log grows: first none, to say that it
+        has begun. Ends by an error only."""
+        _, at = await self._parts.ledger.position()
+        yield []
+        while True:
+            heard = self._parts.news.head
+            ids, at = await self._parts.ledger.touched(at, TOUCHED_ENTRIES_MAX)
+            if ids:
+                yield ids
+            else:
+                at = max(at, heard)
+                await self._parts.news.after(at)
+
+    def _ended(self, key: tuple[int, tuple[str, ...]], task: asyncio.Task[tuple[ChangesPage, int]]) -> None:
         del self._asked[key]
         if not task.cancelled():
             task.exception()  # looked at, because everyone who asked may be gone

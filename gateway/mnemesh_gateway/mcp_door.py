@@ -73,6 +73,9 @@ class McpDoor:
     def drain(self) -> None:
         """End the standing streams; requests in flight go on. Call it before the HTTP server stops."""
         self._drained.set()
+        server = self._server
+        if server is not None and server.done() and not server.cancelled() and server.exception() is None:
+            server.result().drain()
 
     async def _serve(self, ready: asyncio.Future[McpServer], stop: asyncio.Event) -> None:
         """The library's task group has to be entered and left by one task: this one."""

@@ -7,8 +7,9 @@ this module costs about a second, so mcp_door does it in a thread while HTTP is 
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
@@ -18,21 +19,25 @@ import mcp_types as types
 import structlog
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
+from mcp.server.connection import Connection
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY, ResourceUpdated, event_to_notification
 from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from mnemesh_gateway import mcp_text, status, wire
 from mnemesh_gateway.auth import Authenticator
+from mnemesh_gateway.mcp_subscriptions import Follower, Subscriptions
 from mnemesh_gateway.mcp_tools import TOOLSETS, URI_SCHEME, ToolRow, build_tools, select
 from mnemesh_gateway.operations import by_name
-from mnemesh_memory import limits
+from mnemesh_gateway.standing import require_unchanged
+from mnemesh_memory import grants, limits
 from mnemesh_memory.errors import InvalidArgument, MnemeshError, NotFound
 from mnemesh_memory.model import Caller
 from mnemesh_proto.v1 import memory_pb2
@@ -48,6 +53,7 @@ SESSION_IDLE_S: Final = 30 * 60
 MESSAGES_PATH: Final = "/messages/"
 ERROR_META: Final = "mnemesh/error"
 TOOLSETS_PARAMETER: Final = "toolsets"
+FOLLOWER: Final = "mnemesh.follower"  # in the state of a session
 LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
 
 INSTRUCTIONS: Final = (
@@ -77,6 +83,7 @@ class McpServer:
         self._metrics = metrics
         self._toolsets_default = toolsets_default
         self._tools = build_tools()
+        self._subscriptions = Subscriptions(gate)
         security = _security(loopback)
         self._manager = StreamableHTTPSessionManager(
             self._server(),
@@ -141,6 +148,9 @@ class McpServer:
             on_list_resources=_list_resources,
             on_list_resource_templates=_list_resource_templates,
             on_read_resource=self._read_resource,
+            on_subscribe_resource=self._subscribe,
+            on_unsubscribe_resource=self._unsubscribe,
+            on_subscriptions_listen=self._listen,
         )
         server.middleware.append(guard)
         return server
@@ -181,14 +191,11 @@ class McpServer:
 
     async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
-        if not uri.startswith(URI_SCHEME):
-            raise _protocol_error(types.INVALID_PARAMS, NotFound("resource", uri, f"resources are {URI_SCHEME}{{id}}"))
-        request = memory_pb2.GetRequest(ids=[unquote(uri.removeprefix(URI_SCHEME)).rstrip("/")])
+        request = memory_pb2.GetRequest(ids=[_key(uri)])
         try:
             response = await by_name("get").run(self._gate, self._caller(ctx), request)
         except MnemeshError as error:
-            code = types.INVALID_PARAMS if error.code in ("NOT_FOUND", "INVALID_ARGUMENT") else types.INTERNAL_ERROR
-            raise _protocol_error(code, error) from error
+            raise _resource_error(error) from error
         memory = wire.to_json(response)["memory"]
         texts = {
             "text/markdown": mcp_text.data_block([mcp_text.memory_element(memory)]),
@@ -197,6 +204,107 @@ class McpServer:
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text) for kind, text in texts.items()]
         )
+
+    async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        """Of a session: told on its standing stream until it unsubscribes or ends."""
+        uri = str(params.uri)
+        try:
+            id_ = await self._followable(ctx, uri)
+            await self._follower_of_session(ctx).follow(uri, id_)
+        except MnemeshError as error:
+            raise _resource_error(error) from error
+        return types.EmptyResult()
+
+    async def _unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        follower = _connection(ctx).state.get(FOLLOWER)
+        if follower is not None:
+            follower.unfollow(str(params.uri))
+        return types.EmptyResult()
+
+    def _follower_of_session(self, ctx: Context) -> Follower:
+        connection = _connection(ctx)
+        known: Follower | None = connection.state.get(FOLLOWER)
+        if known is not None:
+            return known
+        follower = self._subscriptions.follower(self._checks(ctx))
+        telling = asyncio.create_task(self._tell_session(follower, ctx), name="mcp-session-news")
+
+        async def close() -> None:
+            follower.end()
+            telling.cancel()
+            await asyncio.wait((telling,))
+
+        connection.exit_stack.push_async_callback(close)
+        connection.state[FOLLOWER] = follower
+        return follower
+
+    async def _tell_session(self, follower: Follower, ctx: Context) -> None:
+        try:
+            await follower.deliver(ctx.session.send_resource_updated)
+        except MnemeshError as error:
+            log.info("mcp_subscriptions_ended", reason=error.message)
+        finally:
+            follower.end()
+            _connection(ctx).state.pop(FOLLOWER, None)
+
+    async def _listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Of 2026-07-28: told on the response to this very request. Memories that the caller can't read are left out of
+        what is acknowledged."""
+        meta = {SUBSCRIPTION_ID_META_KEY: ctx.request_id}
+        try:
+            follower = self._subscriptions.follower(self._checks(ctx))
+            try:
+                honored = await self._follow_all(ctx, follower, params.notifications.resource_subscriptions or ())
+                await ctx.session.send_notification(
+                    types.SubscriptionsAcknowledgedNotification(
+                        params=types.SubscriptionsAcknowledgedNotificationParams(
+                            notifications=types.SubscriptionFilter(resource_subscriptions=honored or None), _meta=meta
+                        )
+                    ),
+                    related_request_id=ctx.request_id,
+                )
+
+                async def tell(uri: str) -> None:
+                    notification = event_to_notification(ResourceUpdated(uri=uri), meta)
+                    await ctx.session.send_notification(notification, related_request_id=ctx.request_id)
+
+                await follower.deliver(tell)
+            finally:
+                follower.end()
+        except MnemeshError as error:
+            raise _resource_error(error) from error
+        return types.SubscriptionsListenResult(_meta=meta)
+
+    async def _follow_all(self, ctx: Context, follower: Follower, uris: Sequence[str]) -> list[str]:
+        honored = []
+        for uri in dict.fromkeys(map(str, uris)):
+            try:
+                id_ = await self._followable(ctx, uri)
+            except NotFound:
+                continue
+            await follower.follow(uri, id_)
+            honored.append(uri)
+        return honored
+
+    async def _followable(self, ctx: Context, uri: str) -> str:
+        """The id of the memory at `uri`. Raises NotFound, also for one that the caller may not read."""
+        caller, watch = self._caller(ctx), by_name("watch")
+        grants.require(caller, watch.needs, watch.name, watch.toolset)
+        mesh = await self._gate.ready()
+        return (await mesh.identify(caller, _key(uri))).id
+
+    def _checks(self, ctx: Context) -> Callable[[], None]:
+        """Raises when the token of this request no longer grants what it does now."""
+        headers, caller = _headers(ctx.request), self._caller(ctx)
+        client = ctx.session.client_params
+        name = client.client_info.name if client else ""
+        return lambda: require_unchanged(self._authenticator, headers, caller, name)
+
+    def drain(self) -> None:
+        """End the streams that follow resources: they have no end of their own."""
+        self._subscriptions.end()
 
     def _caller(self, ctx: Context) -> Caller:
         """Who calls: the headers of this very request, and the name that the client gave itself."""
@@ -243,6 +351,23 @@ def _tool_error(error: MnemeshError) -> types.CallToolResult:
         is_error=True,
         _meta={ERROR_META: status.error_body(error)["error"]},
     )
+
+
+def _key(uri: str) -> str:
+    """What a resource's address names a memory by. Raises MCPError for another scheme."""
+    if not uri.startswith(URI_SCHEME):
+        raise _protocol_error(types.INVALID_PARAMS, NotFound("resource", uri, f"resources are {URI_SCHEME}{{id}}"))
+    return unquote(uri.removeprefix(URI_SCHEME)).rstrip("/")
+
+
+def _connection(ctx: Context) -> Connection:
+    # The session's own; what handlers are given has it, and no public way to it.
+    return ctx.session._connection
+
+
+def _resource_error(error: MnemeshError) -> MCPError:
+    code = types.INVALID_PARAMS if error.code in ("NOT_FOUND", "INVALID_ARGUMENT") else types.INTERNAL_ERROR
+    return _protocol_error(code, error)
 
 
 def _protocol_error(code: int, error: MnemeshError) -> MCPError:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Final
 
 from google.protobuf.message import Message
@@ -31,9 +31,11 @@ ALIVE: Final = b": alive\n\n"
 RECONNECT_MS: Final = 1000
 
 
-def require_unchanged(authenticator: Authenticator, headers: Mapping[str, str], caller: Caller) -> None:
+def require_unchanged(
+    authenticator: Authenticator, headers: Mapping[str, str], caller: Caller, client_name: str = ""
+) -> None:
     """Raise what authentication raises now, and Aborted when the token grants something else than `caller` had."""
-    if authenticator.authenticate(headers) != caller:
+    if authenticator.authenticate(headers, client_name, counted=False) != caller:
         raise Aborted("what this token grants has changed; watch again from the last cursor")
 
 
@@ -72,7 +74,7 @@ class EventStream(Response):
 
     def __init__(
         self,
-        first: Message,
+        first: Any,
         items: AsyncGenerator[Any, None],
         check: Callable[[], None],
         headers: Mapping[str, str],
@@ -90,7 +92,8 @@ class EventStream(Response):
         try:
             await asyncio.wait((streaming, gone), return_when=asyncio.FIRST_COMPLETED)
             if streaming.done():
-                streaming.result()
+                with suppress(OutOfRange):  # nothing more can be said to it; the server closes the connection
+                    streaming.result()
         finally:
             for task in (streaming, gone):
                 task.cancel()
@@ -102,20 +105,20 @@ class EventStream(Response):
             await _send(send, f"retry: {RECONNECT_MS}\n\n".encode())
             cursor = ""
             try:
-                item: Message | None = self._first
+                item = self._first
                 while item is not None:
                     self._check()
                     await taken(_send(send, event(item)), cursor)
-                    cursor = _cursor(item)
+                    cursor = item.cursor
                     item = await self._next(items, send, cursor)
+            except OutOfRange:
+                raise
             except MnemeshError as error:
                 body = json.dumps(status.error_body(error), ensure_ascii=False)
-                await asyncio.wait(
-                    (asyncio.ensure_future(_send(send, f"event: error\ndata: {body}\n\n".encode())),), timeout=1.0
-                )
-            await send({"type": "http.response.body", "body": b""})
+                await taken(_send(send, f"event: error\ndata: {body}\n\n".encode()), cursor)
+            await taken(send({"type": "http.response.body", "body": b""}), cursor)
 
-    async def _next(self, items: AsyncGenerator[Any, None], send: Send, cursor: str) -> Message | None:
+    async def _next(self, items: AsyncGenerator[Any, None], send: Send, cursor: str) -> Any:
         """The next item, with signs of life while there is none."""
         coming = asyncio.ensure_future(anext(items, None))
         try:
@@ -133,10 +136,6 @@ def event(item: Message) -> bytes:
     body = to_json(item)
     data = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return f"id: {body['cursor']}\nevent: {body['type']}\ndata: {data}\n\n".encode()
-
-
-def _cursor(item: Any) -> str:
-    return str(item.cursor)
 
 
 async def _send(send: Send, body: bytes) -> None:

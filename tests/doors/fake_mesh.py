@@ -114,6 +114,7 @@ class FakeMesh(FakeHistories):
         self.fail_with: BaseException | None = None
         self.break_export: BaseException | None = None
         self.break_watch: BaseException | None = None
+        self.touches: asyncio.Queue[list[str]] = asyncio.Queue()
         self.hold: asyncio.Event | None = None
         self.recalling = asyncio.Event()
         self.cancelled = asyncio.Event()
@@ -312,6 +313,17 @@ class FakeMesh(FakeHistories):
                 await self.hold.wait()
             finally:
                 self.cancelled.set()
+
+    async def touched(self) -> AsyncGenerator[list[str], None]:
+        """Ids that a test puts into `touches`."""
+        self._enter()
+        yield []
+        while True:
+            yield await self.touches.get()
+
+    async def identify(self, caller: Caller, key: str) -> Memory:
+        self._enter()
+        return self._one(key)
 
     async def status(self) -> MeshStatus:
         self._enter()

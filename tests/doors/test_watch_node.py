@@ -15,6 +15,9 @@ import grpc
 import httpx2
 import pytest
 import pytest_asyncio
+from mcp import Client as McpClient
+from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import ResourceUpdated
 from node_process import NodeUnderTest, start_node, stop_node
 
 from mnemesh import AsyncClient, Client, InvalidArgument, MnemeshError, NotReachable, OutOfRange
@@ -228,6 +231,21 @@ async def test_the_command_line_prints_one_object_a_line_and_goes_on_from_a_curs
         process = await watch("--cursor", "nonsense")
         _, err = await soon(process.communicate())
         assert (process.returncode, b"cursor" in err) == (4, True)
+
+
+async def test_an_mcp_host_is_told_when_a_memory_that_it_follows_changes(node: NodeUnderTest) -> None:
+    async with connected(node, space="team/mcp") as client:
+        one = (await client.remember("one")).memory
+        uri = f"memory://{one.id}"
+        async with (
+            httpx2.AsyncClient(headers=headers(node), timeout=PATIENCE_S) as http,
+            McpClient(streamable_http_client(f"http://{node.http}/mcp", http_client=http), mode="2026-07-28") as host,
+            host.listen(resource_subscriptions=[uri]) as listening,
+        ):
+            for change in (client.update(one.id, tags=["x"]), client.forget(one.id), client.restore(one.id)):
+                await client.remember(f"noise {id(change)}")
+                await change
+                assert await soon(anext(aiter(listening))) == ResourceUpdated(uri=uri)
 
 
 @pytest.mark.parametrize("kill", [True, False], ids=["kill", "stop"])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh_memory import limits, watching
-from mnemesh_memory.errors import InvalidArgument, OutOfRange
+from mnemesh_memory.errors import InvalidArgument, OutOfRange, PermissionDenied
 from mnemesh_memory.model import Caller
 from mnemesh_memory.watching import ADDED, ERASED, Change, WatchQuery
 
@@ -85,6 +85,11 @@ def test_a_cursor_and_from_start_exclude_each_other() -> None:
 
 def test_a_watch_looks_where_a_read_looks_and_nowhere_else() -> None:
     assert watching.checked(WatchQuery(), CALLER).spaces == ("team/payments", "@owner")
+    narrow = Caller("ana", "ana", role="reader", spaces=("team/*",))
+    assert watching.checked(WatchQuery(spaces=("team/x", "@ana")), narrow).spaces == ("team/x", "@ana")
+    for space in ("@owner", "other"):
+        with pytest.raises(PermissionDenied):
+            watching.checked(WatchQuery(spaces=(space,)), narrow)
 
 
 @pytest.mark.parametrize(

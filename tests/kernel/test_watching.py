@@ -331,6 +331,31 @@ async def test_a_restored_directory_is_told_from_its_beginning_and_says_so(post:
         assert contents(await take(stream, 1)) == ["one"]
 
 
+async def test_memories_that_change_are_named_as_the_log_grows(post: Post) -> None:
+    await post.write("before")
+    async with aclosing(post.watching.touched()) as ids:
+        assert await soon(anext(ids)) == []
+        waiting = asyncio.ensure_future(anext(ids))
+        one = await post.write("one")
+        assert await soon(waiting) == [one.id]
+
+
+async def test_an_end_of_the_log_that_was_erased_is_not_asked_for_again_and_again(post: Post) -> None:
+    await post.write("one")
+    async with post.watch() as stream, aclosing(post.watching.touched()) as ids:
+        await soon(anext(ids))
+        waiting = [asyncio.ensure_future(anext(stream)), asyncio.ensure_future(anext(ids))]
+        post.news.tell(5)  # of which nothing is left
+        await until(lambda: post.reads > 0 and not watch_reads() and bool(post.news._bell._waiters))
+        before = post.reads
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert post.reads == before
+        for task in waiting:
+            task.cancel()
+        await asyncio.wait(waiting)
+
+
 async def test_news_wake_everyone_who_waits_and_nobody_else() -> None:
     news = News(3)
     await soon(news.after(2))
