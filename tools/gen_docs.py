@@ -68,9 +68,10 @@ def settings_page() -> str:
     rows = []
     for entry in table():
         flag = "--data" if entry.name == "data_dir" else "--" + entry.name.replace("_", "-")
+        flag = "" if entry.metadata["secret"] else f"`{flag}`"
         default = str(entry.default).lower() if isinstance(entry.default, bool) else str(entry.default)
         shown = f"`{default}`" if default else ""
-        cells = (f"`{entry.name}`", f"`{flag}`", f"`{PREFIX}{entry.name.upper()}`", shown, entry.metadata["unit"])
+        cells = (f"`{entry.name}`", flag, f"`{PREFIX}{entry.name.upper()}`", shown, entry.metadata["unit"])
         rows.append("| " + " | ".join((*cells, entry.metadata["help"])) + " |\n")
     return SETTINGS_HEADER + "".join(rows) + SETTINGS_FOOTER
 

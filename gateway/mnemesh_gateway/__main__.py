@@ -50,6 +50,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="mnemesh up", description="Start a node in the foreground.")
     parser.add_argument("--config", help="TOML file of settings (default: settings.toml in the data directory)")
     for entry in table():
+        if entry.metadata["secret"]:
+            continue
         default = f" (default: {entry.default})" if entry.default not in ("", None) else ""
         unit = entry.metadata["unit"].upper().replace("HOST:PORT", "ADDRESS") or "VALUE"
         flags = SHORT_FLAGS.get(entry.name, (f"--{entry.name.replace('_', '-')}",))

@@ -9,7 +9,6 @@ answer is one object, errors too. The MCP door brings its own routes and checks.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -29,6 +28,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from mnemesh_gateway import openapi, operations, status
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.descriptors import descriptor_of, field_of
+from mnemesh_gateway.loopback import is_loopback
 from mnemesh_gateway.message_json import parse_body, query_object, to_json
 from mnemesh_gateway.metrics import CONTENT_TYPE, Metrics
 from mnemesh_gateway.operations import OPERATIONS, Operation
@@ -60,16 +60,6 @@ def build_app(gate: MeshGate, authenticator: Authenticator, metrics: Metrics, mc
     # A trailing slash is another path, not a redirect that drops the body of a POST.
     app.router.redirect_slashes = False
     return _Front(app, loopback=loopback)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether `host` (a name or an address, without port) can be reached from this machine only."""
-    if host.lower().rstrip(".") == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 class _Front:

@@ -27,7 +27,8 @@ from mnemesh_gateway.access import ACCESS_FILE, Access
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.gate import MeshGate
 from mnemesh_gateway.grpc_door import GrpcDoor
-from mnemesh_gateway.http_door import build_app, is_loopback
+from mnemesh_gateway.http_door import build_app
+from mnemesh_gateway.loopback import is_loopback
 from mnemesh_gateway.mcp_door import McpDoor, build_mcp
 from mnemesh_gateway.metrics import Metrics
 from mnemesh_gateway.presence import NodeLock, owner_token, withdraw
@@ -196,7 +197,7 @@ class Node:
 def _start_config(settings: Settings) -> StartConfig:
     from mnemesh_actors.embedding import ModelConfig
     from mnemesh_actors.parts import MeshConfig
-    from mnemesh_actors.start import StartConfig
+    from mnemesh_actors.start import QdrantConfig, StartConfig
 
     return StartConfig(
         clock=_now_ms,
@@ -214,6 +215,7 @@ def _start_config(settings: Settings) -> StartConfig:
             weights={"dense": settings.recall_weight_dense, "bm25": settings.recall_weight_bm25},
             abstain_below=settings.abstain_below,
         ),
+        qdrant=QdrantConfig(url=settings.qdrant_url, api_key=settings.qdrant_api_key) if settings.qdrant_url else None,
     )
 
 

@@ -13,7 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from mnemesh_gateway.loopback import is_loopback
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument
 from mnemesh_memory.fusion import DEFAULT_WEIGHTS
@@ -28,23 +30,27 @@ FOREIGN_PREFIXES = ("TEST_", "BENCH_")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a setting may be, in words and as a function that raises ValueError for anything else."""
+    """What a setting may be, in words and as a function that raises ValueError for anything else. A value that may
+    hold a secret is never `shown`."""
 
     allowed: str
     convert: Callable[[Any], Any]
+    shown: bool = True
 
     def __call__(self, name: str, value: Any) -> Any:
         """The value of the setting `name`. Raises InvalidArgument naming it and what it may be."""
         try:
             return self.convert(value)
         except ValueError:
-            raise InvalidArgument(name, value, self.allowed) from None
+            raise InvalidArgument(name, value if self.shown else "(not shown)", self.allowed) from None
 
 
-def _setting(default: Any, help: str, parse: Rule, unit: str = "") -> Any:
-    """The help shown everywhere says what is allowed too; text and addresses are clear from their unit."""
+def _setting(default: Any, help: str, parse: Rule, unit: str = "", secret: bool = False) -> Any:
+    """The help shown everywhere says what is allowed too; text and addresses are clear from their unit. A `secret` is
+    no flag, which every user of the machine could read, and is shown nowhere."""
     allowed = "" if parse in (TEXT, ADDRESS) else f" {parse.allowed[0].upper()}{parse.allowed[1:]}."
-    return field(default=default, metadata={"help": help + allowed, "parse": parse, "unit": unit})
+    metadata = {"help": help + allowed, "parse": parse, "unit": unit, "secret": secret}
+    return field(default=default, metadata=metadata, repr=not secret)
 
 
 def _text(value: Any) -> str:
@@ -68,7 +74,28 @@ def _address(value: Any) -> str:
     return str(value)
 
 
+def _server_url(value: Any) -> str:
+    parts = urlsplit(_text(value))
+    simple = not (parts.username or parts.password or parts.query or parts.fragment)
+    if value and not (parts.scheme in ("http", "https") and parts.hostname and simple and value.isprintable()):
+        raise ValueError
+    _ = parts.port  # raises ValueError beyond 65535
+    return str(value)
+
+
+def _key(value: Any) -> str:
+    text = _text(value)
+    if not (text.isascii() and text.isprintable() and " " not in text and len(text) <= KEY_CHARS_MAX):
+        raise ValueError
+    return text
+
+
+KEY_CHARS_MAX = 4096
 TEXT = Rule("text", _text)
+SERVER_URL = Rule(
+    "a URL http(s)://HOST[:PORT] without name, password or query; empty for none", _server_url, shown=False
+)
+KEY = Rule(f"up to {KEY_CHARS_MAX} printable ASCII characters without spaces", _key, shown=False)
 FLAG = Rule("true or false", _flag)
 ADDRESS = Rule("HOST:PORT, such as 127.0.0.1:7433; port 0 takes a free one", _address)
 
@@ -112,6 +139,10 @@ class Settings:
     expose: bool = _setting(False, "Allow an address beyond loopback without TLS.", FLAG)
     runtime: str = _setting("local", "Where actors live: local (threads) or ray (processes).", _choice("local", "ray"))
     ray_address: str = _setting("", "Ray cluster to join; empty starts a head on this machine.", TEXT, "HOST:PORT")
+    qdrant_url: str = _setting(
+        "", "Qdrant server that holds the index; empty keeps it in the data directory.", SERVER_URL, "URL"
+    )
+    qdrant_api_key: str = _setting("", "Key for that server; by variable or file only.", KEY, secret=True)
     model_dir: str = _setting("", "Folder with model.onnx and tokenizer files; empty finds one.", TEXT, "path")
     model_precision: str = _setting("fp32", "Precision of the model; int8 is another index.", _choice("fp32", "int8"))
     model_threads: int = _setting(1, "Threads of the embedding model.", _whole(1, 64), "threads")
@@ -170,6 +201,9 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | No
     for name, value in flags.items():
         if name not in known:
             raise InvalidArgument(name, value, f"a setting; they are {', '.join(sorted(known))}")
+        if known[name].metadata["secret"]:
+            variable = PREFIX + name.upper()
+            raise InvalidArgument(name, "(not shown)", f"no flag, which others can read; set {variable} or the file")
         given[name] = (value, f"flag --{name.replace('_', '-')}")
     if not given.get("data_dir", ("", ""))[0]:
         given["data_dir"] = (directory, "default")
@@ -178,7 +212,16 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | No
     settings = Settings(**values)
     if settings.recall_weight_dense == settings.recall_weight_bm25 == 0:
         raise InvalidArgument("recall_weight_dense, recall_weight_bm25", 0, "at least one of the two above 0")
+    _check_key_travels_safely(settings)
     return Loaded(settings, origins)
+
+
+def _check_key_travels_safely(settings: Settings) -> None:
+    parts = urlsplit(settings.qdrant_url)
+    in_clear = settings.qdrant_api_key and parts.scheme == "http" and not is_loopback(str(parts.hostname))
+    if in_clear and not settings.expose:
+        limit = "https when qdrant_api_key is set, which would travel in clear; --expose allows it"
+        raise InvalidArgument("qdrant_url", f"http to {parts.hostname}", limit)
 
 
 def _variables(environ: Mapping[str, str], known: Mapping[str, object]) -> dict[str, tuple[Any, str]]:

@@ -11,7 +11,8 @@ import httpx
 import pytest
 from door_clients import REQUESTS, TOKEN, Doors, open_http, serve_http
 
-from mnemesh_gateway.http_door import build_app, is_loopback
+from mnemesh_gateway.http_door import build_app
+from mnemesh_gateway.loopback import is_loopback
 from mnemesh_gateway.openapi import QUERY_METHODS
 from mnemesh_gateway.operations import OPERATIONS, Operation, Route
 from mnemesh_memory import limits

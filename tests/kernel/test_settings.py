@@ -278,3 +278,51 @@ def test_the_help_of_a_setting_says_what_it_may_be() -> None:
     assert "A number from 0 to 1." in helps["abstain_below"]
     assert "True or false." in helps["expose"]
     assert "connector" in helps["mcp_toolsets"]
+
+
+# ---- the Qdrant server ----------------------------------------------------------------------------------------------
+
+
+KEY = {"MNEMESH_QDRANT_API_KEY": "the-key-of-the-tests"}
+
+
+def test_the_key_of_the_server_comes_by_variable_or_file_and_is_never_shown(tmp_path: Path) -> None:
+    for made in (loaded(tmp_path, environ=KEY), loaded(tmp_path, file='qdrant_api_key = "the-key-of-the-tests"\n')):
+        assert made.settings.qdrant_api_key == "the-key-of-the-tests"
+        assert "the-key" not in repr(made)
+
+
+def test_the_key_of_the_server_is_no_flag(tmp_path: Path) -> None:
+    error = refusal(tmp_path, {"qdrant_api_key": "the-key-of-the-tests"})
+    assert "MNEMESH_QDRANT_API_KEY" in error.message
+    assert "the-key" not in error.message
+
+
+@pytest.mark.parametrize("key", ["with space", "with\nline", "schl\u00fcssel", "x" * 4097])
+def test_a_key_that_no_header_can_carry_is_refused_without_showing_it(tmp_path: Path, key: str) -> None:
+    error = refusal(tmp_path, environ={"MNEMESH_QDRANT_API_KEY": key})
+    assert key[:6] not in error.message
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["localhost:6333", "ftp://host", "http://", "http://host:99999", "https://name:hush@host", "http://h/?key=hush"],
+)
+def test_an_address_of_the_server_that_is_none_or_holds_a_password_is_refused_without_showing_it(
+    tmp_path: Path, url: str
+) -> None:
+    error = refusal(tmp_path, {"qdrant_url": url})
+    assert error.fields["field"] == "qdrant_url"
+    assert "hush" not in error.message
+
+
+@pytest.mark.parametrize("url", ["", "http://127.0.0.1:6333", "https://qdrant.example/prefix", "http://[::1]:6333"])
+def test_an_address_of_the_server_is_taken_as_it_is(tmp_path: Path, url: str) -> None:
+    assert loaded(tmp_path, {"qdrant_url": url}, KEY).settings.qdrant_url == url
+
+
+def test_the_key_travels_in_clear_only_when_that_is_allowed(tmp_path: Path) -> None:
+    url = {"qdrant_url": "http://qdrant.example:6333"}
+    assert "--expose" in refusal(tmp_path, url, KEY).message
+    assert loaded(tmp_path, {**url, "expose": "true"}, KEY).settings.qdrant_url == url["qdrant_url"]
+    assert loaded(tmp_path, url).settings.qdrant_url == url["qdrant_url"]

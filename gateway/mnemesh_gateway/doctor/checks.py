@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from mnemesh_gateway.doctor import directory, process
+from mnemesh_gateway.doctor import directory, process, qdrant
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place
 
@@ -25,6 +25,7 @@ CHECKS: tuple[Callable[[Place], Iterator[Finding]], ...] = (
     directory.model,
     directory.ledger,
     directory.index,
+    qdrant.server,
 )
 
 

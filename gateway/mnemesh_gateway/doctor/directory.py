@@ -177,7 +177,7 @@ def _read_only(path: Path) -> sqlite3.Connection:
 
 def index(place: Place) -> Iterator[Finding]:
     """The index follows the ledger. A node mends it by itself at start, so this explains a slow start."""
-    if place.node is not None or not place.ledger.exists():
+    if place.node is not None or not place.ledger.exists() or place.settings.qdrant_url:
         return
     try:
         with closing(_read_only(place.ledger)) as db:

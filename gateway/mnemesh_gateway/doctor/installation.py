@@ -20,14 +20,15 @@ class Finding:
     fix: str
 
 
-def installation(runtime: str) -> tuple[list[Finding], bool]:
+def installation(runtime: str, qdrant: bool = False) -> tuple[list[Finding], bool]:
     """What is wrong with the installation, and whether a library is missing altogether."""
     findings, missing = [], False
     try:
         lines = importlib.metadata.requires("mnemesh") or []
     except importlib.metadata.PackageNotFoundError:
         return [Finding("installation", "mnemesh runs from its sources without being installed", "make setup")], False
-    for name, pinned, extra in _needed(lines, {"node", "cluster"} if runtime == "ray" else {"node"}):
+    extras = {"node", *["cluster"] * (runtime == "ray"), *["qdrant"] * qdrant}
+    for name, pinned, extra in _needed(lines, extras):
         try:
             found = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

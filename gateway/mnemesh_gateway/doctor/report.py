@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import sys
@@ -41,7 +42,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file of settings")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     for entry in table():
-        if entry.name != "data_dir":
+        if entry.name != "data_dir" and not entry.metadata["secret"]:
             flag = "--" + entry.name.replace("_", "-")
             parser.add_argument(flag, dest=entry.name, metavar="VALUE", help=argparse.SUPPRESS)
     return parser.parse_args(argv)
@@ -61,7 +62,7 @@ def settings_or_defaults(
 
 def examine(loaded: Loaded) -> list[Finding]:
     """The findings of all checks. Without the node's libraries only the installation can be judged."""
-    findings, missing = installation(loaded.settings.runtime)
+    findings, missing = installation(loaded.settings.runtime, bool(loaded.settings.qdrant_url))
     if missing:
         return findings
     from mnemesh_gateway.doctor.checks import examine as examine_place
@@ -117,10 +118,12 @@ def as_text(loaded: Loaded, findings: Sequence[Finding], node: Mapping[str, Any]
 
 
 def _settings_rows(loaded: Loaded) -> list[tuple[str, object, str, str]]:
-    return [
-        (entry.name, getattr(loaded.settings, entry.name), entry.metadata["unit"], loaded.origins[entry.name])
-        for entry in table()
-    ]
+    return [(entry.name, _told(entry, loaded), entry.metadata["unit"], loaded.origins[entry.name]) for entry in table()]
+
+
+def _told(entry: dataclasses.Field[Any], loaded: Loaded) -> object:
+    value: object = getattr(loaded.settings, entry.name)
+    return "(set, not shown)" if entry.metadata["secret"] and value else value
 
 
 def _shown(value: object, unit: str) -> str:
