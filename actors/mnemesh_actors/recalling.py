@@ -288,17 +288,17 @@ class Recalling:
         budget = TOKENS_UNBOUNDED if query.token_budget is None else query.token_budget
         for position, item in enumerate(shown):
             passage = snippet(item.memory.content, query.text, SNIPPET_CHARS)
-            content = "" if query.snippets_only else item.memory.content
-            if not hits and tokens + estimate_tokens(content or passage) > budget:
-                content = ""  # the best is never left out for weaker ones that fit: it is given in part
-            cost = estimate_tokens(content or passage)
+            given, cost = _given(item.memory, query, passage, whole=not query.snippets_only)
+            if not hits and cost > budget:
+                # The best is never left out for weaker ones that fit: it is given in part.
+                given, cost = _given(item.memory, query, passage, whole=False)
             if tokens + cost > budget:
                 left_out = len(shown) - position
                 break
             tokens += cost
             hits.append(
                 Hit(
-                    memory=item.memory if content else replace(item.memory, content=""),
+                    memory=given,
                     score=item.fused.score,
                     signals=item.fused.signals if query.explain else {},
                     snippet=passage,
@@ -333,6 +333,18 @@ class Recalling:
             await self._parts.ledger.touch(ids, self._parts.clock())
         except MnemeshError as error:  # a hint of use less; the memories are read all the same
             log.warning("use_not_noted", reason=error.message)
+
+
+def _given(memory: Memory, query: Query, passage: str, *, whole: bool) -> tuple[Memory, int]:
+    """`memory` as it is given, and the tokens of its texts: whole, or without its content, for which `passage` stands,
+    and with passages of its other versions."""
+    if not whole:
+        others = tuple(
+            replace(head, content=snippet(head.content, query.text, SNIPPET_CHARS)) for head in memory.conflicts
+        )
+        memory = replace(memory, content="", conflicts=others)
+    texts = (memory.content or passage, *(head.content for head in memory.conflicts))
+    return memory, sum(map(estimate_tokens, texts))
 
 
 def _ordered(query: Query, kept: list[_Found]) -> list[_Found]:

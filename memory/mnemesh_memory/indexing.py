@@ -13,21 +13,31 @@ from mnemesh_memory.text import beginning, chunks, estimate_wordpieces
 # Of a title and a chunk together, as estimated: the model reads 256, two of them its own, and counts up to a tenth more
 # than the estimate in code and marks. A full chunk leaves 28, which is an English title of 100 characters.
 EMBEDDED_TOKENS_MAX: Final = 228
+# Versions of a memory in conflict that are searched, the shown one among them. A text has at most 164 chunks, and the
+# index takes 1,024 of a memory.
+VERSIONS_SEARCHED_MAX: Final = 5
 
 
 def index_texts(memory: Memory) -> tuple[tuple[str, str], ...]:
-    """Pairs (text to embed, text for BM25), one a chunk. Title, keywords, tags and paths help the words to match;
-    of them only the title is embedded, because a list of words pulls a sentence's vector away from its meaning. A
-    title that is too long for the model beside its chunk is embedded by its beginning, so that no end of a chunk is
-    lost."""
-    head = f"{memory.title}\n" if memory.title else ""
+    """Pairs (text to embed, text for BM25), one a chunk, of every version when the memory is in conflict: what either
+    writer said is found. Title, keywords, tags and paths help the words to match; of them only the title is embedded,
+    because a list of words pulls a sentence's vector away from its meaning. A title that is too long for the model
+    beside its chunk is embedded by its beginning, so that no end of a chunk is lost."""
     extra = "\n".join(
         part for part in (" ".join(memory.keywords), " ".join(memory.tags), " ".join(memory.paths)) if part
     )
-    return tuple(
-        (_beside(memory.title, chunk) + chunk, f"{head}{chunk}\n{extra}" if extra else head + chunk)
-        for chunk in chunks(memory.content)
-    )
+    texts = _texts(memory.title, memory.content, extra)
+    for head in memory.conflicts[: VERSIONS_SEARCHED_MAX - 1]:
+        texts += [pair for pair in _texts(head.title, head.content, extra) if pair not in texts]
+    return tuple(texts)
+
+
+def _texts(title: str, content: str, extra: str) -> list[tuple[str, str]]:
+    head = f"{title}\n" if title else ""
+    return [
+        (_beside(title, chunk) + chunk, f"{head}{chunk}\n{extra}" if extra else head + chunk)
+        for chunk in chunks(content)
+    ]
 
 
 def _beside(title: str, chunk: str) -> str:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_memory.indexing import EMBEDDED_TOKENS_MAX, index_texts
-from mnemesh_memory.limits import CHUNK_TOKENS_MAX
-from mnemesh_memory.model import Memory
+from mnemesh_actors.index.points import PASSAGES_MAX
+from mnemesh_memory.indexing import EMBEDDED_TOKENS_MAX, VERSIONS_SEARCHED_MAX, index_texts
+from mnemesh_memory.limits import CHUNK_TOKENS_MAX, CONTENT_BYTES_MAX
+from mnemesh_memory.model import Memory, Revision
 from mnemesh_memory.text import chunks, estimate_wordpieces
 
 PLAIN = Memory(
@@ -44,6 +45,35 @@ def test_keywords_tags_and_paths_are_matched_by_word_but_not_embedded() -> None:
         assert word in words
         assert word not in dense
     assert words.startswith(PLAIN.content)
+
+
+def version(content: str, title: str = "") -> Revision:
+    return Revision(id="2@" + "a" * 32, op="put", kind="fact", title=title, content=content, by="b", at=2, parents=())
+
+
+def test_every_version_of_a_memory_in_conflict_is_searched() -> None:
+    other = version("It answers before it commits.", "Order")
+    memory = replace(PLAIN, tags=("duty",), conflicts=(other,))
+    assert index_texts(memory) == (
+        (PLAIN.content, f"{PLAIN.content}\nduty"),
+        (f"Order\n{other.content}", f"Order\n{other.content}\nduty"),
+    )
+
+
+def test_what_versions_in_conflict_have_in_common_is_searched_once() -> None:
+    texts = index_texts(replace(PLAIN, content=LONG, conflicts=(version(LONG + "And more."),)))
+    assert len(texts) == len(set(texts)) < len(chunks(LONG)) + 3
+    assert texts[: len(chunks(LONG))] == index_texts(replace(PLAIN, content=LONG))
+
+
+def test_however_many_versions_there_are_their_number_in_the_index_is_bounded() -> None:
+    worst = "!" * CONTENT_BYTES_MAX
+    memory = replace(PLAIN, content=worst, conflicts=tuple(version(f"{n}{worst[9:]}") for n in range(20)))
+    texts = index_texts(memory)
+    assert len(texts) <= VERSIONS_SEARCHED_MAX * len(chunks(worst)) <= PASSAGES_MAX
+    assert (
+        len(index_texts(replace(PLAIN, conflicts=tuple(version(str(n)) for n in range(20))))) == VERSIONS_SEARCHED_MAX
+    )
 
 
 def test_a_word_of_one_list_does_not_run_into_the_next() -> None:

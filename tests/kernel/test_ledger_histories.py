@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from diverging import diverge, texts
-from ledger_builders import AGENT, OTHER_SPACE, SPACE, START, Home, done
+from diverging import diverge, node_of, texts
+from ledger_builders import AGENT, DAY, OTHER_SPACE, SPACE, START, Home, done
 
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Resolve, Rollback
@@ -234,8 +234,8 @@ def test_conflicts_are_listed_with_every_version_who_and_when(home: Home, ledger
     }
     assert tuple(one.revision.id for one in conflict.versions) == memory.heads
     assert [(one.shown, one.head, one.node) for one in conflict.versions] == [
-        (True, True, home.directory.node_id),
-        (False, True, home.directory.node_id),
+        (True, True, node_of(conflict.versions[0].revision.by)),
+        (False, True, node_of(conflict.versions[1].revision.by)),
     ]
 
 
@@ -276,6 +276,16 @@ def test_before_a_conflict_there_was_none(home: Home, ledger: Ledger) -> None:
     assert texts(ledger.read_as_of([memory.id], START + 1)[memory.id]) == {"first"}
     assert texts(ledger.read_as_of([memory.id], START + 1000)[memory.id]) == {"first: ana"}
     assert texts(ledger.read_as_of([memory.id], START + 1001)[memory.id]) == {"first: ana", "first: bob"}
+
+
+def test_a_peer_whose_clock_is_a_year_ahead_writes_no_later_than_it_was_heard(home: Home, ledger: Ledger) -> None:
+    memory = create(ledger, home, "first")
+    heard = START + 60_000
+    memory = diverge(ledger, memory, ("ana/agent", "from the future", START + 365 * DAY), received=heard)
+    latest = heard + limits.CLOCK_AHEAD_MS_MAX
+    assert ledger.history(memory.id, 1, "").revisions[0].revision.at == latest
+    assert ledger.read_as_of([memory.id], latest)[memory.id] == memory
+    assert texts(ledger.read_as_of([memory.id], latest - 1)[memory.id]) == {"first"}
 
 
 def test_a_change_whose_clock_is_behind_what_it_builds_on_does_not_break_the_past(home: Home, ledger: Ledger) -> None:

@@ -1,15 +1,20 @@
-"""Memories in conflict, made as they come to be: by writers who did not see each other's change."""
+"""Memories in conflict, made as they come to be: by writers on nodes of their own, who can not see each other."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from mnemesh_actors.directory import DataDirectory
 from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Command, Create
+from mnemesh_actors.ledger.commands import Create
+from mnemesh_actors.ledger.exchange import Incoming
 from mnemesh_crdt.document import Edit, MemoryDocument
+from mnemesh_crdt.envelope import CHANGE, Entry, node_id_of, signing_bytes
 from mnemesh_crdt.revisions import fields_of, heads, shown
+from mnemesh_memory.grants import PeerGrant, principal_of
 from mnemesh_memory.ids import fingerprint, uuid7
 from mnemesh_memory.model import Draft, Memory
 from mnemesh_memory.text import duplicate_key
@@ -17,19 +22,39 @@ from mnemesh_memory.text import duplicate_key
 SEEDED_AT = 1_700_000_000_000
 
 
-def diverge(ledger: Ledger, memory: Memory, *edits: tuple[str, str, int]) -> Memory:
-    """`memory` after each of `edits`, (agent, content, ms), was made by somebody who saw only what is there now."""
-    journal = ledger._journal
-    changes = list(journal.changes(memory.id))
-    with ledger._transaction():
-        for agent, content, at in edits:
-            document = MemoryDocument(memory.id, memory.space, changes)
-            now = document.state()
-            said = replace(fields_of(shown(now)), content=content, by=agent, at=at, parents=heads(now))
-            actor = hashlib.sha256(f"{memory.id} {agent} {content}".encode()).digest()[:16]
-            journal.write(document, Edit(revision=said, at=at), actor, Command(agent=agent, at=at, actor=actor))
-    ledger.rebuild_view()
+def diverge(ledger: Ledger, memory: Memory, *edits: tuple[str, str, int], received: int | None = None) -> Memory:
+    """`memory` after each of `edits`, (agent, content, ms), was made on a node of its agent, which had only what is
+    here now, and came over a stream, at once or at `received` (ms)."""
+    changes = list(ledger._journal.changes(memory.id))
+    for agent, content, at in edits:
+        document = MemoryDocument(memory.id, memory.space, changes)
+        now = document.state()
+        said = replace(fields_of(shown(now)), content=content, by=agent, at=at, parents=heads(now))
+        actor = hashlib.sha256(f"{memory.id} {agent} {content}".encode()).digest()[:16]
+        change = document.write(Edit(revision=said, at=at), actor)
+        assert change is not None
+        key = _key_of(agent)
+        public = key.public_key().public_bytes_raw()
+        node = node_of(agent)
+        signed = signing_bytes(memory.id, memory.space, CHANGE, change.hash, agent, node)
+        entry = Entry(
+            doc=memory.id, space=memory.space, type=CHANGE, hash=change.hash, raw=change.raw, agent=agent, node=node,
+            signature=key.sign(signed), at=at,
+        )  # fmt: skip
+        grant = PeerGrant(read=("*",), write=("*",), principal=principal_of(agent))
+        batch = Incoming(peer=node, origin=node, grant=grant, entries=(entry,), keys={node: public})
+        done = ledger.take_in(batch, at if received is None else received)
+        assert done.accepted == 1, done
     return ledger.read([memory.id])[memory.id]
+
+
+def node_of(agent: str) -> str:
+    """The id of the node on which `diverge` lets an agent write."""
+    return node_id_of(_key_of(agent).public_key().public_bytes_raw())
+
+
+def _key_of(agent: str) -> Ed25519PrivateKey:
+    return Ed25519PrivateKey.from_private_bytes(hashlib.sha256(agent.encode()).digest())
 
 
 def seed_conflicts(directory: DataDirectory, space: str, count: int) -> list[str]:

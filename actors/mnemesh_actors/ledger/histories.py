@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from mnemesh_actors.ledger.admission import Admission
@@ -38,22 +39,24 @@ class Histories:
 
     def past(self, id_: str) -> Past:
         """All that a memory's document holds, and where its changes came from. Raises NotFound."""
-        return self._journal.document(self._journal.memory(id_)).state(), self._origins(id_)
+        return self._journal.state(self._journal.memory(id_)), self._origins(id_)
 
     def as_of(self, memory: Memory, at: int) -> Memory | None:
         """A memory as it was recorded at `at` (ms), or None when it was not there yet. Of its changes those until then
         count, without those that build on a later one, which only a clock that is wrong can make."""
-        rows = self._db.execute(
-            "SELECT raw, at FROM entry WHERE doc = ? AND type = 'change' ORDER BY seq", (memory.id,)
-        ).fetchall()
-        kept = [raw for raw, _ in rows]
-        if any(then > at for _, then in rows):
-            heads = [read_head(raw) for raw in kept]
-            left_out = {head.hash for head, (_, then) in zip(heads, rows, strict=True) if then > at}
-            while later := {head.hash for head in heads if left_out.intersection(head.deps)} - left_out:
-                left_out |= later
-            kept = [raw for raw, head in zip(kept, heads, strict=True) if head.hash not in left_out]
-        return materialise(MemoryDocument(memory.id, memory.space, kept).state(), at)
+        now = self._journal.state(memory)
+        written = {rank(id_)[1]: one.at for id_, one in now.revisions.items()}
+        rows = self._db.execute("SELECT raw, actor, at FROM entry WHERE doc = ? AND type = 'change'", (memory.id,))
+        changes = {raw: written.get(actor.hex(), then) > at for raw, actor, then in rows.fetchall()}
+        if not any(changes.values()):
+            return materialise(now)
+        heads = {raw: read_head(raw) for raw in changes}
+        late = {heads[raw].hash for raw, is_late in changes.items() if is_late}
+        while more := {head.hash for head in heads.values() if late.intersection(head.deps)} - late:
+            late |= more
+        kept = [raw for raw, head in heads.items() if head.hash not in late]
+        then = MemoryDocument(memory.id, memory.space, kept).state()
+        return materialise(replace(then, revisions={id_: now.revisions[id_] for id_ in then.revisions}))
 
     def page(self, id_: str, limit: int, cursor: str) -> HistoryPage:
         """Revisions, newest first, before the revision `cursor` (an id, or "")."""

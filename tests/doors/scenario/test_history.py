@@ -130,6 +130,7 @@ async def test_a_conflict_shows_both_texts_wherever_the_memory_is_read(door: Doo
     texts = {got["content"][-len(MONDAY) :], head["content"][-len(FRIDAY) :]}
     assert texts == {MONDAY, FRIDAY}
     assert (head["revision"], len(got["heads"])) == (got["heads"][1], 2)
+    await remember(door, f"{where}/other", f"{conflict} is in conflict.")  # waits until the index holds all before it
     recalled = await door.call("recall", query=got["content"], spaces=[where])
     hit = next(hit for hit in recalled["results"] if hit["id"] == conflict)
     assert [one["content"] for one in hit["memory"]["conflicts"]] == [head["content"]]
