@@ -1,4 +1,5 @@
-"""The one path into the index: reads the ledger's feed in order, embeds what is not cached, applies it to the shard.
+"""The one path into the index: in order, takes what commits hand over or reads the ledger's feed,
+embeds what is not cached, and applies it to the shard.
 
 Nothing else writes the index. Who must see a write waits here for its sequence number. The shard keeps what it has
 applied; after a crash the follower starts again from there, and applying twice changes nothing.

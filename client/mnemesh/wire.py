@@ -8,7 +8,6 @@ before a field's name in errors, such as `items[3].`.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from functools import lru_cache
@@ -20,14 +19,12 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from mnemesh import history_values, values
 from mnemesh.errors import InvalidArgument
+from mnemesh_proto.times import TIME_RULE, set_time
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 Value = TypeVar("Value")
 
 TIMESTAMP: Final = "google.protobuf.Timestamp"
-DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-DAY_START: Final = "T00:00:00Z"
-TIME_RULE: Final = "an aware datetime, an RFC 3339 time with zone such as 2026-05-01T12:00:00Z, or a date"
 # Of whole numbers that the node bounds: what it says of those that the wire can carry.
 RANGES: Final[Mapping[str, str]] = {"limit": " from 1 to 200", "before": " from 0 to 50", "after": " from 0 to 50"}
 # Messages inside other messages, and the values that they become.
@@ -204,7 +201,7 @@ def timestamp(path: str, value: object) -> Timestamp:
     result = Timestamp()
     try:
         if isinstance(value, str):
-            result.FromJsonString(value + DAY_START if DATE.fullmatch(value) else value.upper())
+            set_time(result, value)
         elif isinstance(value, datetime):
             if value.tzinfo is None:
                 raise ValueError
@@ -214,5 +211,5 @@ def timestamp(path: str, value: object) -> Timestamp:
         else:
             raise ValueError
     except (ValueError, OverflowError):
-        raise InvalidArgument(path, value, TIME_RULE) from None
+        raise InvalidArgument(path, value, f"an aware datetime, {TIME_RULE}") from None
     return result

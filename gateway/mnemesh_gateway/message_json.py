@@ -11,7 +11,6 @@ from __future__ import annotations
 import difflib
 import json
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from typing import Any, Final, TypeVar
@@ -32,6 +31,7 @@ from mnemesh_gateway.descriptors import (
 from mnemesh_gateway.request_rules import rules_of
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument
+from mnemesh_proto.times import TIME_RULE, set_time
 
 Writer = Callable[[Any], Any]
 AnyMessage = TypeVar("AnyMessage", bound=Message)
@@ -43,9 +43,6 @@ NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 EXACT_INTEGERS_BELOW: Final = 2**53
 SCALAR_CHARS_MAX: Final = 40  # of a number or boolean in a query string
 NAME_CHARS_MAX: Final = 80  # of a field name that an error repeats
-DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-DAY_START: Final = "T00:00:00Z"
-TIME_RULE: Final = "an RFC 3339 time with zone, such as 2026-05-01T12:00:00Z, or a date, such as 2026-05-01"
 UNSIGNED_BITS: Final = {FieldDescriptor.TYPE_UINT32: 32, FieldDescriptor.TYPE_UINT64: 64}
 
 
@@ -208,8 +205,7 @@ def _timestamp(target: Timestamp, value: Any, path: str) -> None:
     try:
         if not isinstance(value, str):
             raise ValueError
-        # RFC 3339 takes t and z for T and Z; protobuf does not.
-        target.FromJsonString(value + DAY_START if DATE.fullmatch(value) else value.upper())
+        set_time(target, value)
     except (ValueError, OverflowError):
         raise InvalidArgument(path, shown(value), TIME_RULE) from None
 

@@ -2,7 +2,8 @@
 
 Duties of `commit`, in order: (1) admit: replays, idempotency keys, exact duplicates and preconditions are decided here,
 where no other write can come between; (2) append the signed Automerge change; (3) update the view; (4) commit to disk,
-all waiting commands together; (5) answer. The caller publishes to the index afterwards by following the feed.
+all waiting commands together; (5) answer. The caller then hands new memories to the index; the rest it reads
+from the feed.
 Serial and synchronous: one thread or process owns one Ledger. Changes are never compacted: they are the truth.
 """
 
