@@ -26,7 +26,13 @@ def add(
     role: Annotated[str, _option("AddAgentRequest.role", "--role", metavar="ROLE")],
     spaces: Annotated[
         list[str] | None,
-        _option("AddAgentRequest.spaces", "--spaces", metavar="PATTERNS", more=" Commas separate several." + REPEAT),
+        _option(
+            "AddAgentRequest.spaces",
+            "--spaces",
+            "--space",
+            metavar="PATTERNS",
+            more=" Commas separate several." + REPEAT,
+        ),
     ] = None,
     toolsets: Annotated[
         list[str] | None,
