@@ -154,7 +154,7 @@ def _quick(params: Any, types: Mapping[str, type]) -> Any:
     """`params`, each read by `_read` and not in typer's own way, which loads pydantic and takes 0.1 s at every start.
     Flags stand in no `types`."""
     for param in params:
-        # Not of click's documented interface; but typer makes the parameters itself and takes no class of ours for them.
+        # Not of click's documented interface, but typer makes the parameters itself and takes no class for them.
         param.process_value = partial(_read, param, types.get(param.name))
     return params
 
