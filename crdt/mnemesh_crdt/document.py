@@ -14,6 +14,7 @@ Rules, each of which a measured trap of the library asks for:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, TypeVar
 
@@ -59,6 +60,7 @@ GENESIS_ACTOR: Final = bytes(16)
 ACTOR_BYTES: Final = 16
 # Smaller changes are logged as they are: they compress better together, on the wire.
 DEFLATE_OVER_BYTES: Final = 4096
+GENESIS_KEPT: Final = 512  # first changes that are not made again, 250 bytes each
 _NOTHING_YET: Final[Written] = {name: {} for name in COLLECTIONS}
 _PANIC: Final = "PanicException"  # of pyo3_runtime, which can not be imported
 R = TypeVar("R")
@@ -142,7 +144,7 @@ class MemoryDocument:
     def _load(self, changes: list[bytes]) -> Document:
         if b"" in changes:
             raise DataLoss(f"memory {self.id}: one of its changes is empty; the log is damaged", field="document")
-        log = b"".join([_genesis_raw(self.id, self.space), *changes])
+        log = b"".join([_genesis_change(self.id, self.space)[1], *changes])
         return self._guarded("can not be loaded", lambda: Document.load(log))
 
     def _guarded(self, problem: str, call: Callable[[], R]) -> R:
@@ -163,7 +165,7 @@ class MemoryDocument:
 def genesis_hash(id: str, space: str) -> str:
     """Hash (hex) of the change that every replica computes for memory `id` in `space`; first changes build on
     it."""
-    return bytes(_genesis(id, space).get_heads()[0]).hex()
+    return _genesis_change(id, space)[0]
 
 
 def _genesis(id: str, space: str) -> Document:
@@ -173,8 +175,12 @@ def _genesis(id: str, space: str) -> Document:
     return document
 
 
-def _genesis_raw(id: str, space: str) -> bytes:
-    return bytes(_genesis(id, space).get_changes([])[0].raw_bytes)
+# Making it costs as much as reading a small document, and one change is asked for it several times on its way.
+@lru_cache(maxsize=GENESIS_KEPT)
+def _genesis_change(id: str, space: str) -> tuple[str, bytes]:
+    """Its hash (hex) and its bytes."""
+    change = _genesis(id, space).get_changes([])[0]
+    return bytes(change.hash).hex(), bytes(change.raw_bytes)
 
 
 def _transact(document: Document, edit: Edit, actor: str) -> None:

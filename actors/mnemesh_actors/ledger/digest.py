@@ -33,11 +33,11 @@ class Digest:
         """Forget what was gathered after `mark`."""
         del self._moves[mark:]
 
-    def change(self, key: Key, heads: Iterable[str], *, erased: bool = False) -> None:
+    def change(self, key: Key, heads: Iterable[str], *, erased: bool = False, new: bool = False) -> None:
         """A document has these heads now (hashes of its changes, in hex), or is erased. Notes both the document and
-        its bucket's move."""
+        its bucket's move. `new`: nothing was here of it before."""
         after = set(heads)
-        row = self._db.execute("SELECT heads FROM document WHERE doc = ? AND space = ?", (key.id, key.space)).fetchone()
+        row = None if new else self._known(key)
         bucket = bucket_of(key.id)
         move = fingerprint(key.id, after)
         if row is not None:
@@ -47,6 +47,12 @@ class Digest:
             "INSERT OR REPLACE INTO document VALUES (?, ?, ?, ?, ?)",
             (key.id, key.space, bucket, bytes.fromhex("".join(sorted(after))), int(erased)),
         )
+
+    def _known(self, key: Key) -> tuple[bytes] | None:
+        found: tuple[bytes] | None = self._db.execute(
+            "SELECT heads FROM document WHERE doc = ? AND space = ?", (key.id, key.space)
+        ).fetchone()
+        return found
 
     def write(self) -> None:
         """Add what was gathered to the file, inside the caller's transaction."""

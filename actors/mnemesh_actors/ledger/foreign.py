@@ -14,7 +14,7 @@ import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from mnemesh_actors.ledger.journal import Journal, Received
 from mnemesh_crdt.admission import admit
@@ -30,6 +30,7 @@ from mnemesh_memory.grants import PeerGrant, any_matches, principal_of
 
 COLUMNS: Final = "doc, space, type, hash, raw, agent, node, signature, at, origin, received, awaited"
 _PLACES: Final = ", ".join("?" * 12)
+_Loaded: TypeAlias = tuple[MemoryDocument, DocumentState]
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _NODE: Final = re.compile(r"[0-9a-f]{32}")
 _SHOWN_CHARS: Final = 200
@@ -389,15 +390,14 @@ class _Batch:
             )
         self._count(accepted=len(ready), appended=(last - len(ready) + 1, last))
 
-    def _stored(self, document: _Document, loaded: MemoryDocument, ready: list[_Arrival]) -> int:
+    def _stored(self, document: _Document, loaded: _Loaded, ready: list[_Arrival]) -> int:
         """Append; the last entry's number. What does not fit the file, though it was found good, is quarantined, so
         that one entry never holds up all that come after it; 0 then."""
         mark = self._journal.digest.mark()
         self._db.execute("SAVEPOINT document")
         try:
-            last = self._journal.take(
-                loaded, [Received(one.entry, one.head.actor, one.origin, one.received) for one in ready]
-            )
+            received = [Received(one.entry, one.head.actor, one.origin, one.received) for one in ready]
+            last = self._journal.take(*loaded, received, new=not document.here)
         except (sqlite3.IntegrityError, OverflowError, UnicodeError) as error:
             self._db.execute("ROLLBACK TO document")
             self._journal.digest.undo(mark)
@@ -410,9 +410,9 @@ class _Batch:
 
     def _readable(
         self, document: _Document, before: list[bytes], ready: list[_Arrival]
-    ) -> tuple[list[_Arrival], MemoryDocument | str]:
+    ) -> tuple[list[_Arrival], _Loaded | str]:
         """The document with those of `ready`, one by one, with which it can be read; the others are refused."""
-        good: MemoryDocument | str = "nothing"
+        good: _Loaded | str = "nothing"
         if before:
             good = _loaded(document.key, before)
             if isinstance(good, str):
@@ -421,7 +421,7 @@ class _Batch:
         refused: dict[str, str] = {}
         for arrival in ready:
             culprit = next((dep for dep in arrival.head.deps if dep in refused), "")
-            tried: MemoryDocument | str = f"it builds on {culprit}, which is quarantined"
+            tried: _Loaded | str = f"it builds on {culprit}, which is quarantined"
             if not culprit:
                 tried = _loaded(document.key, [*before, *(one.entry.raw for one in kept), arrival.entry.raw])
             if isinstance(tried, str):
@@ -599,14 +599,13 @@ def _row(entry: Entry, origin: str, received: int, awaited: str) -> tuple[object
     )
 
 
-def _loaded(key: Key, changes: list[bytes]) -> MemoryDocument | str:
-    """The document of `changes`, or why it can not be read."""
+def _loaded(key: Key, changes: list[bytes]) -> _Loaded | str:
+    """The document of `changes` and what it holds, or why it can not be read."""
     try:
         document = MemoryDocument(key.id, key.space, changes)
-        document.state()
+        return document, document.state()
     except (DataLoss, FailedPrecondition) as error:
         return error.message
-    return document
 
 
 def _presentable(entry: Entry) -> Entry:

@@ -68,16 +68,17 @@ class Journal:
         self._keep(document, memory, seq)
         return memory, seq
 
-    def take(self, document: MemoryDocument, entries: Sequence[Received]) -> int:
-        """Append what other nodes wrote of a document that holds it already, in this order; the last entry's number."""
+    def take(self, document: MemoryDocument, state: DocumentState, entries: Sequence[Received], *, new: bool) -> int:
+        """Append what other nodes wrote of a document that holds it already, in this order; the last entry's number.
+        `new`: nothing was here of it before."""
         seq = 0
         for one in entries:
             seq = self._append(one.entry, bytes.fromhex(one.actor), one.origin, one.at)
-        state = document.state()
-        memory = materialise(self._shown(state))
-        if memory is not None:
+        receipts = {one.actor: one.at + CLOCK_AHEAD_MS_MAX for one in entries} if new else self._latest(state)
+        memory = materialise(_in_time(state, receipts))
+        if memory is not None and not new:
             self._drop_stale_vectors(memory)
-        self._keep(document, memory, seq)
+        self._keep(document, memory, seq, new=new)
         return seq
 
     def erase(self, entry: Entry, actor: bytes | None, origin: str = "", received: int = 0) -> tuple[int, int]:
@@ -222,10 +223,10 @@ class Journal:
         if row is None or row[0] != str(schema.VIEW_VERSION):
             self.rebuild_view()
 
-    def _keep(self, document: MemoryDocument, memory: Memory | None, seq: int) -> None:
+    def _keep(self, document: MemoryDocument, memory: Memory | None, seq: int, *, new: bool = False) -> None:
         """The view of a document whose last entry is `seq`. Changes of other nodes may leave one that says nothing
         yet."""
-        self.digest.change(Key(document.space, document.id), document.heads())
+        self.digest.change(Key(document.space, document.id), document.heads(), new=new)
         if memory is None:
             return
         self._db.execute(f"INSERT OR REPLACE INTO memory VALUES ({rows.PLACES})", rows.to_row(memory, seq))
@@ -237,15 +238,7 @@ class Journal:
 
     def _shown(self, state: DocumentState) -> DocumentState:
         """`state` with the times of other nodes' clocks moved back to CLOCK_AHEAD_MS_MAX after their receipt."""
-        latest = self._latest(state)
-        if not latest:
-            return state
-        late = {
-            id_: replace(one, at=latest[rank(id_)[1]])
-            for id_, one in state.revisions.items()
-            if one.at > latest.get(rank(id_)[1], one.at)
-        }
-        return replace(state, revisions={**state.revisions, **late}) if late else state
+        return _in_time(state, self._latest(state))
 
     def _latest(self, state: DocumentState) -> Mapping[str, int]:
         """The latest time that is shown of each change that came from another node, by actor (hex)."""
@@ -263,6 +256,18 @@ class Journal:
         self._db.executemany(
             "DELETE FROM vector WHERE hash = ? AND NOT shared", [(bytes.fromhex(digest),) for digest in stale]
         )
+
+
+def _in_time(state: DocumentState, latest: Mapping[str, int]) -> DocumentState:
+    """`state` with no revision later than its actor's time in `latest`."""
+    if not latest:
+        return state
+    late = {
+        id_: replace(one, at=latest[rank(id_)[1]])
+        for id_, one in state.revisions.items()
+        if one.at > latest.get(rank(id_)[1], one.at)
+    }
+    return replace(state, revisions={**state.revisions, **late}) if late else state
 
 
 def _hashes(memory: Memory) -> set[str]:
