@@ -26,7 +26,7 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, assert_never
 
 from mnemesh_crdt.envelope import Entry, node_id_of
@@ -548,8 +548,7 @@ class Stream:
 
     def _status(self) -> Status:
         code, reason = self._ended
-        return replace(
-            self.status,
+        return Status(
             phase=self._phase,
             node_id=self._peer.node_id if self._peer else self.expects,
             head=self._head,

@@ -73,6 +73,7 @@ class Memo:
 
     judged: dict[tuple[Key, Entry, bool], Any] = field(default_factory=dict)
     states: dict[tuple[Key, frozenset[str]], DocumentState] = field(default_factory=dict)
+    memories: dict[tuple[Key, frozenset[str]], Memory | None] = field(default_factory=dict)
 
     def judge(self, key: Key, entry: Entry, earlier: Mapping[str, bytes] | None) -> Any:
         at = (key, entry, earlier is None)
@@ -85,6 +86,12 @@ class Memo:
         if at not in self.states:
             self.states[at] = read_state(key, changes)
         return self.states[at]
+
+    def memory(self, key: Key, changes: Mapping[str, bytes]) -> Memory | None:
+        at = (key, frozenset(changes))
+        if at not in self.memories:
+            self.memories[at] = revisions.materialise(self.read(key, changes))
+        return self.memories[at]
 
 
 @dataclass(slots=True)
@@ -313,8 +320,8 @@ class Node:
     # ---- reads -------------------------------------------------------------------------------------------------------
 
     def memory(self, key: Key) -> Memory | None:
-        state = self.replica.state(key)
-        return revisions.materialise(state) if state else None
+        logged = {entry.hash: entry.raw for entry in self.replica.entries(key) if entry.raw}
+        return self.memo.memory(key, logged) if logged else None
 
     def page(self, ask: Ask) -> Read:
         disk = self.disk

@@ -1,0 +1,67 @@
+"""Whole meshes through every class of fault: nothing acknowledged is lost, all agree, and planted bugs are found.
+
+`MNEMESH_TEST_MESH_SEEDS` is the number of seeds, 2,000 if it is not set; `MNEMESH_TEST_MESH_FIRST` is the first one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pytest
+from mesh_node import BUGS, DUTIES
+from simulator import FAULTS, WRITES, World, failure_of, run, smallest
+
+SEEDS = int(os.environ.get("MNEMESH_TEST_MESH_SEEDS", "2000"))
+FIRST = int(os.environ.get("MNEMESH_TEST_MESH_FIRST", "1"))
+PLANTED_FOUND_WITHIN = 200
+
+
+@pytest.mark.timeout(1200)
+def test_no_seed_breaks_an_invariant(capsys: pytest.CaptureFixture[str]) -> None:
+    failures = run(FIRST, FIRST + SEEDS - 1)
+    with capsys.disabled():
+        print(f"\nmesh: seeds {FIRST} to {FIRST + SEEDS - 1}, {len(failures)} failed", end=" ")
+    if failures:
+        pytest.fail(f"{smallest(failures[0])}\nfailing seeds: {[one.seed for one in failures]}")
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_each_planted_bug_is_found(bug: str) -> None:
+    found = next((one for seed in range(1, PLANTED_FOUND_WITHIN + 1) if (one := failure_of(seed, bug))), None)
+    assert found is not None
+    made_small = smallest(found, bug, tries_max=40)
+    assert made_small.seed == found.seed
+    assert len(made_small.trace) < len(found.trace)
+    assert failure_of(found.seed) is None, "without the bug the same seed holds"
+
+
+def test_each_seed_has_at_least_three_nodes_fifty_writes_and_every_class_of_fault() -> None:
+    for seed in range(1, 21):
+        world = World(seed)
+        seen = world.run()
+        assert len(world.nodes) >= 3
+        assert seen["write"] >= WRITES >= 50
+        assert [fault for fault in FAULTS if not seen[fault]] == []
+
+
+def test_the_first_seeds_have_every_shape_of_mesh_and_skewed_clocks() -> None:
+    worlds = [World(seed) for seed in range(1, 31)]
+    assert {len(world.edges) for world in worlds if len(world.nodes) == 3} == {2, 3}
+    assert len({tuple(world.edges) for world in worlds if len(world.nodes) == 4}) == 3
+    assert max(abs(node.skew_ms) for world in worlds for node in world.nodes) > 300 * 24 * 3600 * 1000
+
+
+def test_nodes_die_while_they_take_in_batches_too() -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(1, 41):
+        seen += World(seed).run()
+    assert [duty for duty in DUTIES if not seen[f"{duty} of a batch"]] == []
+    assert seen["swallowed"]
+    assert seen["refusal changed"]
+
+
+def test_a_seed_always_plays_the_same() -> None:
+    left, right = World(5), World(5)
+    assert left.run() == right.run()
+    assert left.trace == right.trace
