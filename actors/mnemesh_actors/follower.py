@@ -78,6 +78,9 @@ class IndexFollower:
         self.applied = 0
         self.head = 0
         self.gaps = 0  # how often the shard was opened and held less than the ledger
+        self._looking: asyncio.Task[None] | None = None
+        self._back = asyncio.Event()
+        self._back.set()
         self._away_since = 0.0
         self._looks = 0  # how often it was looked for since
         self._asked_for = 0.0  # the pause that its server asked for, in s
@@ -123,6 +126,7 @@ class IndexFollower:
         if self.away:
             log.info("index_back", seq=status.seq, behind=self.lag, looks=self._looks)
         self.away, self._looks, self._asked_for = "", 0, 0.0
+        self._back.set()
         self._news.set()
         return status
 
@@ -136,7 +140,12 @@ class IndexFollower:
             self._notice(f"index away: {error.message}")
         self.away = self.fault = error.message
         self._asked_for = min(RETRY_AFTER_MAX_S, error.fields.get("retry_after_s", 0.0))
+        self._back.clear()
         self._news.set()
+        if self._looking is None or self._looking.done():
+            # Beside the following, which may be embedding for long.
+            self._looking = asyncio.create_task(self._look_for_it(), name="index-look")
+            self._looking.add_done_callback(self._ended)
 
     @property
     def _long_away(self) -> bool:
@@ -204,10 +213,7 @@ class IndexFollower:
     async def _follow(self) -> None:
         moved = True
         while True:
-            if self.away:
-                await self._look_for_it()
-                moved = True
-                continue
+            await self._back.wait()
             if self.applied >= self.head:
                 await self._news.wait()
                 self._news.clear()
@@ -231,7 +237,7 @@ class IndexFollower:
         self.fault = self._bug = f"{task.get_name()} ended by a fault of ours: {error!r}; restart the node"
         self._notice(self.fault)
         log.error("index_ended", task=task.get_name(), exc_info=error)
-        if task is self._tasks[0]:
+        if task.get_name() != "index-flush":
             self._end_waiting(f"stored, but not indexed: {self.fault}")
 
     async def _stumble(self, error: MnemeshError) -> None:
@@ -244,14 +250,15 @@ class IndexFollower:
             await self._reopen()
 
     async def _look_for_it(self) -> None:
-        """Open the shard again, after a pause. Writers who wait are told when that takes long."""
-        pause = min(RETRY_MAX_S, RETRY_S * 2.0 ** (self._looks - 1)) if self._looks else 0.0
-        await asyncio.sleep(max(random.uniform(pause / 2, pause), self._asked_for))
-        self._looks += 1
-        with suppress(MnemeshError):
-            await self._reopen()
-        if self._long_away:
-            self._refuse_waiting(self._told_away)
+        """Open the shard again, after pauses, until that works. Writers who wait are told when it takes long."""
+        while self.away:
+            pause = min(RETRY_MAX_S, RETRY_S * 2.0 ** min(self._looks - 1, 30)) if self._looks else 0.0
+            await asyncio.sleep(max(random.uniform(pause / 2, pause), self._asked_for))
+            self._looks += 1
+            with suppress(MnemeshError):
+                await self._reopen()
+            if self._long_away:
+                self._refuse_waiting(self._told_away)
 
     @property
     def _told_away(self) -> str:
@@ -340,8 +347,10 @@ class IndexFollower:
         """Stop following; what is not applied yet is applied at the next start."""
         for task in self._tasks:
             task.cancel()
-        opening = () if self._opening is None else (self._opening,)
-        await asyncio.gather(*self._tasks, *opening, return_exceptions=True)
+        if self._looking is not None:
+            self._looking.cancel()
+        last = [task for task in (self._looking, self._opening) if task is not None]
+        await asyncio.gather(*self._tasks, *last, return_exceptions=True)
         self._end_waiting("stored; the node is stopping before the index took it in")
 
     def _end_waiting(self, why: str) -> None:

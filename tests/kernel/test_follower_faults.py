@@ -224,3 +224,82 @@ async def test_an_opening_that_nobody_waits_for_any_more_still_tells_what_the_in
     await until(lambda: scene.follower.lag == 0)
     assert scene.follower.gaps == 1
     assert await scene.follower.read(lambda shard: shard.count()) == 2
+
+
+# ---- an index that is away ------------------------------------------------------------------------------------------
+
+
+async def test_while_the_index_is_away_nobody_asks_it_and_it_is_looked_for_until_it_is_back(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "AWAY_GRACE_S", 0.0)
+    await scene.start()
+    await scene.remember("one")
+    scene.shelf.die()
+    scene.shelf.open_faults = [Unavailable("no answer", part="index", retry_after_s=0)] * 5
+    with pytest.raises(Unavailable, match="no answer"):
+        await scene.follower.read(lambda shard: shard.count())
+    assert scene.follower.away == "no answer"
+    with pytest.raises(Unavailable, match="no answer"):
+        await scene.follower.read(lambda shard: pytest.fail("it was asked"))
+    with pytest.raises(Unavailable, match="stored, but not searchable until the index is back: no answer"):
+        await scene.follower.wait_for(2)
+    await until(lambda: scene.follower.away == "")
+    assert scene.shelf.open_faults == []
+    await until(lambda: scene.follower.applied == 1 and not scene.follower.fault)
+    assert scene.shelved() == ["one"]
+    assert "index away: no answer" in scene.notices
+
+
+async def test_an_index_that_was_only_slow_is_asked_again_also_while_the_follower_is_at_work(scene: Scene) -> None:
+    await scene.start()
+    asked, hold = asyncio.Event(), asyncio.Event()
+    embed = scene.model.embed
+
+    async def slowly(texts: list[str]) -> Any:
+        asked.set()
+        await hold.wait()
+        return await embed(texts)
+
+    scene.model.embed = slowly  # type: ignore[method-assign]
+    written = await scene.write(scene.home.pen.create("one"))
+    scene.follower.publish(written.seq)
+    await asyncio.wait_for(asked.wait(), PATIENCE_S)
+    scene.follower.went_away(Unavailable("it has not answered in time", part="index"))
+    await until(lambda: scene.follower.away == "")
+    assert await scene.follower.read(lambda shard: shard.count()) == 0
+    hold.set()
+    await scene.until_indexed(written.seq)
+
+
+async def test_writers_who_wait_are_told_when_an_outage_lasts_and_not_when_it_was_short(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await scene.start()
+    scene.shelf.open_faults = [Unavailable("no answer", part="index")] * 3
+    scene.shelf.faults = [Unavailable("no answer", part="index")]
+    await scene.remember("one")
+    monkeypatch.setattr(module, "AWAY_GRACE_S", 0.0)
+    scene.shelf.gate.clear()
+    written = await scene.write(scene.home.pen.create("two"))
+    scene.follower.publish(written.seq)
+    waiting = asyncio.create_task(scene.follower.wait_for(written.seq))
+    await asyncio.sleep(0)
+    scene.shelf.open_faults = [Unavailable("no answer", part="index")] * 3
+    scene.shelf.faults = [Unavailable("no answer", part="index")]
+    scene.shelf.gate.set()
+    with pytest.raises(Unavailable, match="stored, but not searchable"):
+        await asyncio.wait_for(waiting, PATIENCE_S)
+    await until(lambda: scene.follower.applied == written.seq)
+    assert scene.shelved() == ["one", "two"]
+
+
+async def test_a_start_waits_for_an_index_that_is_away_only_when_it_may_come_later(scene: Scene) -> None:
+    scene.shelf.open_faults = [Unavailable("no answer", part="index")]
+    with pytest.raises(Unavailable, match="no answer"):
+        await scene.start()
+    scene.shelf.open_faults = [Unavailable("no answer", part="index")] * 3
+    await scene.follower.start(0, patient=True)
+    assert scene.follower.away == "no answer"
+    await scene.remember("one")
+    assert scene.shelved() == ["one"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -137,6 +139,12 @@ def test_nothing_that_a_person_wrote_reaches_the_server(qdrant: QdrantDouble, tm
     for word in ("apple", "one", "two", "three"):
         assert f'"{word}' not in sent
         assert f'"{word}' not in qdrant.everything()
+
+
+def test_a_node_without_a_server_loads_nothing_of_the_client() -> None:
+    """It costs .6 s and 45 MB."""
+    program = "import sys, mnemesh_actors.start, mnemesh_gateway.node; sys.exit('qdrant_client' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0
 
 
 # ---- its key --------------------------------------------------------------------------------------------------------
