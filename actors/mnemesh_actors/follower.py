@@ -125,6 +125,7 @@ class IndexFollower:
             self._notice(f"index rebuilt from the ledger: {status.rebuilt}")
         if self.away:
             log.info("index_back", seq=status.seq, behind=self.lag, looks=self._looks)
+            self._notice(f"index back: {self.lag} entries to take in")
         self.away, self._looks, self._asked_for = "", 0, 0.0
         self._back.set()
         self._news.set()
