@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
@@ -24,9 +25,13 @@ from mnemesh.local import default_data_dir, split_address
 from mnemesh.space import detect_space
 from mnemesh.stdio_exchange import Exchange, Session
 from mnemesh.stdio_link import Link, NodeUnreachable, Target
+from mnemesh.stdio_news import StandingStream
 from mnemesh.stdio_rpc import BUSY, LINE_BYTES_MAX, Lines, MalformedLine, Message, error_body, parse
 
 CALLS_IN_FLIGHT_MAX = 128
+LISTEN = "subscriptions/listen"
+SUBSCRIBE = "resources/subscribe"
+UNSUBSCRIBE = "resources/unsubscribe"
 DRAIN_TIMEOUT_S = 5.0
 GOODBYE_TIMEOUT_S = 1.0
 # Tools that change nothing on the node: a call whose answer was lost is sent again, also for a host that has
@@ -41,6 +46,9 @@ class Proxy:
         self._link = link
         self._lines = lines
         self._session = Session()
+        # Its own link, which starts no node.
+        quiet = Link(replace(link.target, start=False), lambda text: None)
+        self._standing = StandingStream(quiet, self._session, lines)
         self._lock = threading.Lock()
         self._calls: dict[str, tuple[Exchange, threading.Thread]] = {}
         self._reading_tools = READING_TOOLS
@@ -57,6 +65,7 @@ class Proxy:
                     return
             self._drain()
         finally:
+            self._standing.close()
             self._say_goodbye()
 
     def _take(self, message: Message) -> None:
@@ -91,11 +100,20 @@ class Proxy:
 
     def _run(self, exchange: Exchange, slot: str) -> None:
         answer: dict[str, Any] | None = None
+        message = exchange.message
+        in_session = bool(self._session.id) and not message.version
         try:
+            if in_session and message.method == SUBSCRIBE:
+                self._standing.open()
             answer = exchange.run()
         finally:
             with self._lock:
                 del self._calls[slot]
+        if in_session and answer is not None and "result" in answer:
+            if message.method == SUBSCRIBE:
+                self._standing.subscribed(message)
+            elif message.method == UNSUBSCRIBE:
+                self._standing.unsubscribed(message)
         if exchange.message.method == "tools/list" and answer is not None:
             self._learn(answer)
 
@@ -125,6 +143,9 @@ class Proxy:
         deadline = time.monotonic() + DRAIN_TIMEOUT_S
         with self._lock:
             calls = list(self._calls.values())
+        for exchange, _ in calls:
+            if exchange.message.method == LISTEN:  # has no end of its own
+                exchange.cancel()
         for exchange, thread in calls:
             thread.join(max(0.0, deadline - time.monotonic()))
             exchange.cancel()

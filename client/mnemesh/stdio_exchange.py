@@ -89,7 +89,7 @@ class Session:
             try:
                 connection.request("POST", link.target.path, self._initialize.raw, link.headers())
                 response = connection.getresponse()
-                answers = [answer for answer in _answers(response) if "result" in answer]
+                answers = [answer for answer in answers_of(response) if "result" in answer]
                 if response.status != 200 or not answers:
                     return False
                 self.opened(self._initialize, response.getheader("mcp-session-id", ""), answers[-1])
@@ -209,7 +209,7 @@ class Exchange:
         """Write every message of the response; the one without a method settles it."""
         settled: Answer | None = None
         words = ""
-        for body in _answers(response):
+        for body in answers_of(response):
             if "method" in body:
                 self._write(body)
             elif "jsonrpc" not in body:
@@ -245,7 +245,7 @@ class Exchange:
             self._lines.write(body)
 
 
-def _answers(response: HTTPResponse) -> Iterator[Answer]:
+def answers_of(response: HTTPResponse) -> Iterator[Answer]:
     """The JSON objects of a response as they arrive: one body, or the data of server-sent events."""
     if "text/event-stream" in response.getheader("content-type", ""):
         data: list[bytes] = []

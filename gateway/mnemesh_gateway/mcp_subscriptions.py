@@ -105,9 +105,10 @@ class Subscriptions:
     async def begin(self, follower: Follower) -> None:
         """Return once the log is read for `follower`. Raises DeadlineExceeded."""
         self._followers.add(follower)
-        if self._reader is None:
+        if self._reader is None or self._reader.done():
             self._began = asyncio.Event()
             self._reader = asyncio.create_task(self._read(self._began), name="mcp-subscriptions")
+            self._reader.add_done_callback(_ended)
         try:
             await asyncio.wait_for(self._began.wait(), BEGIN_TIMEOUT_S)
         except TimeoutError:
@@ -142,3 +143,8 @@ class Subscriptions:
             except MnemeshError as error:
                 log.warning("mcp_subscriptions_stalled", reason=error.message)
                 await asyncio.sleep(RETRY_S)
+
+
+def _ended(reader: asyncio.Task[None]) -> None:
+    if not reader.cancelled() and (error := reader.exception()) is not None:
+        log.error("mcp_subscriptions_ended", exc_info=error)

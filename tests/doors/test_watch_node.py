@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import threading
 from collections.abc import AsyncIterator
@@ -22,6 +23,7 @@ from node_process import NodeUnderTest, start_node, stop_node
 
 from mnemesh import AsyncClient, Client, InvalidArgument, MnemeshError, NotReachable, OutOfRange
 from mnemesh.values import Change
+from mnemesh_memory import limits, watching
 from mnemesh_memory.watching import read_cursor, write_cursor
 from mnemesh_proto.rendezvous import AUTHORIZATION
 from mnemesh_proto.v1 import watch_pb2, watch_pb2_grpc
@@ -231,6 +233,41 @@ async def test_the_command_line_prints_one_object_a_line_and_goes_on_from_a_curs
         process = await watch("--cursor", "nonsense")
         _, err = await soon(process.communicate())
         assert (process.returncode, b"cursor" in err) == (4, True)
+
+
+async def test_the_examples_of_the_page_do_what_they_say(node: NodeUnderTest) -> None:
+    page = (Path(__file__).parents[2] / "docs/watch.md").read_text("utf-8")
+    example = page.partition("```python\n")[2].partition("```")[0]
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("MNEMESH_")}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", example, env=inherited | {"MNEMESH_DATA_DIR": str(node.data_dir)}, cwd="/",
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    out, err = await soon(process.communicate())
+    assert out.decode().startswith("added "), err.decode()
+    assert "Deploys run from CI only" in out.decode()
+    for name, value in (
+        ("watchers of a node", limits.WATCHERS_MAX),
+        ("one page", limits.WATCH_PAGE_ENTRIES_MAX),
+        ("takes nothing", limits.WATCH_WRITE_TIMEOUT_S),
+        ("events", limits.WATCH_HEARTBEAT_S),
+    ):
+        assert any(name in line and f"{value:g}" in line for line in page.splitlines() if line.startswith("|")), name
+    for field in watch_pb2.WatchRequest.DESCRIPTOR.fields:
+        assert f"`{field.name}`" in page
+    for type_ in (
+        watching.ADDED,
+        watching.UPDATED,
+        watching.FORGOTTEN,
+        watching.RESTORED,
+        watching.SUPERSEDED,
+        watching.CONFLICTED,
+        watching.RESOLVED,
+        watching.ERASED,
+        watching.OPENED,
+        watching.POSITION,
+    ):
+        assert f"`{type_}`" in page
 
 
 async def test_an_mcp_host_is_told_when_a_memory_that_it_follows_changes(node: NodeUnderTest) -> None:
