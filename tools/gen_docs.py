@@ -9,6 +9,7 @@ import argparse
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ it says that it needs the HTTP address, which `--endpoint` gives |
 | `MNEMESH_TOKEN` | token for that node; without it the local data directory's owner token |
 | `MNEMESH_DATA_DIR` | data directory of the local node |
 | `MNEMESH_SPACE` | space of calls that name none, empty for the private one; without it that of the working directory |
-| `MNEMESH_AGENT` | who writes: `owner/NAME` |
+| `MNEMESH_AGENT` | which client writes: `owner/NAME`, with a token of ana `ana/NAME` |
 """
 CLI_HEADER = """# The command line
 
@@ -79,7 +80,7 @@ def settings_page() -> str:
 def cli_page() -> str:
     """The text of docs/cli.md."""
     root: Any = typer.main.get_command(app._app())
-    commands = {name: root.commands[name] for name in root.list_commands(None)}
+    commands = dict(_commands(root))
     shared = {_flags(option) for option in _options(commands["status"])}
     parts = [CLI_HEADER, " ".join(app.HELP.split("\n\n", 1)[1].split()) + "\n\n"]
     parts.append("Options of every command that talks to a node:\n\n")
@@ -96,6 +97,16 @@ def cli_page() -> str:
     parts.append("\n`mnemesh up` takes every setting as a flag: [settings.md](settings.md). `mnemesh doctor` takes\n")
     parts.append("`--data DIR`, `--config FILE` and `--json`; `mnemesh mcp --help` lists the flags of the MCP proxy.\n")
     return "".join(parts)
+
+
+def _commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command by its whole name; those of two words behind their first."""
+    for name in group.list_commands(None):
+        command = group.commands[name]
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{before}{name} ")
+        else:
+            yield before + name, command
 
 
 def _options(command: Any) -> list[Any]:

@@ -4,7 +4,8 @@
     node.key        ed25519 private key that signs this node's entries (0600); the node's id is a hash of it
     ledger/0.sqlite the log and its view; ledger/0.lock its lock and incarnation marks
     index/0/        the retrieval index, rebuildable
-The files by which clients find the node (owner.token, node.json, node.lock) belong to the gateway.
+The files by which clients find the node (owner.token, node.json, node.lock) and the tokens of agents (access.sqlite)
+belong to the gateway.
 """
 
 from __future__ import annotations

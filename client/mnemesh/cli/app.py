@@ -38,6 +38,10 @@ PROGRAMS: Final[Mapping[str, str]] = {
     "mcp": "Speak MCP on standard input and output; starts the local node when none runs.",
     "doctor": "Look for what is wrong with a node, its data and its settings.",
 }
+# Commands of two words: the first says what they are about.
+GROUPS: Final[Mapping[str, tuple[str, Sequence[tuple[str, Callable[..., None]]]]]] = {
+    "agent": (agents.HELP, agents.COMMANDS),
+}
 
 
 def run(argv: Sequence[str]) -> int:
@@ -103,12 +107,18 @@ def _app() -> typer.Typer:
         *writing.COMMANDS,
         *reading.COMMANDS,
         *watching.COMMANDS,
+        *history.COMMANDS,
         *importing.COMMANDS,
         *exporting.COMMANDS,
     ):
         command = expanded(function)
-        *history.COMMANDS,
         commands.command(name, cls=_command_of(command))(command)
+    for name, (help_text, members) in GROUPS.items():
+        group = typer.Typer(cls=_Commands, help=help_text, no_args_is_help=True)
+        for member, function in members:
+            command = expanded(function)
+            group.command(member, cls=_command_of(command))(command)
+        commands.add_typer(group, name=name)
     for name, help_text in PROGRAMS.items():
         commands.command(
             name, help=help_text, add_help_option=False,
@@ -130,7 +140,8 @@ class _Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of that name or alias."""
-        return super().get_command(ctx, ALIASES.get(cmd_name, cmd_name))
+        known = super().get_command(ctx, cmd_name)
+        return known or super().get_command(ctx, ALIASES.get(cmd_name, cmd_name))
 
 
 def _command_of(function: Callable[..., None]) -> type[TyperCommand]:

@@ -32,14 +32,22 @@ class Shell:
         str | None, typer.Option("--endpoint", metavar="HOST:PORT", help="gRPC address of the node. [MNEMESH_ENDPOINT]")
     ] = None
     token: Annotated[
-        str | None, typer.Option("--token", help="Bearer token; default: the local owner's. [MNEMESH_TOKEN]")
+        str | None,
+        typer.Option(
+            "--token", help="Bearer token of the owner or an agent; default: the local owner's. [MNEMESH_TOKEN]"
+        ),
     ] = None
     data: Annotated[
         Path | None, typer.Option("--data", metavar="DIR", help="The local node's data. [MNEMESH_DATA_DIR]")
     ] = None
     json: Annotated[bool, typer.Option("--json", help="Print exactly one JSON object.")] = False
     agent: Annotated[
-        str | None, typer.Option("--agent", metavar="NAME", help="Who writes: owner/NAME. [MNEMESH_AGENT]")
+        str | None,
+        typer.Option(
+            "--agent",
+            metavar="NAME",
+            help="Which client writes: owner/NAME, with a token of ana ana/NAME. [MNEMESH_AGENT]",
+        ),
     ] = None
     start: Annotated[bool, typer.Option("--start", help="Start a local node in the background if none runs.")] = False
 
