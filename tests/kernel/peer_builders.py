@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from ledger_builders import SPACE, START, Home
 
 from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.commands import TakenIn
 from mnemesh_actors.ledger.exchange import Incoming
-from mnemesh_actors.ledger.foreign import TakenIn
 from mnemesh_actors.ledger.peers import Quarantined, SyncPage
 from mnemesh_crdt import revisions
 from mnemesh_crdt.chunk import read_head

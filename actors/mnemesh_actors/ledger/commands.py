@@ -7,8 +7,12 @@ the operation's id: a command that arrives twice (a retried call) finds its chan
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from mnemesh_memory.model import Draft, Memory, Patch
+
+# What may become of an entry that a peer brings.
+COUNTED: Final = ("accepted", "duplicates", "held", "quarantined", "dropped", "erased")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,3 +136,26 @@ class FeedPage:
     seq: int
     head: int
     removed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenIn:
+    """What became of a batch. `seq` is the cursor that is durable now; `first` and `last` are the numbers of what was
+    appended, 0 for nothing. `full`: some had to wait and no more may; the cursor stays, send them again later."""
+
+    seq: int = 0
+    accepted: int = 0
+    duplicates: int = 0
+    held: int = 0
+    quarantined: int = 0
+    dropped: int = 0
+    erased: int = 0
+    full: bool = False
+    first: int = 0
+    last: int = 0
+
+    def and_then(self, later: TakenIn) -> TakenIn:
+        """Both together, without a cursor."""
+        sums = {name: getattr(self, name) + getattr(later, name) for name in COUNTED}
+        first = self.first or later.first
+        return TakenIn(**sums, full=self.full or later.full, first=first, last=max(self.last, later.last))

@@ -11,9 +11,9 @@ import sqlite3
 from dataclasses import dataclass
 
 from mnemesh_actors.ledger.commands import Command
-from mnemesh_actors.ledger.foreign import writers_of
 from mnemesh_actors.ledger.journal import Journal
 from mnemesh_crdt.replica import Key
+from mnemesh_crdt.shape import DocumentState
 from mnemesh_memory.errors import NotFound, PermissionDenied
 from mnemesh_memory.grants import principal_of
 
@@ -75,6 +75,11 @@ def _refuse_others(journal: Journal, command: Erase, space: str) -> None:
             "what it began itself; an admin may erase all",
             space=space,
         )
+
+
+def writers_of(state: DocumentState) -> set[str]:
+    """The principals that began a memory: each of them wrote a revision without parents."""
+    return {principal_of(one.by) for one in state.revisions.values() if not one.parents}
 
 
 def fold(db: sqlite3.Connection) -> bool:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mnemesh_actors.ledger import erase, peers
+from mnemesh_actors.ledger.commands import TakenIn
 from mnemesh_actors.ledger.erase import Erase, Gone
 from mnemesh_actors.ledger.faults import reading
-from mnemesh_actors.ledger.foreign import Intake, TakenIn
+from mnemesh_actors.ledger.foreign import Intake
 from mnemesh_actors.ledger.journal import Journal
 from mnemesh_actors.ledger.peers import Backlog, Quarantined, SyncPage
 from mnemesh_crdt.envelope import Entry
@@ -116,7 +117,7 @@ class Exchange:
         with self._transaction():
             for one in peers.take_out(self._db, ids):
                 grant = PeerGrant(read=(), write=(one.entry.space,), principal="", relay=True)
-                total = _sum(total, self._intake.take_in(one.origin, grant, [one.entry], {}, now))
+                total = total.and_then(self._intake.take_in(one.origin, grant, [one.entry], {}, now))
         self._unfolded = self._unfolded or total.erased > 0
         self._fold()
         return total
@@ -140,17 +141,3 @@ class Exchange:
         if self._unfolded:
             self._unfolded = not erase.fold(self._db)
         return not self._unfolded
-
-
-def _sum(left: TakenIn, right: TakenIn) -> TakenIn:
-    return TakenIn(
-        accepted=left.accepted + right.accepted,
-        duplicates=left.duplicates + right.duplicates,
-        held=left.held + right.held,
-        quarantined=left.quarantined + right.quarantined,
-        dropped=left.dropped + right.dropped,
-        erased=left.erased + right.erased,
-        full=left.full or right.full,
-        first=left.first or right.first,
-        last=max(left.last, right.last),
-    )

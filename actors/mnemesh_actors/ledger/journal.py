@@ -17,6 +17,7 @@ from mnemesh_actors.ledger import reads, rows, schema
 from mnemesh_actors.ledger.commands import Command, Vectors
 from mnemesh_actors.ledger.digest import Digest
 from mnemesh_actors.ledger.faults import damaged
+from mnemesh_actors.ledger.shelves import Brought
 from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import DocumentState, Edit, MemoryDocument
 from mnemesh_crdt.envelope import CHANGE, ERASE, Entry, erase_hash, signing_bytes
@@ -32,13 +33,10 @@ from mnemesh_memory.text import content_hash, duplicate_key
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """An entry of another node on its way into the log: its change's actor (hex), the peer that brought it, and when
-    (ms, our clock)."""
+    """A change of another node on its way into the log, with its actor (hex)."""
 
-    entry: Entry
+    brought: Brought
     actor: str
-    origin: str
-    at: int
 
 
 class Journal:
@@ -73,8 +71,10 @@ class Journal:
         `new`: nothing was here of it before."""
         seq = 0
         for one in entries:
-            seq = self._append(one.entry, bytes.fromhex(one.actor), one.origin, one.at)
-        receipts = {one.actor: one.at + CLOCK_AHEAD_MS_MAX for one in entries} if new else self._latest(state)
+            brought = one.brought
+            seq = self._append(brought.entry, bytes.fromhex(one.actor), brought.origin, brought.received)
+        fresh = {one.actor: one.brought.received + CLOCK_AHEAD_MS_MAX for one in entries}
+        receipts = fresh if new else self._latest(state)
         memory = materialise(_in_time(state, receipts))
         if memory is not None and not new:
             self._drop_stale_vectors(memory)
@@ -156,7 +156,11 @@ class Journal:
 
     def document(self, memory: Memory) -> MemoryDocument:
         """The document of a memory, loaded from its entries."""
-        return MemoryDocument(memory.id, memory.space, self.changes(memory.id))
+        return self.load(Key(memory.space, memory.id))
+
+    def load(self, key: Key) -> MemoryDocument:
+        """A document, whether it is in the view or says nothing yet."""
+        return MemoryDocument(key.id, key.space, self.changes(key.id))
 
     def state(self, memory: Memory) -> DocumentState:
         """What the document of a memory holds, for reading: times of other nodes' clocks as in the view."""

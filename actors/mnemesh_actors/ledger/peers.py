@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mnemesh_actors.ledger.foreign import COLUMNS, entry_of
+from mnemesh_actors.ledger.shelves import COLUMNS, count, entry_of
 from mnemesh_crdt.envelope import Entry
 from mnemesh_memory import limits
 from mnemesh_memory.grants import any_matches
@@ -165,11 +165,7 @@ def take_out(db: sqlite3.Connection, ids: Sequence[int]) -> list[Quarantined]:
 
 def backlog(db: sqlite3.Connection) -> Backlog:
     """What is put aside."""
-    counts = (
-        db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("pending", "quarantine", "erased")
-    )
-    pending, refused, erased = counts
-    return Backlog(pending=pending, quarantined=refused, erased=erased)
+    return Backlog(pending=count(db, "pending"), quarantined=count(db, "quarantine"), erased=count(db, "erased"))
 
 
 def _quarantined(row: Sequence[object]) -> Quarantined:
