@@ -23,6 +23,7 @@ from mnemesh_actors.directory import open_directory
 from mnemesh_actors.index.state import IndexMeta, write_meta
 from mnemesh_actors.ledger import schema
 from mnemesh_gateway import doctor
+from mnemesh_gateway.access import ACCESS_FILE, Access
 from mnemesh_gateway.doctor import directory as doctor_directory
 from mnemesh_gateway.doctor.checks import examine
 from mnemesh_gateway.doctor.installation import Finding
@@ -136,6 +137,20 @@ def test_an_empty_token(place: Place) -> None:
 def test_a_token_that_other_users_can_read(place: Place) -> None:
     (place.data_dir / "owner.token").chmod(0o644)
     assert "chmod 600" in only(place, "owner token").fix
+
+
+def test_tokens_of_agents_that_others_can_read_or_nobody(place: Place) -> None:
+    path = place.data_dir / ACCESS_FILE
+    Access(path, lambda: 0).close()
+    assert not [finding for finding in examine(place) if finding.check == "agents"]
+    path.chmod(0o644)
+    assert "chmod 600" in only(place, "agents").fix
+    path.chmod(0o600)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 99")
+    assert "newer mnemesh" in only(place, "format").fix
+    path.write_bytes(b"this is no database " * 300)
+    assert "damaged" in only(place, "agents").problem
 
 
 def test_a_signing_key_that_is_gone_or_open(place: Place) -> None:

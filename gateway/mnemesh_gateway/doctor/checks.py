@@ -17,6 +17,7 @@ CHECKS: tuple[Callable[[Place], Iterator[Finding]], ...] = (
     directory.disk,
     directory.manifest,
     directory.owner_token,
+    directory.agents,
     process.node_file,
     process.running_node,
     process.degraded_node,

@@ -14,6 +14,8 @@ from mnemesh_actors.directory import FORMAT, KEY_FILE, MANIFEST
 from mnemesh_actors.embedding.directory import PACKAGE, configured, packaged_weights
 from mnemesh_actors.index.state import read_meta
 from mnemesh_actors.ledger.schema import MIGRATIONS
+from mnemesh_gateway.access import ACCESS_FILE
+from mnemesh_gateway.access import MIGRATIONS as ACCESS_MIGRATIONS
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place
 from mnemesh_memory.errors import InvalidArgument
@@ -97,6 +99,30 @@ def owner_token(place: Place) -> Iterator[Finding]:
         )  # fmt: skip
     if _open_to_others(path):
         yield Finding("owner token", f"{path} can be read by other users of this machine", f"chmod 600 {path}")
+
+
+def agents(place: Place) -> Iterator[Finding]:
+    """The tokens of agents: a start refuses a file that others can read, that is damaged, or of a newer format."""
+    path = place.data_dir / ACCESS_FILE
+    if not path.exists():
+        return
+    if _open_to_others(path):
+        yield Finding("agents", f"{path} can be read by other users of this machine", f"chmod 600 {path}")
+    if path.with_name(path.name + "-journal").exists():
+        return  # it is written right now, or the next start undoes what a crash left
+    try:
+        with closing(_read_only(path)) as db:
+            version = int(db.execute("PRAGMA user_version").fetchone()[0])
+            fault = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
+    except sqlite3.DatabaseError as error:
+        version, fault = 0, str(error)
+    if version > len(ACCESS_MIGRATIONS):
+        yield _newer(path, version, len(ACCESS_MIGRATIONS))
+    elif fault != "ok":
+        yield Finding(
+            "agents", f"{path} is damaged ({fault})",
+            f"restore it from a backup, or rm {path} and issue the tokens anew (`mnemesh agent add`)",
+        )  # fmt: skip
 
 
 def disk(place: Place) -> Iterator[Finding]:
