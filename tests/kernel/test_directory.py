@@ -15,6 +15,7 @@ from ledger_builders import everything
 
 from mnemesh_actors.directory import FORMAT, KEY_FILE, MANIFEST, check_format, load_key, open_directory, replace_file
 from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_crdt.envelope import node_id_of
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, MnemeshError
 
 
@@ -111,6 +112,20 @@ def test_a_damaged_manifest_is_data_loss_and_is_not_made_anew(tmp_path: Path, te
     with pytest.raises(DataLoss, match="backup"):
         open_directory(path)
     assert everything(path) == before
+
+
+def test_a_key_that_is_not_the_nodes_is_data_loss_whichever_of_the_two_is_wrong(tmp_path: Path) -> None:
+    one, two = open_directory(tmp_path / "one"), open_directory(tmp_path / "two")
+    assert one.node_id == node_id_of(load_key(one.key_file).public_key().public_bytes_raw())
+    own = one.key_file.read_bytes()
+    one.key_file.write_bytes(two.key_file.read_bytes())
+    with pytest.raises(DataLoss, match=two.node_id) as caught:
+        open_directory(one.path)
+    assert one.node_id in caught.value.message
+    one.key_file.write_bytes(own)
+    manifest_of(one.path, node_id="0" * 32)
+    with pytest.raises(DataLoss, match="backup"):
+        open_directory(one.path)
 
 
 def test_a_manifest_that_is_no_text_is_data_loss(tmp_path: Path) -> None:
