@@ -16,7 +16,7 @@ from mnemesh_actors.ledger.histories import Past
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.places import find_one
 from mnemesh_actors.writing import OPERATION_BYTES, Writing
-from mnemesh_crdt.blame import blamed_fields, blamed_lines
+from mnemesh_crdt.blame import blamed
 from mnemesh_crdt.revisions import named, shown
 from mnemesh_crdt.shape import FORGET
 from mnemesh_memory import grants, limits, validate
@@ -151,12 +151,8 @@ def _blame(memory: Memory, past: Past, wanted: str) -> Blame:
     of = named(state, "revision", wanted) if wanted else shown(state)
     if of.op == FORGET:
         raise InvalidArgument("revision", of.id, "a revision that says something; in this one the memory is forgotten")
-    return Blame(
-        memory=memory,
-        revision=of.id,
-        lines=blamed_lines(state, of.id, origins),
-        fields=blamed_fields(state, of.id, origins),
-    )
+    lines, fields = blamed(state, of.id, origins)
+    return Blame(memory=memory, revision=of.id, lines=lines, fields=fields)
 
 
 def _then(memory: Memory, then: dict[str, Memory], at: int, forgotten: bool) -> Memory | MnemeshError:

@@ -33,60 +33,70 @@ class _Set:
     line_by: Sequence[str]
 
 
-def blamed_lines(state: DocumentState, revision: str, origins: Origins) -> tuple[BlamedLines, ...]:
-    """The content of `revision` (an id that the state holds, no forgetting), cut where the setter changes."""
+def blamed(
+    state: DocumentState, revision: str, origins: Origins
+) -> tuple[tuple[BlamedLines, ...], tuple[BlamedField, ...]]:
+    """The content of `revision` (an id that the state holds, no forgetting), cut where the setter changes; and its
+    fields with the memory's tags and links of now, by name. A field that is empty and always was is left out."""
     of = _setters(state, revision)
-    found: list[BlamedLines] = []
+    return tuple(_lines_of(state, of, origins)), tuple(
+        sorted(_fields_of(state, of, origins), key=lambda one: one.field)
+    )
+
+
+def _lines_of(state: DocumentState, of: _Set, origins: Origins) -> Iterator[BlamedLines]:
     first = 1
     for setter, run in groupby(zip(of.line_by, of.lines, strict=True), key=lambda pair: pair[0]):
-        texts = [text for _, text in run]
-        said = state.revisions[setter]
-        node = _origin(setter, origins).node
-        text = "\n".join(texts)
-        found.append(BlamedLines(first=first, text=text, revision=setter, by=said.by, at=said.at, node=node))
+        text = "\n".join(line for _, line in run)
+        said, node = state.revisions[setter], _origin(setter, origins).node
+        yield BlamedLines(first=first, text=text, revision=setter, by=said.by, at=said.at, node=node)
         first += text.count("\n") + 1
-    return tuple(found)
 
 
-def blamed_fields(state: DocumentState, revision: str, origins: Origins) -> tuple[BlamedField, ...]:
-    """The fields of `revision`, and the tags and links of its memory as they are now, by name. A field that is empty
-    and always was is left out."""
-    of = _setters(state, revision)
-    found: list[BlamedField] = []
+def _fields_of(state: DocumentState, of: _Set, origins: Origins) -> Iterator[BlamedField]:
     for name, value in of.fields.items():
         setter = state.revisions[of.field_by[name]]
         if value or setter.parents:
             node = _origin(setter.id, origins).node
-            found.append(
-                BlamedField(field=name, value=value, revision=setter.id, by=setter.by, at=setter.at, node=node)
-            )
-    found += (_put_at(state, f"tags.{tag}", tag, at, origins) for tag, at in state.tagged_at.items())
-    links = ((link_key(link), at) for link, at in state.linked_at.items())
-    found += (_put_at(state, f"links.{key}", key, at, origins) for key, at in links)
-    return tuple(sorted(found, key=lambda one: one.field))
+            yield BlamedField(field=name, value=value, revision=setter.id, by=setter.by, at=setter.at, node=node)
+    for tag, at in state.tagged_at.items():
+        yield _put_at(state, f"tags.{tag}", tag, at, origins)
+    for link, at in state.linked_at.items():
+        yield _put_at(state, f"links.{link_key(link)}", link_key(link), at, origins)
 
 
-def kept_lines(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
-    """Position in `new` of each line that stayed -> its position in `old`; both rise together.
+def kept_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]]:
+    """Lines that stayed, as runs (position in `old`, position in `new`, how many); positions rise on both sides.
 
     Anchors are the lines that are unique on both sides, in their longest common order, and the ends; from each anchor
     equal neighbours are followed both ways. O(n log n), however the texts look.
     """
-    kept: dict[int, int] = {}
-    last_old, last_new = -1, -1
-    for next_old, next_new in (*_anchors(old, new), (len(old), len(new))):
-        top_old, top_new = last_old + 1, last_new + 1
-        end_old, end_new = next_old, next_new
-        while top_old < end_old and top_new < end_new and old[top_old] == new[top_new]:
-            kept[top_new] = top_old
-            top_old, top_new = top_old + 1, top_new + 1
-        while top_old < end_old and top_new < end_new and old[end_old - 1] == new[end_new - 1]:
-            end_old, end_new = end_old - 1, end_new - 1
-            kept[end_new] = end_old
-        if next_new < len(new):
-            kept[next_new] = next_old
-        last_old, last_new = next_old, next_new
-    return kept
+    runs: list[tuple[int, int, int]] = []
+    top = _common(old, new)
+    if top:
+        runs.append((0, 0, top))
+    low_old, low_new = top, top
+    end = _common(old[top:][::-1], new[top:][::-1])
+    middle = old[top : len(old) - end], new[top : len(new) - end]
+    for next_old, next_new in (*_anchors(*middle), (len(middle[0]), len(middle[1]))):
+        high_old, high_new = next_old + top, next_new + top
+        down = _common(old[low_old:high_old], new[low_new:high_new])
+        low_old, low_new = low_old + down, low_new + down
+        up = _common(old[low_old:high_old][::-1], new[low_new:high_new][::-1])
+        # The last anchor is the end of the middle, where the common end begins.
+        length = up + (1 if next_new < len(middle[1]) else end)
+        runs += [(low_old - down, low_new - down, down), (high_old - up, high_new - up, length)]
+        low_old, low_new = high_old + 1, high_new + 1
+    return [run for run in runs if run[2]]
+
+
+def _common(old: Sequence[str], new: Sequence[str]) -> int:
+    """How many lines at the beginning are equal. Slices are compared, which is quicker than lines."""
+    low, high = 0, min(len(old), len(new))
+    while low < high:
+        half = (low + high + 1) // 2
+        low, high = (half, high) if old[low:half] == new[low:half] else (low, half - 1)
+    return low
 
 
 def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
@@ -123,16 +133,17 @@ def _setters(state: DocumentState, revision: str) -> _Set:
 def _set_by(one: Revision, before: Sequence[_Set]) -> _Set:
     fields, lines = _fields(one), _lines(one.content)
     field_by = dict.fromkeys(fields, one.id)
-    line_by: list[str | None] = [None] * len(lines)
+    line_by = [one.id] * len(lines)
     for parent in before:
         for name, value in fields.items():
             if parent.fields.get(name) == value:
                 known = field_by[name]
                 field_by[name] = parent.field_by[name] if known == one.id else _later(known, parent.field_by[name])
-        for position, old in kept_lines(parent.lines, lines).items():
-            so_far, theirs = line_by[position], parent.line_by[old]
-            line_by[position] = theirs if so_far is None else _later(so_far, theirs)
-    return _Set(fields, lines, field_by, [one.id if setter is None else setter for setter in line_by])
+        for start, position, length in kept_lines(parent.lines, lines):
+            there, here = slice(start, start + length), slice(position, position + length)
+            pairs = zip(line_by[here], parent.line_by[there], strict=True)
+            line_by[here] = [theirs if known == one.id else _later(known, theirs) for known, theirs in pairs]
+    return _Set(fields, lines, field_by, line_by)
 
 
 def _later(left: str, right: str) -> str:

@@ -1,6 +1,6 @@
 """The command line and the Python client against a real node, as a new user has them: up, remember, recall, files.
 
-Every example of docs/python.md runs here.
+Every Python example of docs/python.md and docs/history.md runs here.
 """
 
 from __future__ import annotations
@@ -133,15 +133,18 @@ def _described(memory: Memory) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def test_the_examples_of_the_python_page_run(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("page", "examples_min"), [("docs/python.md", 5), ("docs/history.md", 1)])
+def test_the_python_examples_of_a_page_run(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str, examples_min: int
+) -> None:
     monkeypatch.setenv("MNEMESH_DATA_DIR", str(data))
     monkeypatch.delenv("MNEMESH_ENDPOINT", raising=False)
     monkeypatch.chdir(tmp_path)
-    examples = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/python.md").read_text("utf-8"), re.M | re.S)
-    assert len(examples) >= 5
+    examples = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.M | re.S)
+    assert len(examples) >= examples_min
     names: dict[str, Any] = {"__name__": "__main__"}
     for example in examples:
-        exec(compile(example, "docs/python.md", "exec"), names)
+        exec(compile(example, page, "exec"), names)
 
 
 def test_the_python_page_names_every_method_and_every_error() -> None:

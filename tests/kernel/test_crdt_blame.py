@@ -10,7 +10,7 @@ import pytest
 from crdt_scenarios import OTHER, actor, created, document, written
 
 from mnemesh_crdt import revisions
-from mnemesh_crdt.blame import blamed_fields, blamed_lines, kept_lines
+from mnemesh_crdt.blame import blamed, kept_lines
 from mnemesh_crdt.document import DocumentState, Edit
 from mnemesh_memory.limits import BLAME_LINES_MAX
 from mnemesh_memory.model import Link, Source
@@ -33,13 +33,20 @@ def revised(log: list[bytes], number: int, at: int, parents: tuple[str, ...] | N
 def lines(log: list[bytes], revision: str = "") -> list[tuple[int, str, str]]:
     """(first line, text, who) of each run."""
     now = state(*log)
-    found = blamed_lines(now, revision or revisions.heads(now)[0], {})
+    found, _ = blamed(now, revision or revisions.heads(now)[0], {})
     return [(run.first, run.text, run.by) for run in found]
 
 
 def fields(log: list[bytes], origins: Any = None) -> dict[str, BlamedField]:
     now = state(*log)
-    return {one.field: one for one in blamed_fields(now, revisions.shown(now).id, origins or {})}
+    return {one.field: one for one in blamed(now, revisions.shown(now).id, origins or {})[1]}
+
+
+def kept(old: list[str], new: list[str]) -> dict[int, int]:
+    """Position in `new` of each line that stayed -> its position in `old`."""
+    pairs = [(position + n, start + n) for start, position, length in kept_lines(old, new) for n in range(length)]
+    assert len(dict(pairs)) == len(pairs), "no line stays twice"
+    return dict(pairs)
 
 
 def test_a_line_belongs_to_the_revision_that_said_it_first() -> None:
@@ -90,7 +97,7 @@ def test_what_both_sides_of_a_merge_said_alike_belongs_to_the_later_of_them() ->
     later = max(revisions.heads(state(*log)), key=lambda one: one.split("@")[1])
     log.append(revised(log, 4, 3000, content="new"))
     now = state(*log)
-    (run,) = blamed_lines(now, revisions.heads(now)[0], {})
+    ((run,), _) = blamed(now, revisions.heads(now)[0], {})
     assert run.revision == later
     assert fields(log)["title"].revision == later
 
@@ -177,7 +184,7 @@ def test_a_text_of_too_many_lines_is_blamed_as_a_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "kept"),
+    ("old", "new", "expected"),
     [
         ("", "", {}),
         ("abc", "abc", {0: 0, 1: 1, 2: 2}),
@@ -189,10 +196,10 @@ def test_a_text_of_too_many_lines_is_blamed_as_a_whole() -> None:
         ("abc", "def", {}),
     ],
 )  # fmt: skip
-def test_lines_are_kept_in_their_order(old: str, new: str, kept: dict[int, int]) -> None:
-    found = kept_lines(list(old), list(new))
+def test_lines_are_kept_in_their_order(old: str, new: str, expected: dict[int, int]) -> None:
+    found = kept(list(old), list(new))
     assert {position: old[found[position]] for position in found} == {p: new[p] for p in found}
-    assert len(found) == len(kept)
+    assert len(found) == len(expected)
 
 
 def test_kept_lines_are_equal_and_rise_on_both_sides_whatever_the_texts() -> None:
@@ -200,7 +207,7 @@ def test_kept_lines_are_equal_and_rise_on_both_sides_whatever_the_texts() -> Non
     for _ in range(500):
         old = [chance.choice("abcdefgh") for _ in range(chance.randrange(12))]
         new = [chance.choice("abcdefgh") for _ in range(chance.randrange(12))]
-        found = kept_lines(old, new)
+        found = kept(old, new)
         assert all(new[position] == old[found[position]] for position in found)
         ordered = [found[position] for position in sorted(found)]
         assert ordered == sorted(set(ordered))
@@ -208,4 +215,4 @@ def test_kept_lines_are_equal_and_rise_on_both_sides_whatever_the_texts() -> Non
 
 def test_a_text_of_one_line_repeated_keeps_all_but_what_changed() -> None:
     same = ["" for _ in range(BLAME_LINES_MAX)]
-    assert len(kept_lines(same, [*same[:-1], "end"])) == BLAME_LINES_MAX - 1
+    assert len(kept(same, [*same[:-1], "end"])) == BLAME_LINES_MAX - 1

@@ -256,6 +256,19 @@ def test_conflicts_are_paged_and_of_the_spaces_asked_for(home: Home, ledger: Led
         ledger.conflicts((SPACE,), 2, "not a cursor")
 
 
+def test_no_memory_that_is_not_in_conflict_is_read_to_find_those_that_are(home: Home, ledger: Ledger) -> None:
+    plans: list[str] = []
+    ledger._db.set_trace_callback(plans.append)
+    ledger.conflicts((SPACE, "*", "team/*"), 10, "")
+    ledger.stats(("*",))
+    ledger._db.set_trace_callback(None)
+    asked = [sql for sql in plans if "conflicted" in sql and "SELECT" in sql]
+    assert len(asked) >= 3
+    for sql in asked:
+        steps = [row[3] for row in ledger._db.execute(f"EXPLAIN QUERY PLAN {sql}")]
+        assert any("memory_conflicted" in step for step in steps), (sql, steps)
+
+
 def test_forgotten_conflicts_are_not_listed(home: Home, ledger: Ledger) -> None:
     memory = in_conflict(ledger, home)
     done(ledger, home.pen.forget(memory))

@@ -211,7 +211,7 @@ def stats(db: sqlite3.Connection, spaces: Sequence[str]) -> Stats:
     """Counts over `spaces`, which may be patterns, or over all when empty."""
     where, values = covered(spaces or None)
     states = dict(db.execute(f"SELECT state, count(*) FROM memory WHERE {where} GROUP BY state", values))
-    conflicted = db.execute(f"SELECT count(*) FROM memory WHERE conflicted AND {where}", values).fetchone()[0]
+    conflicted = db.execute(f"SELECT count(*) FROM memory WHERE conflicted = 1 AND {where}", values).fetchone()[0]
 
     def facet(column: str, table: str = "memory") -> tuple[dict[str, int], int]:
         """The most frequent, and how many there are in all."""

@@ -108,7 +108,12 @@ def _mesh(db: sqlite3.Connection) -> None:
     )
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _shared_vectors, _mesh)
+def _conflicts(db: sqlite3.Connection) -> None:
+    # Few memories are in conflict, and to find them no text has to be read.
+    db.execute("CREATE INDEX memory_conflicted ON memory (created_at, id) WHERE conflicted = 1")
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _shared_vectors, _mesh, _conflicts)
 # The view is rebuilt from the entries when this differs from what the file says.
 VIEW_VERSION = 4
 
