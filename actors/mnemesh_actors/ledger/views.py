@@ -1,0 +1,131 @@
+"""The side of the ledger that readers reach: memories as they are and as they were. Changes nothing.
+
+Thin: what a question means stands in reads and histories.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from mnemesh_actors.ledger import reads
+from mnemesh_actors.ledger.admission import Admission
+from mnemesh_actors.ledger.faults import reading
+from mnemesh_actors.ledger.histories import Histories, Past
+from mnemesh_actors.ledger.journal import Journal
+from mnemesh_actors.ledger.uses import Uses
+from mnemesh_memory.errors import NotFound
+from mnemesh_memory.model import ListQuery, Memory, Page, Query, Revision, Stats
+from mnemesh_memory.past import ConflictPage, HistoryPage
+
+
+class Views:
+    """What a ledger answers to readers. Mixed into Ledger, which has the connection and the journal."""
+
+    path: Path
+    _db: sqlite3.Connection
+    _journal: Journal
+    _uses: Uses
+    _admission: Admission
+    _histories: Histories
+
+    @reading
+    def read(self, ids: Sequence[str]) -> dict[str, Memory]:
+        """Memories by id; unknown ids are absent."""
+        return reads.by_ids(self._db, ids)
+
+    @reading
+    def find(
+        self, keys: Sequence[str], spaces: Sequence[str], within: Sequence[str] | None = None
+    ) -> list[Memory | Exception]:
+        """A memory for each id, unique prefix or title (of `spaces`), or NotFound. With `within`, patterns of spaces,
+        nothing else is there at all. Raises InvalidArgument for an ambiguous prefix."""
+        found: list[Memory | Exception] = []
+        for key in keys:
+            try:
+                found.append(self._journal.memory(reads.resolve(self._db, key, spaces, within)))
+            except NotFound as error:
+                found.append(error)
+        return found
+
+    @reading
+    def replaceable(self, keys: Sequence[str], space: str, visible: Sequence[str] = ()) -> list[str]:
+        """Ids of the memories that a draft for `space` would supersede; `visible` as in Create. Raises NotFound,
+        InvalidArgument (ambiguous) or FailedPrecondition, as the write would."""
+        return [self._admission.replaceable(key, space, visible).id for key in keys]
+
+    @reading
+    def read_as_of(self, ids: Sequence[str], at: int) -> dict[str, Memory]:
+        """Memories as they were recorded at `at` (ms); those that did not exist yet are absent."""
+        found: dict[str, Memory] = {}
+        for memory in self.read(ids).values():
+            if (then := self._histories.as_of(memory, at)) is not None:
+                found[then.id] = then
+        return found
+
+    @reading
+    def past(self, id_: str) -> Past:
+        """All that a memory's document holds, and where its changes came from. Raises NotFound."""
+        return self._histories.past(id_)
+
+    @reading
+    def history(self, id_: str, limit: int, cursor: str) -> HistoryPage:
+        """Revisions of a memory, newest first, before the revision `cursor` (an id, or "")."""
+        return self._histories.page(id_, limit, cursor)
+
+    @reading
+    def revision(self, id_: str, field: str, key: str) -> Revision:
+        """The revision that `key` names. Raises NotFound or InvalidArgument for `field`."""
+        return self._histories.revision(id_, field, key)
+
+    @reading
+    def conflicts(self, spaces: Sequence[str], limit: int, cursor: str) -> ConflictPage:
+        """Memories with several visible heads, oldest first."""
+        return self._histories.conflicts(spaces, limit, cursor)
+
+    @reading
+    def successors(self, ids: Sequence[str], at: int | None = None) -> dict[str, Memory]:
+        """Where the chain of successors of each superseded memory ends: now, or as it was recorded at `at` (ms). A
+        chain that ends nowhere, or runs in a circle, is absent."""
+        if at is None:
+            ends = reads.chain_ends(ids, lambda id_: reads.successor(self._db, id_))
+            memories = self.read(list(dict.fromkeys(ends.values())))
+        else:
+            memories = {}
+
+            def successor_then(id_: str) -> str:
+                memories.update(self.read_as_of([id_], at))
+                return memories[id_].superseded_by if id_ in memories and memories[id_].state == "superseded" else ""
+
+            ends = reads.chain_ends(ids, successor_then)
+        return {
+            id_: memories[end] for id_, end in ends.items() if end in memories and memories[end].state != "superseded"
+        }
+
+    @reading
+    def matching(self, query: Query, now: int) -> tuple[list[str], list[str]]:
+        """Ids of the memories that pass the filters of a recall, newest first, and of those they replaced."""
+        return reads.matching(self._db, query, self._uses.pending, now)
+
+    @reading
+    def page(self, query: ListQuery) -> Page:
+        """One page."""
+        return reads.page(self._db, query)
+
+    @reading
+    def timeline(self, id_: str, before: int, after: int) -> tuple[list[Memory], int]:
+        """Neighbours in time, and the position of the asked memory among them."""
+        return reads.timeline(self._db, self._journal.memory(id_), before, after)
+
+    @reading
+    def stats(self, spaces: Sequence[str]) -> Stats:
+        """Counts."""
+        return reads.stats(self._db, spaces)
+
+    @reading
+    def export_page(
+        self, spaces: Sequence[str], states: Sequence[str], after: tuple[int, str], limit: int
+    ) -> list[Memory]:
+        """Memories in order of creation, after a (created_at, id)."""
+        return reads.export_page(self._db, spaces, states, after, limit)
