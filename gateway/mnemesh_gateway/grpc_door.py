@@ -112,8 +112,10 @@ class GrpcDoor:
             async with _Call(self._metrics, operation, context):
                 caller = self._caller(context)
                 request = wire.decode(operation.request, data)
+                headers = _headers(context)
                 async with aclosing(operation.run(self._gate, caller, request)) as responses:
                     async for response in responses:
+                        require_unchanged(self._authenticator, headers, caller)
                         yield response.SerializeToString()
 
         return call

@@ -116,7 +116,7 @@ class _HttpDoor:
                 if operation.standing:
                     response = await self._standing(operation, caller, message, request)
                 elif operation.streaming:
-                    response = await self._stream(operation, caller, message)
+                    response = await self._stream(operation, caller, message, dict(request.headers))
                 else:
                     response = json_answer(to_json(await operation.run(self._gate, caller, message)))
                 code = "OK"
@@ -132,7 +132,9 @@ class _HttpDoor:
 
         return answer
 
-    async def _stream(self, operation: Operation, caller: Caller, message: Message) -> Response:
+    async def _stream(
+        self, operation: Operation, caller: Caller, message: Message, headers: Mapping[str, str]
+    ) -> Response:
         """One JSON object a line. What fails before the first one has a status of its own; later, the last
         line is the error."""
         items = operation.run(self._gate, caller, message)
@@ -143,6 +145,7 @@ class _HttpDoor:
                 try:
                     item = first
                     while item is not None:
+                        require_unchanged(self._authenticator, headers, caller)
                         yield _dump(to_json(item)) + b"\n"
                         item = await anext(items, None)
                 except MnemeshError as error:

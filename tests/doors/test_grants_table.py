@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from mnemesh_gateway.mcp_tools import TOOLSETS, build_tools
 from mnemesh_gateway.openapi import FIXED_PATHS
 from mnemesh_gateway.operations import OPERATIONS, Operation, by_name
 from mnemesh_memory import grants
-from mnemesh_memory.model import Caller
+from mnemesh_memory.model import Caller, Draft, Memory
 
 # The decision for each operation, made here a second time and by hand.
 DECISIONS: Final[Mapping[str, str]] = {
@@ -203,3 +204,33 @@ async def test_metrics_beyond_loopback_are_for_those_who_administer(scene: Scene
     for role, status in (("reader", 403), ("writer", 403), ("admin", 200)):
         async with open_http(scene.doors, token=scene.tokens[role]) as http:
             assert (await http.get("/metrics")).status_code == status
+
+
+async def test_an_export_that_is_under_way_ends_when_its_token_does(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (
+        scene.doors.mesh.store(Draft(content=text, space="team/a"), OWNER) for text in ("the first", "the second")
+    )
+
+    async def export(*_: object, **__: object) -> AsyncIterator[Memory]:
+        yield first
+        scene.access.revoke(OWNER, role)
+        yield second
+
+    monkeypatch.setattr(scene.doors.mesh, "export", export)
+    role = "reader"
+    got = []
+    async with open_grpc(scene.doors) as client:
+        row = by_name("export")
+        stream = client.channel.unary_stream(row.method, response_deserializer=row.response.FromString)
+        answers = stream(b"", metadata=scene.metadata(role), timeout=10)
+        got.append((await answers.read()).memory.content)
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await answers.read()
+    assert (refusal(caught.value).code, got) == ("UNAUTHENTICATED", ["the first"])
+    role = "writer"
+    async with open_http(scene.doors, token=scene.tokens[role]) as http:
+        lines = (await http.get("/v1/export")).text.splitlines()
+    assert [json.loads(line).get("error", {}).get("code") for line in lines] == [None, "UNAUTHENTICATED"]
+    assert "the second" not in str(lines)
