@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 from diverging import diverge, node_of, texts
-from ledger_builders import AGENT, DAY, OTHER_SPACE, SPACE, START, Home, done
+from ledger_builders import AGENT, DAY, GENERATION, OTHER_SPACE, SPACE, START, Home, done
 
 from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Resolve, Rollback
+from mnemesh_actors.ledger.commands import Resolve, Rollback, Vectors
 from mnemesh_memory import limits
 from mnemesh_memory.errors import Aborted, AlreadyExists, FailedPrecondition, InvalidArgument, NotFound
+from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.model import Memory
+from mnemesh_memory.text import content_hash
 
 
 @pytest.fixture
@@ -267,6 +269,16 @@ def test_no_memory_that_is_not_in_conflict_is_read_to_find_those_that_are(home: 
     for sql in asked:
         steps = [row[3] for row in ledger._db.execute(f"EXPLAIN QUERY PLAN {sql}")]
         assert any("memory_conflicted" in step for step in steps), (sql, steps)
+
+
+def test_a_conflict_that_a_peer_ends_leaves_no_vector_of_the_text_that_went(home: Home, ledger: Ledger) -> None:
+    memory = in_conflict(ledger, home)
+    hashes = [content_hash(dense) for dense, _ in index_texts(memory)]
+    ledger.keep_vectors(Vectors(generation=GENERATION, items=tuple((one, b"1234") for one in hashes)))
+    assert len(ledger.vectors(hashes, GENERATION)) == 2
+    memory = diverge(ledger, memory, ("carla/agent", memory.content, START + 5000))
+    assert memory.conflicts == ()
+    assert list(ledger.vectors(hashes, GENERATION)) == hashes[:1]
 
 
 def test_forgotten_conflicts_are_not_listed(home: Home, ledger: Ledger) -> None:

@@ -254,7 +254,7 @@ class Journal:
     def _drop_stale_vectors(self, memory: Memory) -> None:
         """Of texts that another node's change took out of a memory; see vectors."""
         old = reads.by_ids(self._db, [memory.id]).get(memory.id)
-        if old is None or (old.title, old.content) == (memory.title, memory.content):
+        if old is None or (old.title, old.content, old.conflicts) == (memory.title, memory.content, memory.conflicts):
             return
         stale = _hashes(old) - _hashes(memory)
         self._db.executemany(
