@@ -320,6 +320,39 @@ async def test_an_admin_issues_within_its_spaces_and_sees_no_more(team: Team) ->
         assert adm.status().state == "ready"
 
 
+async def test_a_default_space_beyond_the_grant_stands_in_the_way_of_nothing_that_names_its_memory(team: Team) -> None:
+    """A client takes its default space from the directory it runs in, which its token may know nothing of."""
+    with team.client("ana") as ana:
+        memory = ana.remember(f"named by its id {secrets.token_hex(4)}", space="team/a").memory
+    with mnemesh.Client(team.node.grpc, team.tokens["ana"], space="some-repository") as away:
+        assert away.get(memory.id).content == memory.content
+        new = away.supersede(memory.id, f"its successor {secrets.token_hex(4)}").memory
+        assert (new.space, away.update(new.id, title="x").memory.title) == ("team/a", "x")
+        assert away.forget(new.id).action == "FORGET"
+        with pytest.raises(client_errors.PermissionDenied, match="in space 'some-repository'"):
+            away.recall("anything")
+        with pytest.raises(client_errors.PermissionDenied, match="in space 'some-repository'"):
+            away.remember("anything")
+
+
+async def test_a_write_that_is_sent_again_tells_nothing_once_its_space_is_granted_no_more(team: Team) -> None:
+    key, text = secrets.token_hex(8), f"written while it was granted {secrets.token_hex(4)}"
+    with team.client("owner") as owner:
+        token = owner.add_agent("moved", role="writer", spaces=["team/*"]).token
+        with mnemesh.Client(team.node.grpc, token, space="") as moved:
+            memory = moved.remember(text, space="team/a").memory
+            changed = moved.update(memory.id, title="then", idempotency_key=key)
+            assert moved.update(memory.id, title="then", idempotency_key=key).memory == changed.memory
+        owner.revoke_agent("moved")
+        token = owner.add_agent("moved", role="writer", spaces=["ops"]).token
+    with mnemesh.Client(team.node.grpc, token, space="") as moved:
+        with pytest.raises(client_errors.PermissionDenied) as caught:
+            moved.update(memory.id, title="then", idempotency_key=key)
+        assert text not in str(caught.value.details)
+        with pytest.raises(client_errors.NotFound):
+            moved.update(memory.id, title="then")
+
+
 async def test_a_token_is_no_memory(team: Team) -> None:
     with team.client("ana") as ana, pytest.raises(client_errors.InvalidArgument, match="Mnemesh token"):
         ana.remember(f"the token of the build is {team.tokens['ana']}")
