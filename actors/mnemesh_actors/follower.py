@@ -45,8 +45,8 @@ log = structlog.get_logger("mnemesh.index")
 
 
 class IndexFollower:
-    """Follows `ledger` into `shard`. `notice` is told what a person should know (a rebuild, a fault); `news` how far
-    the ledger is, by whatever way that came to be known. A writer waits for the index at most `wait_s`."""
+    """Follows `ledger` into `shard`. `notice` is told what a person should know (a rebuild, a fault). A writer waits
+    for the index at most `wait_s`. `news` tells others how far the ledger is, however that came to be known."""
 
     def __init__(
         self,
@@ -55,9 +55,8 @@ class IndexFollower:
         embedder: Embedder,
         notice: Callable[[str], None],
         wait_s: float = limits.WRITE_TIMEOUT_S,
-        news: News | None = None,
     ) -> None:
-        self._told = news or News()
+        self.news = News()
         self._ledger = ledger
         self._shard = shard
         self._embedder = embedder
@@ -168,7 +167,7 @@ class IndexFollower:
         if seq <= self.head:
             return
         self.head = seq
-        self._told.tell(seq)
+        self.news.tell(seq)
         if fresh is not None:
             self._hand_over(fresh)
         self._news.set()
@@ -290,7 +289,7 @@ class IndexFollower:
         after = self.applied
         page = self._taken(after) or await self._ledger.feed(after, PAGE_ENTRIES_MAX, self._embedder.generation)
         self.head = max(self.head, page.head)
-        self._told.tell(self.head)
+        self.news.tell(self.head)
         if page.seq > after:
             items = await self._items(page)
             async with self._moving:

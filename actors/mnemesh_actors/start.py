@@ -18,7 +18,6 @@ from mnemesh_actors.index.storage import ServerConfig
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.mesh import Mesh
-from mnemesh_actors.news import News
 from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.runtime.base import Handle, Runtime
 from mnemesh_actors.shard import RetrievalShard, ShardConfig
@@ -85,8 +84,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     )
     shard = await runtime.spawn("shard-0", RetrievalShard, shard_config, pinned=True)
     embedder = Embedder(worker, model.generation, model.dimensions)
-    news = News(status.seq)
-    follower = IndexFollower(ledger, shard, embedder, notice, config.mesh.write_timeout_s, news)
+    follower = IndexFollower(ledger, shard, embedder, notice, config.mesh.write_timeout_s)
     # A server may come later: what it lacks then comes from the ledger.
     opened = await follower.start(status.seq, patient=server is not None)
     log.info(
@@ -107,7 +105,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         clock=config.clock,
         entropy=config.entropy,
         config=config.mesh,
-        news=news,
+        news=follower.news,
         index_backend=shard_config.shown,
     )
     told = ModelStatus(generation=model.generation, name=model.name, dimensions=model.dimensions, source=model.source)

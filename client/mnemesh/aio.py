@@ -56,7 +56,7 @@ def _watch(build: Callable[Arguments, Call[Change]]) -> Callable[Concatenate[Asy
     """The method that watches with what `build` builds."""
 
     def method(self: AsyncClient, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> AsyncWatch:
-        return AsyncWatch(self, build(*args, **kwargs), self._connection.timeout_s)
+        return AsyncWatch(self._open_stream, self._stream_error, build(*args, **kwargs), self._connection.timeout_s)
 
     as_method(method, build, "AsyncWatch")
     return method
@@ -185,7 +185,7 @@ class AsyncClient:
         except grpc.RpcError as error:
             raise refusal(error, target.endpoint, tries.timeout_s) from error
 
-    async def open_stream(self, call: Call[Change], again: bool) -> Any:
+    async def _open_stream(self, call: Call[Change], again: bool) -> Any:
         """For AsyncWatch: the answers to `call` as they come; `again` looks whether the node has moved meanwhile."""
         target, channel = await self._connect(again)
         rpc = channel.unary_stream(
@@ -195,7 +195,7 @@ class AsyncClient:
         )
         return rpc(call.request, metadata=self._connection.metadata(target))
 
-    def stream_error(self, error: grpc.RpcError) -> MnemeshError:
+    def _stream_error(self, error: grpc.RpcError) -> MnemeshError:
         """For AsyncWatch: what a broken stream means."""
         return broken_stream(error, self._open[0].endpoint if self._open else "")
 

@@ -56,7 +56,7 @@ def _watch(build: Callable[Arguments, Call[Change]]) -> Callable[Concatenate[Cli
     """The method that watches with what `build` builds."""
 
     def method(self: Client, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Watch:
-        return Watch(self, build(*args, **kwargs), self._connection.timeout_s)
+        return Watch(self._open_stream, self._stream_error, build(*args, **kwargs), self._connection.timeout_s)
 
     as_method(method, build, "Watch")
     return method
@@ -204,7 +204,7 @@ class Client:
         except grpc.RpcError as error:
             raise refusal(error, target.endpoint, tries.timeout_s) from error
 
-    def open_stream(self, call: Call[Change], again: bool) -> grpc.Call:
+    def _open_stream(self, call: Call[Change], again: bool) -> grpc.Call:
         """For Watch: the answers to `call` as they come; `again` looks whether the node has moved meanwhile."""
         target, channel = self._connect(again)
         rpc = channel.unary_stream(
@@ -214,7 +214,7 @@ class Client:
         )
         return rpc(call.request, metadata=self._connection.metadata(target))
 
-    def stream_error(self, error: grpc.RpcError) -> MnemeshError:
+    def _stream_error(self, error: grpc.RpcError) -> MnemeshError:
         """For Watch: what a broken stream means."""
         return broken_stream(error, self._open[0].endpoint if self._open else "")
 

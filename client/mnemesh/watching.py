@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Final, Protocol, Self, TypeVar
+from typing import Any, Final, Self
 
 import grpc
 
@@ -22,15 +23,10 @@ OPENED: Final = "opened"
 POSITION: Final = "position"
 PAUSE_FIRST_S: Final = 0.05
 PAUSE_MAX_S: Final = 2.0
-Stream = TypeVar("Stream", covariant=True)
-
-
-class Client(Protocol[Stream]):
-    """What a watch needs of the client that it belongs to: open a stream and say what an error of it means."""
-
-    def open_stream(self, call: Call[Change], again: bool) -> Stream: ...
-
-    def stream_error(self, error: grpc.RpcError) -> MnemeshError: ...
+# Opens a stream for a call; the flag says that the node may have moved meanwhile.
+Open = Callable[[Call[Change], bool], Any]
+# Says what an error of a stream means.
+Explain = Callable[[grpc.RpcError], MnemeshError]
 
 
 class _Place:
@@ -82,8 +78,9 @@ class _Place:
 class _Watch:
     """Common to both: the place, and the stream that is open now."""
 
-    def __init__(self, client: Client[Any], call: Call[Change], timeout_s: float) -> None:
-        self._client = client
+    def __init__(self, open: Open, explain: Explain, call: Call[Change], timeout_s: float) -> None:
+        self._open = open
+        self._explain = explain
         self._place = _Place(call, timeout_s)
         self._stream: Any = None
 
@@ -140,7 +137,7 @@ class Watch(_Watch):
     def _step(self) -> Change | None:
         try:
             if self._stream is None:
-                self._stream = self._client.open_stream(self._place.call(), self._place.opened)
+                self._stream = self._open(self._place.call(), self._place.opened)
             return self._place.take(next(self._stream))
         except StopIteration:
             self._stream = None
@@ -149,7 +146,7 @@ class Watch(_Watch):
             self._stream = None
             if self._place.closed:
                 return None
-            refused = self._client.stream_error(error)
+            refused = self._explain(error)
         except NotReachable as error:  # found no node at all
             refused = error
         time.sleep(self._place.pause_s(refused))
@@ -186,7 +183,7 @@ class AsyncWatch(_Watch):
     async def _step(self) -> Change | None:
         try:
             if self._stream is None:
-                self._stream = await self._client.open_stream(self._place.call(), self._place.opened)
+                self._stream = await self._open(self._place.call(), self._place.opened)
             message = await self._stream.read()
             if message is not grpc.aio.EOF:
                 return self._place.take(message)
@@ -196,7 +193,7 @@ class AsyncWatch(_Watch):
             self._stream = None
             if self._place.closed:
                 return None
-            refused = self._client.stream_error(error)
+            refused = self._explain(error)
         except NotReachable as error:  # found no node at all
             refused = error
         except asyncio.CancelledError:

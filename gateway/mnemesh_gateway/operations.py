@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.message import Message
 
-from mnemesh_gateway import history_calls, wire
+from mnemesh_gateway import history_calls, watch_calls, wire
 from mnemesh_gateway.descriptors import descriptor_of, field_of, fields_of, inner_message
 from mnemesh_gateway.message_json import from_json, require_known
 from mnemesh_gateway.schema import Schema, brief_response_schema, request_schema
@@ -221,15 +220,6 @@ async def _export(
         yield memory_pb2.ExportResponse(memory=wire.memory(item))
 
 
-async def _watch(
-    gate: MeshGate, caller: Caller, request: watch_pb2.WatchRequest
-) -> AsyncGenerator[watch_pb2.WatchResponse, None]:
-    mesh = await gate.ready()
-    async with aclosing(mesh.watch(caller, wire.watch_query(request))) as told:
-        async for one in told:
-            yield wire.watch_response(one)
-
-
 async def _status(gate: MeshGate, caller: Caller, request: admin_pb2.StatusRequest) -> admin_pb2.StatusResponse:
     """Answers while the node starts, too: then with what the gateway knows of itself."""
     facts = gate.describe()
@@ -378,8 +368,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         routes=(Route("GET", "/v1/export"),), read_only=True, idempotent=True,
     ),
     Operation(
-        name="watch", service=WATCH, rpc="Watch", toolset="core", needs=READ, invoke=_watch, streaming=True,
-        standing=True, request=watch_pb2.WatchRequest, response=watch_pb2.WatchResponse,
+        name="watch", service=WATCH, rpc="Watch", toolset="core", needs=READ, invoke=watch_calls.watch,
+        streaming=True, standing=True, request=watch_pb2.WatchRequest, response=watch_pb2.WatchResponse,
         routes=(Route("GET", "/v1/watch"),), read_only=True, idempotent=True,
     ),
     Operation(

@@ -19,14 +19,13 @@ from mnemesh_gateway.message_json import AnyMessage, from_json, from_query, pars
 from mnemesh_memory import model
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.spaces import space_path
-from mnemesh_memory.watching import Watched, WatchQuery
-from mnemesh_proto.v1 import admin_pb2, history_pb2, memory_pb2, recall_pb2, watch_pb2
+from mnemesh_proto.v1 import admin_pb2, history_pb2, memory_pb2, recall_pb2
 
 __all__ = [
     "agent", "batch_response", "check_response", "decode", "draft", "from_json", "from_query", "get_response",
-    "item_error", "list_query", "list_response", "memory", "moment", "parse_body", "patch", "query",
-    "recall_response", "remember_response", "source", "spaces", "stats_response", "status_response",
-    "supersede_response", "timestamp", "to_json", "update_response", "watch_query", "watch_response",
+    "item_error", "list_query", "list_response", "memory", "moment", "parse_body", "patch", "query", "recall_response",
+    "remember_response", "source", "spaces", "stats_response", "status_response", "supersede_response", "timestamp",
+    "to_json", "update_response",
 ]  # fmt: skip
 
 NANOS_MAX: Final = 999_999_999
@@ -39,7 +38,6 @@ Reading = (
     | memory_pb2.StatsRequest
     | memory_pb2.ExportRequest
     | history_pb2.ConflictsRequest
-    | watch_pb2.WatchRequest
 )
 
 
@@ -167,38 +165,6 @@ def list_query(item: memory_pb2.ListRequest) -> model.ListQuery:
         order=item.order or "newest",
         limit=item.limit if item.HasField("limit") else 20,
         cursor=item.cursor,
-    )
-
-
-def watch_query(item: watch_pb2.WatchRequest) -> WatchQuery:
-    """Which changes to see, and from where on."""
-    return WatchQuery(
-        spaces=spaces(item),
-        kinds=tuple(item.kinds),
-        not_agent=item.not_agent,
-        cursor=item.cursor,
-        from_start=item.from_start,
-        include_content=item.include_content,
-    )
-
-
-def watch_response(told: Watched) -> watch_pb2.WatchResponse:
-    """One message of a watch."""
-    if (change := told.change) is None:
-        return watch_pb2.WatchResponse(type=told.type, cursor=told.cursor, spaces=told.spaces, reason=told.reason)
-    return watch_pb2.WatchResponse(
-        type=told.type,
-        cursor=told.cursor,
-        id=change.id,
-        space=change.space,
-        kind=change.kind,
-        title=change.title,
-        content=change.content,
-        revision=change.revision,
-        agent=change.agent,
-        node_id=change.node,
-        merged=told.merged,
-        at=timestamp(change.at),
     )
 
 

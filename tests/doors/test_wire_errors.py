@@ -19,6 +19,7 @@ TABLE: list[tuple[MnemeshError, str, int]] = [
     (errors.FailedPrecondition("no", field="x"), "FAILED_PRECONDITION", 409),
     (errors.AlreadyExists("no"), "ALREADY_EXISTS", 409),
     (errors.Aborted("changed", heads=("1@a", "2@b")), "ABORTED", 409),
+    (errors.OutOfRange("nothing was read", field="cursor", cursor="abc"), "OUT_OF_RANGE", 410),
     (errors.Unauthenticated("no token"), "UNAUTHENTICATED", 401),
     (errors.PermissionDenied("ana", "write", "reader of @ana", space="ops"), "PERMISSION_DENIED", 403),
     (errors.Overloaded("inbox", 1024, 0.2), "RESOURCE_EXHAUSTED", 429),

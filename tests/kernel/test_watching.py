@@ -36,8 +36,7 @@ class Post:
 
     def __init__(self, scene: Scene, pen: Pen) -> None:
         self.pen = pen
-        self.news = News(0)
-        scene.follower._told = self.news
+        self.news = scene.follower.news
         moments, chance = itertools.count(START), itertools.count()
         publish = _publishing(scene.ledger, scene.follower)
         self.commits: Batcher[Command, Committed] = Batcher("ledger", publish, 256, limits.INBOX_MESSAGES_MAX)
