@@ -31,7 +31,7 @@ from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Vectors
 from mnemesh_actors.ledger.erase import Erase, Gone
 from mnemesh_crdt.envelope import ERASE, verify
-from mnemesh_memory.errors import AlreadyExists, MnemeshError, NotFound, PermissionDenied
+from mnemesh_memory.errors import AlreadyExists, FailedPrecondition, MnemeshError, NotFound, PermissionDenied
 from mnemesh_memory.model import Memory
 from mnemesh_memory.text import chunks as chunks_of
 from mnemesh_memory.text import content_hash, duplicate_key
@@ -192,6 +192,17 @@ def test_a_key_of_an_erased_memory_never_brings_it_back(ledger: Ledger, pen: Pen
     with pytest.raises((NotFound, AlreadyExists)):
         done(ledger, command)
     assert len(all_entries(ledger)) == 1
+
+
+def test_a_write_that_is_sent_again_after_its_memory_was_erased_does_not_bring_it_back(
+    ledger: Ledger, pen: Pen
+) -> None:
+    command = pen.create("said once")
+    memory = done(ledger, command).memory
+    erased(ledger, pen, memory.id)
+    with pytest.raises(FailedPrecondition, match="erased"):
+        done(ledger, command)
+    assert ledger.read([memory.id]) == {}
 
 
 def test_what_is_unknown_cannot_be_erased(ledger: Ledger, pen: Pen) -> None:

@@ -339,6 +339,45 @@ def test_keys_of_nodes_are_bounded(ledger: Ledger, node: Node, monkeypatch: pyte
     assert "keys" in reasons(ledger)[0]
 
 
+def test_a_bad_copy_does_not_take_the_place_of_a_good_one_in_quarantine(ledger: Ledger, node: Node) -> None:
+    one, two = node.says("one"), node.says("two")
+    taken(ledger, node, replace(one, signature=bytes(64)), two)
+    taken(ledger, node, replace(two, signature=bytes(64)))
+    assert len(refused(ledger)) == 3
+    assert outcome(taken(ledger, node, one)) == {"accepted": 2}
+    assert contents(ledger) == ["two"]
+
+
+# ---- directories that live again ------------------------------------------------------------------------------------
+
+
+def test_a_ledger_that_was_restored_from_an_old_copy_gets_back_what_it_lost_and_skips_nothing(
+    home: Home, pen: Pen
+) -> None:
+    with Home.for_one_example() as other, other.opened() as peer:
+        other.pen = Pen(agent="owner/other")
+        with home.opened() as ledger:
+            one = done(ledger, pen.create("one")).memory
+            hand_over(ledger, peer, home)
+        copy = home.file.read_bytes()
+        with home.opened() as ledger:
+            done(ledger, pen.revise(one, content="one again"))
+            two = done(ledger, pen.create("two")).memory
+            hand_over(ledger, peer, home)
+        home.file.write_bytes(copy)
+        with home.opened() as ledger:
+            three = done(ledger, pen.create("three")).memory
+            theirs = done(peer, other.pen.create("theirs")).memory
+            for _ in range(2):
+                hand_over(ledger, peer, home)
+                hand_over(peer, ledger, other)
+            ids = [one.id, two.id, three.id, theirs.id]
+            assert contents(ledger, ids) == contents(peer, ids) == ["one again", "two", "three", "theirs"]
+            assert ledger.digest(SPACE) == peer.digest(SPACE)
+            assert len(all_entries(ledger)) == len(all_entries(peer)) == 5
+            assert refused(ledger) == refused(peer) == []
+
+
 # ---- clocks ---------------------------------------------------------------------------------------------------------
 
 

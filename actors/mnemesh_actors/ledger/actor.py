@@ -167,6 +167,9 @@ class Ledger(Views, Exchange):
                 self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, known, command.at)
             return known
         taken = self._db.execute("SELECT 1 FROM entry WHERE doc = ?", (command.id,)).fetchone()
+        if taken and command.spare_id == command.id:
+            # Only a retry brings the same fresh id again, and what it wrote is answered above unless it was erased.
+            raise FailedPrecondition(f"{command.id} was erased meanwhile", field="id", value=command.id)
         id_ = command.spare_id if taken else command.id
         olds = self._admission.to_replace(draft, command.visible)
         links = (*draft.links, *(Link("supersedes", old.id) for old in olds))

@@ -113,6 +113,7 @@ class Exchange:
     def release(self, ids: Sequence[int], now: int) -> TakenIn:
         """Try refused entries again, as from a peer that may write to their spaces and speak for anyone. What is still
         not allowed goes back with its reason."""
+        validate.whole("ids", len(ids), 0, limits.BATCH_ITEMS_MAX)
         total = TakenIn()
         with self._transaction():
             for one in peers.take_out(self._db, ids):
@@ -124,6 +125,7 @@ class Exchange:
 
     def discard(self, ids: Sequence[int]) -> int:
         """Delete refused entries; how many there were."""
+        validate.whole("ids", len(ids), 0, limits.BATCH_ITEMS_MAX)
         with self._transaction():
             return len(peers.take_out(self._db, ids))
 

@@ -97,7 +97,7 @@ def _mesh(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX pending_awaited ON pending (awaited)")
     db.execute(
         f"CREATE TABLE quarantine (id INTEGER PRIMARY KEY AUTOINCREMENT, {kept}, reason TEXT NOT NULL, "
-        "UNIQUE (doc, space, hash, origin))"
+        "UNIQUE (doc, space, hash, signature))"
     )
     db.execute("CREATE INDEX quarantine_awaited ON quarantine (awaited) WHERE awaited IS NOT NULL")
     db.execute("CREATE TABLE node_key (node TEXT PRIMARY KEY, key BLOB NOT NULL) WITHOUT ROWID")
