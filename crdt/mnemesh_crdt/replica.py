@@ -379,6 +379,7 @@ class Replica:
         return effects
 
     def _erase(self, key: Key, log: _Log, entry: Entry) -> list[Effect]:
+        self._forget(log, entry.hash)  # it may have come by a stream that may not erase, before
         gone = (*log.entries, *log.pending, *log.quarantined)
         self._pending -= len(log.pending)
         self._quarantined -= len(log.quarantined)

@@ -224,6 +224,15 @@ def test_a_writer_erases_what_its_principal_made_and_an_admin_everything() -> No
     assert kinds(told(Replica(), bobs, STRANGER)) == ["Accepted"], "there is nobody to ask"
 
 
+def test_an_erasure_that_was_quarantined_is_carried_out_when_somebody_brings_it_who_may() -> None:
+    first, _, _ = family()
+    erase = signed(erasure_of(KEY, agent="bob/cli", node=NODE_ID))
+    replica = Replica()
+    told(replica, first)
+    assert kinds(told(replica, erase, STRANGER)) == ["Quarantined"]
+    assert told(replica, erase, RELAY) == [Accepted(KEY, erase), Purged(KEY, (first.hash,))], "not the erasure itself"
+
+
 def test_erasing_takes_quarantined_and_waiting_entries_with_it() -> None:
     first, second, third = family()
     replica = Replica(quarantine_max=2)

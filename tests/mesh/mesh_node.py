@@ -128,9 +128,12 @@ class Disk:
         known = hash in self.seqs or hash in self.pending
         return known or key in self.erased or (key, hash) in self.quarantine
 
-    def append(self, entry: Entry, origin: str) -> None:
-        self.pending.pop(entry.hash, None)
+    def append(self, entry: Entry, origin: str, is_first: bool) -> None:
+        """`origin` brought the first entry; others were released by it and came from where they came from."""
+        _, waited_from = self.pending.pop(entry.hash, (entry, ""))
         self.quarantine.pop((key_of(entry), entry.hash), None)
+        if not is_first:
+            origin = waited_from
         self.head += 1
         self.log[self.head] = (entry, origin)
         self.seqs[entry.hash] = self.head
@@ -218,12 +221,17 @@ class Node:
     ) -> None:
         self.transactions += 1
         self._reach("admit")
-        effects = [effect for event in events for effect in self.replica.handle(event)]
+        effects: list[Effect] = []
+        released: set[int] = set()  # positions of entries that an earlier one let in
+        for event in events:
+            more = self.replica.handle(event)
+            released |= {len(effects) + place for place in range(1, len(more))}
+            effects += more
         self._reach("append")
         staged: list[Callable[[Disk], None]] = []
         touched: set[Key] = set()
-        for effect in effects:
-            self._stage(effect, origin, staged, touched)
+        for place, effect in enumerate(effects):
+            self._stage(effect, origin, place not in released, staged, touched)
         self._reach("view")
         for key in sorted(touched):
             memory = self.memory(key)
@@ -245,10 +253,17 @@ class Node:
         if self.bug != EARLY_ACK:
             acknowledge(effects)
 
-    def _stage(self, effect: Effect, origin: str, staged: list[Callable[[Disk], None]], touched: set[Key]) -> None:
+    def _stage(
+        self,
+        effect: Effect,
+        origin: str,
+        is_first: bool,
+        staged: list[Callable[[Disk], None]],
+        touched: set[Key],
+    ) -> None:
         match effect:
             case Accepted(key, entry):
-                staged.append(lambda disk: disk.append(entry, origin))
+                staged.append(lambda disk: disk.append(entry, origin, is_first))
                 touched.add(key)
             case Held(key, entry, _):
                 staged.append(lambda disk: disk.quarantine.pop((key, entry.hash), None))
