@@ -88,6 +88,12 @@ class Embedder:
                 self._keep(text, result)
         return [found[text] for text in texts]
 
+    def forget(self, texts: Sequence[str]) -> None:
+        """Drop texts from the cache: they were erased."""
+        for text in texts:
+            if self._cache.pop(text, None) is not None:
+                self._cached_chars -= len(text)
+
     def _keep(self, text: str, vector: Vector) -> None:
         if len(text) > CACHED_TEXT_CHARS_MAX:
             return

@@ -10,9 +10,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from mnemesh_actors.histories import PAGE, Histories
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.places import find_many, find_one
+from mnemesh_actors.purging import Purging
 from mnemesh_actors.recalling import LAG_TOLERATED_ENTRIES, Recalling
 from mnemesh_actors.runtime.base import Runtime
 from mnemesh_actors.shard import ShardStatus
+from mnemesh_actors.syncing import Syncing
 from mnemesh_actors.watching import Watching
 from mnemesh_actors.writing import Writing
 from mnemesh_memory import grants, limits, validate
@@ -29,6 +31,7 @@ from mnemesh_memory.model import (
     ModelStatus,
     Page,
     Patch,
+    Purged,
     Query,
     Recalled,
     Stats,
@@ -41,9 +44,19 @@ EXPORT_PAGE = 200
 
 
 class Mesh:
-    """Built by `start.start_mesh`. `notices` is shared with whoever has something to tell a person."""
+    """Built by `start.start_mesh`. `notices` is shared with whoever has something to tell a person; `syncing` is what
+    streams with peers need of this node."""
 
-    def __init__(self, parts: Parts, runtime: Runtime, node_id: str, model: ModelStatus, notices: list[str]) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        runtime: Runtime,
+        node_id: str,
+        model: ModelStatus,
+        notices: list[str],
+        syncing: Syncing,
+    ) -> None:
+        self.syncing = syncing
         self._parts = parts
         self._runtime = runtime
         self._node_id = node_id
@@ -51,6 +64,7 @@ class Mesh:
         self._notices = notices
         self._writing = Writing(parts)
         self._recalling = Recalling(parts)
+        self._purging = Purging(parts)
         self._histories = Histories(parts, self._writing)
         self._watching = Watching(parts, node_id)
 
@@ -116,6 +130,10 @@ class Mesh:
         return await self._histories.resolve(
             caller, key, keep=keep, content=content, expected_heads=expected_heads, wait=wait or "indexed"
         )
+
+    async def purge(self, caller: Caller, key: str) -> Purged:
+        """Erase a memory for good; see Purging.purge."""
+        return await self._purging.purge(caller, key)
 
     async def recall(self, caller: Caller, query: Query) -> Recalled:
         """Find memories; see Recalling.recall."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import structlog
 
 from mnemesh_actors.batching import Batcher
-from mnemesh_actors.directory import DataDirectory
+from mnemesh_actors.directory import DataDirectory, load_key
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig, ModelInfo
 from mnemesh_actors.follower import IndexFollower, page_of
@@ -21,6 +21,8 @@ from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.runtime.base import Handle, Runtime
 from mnemesh_actors.shard import RetrievalShard, ShardConfig
+from mnemesh_actors.syncing import Syncing
+from mnemesh_crdt.sync import Me
 from mnemesh_memory import limits
 from mnemesh_memory.errors import MnemeshError
 from mnemesh_memory.model import LedgerStatus, ModelStatus
@@ -108,8 +110,14 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         news=follower.news,
         index_backend=shard_config.shown,
     )
+    me = Me(
+        node_id=directory.node_id,
+        key=load_key(directory.key_file).public_key().public_bytes_raw(),
+        incarnation=status.incarnation,
+    )
+    syncing = Syncing(ledger, follower, news, me, config.clock)
     told = ModelStatus(generation=model.generation, name=model.name, dimensions=model.dimensions, source=model.source)
-    return Mesh(parts, runtime, directory.node_id, told, notices)
+    return Mesh(parts, runtime, directory.node_id, told, notices, syncing)
 
 
 async def _ledger_and_worker(directory: DataDirectory, runtime: Runtime, config: StartConfig) -> tuple[Handle, Handle]:

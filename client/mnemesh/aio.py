@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import grpc
 import grpc.aio
 
-from mnemesh import agents, histories, reads, writes
+from mnemesh import agents, histories, peers, reads, writes
 from mnemesh.batch import Batches, Outcome
 from mnemesh.call import Call, as_method
 from mnemesh.connection import CHANNEL_OPTIONS, DEFAULT_TIMEOUT_S, Connection, Target
@@ -94,6 +94,7 @@ class AsyncClient:
     supersede = _method(writes.supersede)
     forget = _method(writes.forget)
     restore = _method(writes.restore)
+    purge = _method(writes.purge)
     history = _method(histories.history)
     blame = _method(histories.blame)
     rollback = _method(histories.rollback)
@@ -110,6 +111,11 @@ class AsyncClient:
     add_agent = _method(agents.add_agent)
     list_agents = _method(agents.list_agents)
     revoke_agent = _method(agents.revoke_agent)
+    add_peer = _method(peers.add_peer)
+    remove_peer = _method(peers.remove_peer)
+    sync_status = _method(peers.sync_status)
+    sync_now = _method(peers.sync_now)
+    quarantine = _method(peers.quarantine)
     export = _stream(reads.export)
     watch = _watch(reads.watch)
 

@@ -15,6 +15,7 @@ from mnemesh_memory.errors import Unavailable
 if TYPE_CHECKING:
     from mnemesh_actors.mesh import Mesh
     from mnemesh_gateway.access import Access
+    from mnemesh_gateway.peers import Peers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,15 +45,17 @@ class MeshGate:
         self._ready_timeout_s = ready_timeout_s
         self._started = time.monotonic()
         self._mesh: Mesh | None = None
+        self._peers: Peers | None = None
         self._opened = asyncio.Event()
         self._state = "starting"
         self._why = ""
         self.grpc = ""
         self.http = ""
 
-    def open(self, mesh: Mesh) -> None:
-        """The node is ready."""
+    def open(self, mesh: Mesh, peers: Peers | None = None) -> None:
+        """The node is ready. A gate without `peers` exchanges nothing with other nodes."""
         self._mesh = mesh
+        self._peers = peers
         self._state = "ready"
         self._opened.set()
 
@@ -83,6 +86,13 @@ class MeshGate:
         if self._access is None:
             raise Unavailable("this gateway issues no tokens", part="access")
         return self._access
+
+    async def peers(self) -> Peers:
+        """The streams with other nodes, once the node is ready. Raises Unavailable."""
+        await self.ready()
+        if self._peers is None:
+            raise Unavailable("this gateway exchanges nothing with other nodes", part="peers")
+        return self._peers
 
     def mesh_now(self) -> Mesh | None:
         """The mesh if the node is ready, without waiting: for health and metrics."""

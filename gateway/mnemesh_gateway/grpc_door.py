@@ -2,8 +2,7 @@
 
 A call is authenticated before its bytes are parsed; only health is open, because probes carry no token. A
 refusal carries google.rpc details. An error that is no MnemeshError is a bug and crashes its call: grpc
-answers UNKNOWN and logs the traceback. SyncService is in the contract, but this node does not offer it:
-UNIMPLEMENTED.
+answers UNKNOWN and logs the traceback. SyncService alone is no operation: it is a stream with another node.
 """
 
 from __future__ import annotations
@@ -25,13 +24,15 @@ from mnemesh_gateway.metrics import Metrics
 from mnemesh_gateway.operations import OPERATIONS, Operation
 from mnemesh_gateway.standing import require_unchanged, taken
 from mnemesh_memory import limits
-from mnemesh_memory.errors import MnemeshError
+from mnemesh_memory.errors import MnemeshError, Unauthenticated
 from mnemesh_memory.model import Caller
+from mnemesh_proto.rendezvous import AUTHORIZATION
 
 if TYPE_CHECKING:
     from mnemesh_gateway.gate import MeshGate
 
 Context = grpc.aio.ServicerContext[Any, Any]
+SYNC: Final = "mnemesh.v1.SyncService"
 SERVICES: Final = tuple(dict.fromkeys(operation.service for operation in OPERATIONS))
 # Newer tools ask for v1 first; its messages are v1alpha's under another package name. It is answered but not
 # listed, because a tool that lists services asks for the descriptors of each, and v1 has none here.
@@ -61,9 +62,12 @@ class GrpcDoor:
         for service in SERVICES:
             handlers = {row.rpc: self._handler(row) for row in OPERATIONS if row.service == service}
             self._add(service, handlers)
-        self._reflection = reflection.aio.ReflectionServicer((*SERVICES, reflection.SERVICE_NAME, health.SERVICE_NAME))
+        self._reflection = reflection.aio.ReflectionServicer(
+            (*SERVICES, SYNC, reflection.SERVICE_NAME, health.SERVICE_NAME)
+        )
         for service in REFLECTION_SERVICES:
             self._add(service, {"ServerReflectionInfo": self._reflection_handler()})
+        self._add(SYNC, {"Sync": grpc.stream_stream_rpc_method_handler(self._sync)})
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
 
     async def start(self, address: str) -> int:
@@ -77,7 +81,7 @@ class GrpcDoor:
     async def set_serving(self, serving: bool) -> None:
         """What health says of the server as a whole and of each service."""
         answer = health_pb2.HealthCheckResponse
-        for service in ("", *SERVICES):
+        for service in ("", *SERVICES, SYNC):
             await self._health.set(service, answer.SERVING if serving else answer.NOT_SERVING)
 
     async def stop(self, grace_s: float) -> None:
@@ -133,6 +137,19 @@ class GrpcDoor:
                         cursor = response.cursor
 
         return call
+
+    async def _sync(self, requests: AsyncIterator[bytes], context: Context) -> None:
+        """A stream that a peer opened: what its token grants is looked at again and again while it lasts."""
+        try:
+            scheme, _, token = _headers(context).get(AUTHORIZATION, "").partition(" ")
+            grant = self._authenticator.peer_grant(token) if scheme.lower() == "bearer" else None
+            if grant is None:
+                raise Unauthenticated("missing, wrong or ended token; `mnemesh agent add` on this node issues one")
+            peers = await self._gate.peers()
+            context.set_compression(grpc.Compression.Gzip)
+            await peers.serve(context, grant.principal, lambda: self._authenticator.peer_grant(token))
+        except MnemeshError as error:
+            await refuse(context, error)
 
     def _reflection_handler(self) -> grpc.RpcMethodHandler[Any, Any]:
         async def call(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:

@@ -31,6 +31,7 @@ from mnemesh_gateway.http_door import build_app
 from mnemesh_gateway.loopback import is_loopback
 from mnemesh_gateway.mcp_door import McpDoor, build_mcp
 from mnemesh_gateway.metrics import Metrics
+from mnemesh_gateway.peer_book import PeerBook
 from mnemesh_gateway.presence import NodeLock, owner_token, withdraw
 from mnemesh_gateway.settings import Loaded, Settings
 from mnemesh_memory import limits
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from mnemesh_actors.mesh import Mesh
     from mnemesh_actors.runtime.base import Runtime
     from mnemesh_actors.start import StartConfig
+    from mnemesh_gateway.peers import Peers
 
 MCP_HEAD_START_S = 0.1
 log = structlog.get_logger("mnemesh.node")
@@ -63,6 +65,7 @@ class Node:
         self._on_ready = on_ready
         self._stop = asyncio.Event()
         self._mesh: Mesh | None = None
+        self._peers: Peers | None = None
 
     def stop(self) -> None:
         """Begin to drain; calls inside go on for up to drain_s."""
@@ -99,13 +102,19 @@ class Node:
                 if self._mesh is not None:
                     # What was loaded stays for the node's life: the collector need not walk it again and again.
                     gc.freeze()
-                    gate.open(self._mesh)
+                    from mnemesh_gateway.peers import Peers
+
+                    self._peers = peers = Peers(PeerBook(self._data_dir), self._mesh.syncing, _now_ms)
+                    gate.open(self._mesh, peers)
+                    peers.start()
                     await grpc_door.set_serving(True)
                     self._on_ready(gate)
                     mcp.load()
                     await self._stop.wait()
                 log.info("draining", seconds_max=settings.drain_s)
                 gate.drain()
+                if self._peers is not None:
+                    await self._peers.close()
                 if self._mesh is not None:
                     self._mesh.end_watches("the node is stopping; watch again with the last cursor")
         finally:

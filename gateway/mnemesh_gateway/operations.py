@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.message import Message
 
-from mnemesh_gateway import history_calls, watch_calls, wire
+from mnemesh_gateway import history_calls, peer_calls, watch_calls, wire
 from mnemesh_gateway.descriptors import descriptor_of, field_of, fields_of, inner_message
 from mnemesh_gateway.message_json import from_json, require_known
 from mnemesh_gateway.schema import Schema, brief_response_schema, request_schema
 from mnemesh_memory import grants
 from mnemesh_memory.grants import ADMINISTER, IDENTIFY, READ, WRITE
 from mnemesh_memory.model import Caller
-from mnemesh_proto.v1 import admin_pb2, history_pb2, memory_pb2, recall_pb2, watch_pb2
+from mnemesh_proto.v1 import admin_pb2, history_pb2, memory_pb2, peer_pb2, recall_pb2, watch_pb2
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ RECALL: Final = "mnemesh.v1.RecallService"
 ADMIN: Final = "mnemesh.v1.AdminService"
 HISTORY: Final = "mnemesh.v1.HistoryService"
 WATCH: Final = "mnemesh.v1.WatchService"
+PEER: Final = "mnemesh.v1.PeerService"
 
 Invoke = Callable[["MeshGate", Caller, Any], Any]
 
@@ -141,6 +142,11 @@ async def _remember_batch(
 async def _check(gate: MeshGate, caller: Caller, request: memory_pb2.CheckRequest) -> memory_pb2.CheckResponse:
     draft = wire.draft(request.item)
     return wire.check_response(await (await gate.ready()).check(caller, draft))
+
+
+async def _purge(gate: MeshGate, caller: Caller, request: memory_pb2.PurgeRequest) -> memory_pb2.PurgeResponse:
+    gone = await (await gate.ready()).purge(caller, request.id)
+    return memory_pb2.PurgeResponse(id=gone.id, space=gone.space, changes=gone.changes, pending=gone.pending)
 
 
 async def _recall(gate: MeshGate, caller: Caller, request: recall_pb2.RecallRequest) -> recall_pb2.RecallResponse:
@@ -358,6 +364,11 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         routes=(Route("POST", "/v1/memories/{id}/resolve", "id"),), destructive=True,
     ),
     Operation(
+        name="purge", service=MEMORY, rpc="Purge", toolset="admin", needs=WRITE, mcp_name="purge", invoke=_purge,
+        request=memory_pb2.PurgeRequest, response=memory_pb2.PurgeResponse,
+        routes=(Route("POST", "/v1/memories/{id}/purge", "id"),), destructive=True, idempotent=True,
+    ),
+    Operation(
         name="stats", service=MEMORY, rpc="Stats", toolset="curate", needs=READ, mcp_name="stats", invoke=_stats,
         request=memory_pb2.StatsRequest, response=memory_pb2.StatsResponse,
         routes=(Route("GET", "/v1/stats"),), read_only=True, idempotent=True,
@@ -398,6 +409,32 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         mcp_name="agent_revoke", invoke=_revoke_agent, request=admin_pb2.RevokeAgentRequest,
         response=admin_pb2.RevokeAgentResponse, routes=(Route("DELETE", "/v1/agents/{id}", "name"),),
         destructive=True, idempotent=True,
+    ),
+    # No MCP tool either: it takes a token.
+    Operation(
+        name="peer_add", service=PEER, rpc="AddPeer", toolset="admin", needs=ADMINISTER, invoke=peer_calls.add_peer,
+        request=peer_pb2.AddPeerRequest, response=peer_pb2.AddPeerResponse, routes=(Route("POST", "/v1/peers"),),
+    ),
+    Operation(
+        name="peer_remove", service=PEER, rpc="RemovePeer", toolset="admin", needs=ADMINISTER,
+        mcp_name="peer_remove", invoke=peer_calls.remove_peer, request=peer_pb2.RemovePeerRequest,
+        response=peer_pb2.RemovePeerResponse, routes=(Route("DELETE", "/v1/peers/{id}", "name"),), destructive=True,
+    ),
+    Operation(
+        name="sync_status", service=PEER, rpc="SyncStatus", toolset="admin", needs=ADMINISTER,
+        mcp_name="sync_status", invoke=peer_calls.sync_status, request=peer_pb2.SyncStatusRequest,
+        response=peer_pb2.SyncStatusResponse, routes=(Route("GET", "/v1/sync"),), read_only=True, idempotent=True,
+    ),
+    Operation(
+        name="sync_now", service=PEER, rpc="SyncNow", toolset="admin", needs=ADMINISTER, mcp_name="sync_now",
+        invoke=peer_calls.sync_now, request=peer_pb2.SyncNowRequest, response=peer_pb2.SyncNowResponse,
+        routes=(Route("POST", "/v1/sync"),), idempotent=True,
+    ),
+    Operation(
+        name="sync_quarantine", service=PEER, rpc="ListQuarantine", toolset="admin", needs=ADMINISTER,
+        mcp_name="sync_quarantine", invoke=peer_calls.list_quarantine, request=peer_pb2.ListQuarantineRequest,
+        response=peer_pb2.ListQuarantineResponse, routes=(Route("GET", "/v1/sync/quarantine"),), read_only=True,
+        idempotent=True,
     ),
 )  # fmt: skip
 

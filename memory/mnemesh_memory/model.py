@@ -305,6 +305,17 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Purged:
+    """A memory that was erased for good: how many changes went, 0 when it had been erased before. `pending` says what
+    of it still leaves this node's files later, "" when nothing is left."""
+
+    id: str
+    space: str
+    changes: int
+    pending: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     """What `remember` would do with a draft, and why; nothing was written."""
 

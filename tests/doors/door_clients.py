@@ -164,6 +164,12 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "agent_add": {"name": "second", "role": "reader", "spaces": ["team/*"], "expires": "30d"},
     "agent_list": {},
     "agent_revoke": {"name": "first"},
+    "purge": {"id": "first"},
+    "peer_add": {"url": "grpc://new.example:7433", "token": "mnm_" + "B" * 43, "spaces": ["team/*"], "name": "new"},
+    "peer_remove": {"name": "hub"},
+    "sync_status": {},
+    "sync_now": {"name": "hub", "wait_s": 1.0},
+    "sync_quarantine": {"limit": 5},
 }
 
 

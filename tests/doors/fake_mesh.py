@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from fake_history import FakeHistories
+from fake_peers import FakePeers
 
 from mnemesh_memory import grants, limits, validate, watching
 from mnemesh_memory.errors import Aborted, InvalidArgument, MnemeshError, NotFound, Unavailable
@@ -32,6 +33,7 @@ from mnemesh_memory.model import (
     ModelStatus,
     Page,
     Patch,
+    Purged,
     Query,
     Recalled,
     Related,
@@ -63,11 +65,16 @@ class FakeGate:
     mesh: FakeMesh
     facts: FakeFacts = field(default_factory=FakeFacts)
     access: FakeAccess = field(default_factory=lambda: FakeAccess())
+    _peers: FakePeers = field(default_factory=FakePeers)
 
     async def ready(self) -> FakeMesh:
         if self.facts.state != "ready":
             raise Unavailable("the node is starting", retry_after_s=0.5)
         return self.mesh
+
+    async def peers(self) -> FakePeers:
+        await self.ready()
+        return self._peers
 
     def agents(self) -> FakeAccess:
         return self.access
@@ -254,6 +261,12 @@ class FakeMesh(FakeHistories):
         self._enter()
         validate.one_of("wait", wait, ("indexed", "durable"))
         return self._change(self._one(key), "RESTORE", "asked", state="active")
+
+    async def purge(self, caller: Caller, key: str) -> Purged:
+        self._enter()
+        memory = self._one(key)
+        del self.memories[memory.id]
+        return Purged(id=memory.id, space=memory.space, changes=memory.version)
 
     async def stats(self, caller: Caller, spaces: Sequence[str] = ()) -> Stats:
         self._enter()

@@ -15,11 +15,11 @@ import pytest
 from client_support import TOKEN, Both, Failure, RecordingNode, serving
 
 import mnemesh
-from mnemesh import AsyncClient, Client, connection, errors, history_values, values
+from mnemesh import AsyncClient, Client, connection, errors, history_values, peer_values, values
 from mnemesh.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, CONTENT_BYTES_MAX
 from mnemesh.wire import NESTED
 from mnemesh_memory import limits
-from mnemesh_proto.v1 import admin_pb2, history_pb2, memory_pb2, recall_pb2
+from mnemesh_proto.v1 import admin_pb2, history_pb2, memory_pb2, peer_pb2, recall_pb2
 
 Make = Callable[..., Both]
 
@@ -358,7 +358,7 @@ def test_both_clients_have_the_same_methods_with_the_same_arguments_and_help() -
 
     assert methods(Client) == methods(AsyncClient)
     for name in methods(Client):
-        assert ">>>" in (getattr(Client, name).__doc__ or "") or name == "close"
+        assert ">>>" in (getattr(Client, name).__doc__ or "") or name in ("close", "open_stream", "stream_error")
         assert getattr(AsyncClient, name).__doc__
 
 
@@ -382,8 +382,14 @@ def test_the_values_have_the_fields_of_the_messages() -> None:
         recall_pb2.RecallResponse: values.Recalled,
         admin_pb2.StatusResponse: values.Status,
         admin_pb2.WhoamiResponse: values.Identity,
+        memory_pb2.PurgeResponse: values.Purged,
+        peer_pb2.AddPeerResponse: peer_values.AddedPeer,
+        peer_pb2.RemovePeerResponse: peer_values.RemovedPeer,
+        peer_pb2.SyncStatusResponse: peer_values.SyncStatus,
+        peer_pb2.SyncNowResponse: peer_values.Synced,
+        peer_pb2.ListQuarantineResponse: peer_values.Quarantine,
     }
-    modules = (memory_pb2, recall_pb2, history_pb2, admin_pb2)
+    modules = (memory_pb2, recall_pb2, history_pb2, admin_pb2, peer_pb2)
     for name, cls in NESTED.items():
         message = next(getattr(m, name.rpartition(".")[2]) for m in modules if hasattr(m, name.rpartition(".")[2]))
         pairs[message] = cls

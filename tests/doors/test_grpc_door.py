@@ -13,7 +13,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 
-from mnemesh_gateway.grpc_door import REFLECTION_SERVICES, SERVICES, GrpcDoor
+from mnemesh_gateway.grpc_door import REFLECTION_SERVICES, SERVICES, SYNC, GrpcDoor
 from mnemesh_gateway.metrics import CONTENT_TYPE
 from mnemesh_gateway.operations import OPERATIONS, Operation
 from mnemesh_memory import limits
@@ -297,7 +297,7 @@ async def reflect(client: GrpcClient, service: str, metadata: Any, **request: An
 async def test_reflection_lists_the_services_and_gives_their_descriptors(service: str, client: GrpcClient) -> None:
     listed = await reflect(client, service, BEARER, list_services="")
     names = {found.name for found in listed.list_services_response.service}
-    assert names == {*SERVICES, "grpc.reflection.v1alpha.ServerReflection", "grpc.health.v1.Health"}
+    assert names == {*SERVICES, SYNC, "grpc.reflection.v1alpha.ServerReflection", "grpc.health.v1.Health"}
     for name in names:
         described = await reflect(client, service, BEARER, file_containing_symbol=name)
         assert any(
@@ -313,11 +313,13 @@ async def test_reflection_needs_the_token(service: str, client: GrpcClient) -> N
     assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
 
 
-async def test_sync_is_not_offered_yet(client: GrpcClient) -> None:
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        async for _ in sync_pb2_grpc.SyncServiceStub(client.channel).Sync(iter([]), metadata=BEARER, timeout=WAIT_S):
+@pytest.mark.parametrize("metadata", [(), (("authorization", "Bearer wrong"),), (("authorization", "wrong"),)])
+async def test_a_sync_stream_needs_a_token_before_anything_is_read(client: GrpcClient, metadata: Any) -> None:
+    stub = sync_pb2_grpc.SyncServiceStub(client.channel)
+    with pytest.raises(grpc.aio.AioRpcError, match="mnemesh agent add") as caught:
+        async for _ in stub.Sync(iter([]), metadata=metadata, timeout=WAIT_S):
             pass
-    assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
+    assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
 
 
 async def test_metrics_show_ledger_index_and_requests_and_no_word_of_a_memory(client: GrpcClient, doors: Doors) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final, get_args, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from mnemesh.cli import agents, exporting, history, importing, reading, watching, writing
+from mnemesh.cli import agents, exporting, history, importing, peers, reading, watching, writing
 from mnemesh.cli.options import expanded
 from mnemesh.cli.shell import print_json, printable
 from mnemesh.entry import EXIT_INTERRUPTED, EXIT_NOT_REACHABLE, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, run_program
@@ -41,6 +41,8 @@ PROGRAMS: Final[Mapping[str, str]] = {
 # Commands of two words: the first says what they are about.
 GROUPS: Final[Mapping[str, tuple[str, Sequence[tuple[str, Callable[..., None]]]]]] = {
     "agent": (agents.HELP, agents.COMMANDS),
+    "peer": (peers.PEER_HELP, peers.PEER_COMMANDS),
+    "sync": (peers.SYNC_HELP, peers.SYNC_COMMANDS),
 }
 
 

@@ -1,7 +1,8 @@
-"""The commands that write memories: remember, check, update, supersede, forget, restore."""
+"""The commands that write memories: remember, check, update, supersede, forget, restore, purge."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -9,7 +10,9 @@ import typer
 
 from mnemesh.cli import people
 from mnemesh.cli.options import REPEAT, Changed, Described, Id, Origin, Space, Wait, Words, contract, given
-from mnemesh.cli.shell import Shell, text_of
+from mnemesh.cli.shell import Shell, one_line, text_of
+from mnemesh.entry import EXIT_REFUSED
+from mnemesh.errors import InvalidArgument
 
 TextFile = Annotated[Path | None, typer.Option("--file", "-f", metavar="FILE", help="Take the text from a file.")]
 
@@ -96,6 +99,26 @@ def restore(shell: Shell, id: Id, wait: Wait = None, space: Space = None) -> Non
     shell.answer(done, lambda: people.written(done))
 
 
+def purge(
+    shell: Shell,
+    id: Id,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    space: Space = None,
+) -> None:
+    """Erase a memory for good, here and, as they sync, at every peer; asks first. `forget` can be undone."""
+    with shell.client(space) as client:
+        found = client.get(id, include_forgotten=True)
+        if not yes:
+            if shell.json or not sys.stdin.isatty():
+                raise InvalidArgument("yes", "not given", "--yes where nobody can be asked")
+            print(f"{one_line(found.id)}  {one_line(found.title or found.content[:80])}  in {one_line(found.space)}")
+            if not typer.confirm("Erase it for good, at every peer?"):
+                raise typer.Exit(EXIT_REFUSED)
+        gone = client.purge(found.id)
+    later = f"; {one_line(gone.pending)}" if gone.pending else ""
+    shell.answer(gone, lambda: [f"PURGE  {gone.id}  {gone.changes} changes erased from {one_line(gone.space)}{later}"])
+
+
 COMMANDS: Final = tuple(
-    (command.__name__, command) for command in (remember, check, update, supersede, forget, restore)
+    (command.__name__, command) for command in (remember, check, update, supersede, forget, restore, purge)
 )

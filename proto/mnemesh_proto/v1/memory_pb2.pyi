@@ -110,6 +110,24 @@ class RelatedMemory(_message.Message):
     similarity: float
     def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., snippet: _Optional[str] = ..., similarity: _Optional[float] = ...) -> None: ...
 
+class PurgeRequest(_message.Message):
+    __slots__ = ("id",)
+    ID_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    def __init__(self, id: _Optional[str] = ...) -> None: ...
+
+class PurgeResponse(_message.Message):
+    __slots__ = ("id", "space", "changes", "pending")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    PENDING_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    space: str
+    changes: int
+    pending: str
+    def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., changes: _Optional[int] = ..., pending: _Optional[str] = ...) -> None: ...
+
 class RememberRequest(_message.Message):
     __slots__ = ("content", "kind", "title", "space", "tags", "importance", "paths", "source", "valid_from", "valid_to", "keywords", "attrs", "links", "tier", "supersedes", "sensitive", "force", "idempotency_key", "wait")
     class AttrsEntry(_message.Message):

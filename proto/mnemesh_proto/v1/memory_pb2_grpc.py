@@ -86,6 +86,11 @@ class MemoryServiceStub:
                 request_serializer=mnemesh__proto_dot_v1_dot_memory__pb2.RestoreRequest.SerializeToString,
                 response_deserializer=mnemesh__proto_dot_v1_dot_memory__pb2.RestoreResponse.FromString,
                 _registered_method=True)
+        self.Purge = channel.unary_unary(
+                '/mnemesh.v1.MemoryService/Purge',
+                request_serializer=mnemesh__proto_dot_v1_dot_memory__pb2.PurgeRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_memory__pb2.PurgeResponse.FromString,
+                _registered_method=True)
         self.Stats = channel.unary_unary(
                 '/mnemesh.v1.MemoryService/Stats',
                 request_serializer=mnemesh__proto_dot_v1_dot_memory__pb2.StatsRequest.SerializeToString,
@@ -173,6 +178,13 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Purge(self, request, context):
+        """Erase a memory for good: its text and every version, here and, as they sync, at every peer. Nothing brings it back.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Stats(self, request, context):
         """Counts by state, kind, tag, space and agent.
         """
@@ -239,6 +251,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.Restore,
                     request_deserializer=mnemesh__proto_dot_v1_dot_memory__pb2.RestoreRequest.FromString,
                     response_serializer=mnemesh__proto_dot_v1_dot_memory__pb2.RestoreResponse.SerializeToString,
+            ),
+            'Purge': grpc.unary_unary_rpc_method_handler(
+                    servicer.Purge,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_memory__pb2.PurgeRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_memory__pb2.PurgeResponse.SerializeToString,
             ),
             'Stats': grpc.unary_unary_rpc_method_handler(
                     servicer.Stats,
@@ -523,6 +540,33 @@ class MemoryService:
             '/mnemesh.v1.MemoryService/Restore',
             mnemesh__proto_dot_v1_dot_memory__pb2.RestoreRequest.SerializeToString,
             mnemesh__proto_dot_v1_dot_memory__pb2.RestoreResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Purge(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.MemoryService/Purge',
+            mnemesh__proto_dot_v1_dot_memory__pb2.PurgeRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_memory__pb2.PurgeResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -10,7 +10,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class SyncHello(_message.Message):
-    __slots__ = ("protocol", "node_id", "node_key", "spaces", "cursors")
+    __slots__ = ("protocol", "node_id", "node_key", "spaces", "cursors", "incarnation", "only_by")
     class CursorsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -23,12 +23,16 @@ class SyncHello(_message.Message):
     NODE_KEY_FIELD_NUMBER: _ClassVar[int]
     SPACES_FIELD_NUMBER: _ClassVar[int]
     CURSORS_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    ONLY_BY_FIELD_NUMBER: _ClassVar[int]
     protocol: int
     node_id: str
     node_key: bytes
     spaces: _containers.RepeatedScalarFieldContainer[str]
     cursors: _containers.ScalarMap[str, int]
-    def __init__(self, protocol: _Optional[int] = ..., node_id: _Optional[str] = ..., node_key: _Optional[bytes] = ..., spaces: _Optional[_Iterable[str]] = ..., cursors: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    incarnation: str
+    only_by: str
+    def __init__(self, protocol: _Optional[int] = ..., node_id: _Optional[str] = ..., node_key: _Optional[bytes] = ..., spaces: _Optional[_Iterable[str]] = ..., cursors: _Optional[_Mapping[str, int]] = ..., incarnation: _Optional[str] = ..., only_by: _Optional[str] = ...) -> None: ...
 
 class SyncEntry(_message.Message):
     __slots__ = ("doc", "space", "type", "hash", "raw", "agent", "node_id", "signature", "at")
@@ -53,7 +57,7 @@ class SyncEntry(_message.Message):
     def __init__(self, doc: _Optional[str] = ..., space: _Optional[str] = ..., type: _Optional[str] = ..., hash: _Optional[bytes] = ..., raw: _Optional[bytes] = ..., agent: _Optional[str] = ..., node_id: _Optional[str] = ..., signature: _Optional[bytes] = ..., at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class SyncBatch(_message.Message):
-    __slots__ = ("incarnation", "entries", "last_seq", "head", "keys")
+    __slots__ = ("feed", "entries", "last_seq", "head", "keys", "after")
     class KeysEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -61,25 +65,27 @@ class SyncBatch(_message.Message):
         key: str
         value: bytes
         def __init__(self, key: _Optional[str] = ..., value: _Optional[bytes] = ...) -> None: ...
-    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    FEED_FIELD_NUMBER: _ClassVar[int]
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     LAST_SEQ_FIELD_NUMBER: _ClassVar[int]
     HEAD_FIELD_NUMBER: _ClassVar[int]
     KEYS_FIELD_NUMBER: _ClassVar[int]
-    incarnation: str
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    feed: str
     entries: _containers.RepeatedCompositeFieldContainer[SyncEntry]
     last_seq: int
     head: int
     keys: _containers.ScalarMap[str, bytes]
-    def __init__(self, incarnation: _Optional[str] = ..., entries: _Optional[_Iterable[_Union[SyncEntry, _Mapping]]] = ..., last_seq: _Optional[int] = ..., head: _Optional[int] = ..., keys: _Optional[_Mapping[str, bytes]] = ...) -> None: ...
+    after: int
+    def __init__(self, feed: _Optional[str] = ..., entries: _Optional[_Iterable[_Union[SyncEntry, _Mapping]]] = ..., last_seq: _Optional[int] = ..., head: _Optional[int] = ..., keys: _Optional[_Mapping[str, bytes]] = ..., after: _Optional[int] = ...) -> None: ...
 
 class SyncAck(_message.Message):
-    __slots__ = ("incarnation", "seq")
-    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("feed", "seq")
+    FEED_FIELD_NUMBER: _ClassVar[int]
     SEQ_FIELD_NUMBER: _ClassVar[int]
-    incarnation: str
+    feed: str
     seq: int
-    def __init__(self, incarnation: _Optional[str] = ..., seq: _Optional[int] = ...) -> None: ...
+    def __init__(self, feed: _Optional[str] = ..., seq: _Optional[int] = ...) -> None: ...
 
 class SyncDigest(_message.Message):
     __slots__ = ("space", "buckets")

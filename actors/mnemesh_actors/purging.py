@@ -1,0 +1,47 @@
+"""Purge: a memory is erased for good, here at once and, with time, at every peer. Not an undo away, as forget is.
+
+The ledger deletes its changes, view, pending and quarantined rows, and leaves nothing of them in its files; the index
+drops its points in the order of the log; the embedder's cache of texts forgets it here. What stays is the tombstone:
+the id, the space, and hashes of what was deleted, so that late copies are known and dropped.
+"""
+
+from __future__ import annotations
+
+from mnemesh_actors.bounded import answered, find
+from mnemesh_actors.ledger.erase import Erase, Gone
+from mnemesh_actors.parts import Parts
+from mnemesh_memory.errors import DeadlineExceeded, Unavailable
+from mnemesh_memory.indexing import index_texts
+from mnemesh_memory.model import Caller, Purged
+
+OPERATION_BYTES = 16
+ADMINS = ("owner", "admin")
+
+
+class Purging:
+    """The operation purge."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    async def purge(self, caller: Caller, key: str) -> Purged:
+        """Erase the memory that `key` names, forgotten or not. Raises NotFound, InvalidArgument (ambiguous),
+        PermissionDenied unless the caller is an admin or began the memory."""
+        memory = await find(self._parts, caller, key, forgotten=True)
+        command = Erase(
+            agent=caller.agent,
+            at=self._parts.clock(),
+            actor=self._parts.entropy(OPERATION_BYTES),
+            id=memory.id,
+            as_admin=caller.role in ADMINS,
+        )
+        async with answered(self._parts, "ledger", f"it may or may not be erased; read {memory.id} to see"):
+            gone: Gone = await self._parts.ledger.erase(command)
+        self._parts.embedder.forget([dense for dense, _ in index_texts(memory)])
+        self._parts.follower.publish(gone.seq)
+        pending = "" if gone.folded else "its bytes leave the write-ahead log with a later write"
+        try:
+            await self._parts.follower.wait_for(gone.seq)
+        except (DeadlineExceeded, Unavailable) as error:
+            pending = f"{pending}; {error.message}" if pending else error.message
+        return Purged(id=gone.id, space=gone.space, changes=gone.changes, pending=pending)

@@ -1,0 +1,266 @@
+"""The shell of a sync stream: carries out what the state machine (mnemesh_crdt.sync) decides, with ledger and channel.
+
+Decides nothing itself. One stream is one `run`: it ends when either side closes it, when the channel breaks, or when
+this node's ledger fails; what was acknowledged by then is on disk, and the next stream goes on from the saved cursors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Final, Protocol
+
+import structlog
+
+from mnemesh_actors.follower import IndexFollower
+from mnemesh_actors.ledger.commands import TakenIn
+from mnemesh_actors.ledger.exchange import Incoming
+from mnemesh_actors.ledger.peers import Backlog, Quarantined
+from mnemesh_actors.news import News as Bell
+from mnemesh_actors.runtime.base import Handle
+from mnemesh_crdt.sync import (
+    DIALER,
+    Ask,
+    Close,
+    Closed,
+    Compare,
+    Effect,
+    Event,
+    Got,
+    Granted,
+    Me,
+    Measure,
+    Measured,
+    Meet,
+    Message,
+    Met,
+    News,
+    Opened,
+    Read,
+    Reask,
+    Reread,
+    Send,
+    Status,
+    Stream,
+    TakeIn,
+    Tick,
+    Took,
+)
+from mnemesh_memory.errors import MnemeshError
+from mnemesh_memory.limits import BATCH_BYTES_MAX, BATCH_ITEMS_MAX
+
+TICK_S: Final = 10.0
+COMPARE_S: Final = 3600.0
+# Messages that were read and not yet handled; a peer that sends more waits.
+EVENTS_MAX: Final = 64
+log = structlog.get_logger("mnemesh.sync")
+
+
+class Channel(Protocol):
+    """A stream of messages to one peer. Both ends raise MnemeshError when it breaks."""
+
+    async def send(self, message: Message) -> None:
+        """Give one message; waits while the peer does not read."""
+        ...
+
+    def messages(self) -> AsyncIterator[Message]:
+        """What the peer says, until it ends the stream."""
+        ...
+
+
+class Syncing:
+    """This node as its peers see it: identity, log, news. `clock` gives milliseconds since the epoch."""
+
+    def __init__(self, ledger: Handle, follower: IndexFollower, bell: Bell, me: Me, clock: Callable[[], int]) -> None:
+        self.me = me
+        self._ledger = ledger
+        self._follower = follower
+        self._bell = bell
+        self._clock = clock
+
+    @property
+    def head(self) -> int:
+        """The last sequence number of this node's log."""
+        return self._bell.head
+
+    async def cursors(self, peer: str) -> Mapping[str, int]:
+        """How far the feeds of `peer` were read, durably."""
+        found: Mapping[str, int] = await self._ledger.cursors(peer)
+        return found
+
+    async def page(self, ask: Ask) -> Read:
+        """A page of the log for a peer."""
+        page = await self._ledger.sync_page(ask.after, ask.patterns, ask.not_from, BATCH_ITEMS_MAX, BATCH_BYTES_MAX)
+        return Read(
+            after=ask.after, entries=tuple(page.entries), last_seq=page.last_seq, head=page.head, keys=page.keys
+        )
+
+    async def take_in(self, order: TakeIn, peer: str) -> Took:
+        """Take a batch in durably, with its cursor, and let index and watchers know."""
+        batch = order.batch
+        incoming = Incoming(
+            peer=peer,
+            origin=order.origin,
+            grant=order.grant,
+            entries=batch.entries,
+            feed=batch.feed,
+            last_seq=batch.last_seq,
+            keys=batch.keys,
+        )
+        taken: TakenIn = await self._ledger.take_in(incoming, self._clock())
+        self._follower.publish(taken.last)
+        return Took(batch.feed, batch.last_seq, taken.full)
+
+    async def measure(self, patterns: tuple[str, ...]) -> Measured:
+        """The digests of the spaces that the patterns cover."""
+        return Measured(patterns, await self._ledger.digests(patterns))
+
+    async def reread(self, order: Reask) -> Reread:
+        """Entries of buckets that differ."""
+        page = await self._ledger.resend(order.space, order.buckets, order.after, BATCH_ITEMS_MAX, BATCH_BYTES_MAX)
+        return Reread(
+            space=order.space,
+            after=order.after,
+            entries=tuple(page.entries),
+            last_seq=page.last_seq,
+            done=page.done,
+            keys=page.keys,
+        )
+
+    async def backlog(self) -> Backlog:
+        """How many entries wait or are in quarantine."""
+        found: Backlog = await self._ledger.backlog()
+        return found
+
+    async def quarantined(self, limit: int) -> list[Quarantined]:
+        """The newest entries that were not let in."""
+        found: list[Quarantined] = await self._ledger.quarantined(0, limit)
+        return found
+
+    async def news_after(self, seq: int) -> int:
+        """Wait for entries after `seq`; the new head."""
+        await self._bell.after(seq)
+        return self._bell.head
+
+
+class StreamShell:
+    """One stream. `peer_key` gives the name under which a node's cursors are kept; `told` hears every change of the
+    status. `compare` is whether to compare digests as soon as both sides are caught up."""
+
+    def __init__(
+        self,
+        syncing: Syncing,
+        stream: Stream,
+        peer_key: Callable[[str], str],
+        told: Callable[[Status], None],
+        *,
+        compare: bool = True,
+    ) -> None:
+        self._syncing = syncing
+        self._stream = stream
+        self._peer_key = peer_key
+        self._told = told
+        self._compare = compare
+        self._events: asyncio.Queue[Event] = asyncio.Queue(EVENTS_MAX)
+        self._outbox: asyncio.Queue[Message | None] = asyncio.Queue()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def say(self, event: Granted | Compare) -> None:
+        """Tell the machine something from outside: a changed grant, or that it is time to compare. Dropped when the
+        stream is too busy to hear it, which then ends or compares on its own time."""
+        with suppress(asyncio.QueueFull):
+            self._events.put_nowait(event)
+
+    async def run(self, role: str, channel: Channel, cursors: Mapping[str, int] | None = None) -> Status:
+        """Carry the stream until it ends; the last status. Cancelling ends it at once."""
+        head = self._syncing.head
+        writer = asyncio.create_task(self._write(channel), name="sync-write")
+        for work in (self._listen(channel), self._tick(), self._hear_news(head), self._compare_hourly()):
+            self._spawn(work)
+        try:
+            event: Event = Opened(role=role, head=head, cursors=dict(cursors or {}) if role == DIALER else {})
+            while await self._carry(self._stream.handle(event)):
+                event = await self._events.get()
+            self._outbox.put_nowait(None)
+            with suppress(TimeoutError, MnemeshError):  # a peer that does not read its refusal has had its time
+                await asyncio.wait_for(writer, TICK_S)
+        finally:
+            for task in (writer, *self._tasks):
+                task.cancel()
+            await asyncio.gather(writer, *self._tasks, return_exceptions=True)
+        return self._stream.status
+
+    async def _carry(self, effects: list[Effect]) -> bool:
+        """Carry out the effects in order; False when the stream is over."""
+        going = True
+        for effect in effects:
+            match effect:
+                case Send(message):
+                    self._outbox.put_nowait(message)
+                case Close():
+                    going = False
+                case Status():
+                    self._told(effect)
+                case Meet(node_id):
+                    self._spawn(self._answer(self._met(node_id)))
+                case Ask():
+                    self._spawn(self._answer(self._syncing.page(effect)))
+                case TakeIn():
+                    peer = self._peer_key(effect.node_id)
+                    self._spawn(self._answer(self._syncing.take_in(effect, peer)))
+                case Measure(patterns):
+                    self._spawn(self._answer(self._syncing.measure(patterns)))
+                case Reask():
+                    self._spawn(self._answer(self._syncing.reread(effect)))
+        return going
+
+    async def _met(self, node_id: str) -> Met:
+        return Met(await self._syncing.cursors(self._peer_key(node_id)))
+
+    async def _answer(self, asked: Awaitable[Event]) -> None:
+        """What the ledger says is an event; when it fails, so does the stream."""
+        try:
+            event = await asked
+        except MnemeshError as error:
+            event = Closed(f"this node's ledger: {error.message}")
+        await self._events.put(event)
+
+    async def _listen(self, channel: Channel) -> None:
+        try:
+            async for message in channel.messages():
+                await self._events.put(Got(message))
+            await self._events.put(Closed("the peer ended the stream"))
+        except MnemeshError as error:
+            await self._events.put(Closed(error.message))
+
+    async def _write(self, channel: Channel) -> None:
+        with suppress(MnemeshError):  # the channel broke; why, the side that listens learns
+            while (message := await self._outbox.get()) is not None:
+                await channel.send(message)
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_S)
+            await self._events.put(Tick())
+
+    async def _hear_news(self, head: int) -> None:
+        while True:
+            try:
+                head = await self._syncing.news_after(head)
+            except MnemeshError as error:  # the node is stopping
+                await self._events.put(Closed(error.message))
+                return
+            await self._events.put(News(head))
+
+    async def _compare_hourly(self) -> None:
+        if self._compare:
+            await self._events.put(Compare())
+        while True:
+            await asyncio.sleep(COMPARE_S)
+            await self._events.put(Compare())
+
+    def _spawn(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,153 @@
+"""`mnemesh peer` and `mnemesh sync`: the nodes that this one exchanges entries with, and how that goes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from mnemesh import peer_values
+from mnemesh.cli.options import REPEAT, contract
+from mnemesh.cli.shell import Shell, one_line
+from mnemesh.errors import InvalidArgument
+from mnemesh.values import rfc3339
+
+if TYPE_CHECKING:
+    from mnemesh.client import Client
+
+PEER_HELP: Final = "Add, list and remove the nodes that this one exchanges entries with."
+SYNC_HELP: Final = "See how the exchange with other nodes goes, and start it at once."
+STEP_S: Final = 1.0
+Name = Annotated[str, typer.Argument(metavar="NAME", help=contract("RemovePeerRequest.name"))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Introduction(Shell):
+    """As every command, but that `--token` is the peer's: this node's own is the local owner's, or MNEMESH_TOKEN."""
+
+    token: Annotated[
+        str | None,
+        typer.Option("--token", metavar="TOKEN", help=contract("AddPeerRequest.token") + " - reads standard input."),
+    ] = None
+
+    def client(self, space: str | None = None) -> Client:
+        """A client of this node."""
+        return Shell.client(replace(self, token=None), space)
+
+    def peer_token(self) -> str:
+        """The token that was given or typed. Raises InvalidArgument without one."""
+        token = sys.stdin.readline() if self.token == "-" else self.token or ""
+        if not token.strip():
+            raise InvalidArgument("token", "nothing", "the token that `mnemesh agent add` showed on the peer")
+        return token.strip()
+
+
+def _option(field: str, *names: str, metavar: str | None = None, more: str = "") -> Any:
+    return typer.Option(*names, metavar=metavar, help=contract(field) + more)
+
+
+def add(
+    shell: Introduction,
+    url: Annotated[str, typer.Argument(metavar="URL", help=contract("AddPeerRequest.url"))],
+    spaces: Annotated[
+        list[str],
+        _option("AddPeerRequest.spaces", "--spaces", metavar="PATTERNS", more=" Commas separate several." + REPEAT),
+    ],
+    direction: Annotated[str, _option("AddPeerRequest.direction", "--direction", metavar="DIRECTION")] = "",
+    name: Annotated[str, _option("AddPeerRequest.name", "--name", metavar="NAME")] = "",
+) -> None:
+    """Exchange entries with another node from now on."""
+    token = shell.peer_token()
+    several = [part.strip() for value in spaces for part in value.split(",") if part.strip()]
+    with shell.client() as client:
+        added = client.add_peer(url, token=token, spaces=several, direction=direction, name=name)
+    shell.answer(added, lambda: _lines([added.peer]))
+
+
+def list_peers(shell: Shell) -> None:
+    """List the peers and how it stands with each."""
+    with shell.client() as client:
+        found = client.sync_status()
+    shell.answer(found, lambda: _lines(found.peers))
+
+
+def remove(shell: Shell, name: Name) -> None:
+    """End the exchange with a peer and forget its token; what was exchanged stays."""
+    with shell.client() as client:
+        gone = client.remove_peer(name)
+    shell.answer(gone, lambda: [f"removed {one_line(gone.name)}"])
+
+
+def status(shell: Shell) -> None:
+    """Tell what is pending with each peer, the last contact and the last error."""
+    with shell.client() as client:
+        found = client.sync_status()
+    shell.answer(found, lambda: _status(found))
+
+
+def now(
+    shell: Shell,
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help=contract("SyncNowRequest.name"))] = "",
+    wait: Annotated[float, _option("SyncNowRequest.wait_s", "--wait", metavar="SECONDS")] = 30.0,
+) -> None:
+    """Call the peers at once and wait until everything is exchanged, with what is left meanwhile."""
+    deadline = time.monotonic() + wait
+    with shell.client() as client:
+        while True:
+            left = max(0.0, deadline - time.monotonic())
+            done = client.sync_now(name, wait_s=min(STEP_S, left))
+            open_ = [one for one in done.peers if one.state == "connected" and not one.caught_up]
+            if not open_ or left <= STEP_S:
+                break
+            for one in open_:
+                left_over = f"{one.pending_out} to give, {one.pending_in} to take"
+                print(f"{one_line(one.name)}: {left_over}", file=sys.stderr)
+    shell.answer(done, lambda: _lines(done.peers))
+
+
+def quarantine(
+    shell: Shell,
+    limit: Annotated[int, _option("ListQuarantineRequest.limit", "--limit", metavar="NUMBER")] = 50,
+) -> None:
+    """List entries of peers that were not let in, and why."""
+    with shell.client() as client:
+        found = client.quarantine(limit=limit)
+    shell.answer(found, lambda: _quarantine(found))
+
+
+def _lines(peers: Iterable[peer_values.PeerStatus]) -> Iterator[str]:
+    lines = [_line(peer) for peer in peers]
+    yield from lines or ["no peers; `mnemesh peer add` begins an exchange with another node"]
+
+
+def _line(peer: peer_values.PeerStatus) -> str:
+    arrow = "<-" if peer.incoming else "->"
+    left = "caught up" if peer.caught_up else f"{peer.pending_out} to give, {peer.pending_in} to take"
+    heard = f"; heard {rfc3339(peer.last_contact)}" if peer.last_contact else "; never heard"
+    fault = f"; {one_line(peer.last_error)}" if peer.last_error else ""
+    where = f"{one_line(peer.target)}  {peer.direction}  {', '.join(map(one_line, peer.spaces))}"
+    return f"{arrow} {one_line(peer.name)}  {where}  {peer.state}: {left}{heard}{fault}"
+
+
+def _status(found: peer_values.SyncStatus) -> Iterator[str]:
+    yield f"node {found.node_id}, log at {found.head}"
+    yield from _lines(found.peers)
+    if found.pending:
+        yield f"{found.pending} entries wait for changes that they build on"
+    if found.quarantined:
+        yield f"{found.quarantined} entries in quarantine: `mnemesh sync quarantine`"
+
+
+def _quarantine(found: peer_values.Quarantine) -> Iterator[str]:
+    for one in found.entries:
+        who = f"{one_line(one.agent)} through {one_line(one.node_id)}"
+        yield f"{one_line(one.doc)} in {one_line(one.space)} by {who}, {rfc3339(one.at)}: {one_line(one.reason)}"
+    yield f"{len(found.entries)} of {found.total} entries in quarantine"
+
+
+PEER_COMMANDS: Final = (("add", add), ("list", list_peers), ("remove", remove))
+SYNC_COMMANDS: Final = (("status", status), ("now", now), ("quarantine", quarantine))

@@ -1,0 +1,83 @@
+"""What the operations on peers answer with: plain values, times as aware datetimes in UTC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PeerStatus:
+    """How it stands with one peer. `state` is connecting, connected, offline or refused (token, protocol or identity: a
+    person has to see to it); `incoming` says that the peer opened the stream, under the name of its token."""
+
+    name: str
+    incoming: bool
+    target: str
+    direction: str
+    spaces: tuple[str, ...]
+    state: str
+    node_id: str
+    caught_up: bool
+    pending_out: int
+    pending_in: int
+    cursor_out: int
+    cursor_in: int
+    last_contact: datetime | None
+    last_error: str
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class AddedPeer:
+    """A peer after the first contact, or after there was none yet."""
+
+    peer: PeerStatus
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedPeer:
+    """The name of a peer that was removed."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SyncStatus:
+    """This node's id and the last number of its log; its peers; how many entries wait for others or are in
+    quarantine."""
+
+    node_id: str
+    head: int
+    peers: tuple[PeerStatus, ...]
+    pending: int
+    quarantined: int
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """The peers that were called, as they stand now."""
+
+    peers: tuple[PeerStatus, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantinedEntry:
+    """An entry that was not let in, and why; `peer` is the incarnation of the ledger that brought it."""
+
+    doc: str
+    space: str
+    hash: str
+    agent: str
+    node_id: str
+    peer: str
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """Some of the entries in quarantine, and how many there are in all."""
+
+    entries: tuple[QuarantinedEntry, ...]
+    total: int

@@ -1,0 +1,92 @@
+"""The operations on peers: each builds the Call that asks for it. They need the owner's token or an admin's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from mnemesh import peer_values
+from mnemesh.call import Call, reading
+from mnemesh.wire import to_message
+from mnemesh_proto.v1 import peer_pb2
+
+PEER: Final = "/mnemesh.v1.PeerService/"
+
+
+def add_peer(
+    url: str, *, token: str, spaces: Iterable[str], direction: str = "", name: str = ""
+) -> Call[peer_values.AddedPeer]:
+    """Keep up a stream with the node at `url` (grpc://host:port), which issued `token` for this one.
+
+    `spaces` are paths, `team/*` for all below, `*` for every shared space; `direction` both, push or pull. Raises
+    AlreadyExists for a name that is taken, FailedPrecondition when the peer refuses the token; a peer that can not be
+    reached yet is kept and called again.
+
+    >>> client.add_peer("grpc://hub.example:7433", token=token, spaces=["team/*"]).peer.state
+    'connected'
+    """
+    fields = {"url": url, "token": token, "spaces": spaces, "direction": direction, "name": name}
+    return Call(
+        rpc=PEER + "AddPeer",
+        request=to_message(peer_pb2.AddPeerRequest, fields),
+        response=peer_pb2.AddPeerResponse,
+        read=reading(peer_values.AddedPeer),
+        repeatable=False,
+    )
+
+
+def remove_peer(name: str) -> Call[peer_values.RemovedPeer]:
+    """End the stream with a peer and forget its token; what was exchanged stays. Raises NotFound.
+
+    >>> client.remove_peer("hub")
+    """
+    return Call(
+        rpc=PEER + "RemovePeer",
+        request=to_message(peer_pb2.RemovePeerRequest, {"name": name}),
+        response=peer_pb2.RemovePeerResponse,
+        read=reading(peer_values.RemovedPeer),
+        repeatable=False,
+    )
+
+
+def sync_status() -> Call[peer_values.SyncStatus]:
+    """How it stands with every peer: state, pending out and in, last contact, last error.
+
+    >>> [peer.name for peer in client.sync_status().peers if not peer.caught_up]
+    """
+    return Call(
+        rpc=PEER + "SyncStatus",
+        request=peer_pb2.SyncStatusRequest(),
+        response=peer_pb2.SyncStatusResponse,
+        read=reading(peer_values.SyncStatus),
+        repeatable=True,
+    )
+
+
+def sync_now(name: str = "", *, wait_s: float | None = None) -> Call[peer_values.Synced]:
+    """Call one peer, or all, at once; answers when they have caught up or after `wait_s` seconds (20, and never longer
+    than this client waits for an answer). Raises NotFound.
+
+    >>> all(peer.caught_up for peer in client.sync_now().peers)
+    """
+    return Call(
+        rpc=PEER + "SyncNow",
+        request=to_message(peer_pb2.SyncNowRequest, {"name": name, "wait_s": wait_s}),
+        response=peer_pb2.SyncNowResponse,
+        read=reading(peer_values.Synced),
+        repeatable=True,
+    )
+
+
+def quarantine(*, limit: int | None = None) -> Call[peer_values.Quarantine]:
+    """Entries that peers brought and that were not let in, with the reason of each; at most `limit` (1 to 200, 50).
+
+    >>> [entry.reason for entry in client.quarantine().entries]
+    """
+    return Call(
+        rpc=PEER + "ListQuarantine",
+        request=to_message(peer_pb2.ListQuarantineRequest, {"limit": limit}),
+        response=peer_pb2.ListQuarantineResponse,
+        read=reading(peer_values.Quarantine),
+        repeatable=True,
+    )

@@ -1,0 +1,142 @@
+import datetime
+
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class AddPeerRequest(_message.Message):
+    __slots__ = ("url", "token", "spaces", "direction", "name")
+    URL_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    SPACES_FIELD_NUMBER: _ClassVar[int]
+    DIRECTION_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    url: str
+    token: str
+    spaces: _containers.RepeatedScalarFieldContainer[str]
+    direction: str
+    name: str
+    def __init__(self, url: _Optional[str] = ..., token: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., direction: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+
+class AddPeerResponse(_message.Message):
+    __slots__ = ("peer",)
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    peer: PeerStatus
+    def __init__(self, peer: _Optional[_Union[PeerStatus, _Mapping]] = ...) -> None: ...
+
+class RemovePeerRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class RemovePeerResponse(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class SyncStatusRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class SyncStatusResponse(_message.Message):
+    __slots__ = ("node_id", "head", "peers", "pending", "quarantined")
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    HEAD_FIELD_NUMBER: _ClassVar[int]
+    PEERS_FIELD_NUMBER: _ClassVar[int]
+    PENDING_FIELD_NUMBER: _ClassVar[int]
+    QUARANTINED_FIELD_NUMBER: _ClassVar[int]
+    node_id: str
+    head: int
+    peers: _containers.RepeatedCompositeFieldContainer[PeerStatus]
+    pending: int
+    quarantined: int
+    def __init__(self, node_id: _Optional[str] = ..., head: _Optional[int] = ..., peers: _Optional[_Iterable[_Union[PeerStatus, _Mapping]]] = ..., pending: _Optional[int] = ..., quarantined: _Optional[int] = ...) -> None: ...
+
+class SyncNowRequest(_message.Message):
+    __slots__ = ("name", "wait_s")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    WAIT_S_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    wait_s: float
+    def __init__(self, name: _Optional[str] = ..., wait_s: _Optional[float] = ...) -> None: ...
+
+class SyncNowResponse(_message.Message):
+    __slots__ = ("peers",)
+    PEERS_FIELD_NUMBER: _ClassVar[int]
+    peers: _containers.RepeatedCompositeFieldContainer[PeerStatus]
+    def __init__(self, peers: _Optional[_Iterable[_Union[PeerStatus, _Mapping]]] = ...) -> None: ...
+
+class ListQuarantineRequest(_message.Message):
+    __slots__ = ("limit",)
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    limit: int
+    def __init__(self, limit: _Optional[int] = ...) -> None: ...
+
+class ListQuarantineResponse(_message.Message):
+    __slots__ = ("entries", "total")
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedCompositeFieldContainer[QuarantinedEntry]
+    total: int
+    def __init__(self, entries: _Optional[_Iterable[_Union[QuarantinedEntry, _Mapping]]] = ..., total: _Optional[int] = ...) -> None: ...
+
+class PeerStatus(_message.Message):
+    __slots__ = ("name", "incoming", "target", "direction", "spaces", "state", "node_id", "caught_up", "pending_out", "pending_in", "cursor_out", "cursor_in", "last_contact", "last_error", "attempts")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    INCOMING_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    DIRECTION_FIELD_NUMBER: _ClassVar[int]
+    SPACES_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    CAUGHT_UP_FIELD_NUMBER: _ClassVar[int]
+    PENDING_OUT_FIELD_NUMBER: _ClassVar[int]
+    PENDING_IN_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_OUT_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_IN_FIELD_NUMBER: _ClassVar[int]
+    LAST_CONTACT_FIELD_NUMBER: _ClassVar[int]
+    LAST_ERROR_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    incoming: bool
+    target: str
+    direction: str
+    spaces: _containers.RepeatedScalarFieldContainer[str]
+    state: str
+    node_id: str
+    caught_up: bool
+    pending_out: int
+    pending_in: int
+    cursor_out: int
+    cursor_in: int
+    last_contact: _timestamp_pb2.Timestamp
+    last_error: str
+    attempts: int
+    def __init__(self, name: _Optional[str] = ..., incoming: _Optional[bool] = ..., target: _Optional[str] = ..., direction: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., state: _Optional[str] = ..., node_id: _Optional[str] = ..., caught_up: _Optional[bool] = ..., pending_out: _Optional[int] = ..., pending_in: _Optional[int] = ..., cursor_out: _Optional[int] = ..., cursor_in: _Optional[int] = ..., last_contact: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_error: _Optional[str] = ..., attempts: _Optional[int] = ...) -> None: ...
+
+class QuarantinedEntry(_message.Message):
+    __slots__ = ("doc", "space", "hash", "agent", "node_id", "peer", "reason", "at")
+    DOC_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
+    doc: str
+    space: str
+    hash: str
+    agent: str
+    node_id: str
+    peer: str
+    reason: str
+    at: _timestamp_pb2.Timestamp
+    def __init__(self, doc: _Optional[str] = ..., space: _Optional[str] = ..., hash: _Optional[str] = ..., agent: _Optional[str] = ..., node_id: _Optional[str] = ..., peer: _Optional[str] = ..., reason: _Optional[str] = ..., at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...

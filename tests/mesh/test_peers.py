@@ -1,0 +1,250 @@
+"""Real nodes that exchange entries over gRPC: what a user does with `peer` and `sync`, and what must not happen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from node_process import Nodes, NodeUnderTest, kill_node, stop_node
+
+from mnemesh import AsyncClient
+from mnemesh.errors import AlreadyExists, FailedPrecondition, InvalidArgument, NotFound, PermissionDenied
+
+PATIENCE_S = 30.0
+POLL_S = 0.05
+WAIT_S = 15.0  # less than a client waits for an answer
+
+
+@pytest.fixture
+async def nodes() -> AsyncIterator[Nodes]:
+    made = Nodes()
+    try:
+        yield made
+    finally:
+        await made.end()
+
+
+def client(node: NodeUnderTest, token: str = "", **more: str) -> AsyncClient:
+    return AsyncClient(node.grpc, token or node.token, **more)
+
+
+async def until(holds: Callable[[], Awaitable[bool]], what: str) -> None:
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while not await holds():  # noqa: ASYNC110  another process tells only when asked
+                await asyncio.sleep(POLL_S)
+    except TimeoutError:
+        raise AssertionError(f"not within {PATIENCE_S:g} s: {what}") from None
+
+
+async def texts(node: NodeUnderTest, space: str) -> list[str]:
+    async with client(node) as one:
+        return sorted(memory.content for memory in (await one.list(space=space, limit=200)).memories)
+
+
+async def introduce(
+    caller: NodeUnderTest, called: NodeUnderTest, name: str, *spaces: str, role: str = "admin", direction: str = "both"
+) -> None:
+    """`agent add` on the one, `peer add` on the other."""
+    async with client(called) as there, client(caller) as here:
+        issued = await there.add_agent(name, role=role, spaces=[one for one in spaces if not one.startswith("@")])
+        added = await here.add_peer(
+            f"grpc://{called.grpc}", token=issued.token, spaces=spaces, name=name, direction=direction
+        )
+    assert added.peer.state == "connected", added
+
+
+async def converged(space: str, *nodes: NodeUnderTest) -> None:
+    async def same() -> bool:
+        held = [await texts(node, space) for node in nodes]
+        return all(one == held[0] for one in held) and bool(held[0])
+
+    await until(same, f"{space} is the same on {len(nodes)} nodes")
+
+
+async def test_three_nodes_in_a_line_converge_and_a_purge_reaches_them_all(nodes: Nodes, tmp_path: Path) -> None:
+    a, b, c = [await nodes.start(tmp_path / name) for name in "abc"]
+    await introduce(a, b, "from-a", "team/*")
+    await introduce(b, c, "from-b", "team/*")
+    for name, node in (("a", a), ("b", b), ("c", c)):
+        async with client(node) as one:
+            await one.remember(f"node {name} deploys on its own day", space="team/x")
+            await one.remember(f"node {name} keeps this to itself", space="@owner")
+            await one.remember(f"node {name} has other business", space="home/x")
+    await converged("team/x", a, b, c)
+    assert len(await texts(a, "team/x")) == 3
+    for name, node in (("a", a), ("b", b), ("c", c)):
+        assert await texts(node, "@owner") == [f"node {name} keeps this to itself"]
+        assert await texts(node, "home/x") == [f"node {name} has other business"]
+    async with client(a) as one, client(c) as far:
+        found = (await one.list(space="team/x", limit=10)).memories
+        mine = next(memory for memory in found if "node a" in memory.content)
+        assert (await one.purge(mine.id)).changes == 1
+
+        async def gone() -> bool:
+            try:
+                await far.get(mine.id, include_forgotten=True)
+            except NotFound:
+                return True
+            return False
+
+        await until(gone, "the purge reached the end of the line")
+    assert await texts(b, "team/x") == await texts(c, "team/x")
+    for folder in "abc":
+        for file in (tmp_path / folder).rglob("*"):
+            assert not file.is_file() or b"node a deploys" not in file.read_bytes(), file
+
+
+async def test_a_node_that_was_away_or_killed_catches_up_by_itself(nodes: Nodes, tmp_path: Path) -> None:
+    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    await introduce(laptop, hub, "laptop", "team/*")
+    async with client(laptop) as one:
+        kept = await one.remember("written before", space="team/x")
+    await converged("team/x", hub, laptop)
+    address = hub.grpc
+    await kill_node(hub)
+    async with client(laptop) as one:
+        await one.remember("written on the way", space="team/x")
+        await one.update(kept.memory.id, content="changed on the way")
+
+        async def offline() -> bool:
+            (peer,) = (await one.sync_status()).peers
+            return peer.state == "offline" and bool(peer.last_error) and peer.pending_out > 0
+
+        await until(offline, "the laptop says that the hub is away")
+    hub = await nodes.start(tmp_path / "hub", "--grpc", address)
+    async with client(hub) as one:
+        await one.remember("written at the hub", space="team/x")
+    async with client(laptop) as one:
+        (peer,) = (await one.sync_now(wait_s=WAIT_S)).peers
+        assert (peer.state, peer.caught_up) == ("connected", True)
+    await converged("team/x", hub, laptop)
+    assert await texts(hub, "team/x") == ["changed on the way", "written at the hub", "written on the way"]
+    # After a restart in peace the streams stand again and go on from their cursors.
+    await stop_node(laptop)
+    laptop = await nodes.start(tmp_path / "laptop")
+    async with client(laptop) as one:
+        await one.remember("written after the restart", space="team/x")
+    await converged("team/x", hub, laptop)
+
+
+async def test_concurrent_edits_on_two_nodes_are_a_conflict_that_both_show_and_one_resolves(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    a, b = await nodes.start(tmp_path / "a"), await nodes.start(tmp_path / "b")
+    async with client(b) as there:
+        issued = await there.add_agent("a", role="admin", spaces=["team/*"])
+    async with client(a) as here, client(b) as there:
+        await here.add_peer(b.grpc, token=issued.token, spaces=["team/*"], name="b")
+        memory = (await here.remember("we deploy on Friday", space="team/x")).memory
+        await converged("team/x", a, b)
+        await here.remove_peer("b")
+        await here.update(memory.id, content="we deploy on Monday")
+        await there.update(memory.id, content="we deploy on Tuesday")
+        await here.add_peer(b.grpc, token=issued.token, spaces=["team/*"], name="b")
+
+        async def both_see_it() -> bool:
+            found = [await one.conflicts(space="team/x") for one in (here, there)]
+            return all(len(page.conflicts) == 1 for page in found)
+
+        await until(both_see_it, "both nodes show the conflict")
+        shown = [await one.get(memory.id) for one in (here, there)]
+        assert shown[0].content == shown[1].content
+        assert {shown[0].content, *(head.content for head in shown[0].conflicts)} == {
+            "we deploy on Monday",
+            "we deploy on Tuesday",
+        }
+        await there.resolve(memory.id, content="we deploy on Wednesday")
+
+        async def settled() -> bool:
+            return all([not (await one.conflicts(space="team/x")).conflicts for one in (here, there)])
+
+        await until(settled, "the conflict is over on both nodes")
+        revisions = [await one.history(memory.id) for one in (here, there)]
+        assert [one.id for one in revisions[0].revisions] == [one.id for one in revisions[1].revisions]
+        assert len({one.node for one in revisions[0].revisions}) == 2
+        assert len(revisions[0].revisions) == 4
+
+
+async def test_a_writers_peer_brings_only_what_its_own_agents_wrote(nodes: Nodes, tmp_path: Path) -> None:
+    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    await introduce(laptop, hub, "ana", "team/*", role="writer")
+    async with client(laptop) as one, client(hub) as there:
+        await one.remember("the owner of the laptop is not ana", space="team/x")
+        await there.remember("this comes from the hub", space="team/x")
+        (peer,) = (await one.sync_now(wait_s=WAIT_S)).peers
+        assert peer.caught_up
+        assert await texts(hub, "team/x") == ["this comes from the hub"]
+        assert await texts(laptop, "team/x") == ["the owner of the laptop is not ana", "this comes from the hub"]
+
+
+async def test_push_and_pull_go_one_way(nodes: Nodes, tmp_path: Path) -> None:
+    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    async with client(hub) as there, client(laptop) as here:
+        await there.remember("from the hub", space="team/x")
+        await here.remember("from the laptop", space="team/x")
+        token = (await there.add_agent("laptop", role="admin", spaces=["team/*"])).token
+        await here.add_peer(hub.grpc, token=token, spaces=["team/*"], direction="push", name="hub")
+        assert (await here.sync_now("hub", wait_s=WAIT_S)).peers[0].caught_up
+        assert await texts(hub, "team/x") == ["from the hub", "from the laptop"]
+        assert await texts(laptop, "team/x") == ["from the laptop"]
+        await here.remove_peer("hub")
+        await here.add_peer(hub.grpc, token=token, spaces=["team/*"], direction="pull", name="hub")
+        await here.remember("stays here", space="team/x")
+        assert (await here.sync_now("hub", wait_s=WAIT_S)).peers[0].caught_up
+        assert await texts(laptop, "team/x") == ["from the hub", "from the laptop", "stays here"]
+        assert await texts(hub, "team/x") == ["from the hub", "from the laptop"]
+
+
+async def test_a_token_that_ends_stops_the_stream_and_says_so_and_a_peer_is_refused_with_a_reason(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    async with client(laptop) as here, client(hub) as there:
+        with pytest.raises(FailedPrecondition, match=r"refuses the token.*not added"):
+            await here.add_peer(hub.grpc, token="mnm_wrong", spaces=["team/*"], name="hub")
+        assert (await here.sync_status()).peers == ()
+        own = (await here.add_agent("me", role="admin", spaces=["*"])).token
+        with pytest.raises(FailedPrecondition, match=r"two nodes with one id.*not added"):
+            await here.add_peer(laptop.grpc, token=own, spaces=["team/*"], name="me")
+        for bad in ("http://hub:1", "hub", "grpc://hub:99999", "grpc://u@hub:1", ""):
+            with pytest.raises(InvalidArgument, match="url"):
+                await here.add_peer(bad, token="t", spaces=["team/*"])
+        with pytest.raises(InvalidArgument, match="spaces"):
+            await here.add_peer(hub.grpc, token="t", spaces=["../x"])
+        with pytest.raises(InvalidArgument, match="direction"):
+            await here.add_peer(hub.grpc, token="t", spaces=["team/*"], direction="sideways")
+        with pytest.raises(NotFound, match="peer"):
+            await here.remove_peer("nobody")
+        await introduce(laptop, hub, "laptop", "team/*")
+        with pytest.raises(AlreadyExists, match="laptop"):
+            await here.add_peer(hub.grpc, token="t", spaces=["team/*"], name="laptop")
+        incoming = [one for one in (await there.sync_status()).peers if one.incoming]
+        assert [(one.name, one.state) for one in incoming] == [("laptop", "connected")]
+        await there.revoke_agent("laptop")
+
+        async def refused() -> bool:
+            (peer,) = (await here.sync_status()).peers
+            return peer.state == "refused" and "token" in peer.last_error
+
+        await until(refused, "the laptop says that its token has ended")
+        await here.remember("nobody gets this", space="team/x")
+        assert await texts(hub, "team/x") == []
+
+
+async def test_only_an_administrator_sees_or_changes_peers(nodes: Nodes, tmp_path: Path) -> None:
+    node = await nodes.start(tmp_path / "node")
+    async with client(node) as owner:
+        token = (await owner.add_agent("ana", role="writer", spaces=["*"])).token
+    async with client(node, token) as ana:
+        for call in (
+            ana.sync_status(),
+            ana.sync_now(),
+            ana.quarantine(),
+            ana.remove_peer("x"),
+            ana.add_peer(node.grpc, token="t", spaces=["*"]),
+        ):
+            with pytest.raises(PermissionDenied):
+                await call
