@@ -115,7 +115,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         key=load_key(directory.key_file).public_key().public_bytes_raw(),
         incarnation=status.incarnation,
     )
-    syncing = Syncing(ledger, follower, news, me, config.clock)
+    syncing = Syncing(ledger, follower, follower.news, me, config.clock)
     told = ModelStatus(generation=model.generation, name=model.name, dimensions=model.dimensions, source=model.source)
     return Mesh(parts, runtime, directory.node_id, told, notices, syncing)
 
