@@ -52,7 +52,7 @@ async def _write(folder: Path) -> float:
 
     async def writer(number: int) -> None:
         for turn in range(WRITES_A_WRITER):
-            await commits.submit(_create(f"Writer {number} notes in turn {turn} what it has seen of the build."))
+            await commits.submit(create_command(f"Writer {number} notes in turn {turn} what it has seen of the build."))
 
     began = time.perf_counter()
     await asyncio.gather(*(writer(number) for number in range(WRITERS)))
@@ -61,7 +61,7 @@ async def _write(folder: Path) -> float:
     return WRITERS * WRITES_A_WRITER / seconds
 
 
-def _create(content: str) -> Create:
+def create_command(content: str) -> Create:
     at = time.time_ns() // 1_000_000
     key = duplicate_key(content)
     return Create(

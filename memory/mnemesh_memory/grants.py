@@ -241,8 +241,8 @@ def _patterns(name: str, spaces: Iterable[str]) -> tuple[str, ...]:
 
 def covers(patterns: Iterable[str], wanted: str) -> bool:
     """Whether every space that the pattern `wanted` covers is covered by one of `patterns`."""
-    if wanted == EVERY_SHARED:
-        return EVERY_SHARED in patterns
+    if wanted == EVERY_SHARED or wanted.startswith("@"):
+        return wanted in patterns
     below = wanted.endswith(BELOW)
     return any(
         pattern in (EVERY_SHARED, wanted)

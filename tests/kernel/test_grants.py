@@ -9,7 +9,7 @@ import pytest
 
 from mnemesh_memory import grants
 from mnemesh_memory.errors import AlreadyExists, InvalidArgument, NotFound, PermissionDenied
-from mnemesh_memory.grants import PeerGrant, any_matches, check_pattern, principal_of, space_matches
+from mnemesh_memory.grants import PeerGrant, any_matches, check_pattern, covers, principal_of, space_matches
 from mnemesh_memory.model import Agent, Caller
 
 
@@ -246,3 +246,11 @@ def test_an_admin_sees_the_tokens_within_its_spaces_and_its_own() -> None:
 )  # fmt: skip
 def test_a_stream_may_what_its_token_may(caller: Caller, grant: PeerGrant) -> None:
     assert grants.peer_grant(caller) == grant
+
+
+def test_no_wildcard_covers_a_private_space() -> None:
+    assert covers(("*",), "team/*")
+    assert covers(("team/*",), "team/a/b")
+    assert not covers(("*",), "@ana")
+    assert not covers(("*", "team/*"), "@ana")
+    assert covers(("@ana",), "@ana")
