@@ -84,6 +84,11 @@ class NodeProcess:
                 self._process.wait(STOP_TIMEOUT_S)
         return time.perf_counter() - began
 
+    def kill(self) -> None:
+        """SIGKILL: no drain, no flush. Entering again starts a node on the same directory."""
+        self._process.kill()
+        self._process.wait(STOP_TIMEOUT_S)
+
     def _published(self) -> NodeAddress | None:
         found = read_node(self.data_dir)
         return found if found and found.pid == self._process.pid else None

@@ -1,0 +1,134 @@
+"""What is on the nodes in the end, read through their own doors, against what the writers were told.
+
+Heads are worked out anew here, from the parents that `history` tells, so that what `conflicts` lists is compared with
+something that the node did not say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+
+from bench.lost_updates.load import SPACE, Write
+
+from mnemesh import Client
+from mnemesh.history_values import Revision
+from mnemesh.values import Memory
+
+PAGE = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Of one node. Of the acknowledged writes `there`, of them `new` as memories and `changes` as revisions in
+    `history`; revisions that were stored `twice` and those that nobody wrote (`foreign`); pairs of heads that nobody
+    reconciled, and how many of these `conflicts` does not list (`unlisted`) or lists without need (`overlisted`).
+    `state` hashes everything that the memories say, `digest` is the ledger's own hash of the space."""
+
+    there: int
+    new: int
+    changes: int
+    twice: int
+    foreign: int
+    pairs: int
+    unlisted: int
+    overlisted: int
+    quarantined: int
+    waiting: int
+    state: str
+    digest: str
+
+    @property
+    def good(self) -> bool:
+        """Nothing but what was written, and all of it, as far as one node can tell."""
+        return not (self.twice or self.foreign or self.unlisted or self.overlisted or self.quarantined or self.waiting)
+
+
+def judge(
+    client: Client, acknowledged: Mapping[Write, str], shared: Mapping[str, str], node_ids: Sequence[str],
+    digest: Mapping[int, str],
+) -> Verdict:  # fmt: skip
+    """`acknowledged` gives the memory that each write was told, `shared` the first text by id."""
+    kept = {memory.id: memory for memory in _memories(client)}
+    histories = {id_: _history(client, id_) for id_ in kept}
+    said = Counter((id_, one.content, one.by, one.node) for id_, revisions in histories.items() for one in revisions)
+    owed = {
+        (id_, write.text, f"owner/writer-{write.writer}", node_ids[write.writer]): write
+        for write, id_ in acknowledged.items()
+    }
+    first = {(id_, text, "owner/proof", node_ids[0]) for id_, text in shared.items()}
+    found = [write for wording, write in owed.items() if said[wording]]
+    pairs = {pair for id_, revisions in histories.items() for pair in _pairs(id_, _heads(revisions))}
+    listed = {pair for id_, heads in _conflicts(client).items() for pair in _pairs(id_, heads)}
+    status = client.sync_status()
+    changes = sum(write.shared is not None for write in found)
+    return Verdict(
+        there=len(found),
+        new=len(found) - changes,
+        changes=changes,
+        twice=sum(times - 1 for times in said.values()),
+        foreign=len(set(said) - set(owed) - first),
+        pairs=len(pairs),
+        unlisted=len(pairs - listed),
+        overlisted=len(listed - pairs),
+        quarantined=status.quarantined,
+        waiting=status.pending,
+        state=_hash([_plain(memory, histories[id_]) for id_, memory in sorted(kept.items())]),
+        digest=_hash(sorted(digest.items())),
+    )
+
+
+def _memories(client: Client) -> list[Memory]:
+    found: list[Memory] = []
+    cursor = ""
+    while True:
+        page = client.list(space=SPACE, state="all", limit=PAGE, cursor=cursor)
+        found += page.memories
+        cursor = page.cursor
+        if not cursor:
+            return found
+
+
+def _history(client: Client, id_: str) -> list[Revision]:
+    found: list[Revision] = []
+    cursor = ""
+    while True:
+        page = client.history(id_, limit=PAGE, cursor=cursor)
+        found += page.revisions
+        cursor = page.cursor
+        if not cursor:
+            return found
+
+
+def _conflicts(client: Client) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    cursor = ""
+    while True:
+        page = client.conflicts(space=SPACE, limit=PAGE, cursor=cursor)
+        found |= {one.id: {version.id for version in one.versions} for one in page.conflicts}
+        cursor = page.cursor
+        if not cursor:
+            return found
+
+
+def _heads(revisions: Sequence[Revision]) -> set[str]:
+    return {one.id for one in revisions} - {parent for one in revisions for parent in one.parents}
+
+
+def _pairs(id_: str, heads: set[str]) -> set[tuple[str, str, str]]:
+    return {(id_, one, other) for one, other in combinations(sorted(heads), 2)}
+
+
+def _plain(memory: Memory, revisions: Sequence[Revision]) -> object:
+    """All that a memory says and said, as JSON can hold it; its revisions by id."""
+    past = sorted((asdict(one) for one in revisions), key=lambda one: str(one["id"]))
+    return {"memory": asdict(memory), "revisions": past}
+
+
+def _hash(value: object) -> str:
+    """SHA-256 of a value's JSON, its beginning: enough to compare by eye."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:32]
