@@ -40,7 +40,7 @@ POLL_S = 0.02
 
 @dataclass
 class Acknowledged:
-    """What one writer was told: the id by number of write; when it was told last; how often a call was repeated, and how
+    """What one writer was told: the id by number of write; when it was told last; how often a call was repeated, how
     many writes were then answered from their key; and what was done to its node."""
 
     ids: dict[int, str] = field(default_factory=dict)

@@ -14,10 +14,11 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Timer
 from typing import Any, TextIO
 
 from bench.lost_updates.load import SHARED, WRITERS, Write, first_text, plan
@@ -54,23 +55,7 @@ def measure(folder: Path, seed: int) -> Kept | str:
     file = folder / "memory.jsonl"
     asyncio.run(_seed(program, file, seed))
     began = time.perf_counter()
-    command = (sys.executable, "-m", "bench.lost_updates.reference", str(program), str(file), str(seed))
-    writers = [
-        subprocess.Popen((*command, str(number)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for number in range(WRITERS)
-    ]
-    answered: list[set[int]] = []
-    try:
-        for writer in writers:
-            out, said = writer.communicate(timeout=WRITERS_S)
-            if writer.returncode:
-                raise RuntimeError(f"a writer of the reference server failed:\n{said[-2000:]}")
-            answered.append(set(json.loads(out)))
-    finally:
-        for writer in writers:
-            if writer.poll() is None:
-                writer.kill()
-                writer.wait()
+    answered = _race((sys.executable, "-m", "bench.lost_updates.reference", str(program), str(file), str(seed)))
     seconds = time.perf_counter() - began
     writes = [write for number, told in enumerate(answered) for write in plan(seed, number) if write.number in told]
     there = asyncio.run(_there(program, file, writes))
@@ -79,6 +64,43 @@ def measure(folder: Path, seed: int) -> Kept | str:
         version=version, acknowledged=len(writes), refused=sum(map(len, _plans(seed))) - len(writes),
         there=len(there), new=len(there) - changes, changes=changes, seconds=round(seconds, 2),
     )  # fmt: skip
+
+
+def _race(command: Sequence[str]) -> list[set[int]]:
+    """Let the writers write at the same time; the numbers of what each was acknowledged."""
+    pipe = subprocess.PIPE
+    writers = [
+        subprocess.Popen((*command, str(number)), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+        for number in range(WRITERS)
+    ]
+    overdue = Timer(WRITERS_S, _kill, (writers,))
+    overdue.start()
+    answered: list[set[int]] = []
+    try:
+        # All at once: who is alone loses nothing to the others.
+        for writer in writers:
+            assert writer.stdout
+            writer.stdout.readline()
+        for writer in writers:
+            assert writer.stdin
+            writer.stdin.write("\n")
+            writer.stdin.flush()
+        for writer in writers:
+            out, said = writer.communicate(timeout=WRITERS_S)
+            if writer.returncode:
+                raise RuntimeError(f"a writer of the reference server failed:\n{said[-2000:]}")
+            answered.append(set(json.loads(out)))
+    finally:
+        overdue.cancel()
+        _kill(writers)
+    return answered
+
+
+def _kill(writers: Sequence[subprocess.Popen[str]]) -> None:
+    for writer in writers:
+        if writer.poll() is None:
+            writer.kill()
+            writer.wait()
 
 
 def install(folder: Path) -> tuple[Path, str] | str:
@@ -152,6 +174,8 @@ async def _write(program: Path, file: Path, seed: int, number: int) -> list[int]
     """Carry out one plan; the numbers of the writes that were acknowledged."""
     told = []
     async with _server(program, file) as client:
+        print("connected", flush=True)
+        await asyncio.to_thread(sys.stdin.readline)
         for write in plan(seed, number):
             given: dict[str, list[dict[str, object]]]
             if write.shared is None:
