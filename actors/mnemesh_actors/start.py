@@ -22,7 +22,7 @@ from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.runtime.base import Handle, Runtime
 from mnemesh_actors.shard import RetrievalShard, ShardConfig
 from mnemesh_actors.syncing import Syncing
-from mnemesh_crdt.sync import Me
+from mnemesh_crdt.handshake import Me
 from mnemesh_memory import limits
 from mnemesh_memory.errors import MnemeshError
 from mnemesh_memory.model import LedgerStatus, ModelStatus

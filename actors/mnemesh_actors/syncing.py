@@ -19,8 +19,8 @@ from mnemesh_actors.ledger.exchange import Incoming
 from mnemesh_actors.ledger.peers import Backlog, Quarantined
 from mnemesh_actors.news import News as Bell
 from mnemesh_actors.runtime.base import Handle
-from mnemesh_crdt.sync import (
-    DIALER,
+from mnemesh_crdt.handshake import DIALER, Me
+from mnemesh_crdt.messages import (
     Ask,
     Close,
     Closed,
@@ -29,7 +29,6 @@ from mnemesh_crdt.sync import (
     Event,
     Got,
     Granted,
-    Me,
     Measure,
     Measured,
     Meet,
@@ -42,11 +41,11 @@ from mnemesh_crdt.sync import (
     Reread,
     Send,
     Status,
-    Stream,
     TakeIn,
     Tick,
     Took,
 )
+from mnemesh_crdt.sync import Stream
 from mnemesh_memory.errors import MnemeshError
 from mnemesh_memory.limits import BATCH_BYTES_MAX, BATCH_ITEMS_MAX
 

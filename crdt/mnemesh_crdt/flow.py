@@ -1,15 +1,18 @@
-"""The numbers of one feed in one direction: what was said and heard, what comes next. No messages, no decisions.
+"""The numbers of one feed in one direction: what was said and heard, what comes next.
 
 A sender goes through its log once and may go back to what is acknowledged; a receiver takes batches in the order of
-their numbers, whatever order they came in, so that what it saves as its cursor never leaves anything out.
+their numbers, whatever order they came in, so that what it saves as its cursor never leaves anything out. Batches that
+no honest sender says are refused.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mnemesh_crdt.handshake import SEQ_MAX, StreamRefused, is_name
 from mnemesh_crdt.messages import Batch
-from mnemesh_memory.limits import SYNC_CURSOR_LAG_MAX
+from mnemesh_memory.errors import shorten
+from mnemesh_memory.limits import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, SYNC_CURSOR_LAG_MAX
 
 
 @dataclass(slots=True)
@@ -78,3 +81,17 @@ class Inflow:
         self.taken = max(self.taken, last_seq)
         if durable:
             self.saved = self.taken
+
+
+def check_batch(batch: Batch, incarnation: str) -> None:
+    """Whether a peer with that incarnation may send this. Raises StreamRefused."""
+    origin, _, scope = batch.feed.partition("/")
+    if origin != incarnation or not is_name(scope):
+        raise StreamRefused("fault", f"feed {shorten(batch.feed)} is not one of incarnation {incarnation}")
+    size = sum(len(one.raw) for one in batch.entries)
+    if len(batch.entries) > BATCH_ITEMS_MAX or size > BATCH_BYTES_MAX:
+        raise StreamRefused(
+            "fault", f"a batch holds at most {BATCH_ITEMS_MAX} entries of {BATCH_BYTES_MAX} bytes together"
+        )
+    if not 0 <= batch.after <= batch.last_seq <= SEQ_MAX or (batch.entries and batch.after == batch.last_seq):
+        raise StreamRefused("fault", f"a batch goes from {batch.after} to {batch.last_seq}")

@@ -75,7 +75,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why the sender ends the stream; both nodes stay up. `code` is one of sync.REFUSALS."""
+    """Why the sender ends the stream; both nodes stay up. `code` is one of handshake.REFUSALS."""
 
     code: str
     reason: str

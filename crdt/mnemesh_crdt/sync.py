@@ -23,19 +23,18 @@ A Hello says which node it is from, but does not prove it: the shell keeps curso
 
 from __future__ import annotations
 
-import hashlib
-from collections import deque
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Final, assert_never
 
-from mnemesh_crdt.envelope import Entry, node_id_of
-from mnemesh_crdt.flow import Inflow, Outflow
+from mnemesh_crdt.audience import Audience, common_patterns, feed_name
+from mnemesh_crdt.comparison import Comparison
+from mnemesh_crdt.envelope import Entry
+from mnemesh_crdt.flow import Inflow, Outflow, check_batch
+from mnemesh_crdt.handshake import DIALER, Me, StreamRefused, check_hello, hello_of
 from mnemesh_crdt.messages import (
     Ack,
     Ask,
     Batch,
-    Buckets,
     Close,
     Closed,
     Compare,
@@ -45,7 +44,6 @@ from mnemesh_crdt.messages import (
     Got,
     Granted,
     Hello,
-    Measure,
     Measured,
     Meet,
     Message,
@@ -53,7 +51,6 @@ from mnemesh_crdt.messages import (
     News,
     Opened,
     Read,
-    Reask,
     Refusal,
     Reread,
     Send,
@@ -62,95 +59,11 @@ from mnemesh_crdt.messages import (
     Tick,
     Took,
 )
-from mnemesh_memory.errors import InvalidArgument, shorten
-from mnemesh_memory.grants import BELOW, EVERY_SHARED, PATTERNS_MAX, PeerGrant, any_matches, check_pattern, principal_of
-from mnemesh_memory.limits import (
-    BATCH_BYTES_MAX,
-    BATCH_ITEMS_MAX,
-    SYNC_CURSORS_MAX,
-    SYNC_DIGEST_SPACES_MAX,
-    SYNC_SILENT_TICKS_MAX,
-    SYNC_WINDOW_BATCHES,
-)
+from mnemesh_memory.errors import shorten
+from mnemesh_memory.grants import PeerGrant, any_matches
+from mnemesh_memory.limits import SYNC_SILENT_TICKS_MAX, SYNC_WINDOW_BATCHES
 
-__all__ = [
-    "DIALER",
-    "LISTENER",
-    "PROTOCOL",
-    "REFUSALS",
-    "Ack",
-    "Ask",
-    "Batch",
-    "Buckets",
-    "Close",
-    "Closed",
-    "Compare",
-    "Digest",
-    "Effect",
-    "Event",
-    "Got",
-    "Granted",
-    "Hello",
-    "Me",
-    "Measure",
-    "Measured",
-    "Meet",
-    "Message",
-    "Met",
-    "News",
-    "Opened",
-    "Read",
-    "Reask",
-    "Refusal",
-    "Reread",
-    "Send",
-    "Status",
-    "Stream",
-    "TakeIn",
-    "Tick",
-    "Took",
-]
-
-PROTOCOL: Final = 1_000  # major * 1000 + minor
-DIALER: Final = "dialer"
-LISTENER: Final = "listener"
-# Why a stream is ended: another major protocol; a wrong or doubled node id; grants that changed (connect again at
-# once); no room for entries that wait (later); no answer (later); a message that no honest peer sends.
-REFUSALS: Final = ("protocol", "identity", "changed", "full", "silent", "fault")
 _REPAIR: Final = "repair"
-_BUCKETS: Final = 4096
-_HASH_HEX: Final = 64
-_NAME_CHARS_MAX: Final = 64  # of an incarnation, a principal, the scope in a feed's name
-_SEQ_MAX: Final = 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Me:
-    """This node as it says Hello: its id, raw public key, and the incarnation of its log."""
-
-    node_id: str
-    key: bytes
-    incarnation: str
-
-
-@dataclass(slots=True)
-class _Repair:
-    """Buckets of a space that are sent again, and how far: `after` is acknowledged, `read` is under way."""
-
-    space: str
-    buckets: tuple[int, ...]
-    after: int = 0
-    read: int = 0
-    last: bool = False
-    flying: bool = False
-    again: bool = False
-
-
-class _Refused(Exception):
-    def __init__(self, code: str, reason: str) -> None:
-        super().__init__(reason)
-        self.code = code
-        self.reason = reason
 
 
 class Stream:
@@ -170,11 +83,10 @@ class Stream:
         self._effects: list[Effect] = []
         # what we say
         self._head = 0
-        self._patterns: tuple[str, ...] = ()
+        self._audience = Audience()
         self._feed = ""
         self._out = Outflow()
         self._asked = False
-        self._named: set[str] = set()
         # what we hear
         self._cursors: Mapping[str, int] = {}
         self._feed_in = ""
@@ -183,13 +95,7 @@ class Stream:
         self._peer_head = 0
         self._taking: Batch | None = None
         # comparison
-        self._compare = False
-        self._measuring = False
-        self._theirs: dict[str, Buckets] = {}
-        self._digested: set[str] = set()
-        self._repairs: deque[_Repair] = deque()
-        self._repair_seq = 0
-        self._reasked = False
+        self._comparison = Comparison(grant.write, f"{me.incarnation}/{_REPAIR}")
         # time
         self._progress = True
         self._silent = 0
@@ -200,7 +106,7 @@ class Stream:
         if self._phase != "closed":
             try:
                 self._on(event)
-            except _Refused as refused:
+            except StreamRefused as refused:
                 self._refuse(refused.code, refused.reason)
         status = self._status()
         if status != self.status:
@@ -228,8 +134,7 @@ class Stream:
                 self._greet()
                 self._begin()
             case Compare():
-                self._compare = True
-                self._digested.clear()
+                self._comparison.ask()
                 self._maybe_compare()
             case Measured():
                 self._measured(event)
@@ -237,7 +142,7 @@ class Stream:
                 self._reread(event)
             case Granted(grant):
                 if grant != self.grant:
-                    raise _Refused("changed", "what this stream may do was changed; connect again")
+                    raise StreamRefused("changed", "what this stream may do was changed; connect again")
             case Tick():
                 self._tick()
             case Closed(reason):
@@ -254,19 +159,23 @@ class Stream:
             self._greet()
 
     def _tick(self) -> None:
-        waits = self._phase == "greeting" or self._out.flying or (self._repairs and self._repairs[0].flying)
+        waits = self._phase == "greeting" or self._out.flying or self._comparison.flying
         if self._progress or not waits:
             self._silent, self._progress = 0, False
             return
         self._silent += 1
         if self._phase == "greeting" or self._silent > SYNC_SILENT_TICKS_MAX:
-            raise _Refused("silent", f"no answer for {self._silent + 1} ticks; connect again later")
-        self._named.clear()
+            raise StreamRefused("silent", f"no answer for {self._silent + 1} ticks; connect again later")
+        self._audience.name_again()
         if self._out.flying:
             self._out.rewind()
-        if self._repairs and self._repairs[0].flying:
-            self._repairs[0].flying, self._repairs[0].again = False, True
+        self._comparison.rewind()
         self._pump()
+
+    @property
+    def _known(self) -> Hello:
+        assert self._peer is not None
+        return self._peer
 
     # ---- messages ----------------------------------------------------------------------------------------------------
 
@@ -276,14 +185,14 @@ class Stream:
         if isinstance(message, Hello):
             return self._hello(message)
         if self._phase != "open":
-            raise _Refused("fault", f"{type(message).__name__} came before Hello")
+            raise StreamRefused("fault", f"{type(message).__name__} came before Hello")
         match message:
             case Batch():
                 self._batch(message)
             case Ack(feed, seq):
                 self._ack(feed, seq)
-            case Digest(space, buckets):
-                self._digest(space, buckets)
+            case Digest():
+                self._digest(message)
             case _ as unreachable:
                 assert_never(unreachable)
         return None
@@ -291,9 +200,9 @@ class Stream:
     def _hello(self, hello: Hello) -> None:
         if self._peer is not None:
             if hello != self._peer:
-                raise _Refused("fault", "a second Hello says something else")
+                raise StreamRefused("fault", "a second Hello says something else")
             return
-        _check_hello(hello, self.me, self.expects)
+        check_hello(hello, self.me, self.expects)
         self._peer = hello
         self._progress = True
         if self._dialer:
@@ -302,53 +211,40 @@ class Stream:
             self._effects.append(Meet(hello.node_id))
 
     def _greet(self) -> None:
-        grant = self.grant
-        self._send(
-            Hello(
-                protocol=PROTOCOL,
-                node_id=self.me.node_id,
-                key=self.me.key,
-                incarnation=self.me.incarnation,
-                wants=grant.write,
-                only_by="" if grant.relay else grant.principal,
-                cursors=self._cursors,
-            )
-        )
+        self._send(hello_of(self.me, self.grant, self._cursors))
 
     def _begin(self) -> None:
         """Both sides know each other: say what the other has not got."""
-        peer = self._peer
-        assert peer is not None
+        peer = self._known
         self._phase = "open"
-        self._patterns = common_patterns(self.grant.read, peer.wants)
-        self._feed = feed_name(self.me.incarnation, self._patterns, peer.only_by)
+        self._audience = Audience(common_patterns(self.grant.read, peer.wants), peer.only_by)
+        self._feed = feed_name(self.me.incarnation, self._audience.patterns, peer.only_by)
         at = peer.cursors.get(self._feed, 0)
         if at > self._head:
-            raise _Refused(
+            raise StreamRefused(
                 "identity",
                 f"you have read {at} entries of incarnation {self.me.incarnation}, whose log ends at {self._head}: it "
                 "was put back from a backup without a new incarnation. Restart that node from its backup once more",
             )
         self._out.start(at)
-        if at >= self._head or not self._patterns:  # so that the other side knows that there is nothing to come
+        if at >= self._head or not self._audience.patterns:  # there is nothing to come, and the other side has to know
             self._send(Batch(feed=self._feed, after=at, last_seq=at, head=at, entries=()))
         self._pump()
         self._maybe_compare()
 
     def _batch(self, batch: Batch) -> None:
-        peer = self._peer
-        assert peer is not None
+        peer = self._known
         feed_in = f"{peer.incarnation}/{_REPAIR}"
         flow = self._repair_in if batch.feed == feed_in else self._in
-        _check_batch(batch, peer.incarnation)
+        check_batch(batch, peer.incarnation)
         if batch.entries and not self.grant.write:
-            raise _Refused("fault", "these entries were not asked for")
+            raise StreamRefused("fault", "these entries were not asked for")
         if flow is self._in:
             if not self._feed_in:
                 self._feed_in = batch.feed
                 flow.taken = flow.saved = self._cursors.get(batch.feed, 0)
             elif batch.feed != self._feed_in:
-                raise _Refused("fault", "a stream carries one feed")
+                raise StreamRefused("fault", "a stream carries one feed")
             self._peer_head = max(self._peer_head, batch.head)
         if batch.last_seq <= flow.taken:
             if batch.last_seq > batch.after:
@@ -357,15 +253,17 @@ class Stream:
             return
         flow.waiting[batch.after] = batch
         if len(flow.waiting) > self.window:
-            raise _Refused("fault", f"more than {self.window} batches without an acknowledgement")
+            raise StreamRefused("fault", f"more than {self.window} batches without an acknowledgement")
         self._take_next()
 
     def _ack(self, feed: str, seq: int) -> None:
-        if feed == f"{self.me.incarnation}/{_REPAIR}":
-            self._ack_repair(seq)
-        elif feed != self._feed or seq > self._out.furthest:
-            raise _Refused("fault", f"{seq} of {shorten(feed)} is acknowledged, but was not sent")
-        elif self._out.acknowledge(seq):
+        if feed == self._comparison.feed:
+            fresh = self._comparison.acknowledge(seq)
+        elif feed == self._feed and seq <= self._out.furthest:
+            fresh = self._out.acknowledge(seq)
+        else:
+            raise StreamRefused("fault", f"{seq} of {shorten(feed)} is acknowledged, but was not sent")
+        if fresh:
             self._progress = True
             self._pump()
             self._maybe_compare()
@@ -376,22 +274,19 @@ class Stream:
         """Ask for the next page when there is one and a batch may fly; entries missed by the peer come after it."""
         if self._phase != "open":
             return
-        peer, out = self._peer, self._out
-        assert peer is not None
-        if self._patterns and not self._asked and out.read < self._head and len(out.flying) < self.window:
+        out = self._out
+        if self._audience.patterns and not self._asked and out.read < self._head and len(out.flying) < self.window:
             self._asked = True
-            self._effects.append(Ask(out.read, self._patterns, peer.incarnation))
-        if self._repairs and not self._reasked and not self._repairs[0].flying:
-            first = self._repairs[0]
-            self._reasked = True
-            self._effects.append(Reask(first.space, first.buckets, first.after))
+            self._effects.append(Ask(out.read, self._audience.patterns, self._known.incarnation))
+        if reask := self._comparison.reask():
+            self._effects.append(reask)
 
     def _read(self, page: Read) -> None:
         self._asked = False
         self._head = max(self._head, page.head)
         if self._phase == "open" and page.after == self._out.read:
             self._out.read = max(self._out.read, page.last_seq)
-            entries = self._allowed(page.entries)
+            entries = self._audience.allowed(page.entries)
             if entries or self._out.read >= self._head:
                 self._say(entries, page.keys)
         self._pump()
@@ -406,32 +301,15 @@ class Stream:
                 last_seq=out.read,
                 head=self._head,
                 entries=entries,
-                keys=self._unnamed(entries, keys),
+                keys=self._audience.unnamed(entries, keys),
             )
             out.announce(out.read)
             self._send(batch)
 
-    def _allowed(self, entries: Iterable[Entry]) -> tuple[Entry, ...]:
-        """Only what the peer may have leaves, whatever the page holds."""
-        peer = self._peer
-        assert peer is not None
-        only = peer.only_by
-        return tuple(
-            one
-            for one in entries
-            if any_matches(self._patterns, one.space) and (not only or principal_of(one.agent) == only)
-        )
-
-    def _unnamed(self, entries: tuple[Entry, ...], keys: Mapping[str, bytes]) -> dict[str, bytes]:
-        wanted = {one.node for one in entries} - self._named
-        self._named |= wanted & keys.keys()
-        return {node: keys[node] for node in sorted(wanted & keys.keys())}
-
     # ---- hearing -----------------------------------------------------------------------------------------------------
 
     def _take_next(self) -> None:
-        peer = self._peer
-        assert peer is not None
+        peer = self._known
         for flow in (self._in, self._repair_in):
             while self._taking is None and (batch := flow.next()):
                 if flow.worth_saving(batch):
@@ -447,7 +325,7 @@ class Stream:
         if batch is None or event.feed != batch.feed:
             raise ValueError(f"Took {event.feed!r} answers no TakeIn")
         if event.full:
-            raise _Refused("full", "too many changes wait here for others that they build on; connect again later")
+            raise StreamRefused("full", "too many changes wait here for others that they build on; connect again later")
         flow = self._in if batch.feed == self._feed_in else self._repair_in
         flow.take(batch.last_seq, durable=True)
         self._send(Ack(batch.feed, flow.taken))
@@ -457,80 +335,32 @@ class Stream:
 
     def caught_up(self) -> bool:
         """Whether each side has all that the other had for it, as far as is known here."""
-        said = not self._patterns or (self._out.read >= self._head and not self._out.flying and not self._asked)
+        done = self._out.read >= self._head and not self._out.flying and not self._asked
+        said = done or not self._audience.patterns
         idle = self._taking is None and not self._in.waiting
         heard = not self.grant.write or (self._feed_in != "" and self._in.taken >= self._peer_head and idle)
-        return self._phase == "open" and said and heard and not self._repairs
+        return self._phase == "open" and said and heard and not self._comparison.repairing
 
     def _maybe_compare(self) -> None:
-        if self._compare and not self._measuring and self.caught_up():
-            self._compare = False
-            if self.grant.write:
-                self._measuring = True
-                self._effects.append(Measure(self.grant.write))
+        if measure := self._comparison.begin(self.caught_up()):
+            self._effects.append(measure)
 
-    def _digest(self, space: str, buckets: Buckets) -> None:
-        if not any_matches(self._patterns, space):
-            return  # not theirs to know of
-        if len(self._theirs) >= SYNC_DIGEST_SPACES_MAX and space not in self._theirs:
-            raise _Refused("fault", f"more than {SYNC_DIGEST_SPACES_MAX} digests at a time")
-        if any(not 0 <= one < _BUCKETS or len(value) != _HASH_HEX for one, value in buckets.items()):
-            raise _Refused("fault", f"a digest has {_BUCKETS} buckets of {_HASH_HEX} hex digits")
-        self._theirs[space] = buckets
-        self._effects.append(Measure((space,)))
+    def _digest(self, digest: Digest) -> None:
+        if any_matches(self._audience.patterns, digest.space):  # others are not theirs to know of
+            self._effects.append(self._comparison.heard(digest.space, digest.buckets))
 
     def _measured(self, event: Measured) -> None:
-        ordered = event.patterns == self.grant.write and self._measuring
-        if ordered:
-            self._measuring = False
-        for space in sorted({*event.digests, *(self._theirs.keys() & set(event.patterns))}):
-            ours = event.digests.get(space, {})
-            theirs = self._theirs.pop(space, None)
-            differing = () if theirs is None else _differing(ours, theirs)
-            if differing and ours:
-                self._repairs.append(_Repair(space, differing))
-            wanted = any_matches(self.grant.write, space) and space not in self._digested
-            if wanted and (ordered or differing):
-                self._digested.add(space)
-                self._send(Digest(space, ours))
+        for digest in self._comparison.measured(event):
+            self._send(digest)
         self._pump()
 
     def _reread(self, page: Reread) -> None:
-        self._reasked = False
-        if not self._repairs:
-            raise ValueError(f"Reread of {page.space!r} answers no Reask")
-        first = self._repairs[0]
-        first.read, first.last = page.last_seq, page.done
-        entries = self._allowed(page.entries)
-        if entries:
-            self._repair_seq += not first.again
-            first.flying, first.again = True, False
-            self._send(
-                Batch(
-                    feed=f"{self.me.incarnation}/{_REPAIR}",
-                    after=self._repair_seq - 1,
-                    last_seq=self._repair_seq,
-                    head=0,
-                    entries=entries,
-                    keys=self._unnamed(entries, page.keys),
-                )
-            )
+        entries = self._audience.allowed(page.entries)
+        if batch := self._comparison.reread(page, entries, self._audience.unnamed(entries, page.keys)):
+            self._send(batch)
         else:
-            self._repaired(first)
-
-    def _ack_repair(self, seq: int) -> None:
-        if seq > self._repair_seq:
-            raise _Refused("fault", f"batch {seq} of a repair is acknowledged, but was not sent")
-        if seq == self._repair_seq and self._repairs and self._repairs[0].flying:
-            self._progress = True
-            self._repaired(self._repairs[0])
-
-    def _repaired(self, first: _Repair) -> None:
-        first.flying, first.after = False, first.read
-        if first.last:
-            self._repairs.popleft()
-        self._pump()
-        self._maybe_compare()
+            self._pump()
+            self._maybe_compare()
 
     # ---- ending ------------------------------------------------------------------------------------------------------
 
@@ -560,75 +390,3 @@ class Stream:
             code=code,
             reason=reason,
         )
-
-
-# ---- pure helpers ----------------------------------------------------------------------------------------------------
-
-
-def common_patterns(left: Iterable[str], right: Iterable[str]) -> tuple[str, ...]:
-    """Patterns of the spaces that both sides cover, sorted, without those that others cover."""
-    other = tuple(right)
-    both = {q if _covers(p, q) else p for p in left for q in other if _covers(p, q) or _covers(q, p)}
-    return tuple(sorted(p for p in both if not any(q != p and _covers(q, p) for q in both)))
-
-
-def feed_name(incarnation: str, patterns: tuple[str, ...], only_by: str) -> str:
-    """The name of what a log of that incarnation has for a peer that gets these spaces and authors."""
-    scope = hashlib.sha256("\n".join([only_by, *patterns]).encode()).hexdigest()[:16]
-    return f"{incarnation}/{scope}"
-
-
-def _covers(wide: str, narrow: str) -> bool:
-    if narrow.startswith("@") or wide == narrow:
-        return wide == narrow or (wide.startswith("@") and narrow.startswith(wide + "/"))
-    return wide == EVERY_SHARED or (wide.endswith(BELOW) and narrow.startswith(wide[:-1]))
-
-
-def _differing(ours: Buckets, theirs: Buckets) -> tuple[int, ...]:
-    return tuple(sorted(one for one in {*ours, *theirs} if ours.get(one) != theirs.get(one)))
-
-
-def _check_hello(hello: Hello, me: Me, expects: str) -> None:
-    theirs, ours = hello.protocol // 1000, PROTOCOL // 1000
-    if theirs != ours:
-        older = "this node" if theirs > ours else "the other node"
-        raise _Refused("protocol", f"protocol {hello.protocol} and {PROTOCOL} do not fit; upgrade Mnemesh on {older}")
-    if hello.node_id == me.node_id:
-        raise _Refused(
-            "identity",
-            "two nodes with one id: one is a copy; give the copy a new identity with `mnemesh node new-identity`",
-        )
-    if node_id_of(hello.key) != hello.node_id:
-        raise _Refused("identity", f"node id {shorten(hello.node_id)} is not that of the key shown with it")
-    if expects not in ("", hello.node_id):
-        raise _Refused(
-            "identity",
-            f"this is node {hello.node_id}, not {expects} as when the peer was added; if that is right, remove the "
-            "peer and add it again",
-        )
-    if not _is_name(hello.incarnation) or len(hello.only_by) > _NAME_CHARS_MAX:
-        raise _Refused("fault", f"an incarnation and a principal are names of at most {_NAME_CHARS_MAX} characters")
-    if len(hello.wants) > PATTERNS_MAX or len(hello.cursors) > SYNC_CURSORS_MAX:
-        raise _Refused("fault", f"at most {PATTERNS_MAX} patterns of spaces and {SYNC_CURSORS_MAX} cursors are allowed")
-    if not all(0 <= seq <= _SEQ_MAX for seq in hello.cursors.values()):
-        raise _Refused("fault", "a cursor is out of range")
-    try:
-        for pattern in hello.wants:
-            check_pattern("wants", pattern)
-    except InvalidArgument as error:
-        raise _Refused("fault", error.message) from error
-
-
-def _check_batch(batch: Batch, incarnation: str) -> None:
-    origin, _, scope = batch.feed.partition("/")
-    if origin != incarnation or not _is_name(scope):
-        raise _Refused("fault", f"feed {shorten(batch.feed)} is not one of incarnation {incarnation}")
-    size = sum(len(one.raw) for one in batch.entries)
-    if len(batch.entries) > BATCH_ITEMS_MAX or size > BATCH_BYTES_MAX:
-        raise _Refused("fault", f"a batch holds at most {BATCH_ITEMS_MAX} entries of {BATCH_BYTES_MAX} bytes together")
-    if not 0 <= batch.after <= batch.last_seq <= _SEQ_MAX or (batch.entries and batch.after == batch.last_seq):
-        raise _Refused("fault", f"a batch goes from {batch.after} to {batch.last_seq}")
-
-
-def _is_name(text: str) -> bool:
-    return 0 < len(text) <= _NAME_CHARS_MAX and text.isascii() and text.replace("-", "").isalnum()

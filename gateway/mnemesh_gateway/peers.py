@@ -18,7 +18,9 @@ import grpc
 import structlog
 
 from mnemesh_actors.syncing import StreamShell, Syncing
-from mnemesh_crdt.sync import DIALER, LISTENER, Compare, Granted, Status, Stream
+from mnemesh_crdt.handshake import DIALER, LISTENER
+from mnemesh_crdt.messages import Compare, Granted, Status
+from mnemesh_crdt.sync import Stream
 from mnemesh_gateway.peer_book import Peer, PeerBook
 from mnemesh_gateway.sync_channel import DialedChannel, ServedChannel
 from mnemesh_memory import limits

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import grpc
 
-from mnemesh_crdt.sync import Message
+from mnemesh_crdt.messages import Message
 from mnemesh_gateway.sync_wire import from_wire, to_wire
 from mnemesh_gateway.wire import decode
 from mnemesh_memory.errors import MnemeshError, Unauthenticated, Unavailable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, TypeVar
 
 from mnemesh_crdt.envelope import CHANGE, ERASE, KEY_BYTES, SIGNATURE_BYTES, Entry
-from mnemesh_crdt.sync import Ack, Batch, Digest, Hello, Message, Refusal
+from mnemesh_crdt.messages import Ack, Batch, Digest, Hello, Message, Refusal
 from mnemesh_gateway.wire import moment, timestamp
 from mnemesh_memory.errors import InvalidArgument, shorten
 from mnemesh_memory.limits import AGENT_BYTES_MAX, CHANGE_BYTES_MAX, SPACE_BYTES_MAX

@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
+from mnemesh_crdt.audience import common_patterns, feed_name
 from mnemesh_crdt.envelope import Entry, node_id_of
-from mnemesh_crdt.sync import (
-    DIALER,
-    LISTENER,
-    PROTOCOL,
-    REFUSALS,
+from mnemesh_crdt.handshake import DIALER, LISTENER, PROTOCOL, REFUSALS, Me
+from mnemesh_crdt.messages import (
     Ack,
     Ask,
     Batch,
@@ -24,7 +22,6 @@ from mnemesh_crdt.sync import (
     Got,
     Granted,
     Hello,
-    Me,
     Measure,
     Measured,
     Meet,
@@ -37,13 +34,11 @@ from mnemesh_crdt.sync import (
     Reread,
     Send,
     Status,
-    Stream,
     TakeIn,
     Tick,
     Took,
-    common_patterns,
-    feed_name,
 )
+from mnemesh_crdt.sync import Stream
 from mnemesh_memory.grants import PeerGrant
 from mnemesh_memory.limits import (
     BATCH_ITEMS_MAX,

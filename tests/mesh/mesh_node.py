@@ -17,6 +17,8 @@ from mnemesh_crdt import revisions
 from mnemesh_crdt.admission import admit
 from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.envelope import CHANGE, ERASE, Entry, erase_hash, node_id_of, signing_bytes
+from mnemesh_crdt.handshake import Me
+from mnemesh_crdt.messages import Ask, Measured, News, Read, Reask, Reread
 from mnemesh_crdt.replica import (
     Accepted,
     Dropped,
@@ -33,7 +35,7 @@ from mnemesh_crdt.replica import (
     read_state,
 )
 from mnemesh_crdt.shape import DocumentState
-from mnemesh_crdt.sync import Ask, Me, Measured, News, Read, Reask, Reread, Stream
+from mnemesh_crdt.sync import Stream
 from mnemesh_memory.errors import DataLoss
 from mnemesh_memory.grants import PeerGrant, any_matches
 from mnemesh_memory.model import Memory

@@ -26,12 +26,11 @@ from typing import Any, Final
 from mesh_node import DUTIES, Crash, Disk, Memo, Node, Violation, check_signature, key_of
 
 from mnemesh_crdt import revisions
+from mnemesh_crdt.audience import common_patterns, feed_name
 from mnemesh_crdt.document import Edit, RevisionFields
 from mnemesh_crdt.envelope import CHANGE, Entry
-from mnemesh_crdt.replica import Key
-from mnemesh_crdt.sync import (
-    DIALER,
-    LISTENER,
+from mnemesh_crdt.handshake import DIALER, LISTENER
+from mnemesh_crdt.messages import (
     Ask,
     Batch,
     Close,
@@ -50,13 +49,12 @@ from mnemesh_crdt.sync import (
     Refusal,
     Send,
     Status,
-    Stream,
     TakeIn,
     Tick,
     Took,
-    common_patterns,
-    feed_name,
 )
+from mnemesh_crdt.replica import Key
+from mnemesh_crdt.sync import Stream
 from mnemesh_memory.grants import PeerGrant, any_matches
 from mnemesh_memory.model import Link
 

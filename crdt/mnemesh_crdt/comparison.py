@@ -1,0 +1,148 @@
+"""The comparison of two replicas by their digests, and the repair of what it finds: anti-entropy within one stream.
+
+Each side tells what it holds of a space as a hash for each bucket of documents (A. Demers et al., "Epidemic algorithms
+for replicated database maintenance", PODC 1987). The receiver sends again what it has in buckets that differ and, once,
+its own digest, so that one comparison repairs both ways. Knows no feed but its own, whose numbers count the batches of
+a repair; says what is to be asked and sent, and sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from mnemesh_crdt.envelope import Entry
+from mnemesh_crdt.handshake import StreamRefused
+from mnemesh_crdt.messages import Batch, Buckets, Digest, Measure, Measured, Reask, Reread
+from mnemesh_memory.grants import any_matches
+from mnemesh_memory.limits import SYNC_DIGEST_SPACES_MAX
+
+BUCKETS: Final = 4096
+HASH_HEX: Final = 64
+
+
+@dataclass(slots=True)
+class _Repair:
+    """Buckets of a space that are sent again, and how far: `after` is acknowledged, `read` is under way."""
+
+    space: str
+    buckets: tuple[int, ...]
+    after: int = 0
+    read: int = 0
+    last: bool = False
+    flying: bool = False
+    again: bool = False
+
+
+class Comparison:
+    """What one stream compares and repairs. `wanted` are the patterns of the spaces that the peer may bring here,
+    `feed` the name under which what it misses is sent again."""
+
+    def __init__(self, wanted: tuple[str, ...], feed: str) -> None:
+        self.feed = feed
+        self._wanted = wanted
+        self._due = False
+        self._measuring = False
+        self._reasked = False
+        self._theirs: dict[str, Buckets] = {}
+        self._digested: set[str] = set()
+        self._repairs: deque[_Repair] = deque()
+        self._seq = 0
+
+    @property
+    def repairing(self) -> bool:
+        """Whether anything is still to be sent again."""
+        return bool(self._repairs)
+
+    @property
+    def flying(self) -> bool:
+        """Whether a batch waits for its acknowledgement."""
+        return bool(self._repairs) and self._repairs[0].flying
+
+    def ask(self) -> None:
+        """It is time to compare; `begin` does it when both sides are caught up."""
+        self._due = True
+        self._digested.clear()
+
+    def begin(self, caught_up: bool) -> Measure | None:
+        """What to measure for a comparison that is due."""
+        if not self._due or self._measuring or not caught_up:
+            return None
+        self._due = False
+        self._measuring = bool(self._wanted)
+        return Measure(self._wanted) if self._wanted else None
+
+    def heard(self, space: str, buckets: Buckets) -> Measure:
+        """The peer's digest of a space; the own one is needed to compare. Raises StreamRefused."""
+        if len(self._theirs) >= SYNC_DIGEST_SPACES_MAX and space not in self._theirs:
+            raise StreamRefused("fault", f"more than {SYNC_DIGEST_SPACES_MAX} digests at a time")
+        if any(not 0 <= one < BUCKETS or len(value) != HASH_HEX for one, value in buckets.items()):
+            raise StreamRefused("fault", f"a digest has {BUCKETS} buckets of {HASH_HEX} hex digits")
+        self._theirs[space] = buckets
+        return Measure((space,))
+
+    def measured(self, event: Measured) -> list[Digest]:
+        """The own digests are known: what to tell the peer of them. What it lacks is to be sent again."""
+        ordered = event.patterns == self._wanted and self._measuring
+        if ordered:
+            self._measuring = False
+        told = []
+        for space in sorted({*event.digests, *(self._theirs.keys() & set(event.patterns))}):
+            ours = event.digests.get(space, {})
+            theirs = self._theirs.pop(space, None)
+            differing = () if theirs is None else _differing(ours, theirs)
+            if differing and ours:
+                self._repairs.append(_Repair(space, differing))
+            wanted = any_matches(self._wanted, space) and space not in self._digested
+            if wanted and (ordered or differing):
+                self._digested.add(space)
+                told.append(Digest(space, ours))
+        return told
+
+    def reask(self) -> Reask | None:
+        """The page to read next, when none is asked for or under way."""
+        if not self._repairs or self._reasked or self._repairs[0].flying:
+            return None
+        first = self._repairs[0]
+        self._reasked = True
+        return Reask(first.space, first.buckets, first.after)
+
+    def reread(self, page: Reread, entries: tuple[Entry, ...], keys: Mapping[str, bytes]) -> Batch | None:
+        """A page was read; `entries` are those of it that the peer may have. The batch to send, None for none of them:
+        then that page is done."""
+        self._reasked = False
+        if not self._repairs:
+            raise ValueError(f"Reread of {page.space!r} answers no Reask")
+        first = self._repairs[0]
+        first.read, first.last = page.last_seq, page.done
+        if not entries:
+            self._done(first)
+            return None
+        self._seq += not first.again
+        first.flying, first.again = True, False
+        return Batch(feed=self.feed, after=self._seq - 1, last_seq=self._seq, head=0, entries=entries, keys=keys)
+
+    def acknowledge(self, seq: int) -> bool:
+        """Whether `seq` is news. Raises StreamRefused."""
+        if seq > self._seq:
+            raise StreamRefused("fault", f"batch {seq} of a repair is acknowledged, but was not sent")
+        if seq != self._seq or not self.flying:
+            return False
+        self._done(self._repairs[0])
+        return True
+
+    def rewind(self) -> None:
+        """Say again what is not acknowledged."""
+        if self.flying:
+            self._repairs[0].flying, self._repairs[0].again = False, True
+
+    def _done(self, first: _Repair) -> None:
+        first.flying, first.after = False, first.read
+        if first.last:
+            self._repairs.popleft()
+
+
+def _differing(ours: Buckets, theirs: Buckets) -> tuple[int, ...]:
+    return tuple(sorted(one for one in {*ours, *theirs} if ours.get(one) != theirs.get(one)))

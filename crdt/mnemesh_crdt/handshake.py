@@ -1,0 +1,99 @@
+"""How a stream opens: what a Hello must say, and the ways in which a stream is refused.
+
+Each refusal has a code and a reason that a person can act on; both nodes stay up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from mnemesh_crdt.envelope import node_id_of
+from mnemesh_crdt.messages import Hello
+from mnemesh_memory.errors import InvalidArgument, shorten
+from mnemesh_memory.grants import PATTERNS_MAX, PeerGrant, check_pattern
+from mnemesh_memory.limits import SYNC_CURSORS_MAX
+
+PROTOCOL: Final = 1_000  # major * 1000 + minor
+DIALER: Final = "dialer"
+LISTENER: Final = "listener"
+# Why a stream is ended: another major protocol; a wrong or doubled node id; grants that changed (connect again at
+# once); no room for entries that wait (later); no answer (later); a message that no honest peer sends.
+REFUSALS: Final = ("protocol", "identity", "changed", "full", "silent", "fault")
+SEQ_MAX: Final = 2**63 - 1
+_NAME_CHARS_MAX: Final = 64  # of an incarnation, a principal, the scope in a feed's name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Me:
+    """This node as it says Hello: its id, raw public key, and the incarnation of its log."""
+
+    node_id: str
+    key: bytes
+    incarnation: str
+
+
+class StreamRefused(Exception):
+    """The stream is ended by this side; `code` is one of REFUSALS."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+def hello_of(me: Me, grant: PeerGrant, cursors: Mapping[str, int]) -> Hello:
+    """What this node says first to a peer with that grant; `cursors` are those in the peer's feeds."""
+    return Hello(
+        protocol=PROTOCOL,
+        node_id=me.node_id,
+        key=me.key,
+        incarnation=me.incarnation,
+        wants=grant.write,
+        only_by="" if grant.relay else grant.principal,
+        cursors=cursors,
+    )
+
+
+def check_hello(hello: Hello, me: Me, expects: str) -> None:
+    """Whether a stream may stand with who says this; `expects` is the id that it must have. Raises StreamRefused."""
+    theirs, ours = hello.protocol // 1000, PROTOCOL // 1000
+    if theirs != ours:
+        older = "this node" if theirs > ours else "the other node"
+        raise StreamRefused(
+            "protocol", f"protocol {hello.protocol} and {PROTOCOL} do not fit; upgrade Mnemesh on {older}"
+        )
+    if hello.node_id == me.node_id:
+        raise StreamRefused(
+            "identity",
+            "two nodes with one id: one is a copy; give the copy a new identity with `mnemesh node new-identity`",
+        )
+    if node_id_of(hello.key) != hello.node_id:
+        raise StreamRefused("identity", f"node id {shorten(hello.node_id)} is not that of the key shown with it")
+    if expects not in ("", hello.node_id):
+        raise StreamRefused(
+            "identity",
+            f"this is node {hello.node_id}, not {expects} as when the peer was added; if that is right, remove the "
+            "peer and add it again",
+        )
+    if not is_name(hello.incarnation) or len(hello.only_by) > _NAME_CHARS_MAX:
+        raise StreamRefused(
+            "fault", f"an incarnation and a principal are names of at most {_NAME_CHARS_MAX} characters"
+        )
+    if len(hello.wants) > PATTERNS_MAX or len(hello.cursors) > SYNC_CURSORS_MAX:
+        raise StreamRefused(
+            "fault", f"at most {PATTERNS_MAX} patterns of spaces and {SYNC_CURSORS_MAX} cursors are allowed"
+        )
+    if not all(0 <= seq <= SEQ_MAX for seq in hello.cursors.values()):
+        raise StreamRefused("fault", "a cursor is out of range")
+    try:
+        for pattern in hello.wants:
+            check_pattern("wants", pattern)
+    except InvalidArgument as error:
+        raise StreamRefused("fault", error.message) from error
+
+
+def is_name(text: str) -> bool:
+    """Whether the text may name an incarnation or the scope of a feed."""
+    return 0 < len(text) <= _NAME_CHARS_MAX and text.isascii() and text.replace("-", "").isalnum()
