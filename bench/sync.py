@@ -30,7 +30,7 @@ from mnemesh import Client
 from mnemesh_actors.directory import open_directory
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.exchange import Incoming
-from mnemesh_crdt.sync import Batch
+from mnemesh_crdt.messages import Batch
 from mnemesh_gateway.sync_wire import to_wire
 from mnemesh_memory.grants import PeerGrant
 from mnemesh_memory.limits import BATCH_BYTES_MAX, BATCH_ITEMS_MAX
