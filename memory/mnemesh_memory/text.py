@@ -159,7 +159,8 @@ def title_of(content: str) -> str:
             continue
         marks = _LINE_MARKS.match(line)
         bare = _LINK.sub(r"\1", line[marks.end() if marks else 0 :])
-        shown = " ".join("".join(map(_printable, _EMPHASIS.sub(r"\2", bare))).split())
+        plain = _EMPHASIS.sub(r"\2", bare)
+        shown = " ".join((plain if plain.isprintable() else "".join(map(_printable, plain))).split())
         if shown:
             return _shortened(shown, TITLE_CHARS_MAX, TITLE_BYTES_MAX)
     return ""
@@ -267,6 +268,8 @@ def _cut(text: str, start: int, chars: int) -> int:
     limit = start + chars
     if limit >= len(text):
         return len(text)
+    if text[start : limit + 1].isascii():  # nothing joins but the two characters of a line's end
+        return limit - 1 if chars > 1 and _joins(text[limit - 1], text[limit]) else limit
     end, flags = start, 0
     for at in range(start + 1, limit + 1):
         flags = flags + 1 if _is_flag_letter(text[at - 1]) else 0
