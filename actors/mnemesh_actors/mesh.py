@@ -6,7 +6,9 @@ Takes and gives values of mnemesh_memory.model only, raises leaves of mnemesh_me
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
 
+from mnemesh_actors.copying import LedgerCopy, ledger_copy
 from mnemesh_actors.histories import PAGE, Histories
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.places import find_many, find_one
@@ -240,6 +242,10 @@ class Mesh:
             model=self._model,
             notices=tuple(self._notices),
         )
+
+    def ledger_copy(self) -> AbstractAsyncContextManager[LedgerCopy]:
+        """The ledger as it is now, while writes go on; see copying.ledger_copy."""
+        return ledger_copy(self._parts.ledger)
 
     async def close(self) -> None:
         """Stop following the ledger, then end every actor; what was acknowledged is on disk already."""

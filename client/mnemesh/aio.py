@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import grpc
 import grpc.aio
 
-from mnemesh import agents, histories, peers, reads, writes
+from mnemesh import agents, backups, histories, peers, reads, writes
 from mnemesh.batch import Batches, Outcome
 from mnemesh.call import Call, as_method
 from mnemesh.connection import CHANNEL_OPTIONS, DEFAULT_TIMEOUT_S, Connection, Target
@@ -111,6 +111,8 @@ class AsyncClient:
     add_agent = _method(agents.add_agent)
     list_agents = _method(agents.list_agents)
     revoke_agent = _method(agents.revoke_agent)
+    create_backup = _method(backups.create_backup)
+    list_backups = _method(backups.list_backups)
     add_peer = _method(peers.add_peer)
     remove_peer = _method(peers.remove_peer)
     sync_status = _method(peers.sync_status)

@@ -19,6 +19,8 @@ EXIT_REFUSED: Final = 4
 EXIT_INTERRUPTED: Final = 130
 EXIT_PIPE_CLOSED: Final = 141
 NODE_COMMANDS: Final = ("up", "doctor")
+# Of `backup`: these work on a file while no node runs; its others ask one.
+BACKUP_PROGRAMS: Final = ("load", "verify")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,6 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _dispatch(words: list[str]) -> int:
     if words and words[0] in ("mcp", *NODE_COMMANDS):
         return run_program(words)
+    if words[:1] == ["backup"] and words[1:2] and words[1] in BACKUP_PROGRAMS:
+        return run_program(words)
     if words == ["--version"]:
         words = ["version"]
     from mnemesh.cli.app import run
@@ -49,8 +53,8 @@ def _dispatch(words: list[str]) -> int:
 
 
 def run_program(words: Sequence[str]) -> int:
-    """Run `mcp`, `up` or `doctor`, which are programs of their own."""
-    if words[0] in NODE_COMMANDS:
+    """Run `mcp`, `up`, `doctor` or a program of `backup`, which are programs of their own."""
+    if words[0] in (*NODE_COMMANDS, "backup"):
         return _become_node(words)
     from mnemesh.stdio import main as mcp
 
@@ -62,7 +66,7 @@ def _become_node(words: Sequence[str]) -> int:
     from mnemesh.local import missing_node_modules
 
     missing = missing_node_modules()
-    if missing and words[0] == "up":
+    if missing and words[0] != "doctor":
         print(
             f"mnemesh: this installation is the client only ({', '.join(missing)} not installed).\n"
             "To run a node here: pip install 'mnemesh[node]'",

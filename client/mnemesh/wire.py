@@ -17,7 +17,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from mnemesh import history_values, peer_values, values
+from mnemesh import backup_values, history_values, peer_values, values
 from mnemesh.errors import InvalidArgument
 from mnemesh_proto.times import TIME_RULE, set_time
 
@@ -47,6 +47,7 @@ NESTED: Final[Mapping[str, type]] = {
     "mnemesh.v1.Agent": values.Agent,
     "mnemesh.v1.PeerStatus": peer_values.PeerStatus,
     "mnemesh.v1.QuarantinedEntry": peer_values.QuarantinedEntry,
+    "mnemesh.v1.Backup": backup_values.Backup,
 }
 
 

@@ -1,4 +1,4 @@
-"""`python -m mnemesh_gateway up | doctor`: the one place that reads the environment and builds everything."""
+"""`python -m mnemesh_gateway up | doctor | backup`: the one place that reads the environment and builds everything."""
 
 from __future__ import annotations
 
@@ -33,8 +33,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         from mnemesh_gateway import doctor
 
         return doctor.main(words[1:])
+    if words[:1] == ["backup"]:
+        from mnemesh_gateway import backup_load
+
+        return backup_load.main(words[1:], os.environ)
     if words[:1] != ["up"]:
-        print("usage: python -m mnemesh_gateway up | doctor [--help]", file=sys.stderr)
+        print("usage: python -m mnemesh_gateway up | doctor | backup load | backup verify [--help]", file=sys.stderr)
         return EXIT_USAGE
     arguments = _parser().parse_args(words[1:])
     flags = {name: value for name, value in vars(arguments).items() if value is not None and name != "config"}

@@ -15,6 +15,7 @@ from mnemesh_memory.errors import Unavailable
 if TYPE_CHECKING:
     from mnemesh_actors.mesh import Mesh
     from mnemesh_gateway.access import Access
+    from mnemesh_gateway.backups import Backups
     from mnemesh_gateway.peers import Peers
 
 
@@ -33,12 +34,20 @@ class NodeFacts:
 
 class MeshGate:
     """Opened once by the node with `open`, closed with `drain`. `access` holds the tokens of agents; a gate without
-    has no agents beside the owner."""
+    has no agents beside the owner. `backups` makes backups of it."""
 
     def __init__(
-        self, *, version: str, data_dir: str, pid: int, ready_timeout_s: float, access: Access | None = None
+        self,
+        *,
+        version: str,
+        data_dir: str,
+        pid: int,
+        ready_timeout_s: float,
+        access: Access | None = None,
+        backups: Backups | None = None,
     ) -> None:
         self._access = access
+        self._backups = backups
         self._version = version
         self._data_dir = data_dir
         self._pid = pid
@@ -86,6 +95,12 @@ class MeshGate:
         if self._access is None:
             raise Unavailable("this gateway issues no tokens", part="access")
         return self._access
+
+    def backups(self) -> Backups:
+        """The backups of this node. Raises Unavailable when this gate makes none."""
+        if self._backups is None:
+            raise Unavailable("this gateway makes no backups", part="backup")
+        return self._backups
 
     async def peers(self) -> Peers:
         """The streams with other nodes, once the node is ready. Raises Unavailable."""

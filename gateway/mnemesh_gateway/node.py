@@ -25,6 +25,7 @@ from mnemesh_actors.directory import DataDirectory, open_directory
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_gateway.access import ACCESS_FILE, Access
 from mnemesh_gateway.auth import Authenticator
+from mnemesh_gateway.backups import Backups
 from mnemesh_gateway.gate import MeshGate
 from mnemesh_gateway.grpc_door import GrpcDoor
 from mnemesh_gateway.http_door import build_app
@@ -86,6 +87,7 @@ class Node:
                 pid=os.getpid(),
                 ready_timeout_s=settings.ready_timeout_s,
                 access=access,
+                backups=Backups(self._data_dir, _now_ms),
             )
             metrics = Metrics()
             loop = asyncio.get_running_loop()

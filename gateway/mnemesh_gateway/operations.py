@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.message import Message
 
-from mnemesh_gateway import history_calls, peer_calls, watch_calls, wire
+from mnemesh_gateway import backup_calls, history_calls, peer_calls, watch_calls, wire
 from mnemesh_gateway.descriptors import descriptor_of, field_of, fields_of, inner_message
 from mnemesh_gateway.message_json import from_json, require_known
 from mnemesh_gateway.schema import Schema, brief_response_schema, request_schema
 from mnemesh_memory import grants
 from mnemesh_memory.grants import ADMINISTER, IDENTIFY, READ, WRITE
 from mnemesh_memory.model import Caller
-from mnemesh_proto.v1 import admin_pb2, history_pb2, memory_pb2, peer_pb2, recall_pb2, watch_pb2
+from mnemesh_proto.v1 import admin_pb2, backup_pb2, history_pb2, memory_pb2, peer_pb2, recall_pb2, watch_pb2
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ RECALL: Final = "mnemesh.v1.RecallService"
 ADMIN: Final = "mnemesh.v1.AdminService"
 HISTORY: Final = "mnemesh.v1.HistoryService"
 WATCH: Final = "mnemesh.v1.WatchService"
+BACKUP: Final = "mnemesh.v1.BackupService"
 PEER: Final = "mnemesh.v1.PeerService"
 
 Invoke = Callable[["MeshGate", Caller, Any], Any]
@@ -145,8 +146,16 @@ async def _check(gate: MeshGate, caller: Caller, request: memory_pb2.CheckReques
 
 
 async def _purge(gate: MeshGate, caller: Caller, request: memory_pb2.PurgeRequest) -> memory_pb2.PurgeResponse:
-    gone = await (await gate.ready()).purge(caller, request.id)
-    return memory_pb2.PurgeResponse(id=gone.id, space=gone.space, changes=gone.changes, pending=gone.pending)
+    mesh = await gate.ready()
+    begun = (await mesh.identify(caller, request.id)).created_at
+    gone = await mesh.purge(caller, request.id)
+    return memory_pb2.PurgeResponse(
+        id=gone.id,
+        space=gone.space,
+        changes=gone.changes,
+        pending=gone.pending,
+        backups=await backup_calls.may_hold(gate, caller, begun),
+    )
 
 
 async def _recall(gate: MeshGate, caller: Caller, request: recall_pb2.RecallRequest) -> recall_pb2.RecallResponse:
@@ -435,6 +444,17 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         mcp_name="sync_quarantine", invoke=peer_calls.list_quarantine, request=peer_pb2.ListQuarantineRequest,
         response=peer_pb2.ListQuarantineResponse, routes=(Route("GET", "/v1/sync/quarantine"),), read_only=True,
         idempotent=True,
+    ),
+    # No MCP tools: what they tell of is files of the node's machine.
+    Operation(
+        name="backup_create", service=BACKUP, rpc="CreateBackup", toolset="admin", needs=ADMINISTER,
+        invoke=backup_calls.create, request=backup_pb2.CreateBackupRequest, response=backup_pb2.CreateBackupResponse,
+        routes=(Route("POST", "/v1/backups"),),
+    ),
+    Operation(
+        name="backup_list", service=BACKUP, rpc="ListBackups", toolset="admin", needs=ADMINISTER,
+        invoke=backup_calls.listed, request=backup_pb2.ListBackupsRequest, response=backup_pb2.ListBackupsResponse,
+        routes=(Route("GET", "/v1/backups"),), read_only=True, idempotent=True,
     ),
 )  # fmt: skip
 

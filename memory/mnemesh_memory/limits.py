@@ -72,6 +72,10 @@ DOCUMENT_CHANGES_MAX = 10_000  # of one memory, taken in from peers; our own wri
 NODE_KEYS_MAX = 10_000  # public keys of other nodes
 CLOCK_AHEAD_MS_MAX = 5 * 60 * 1000  # a time of another node's clock is shown as at most so long after its receipt
 
+BACKUPS_LISTED_MAX = 1_000  # that a node remembers to have made, the latest
+BACKUP_PATH_CHARS_MAX = 4_000
+BACKUP_HEAD_BYTES_MAX = 64 * 1024  # of what a backup says of itself
+
 HTTP_BODY_BYTES_MAX = 1536 * 1024
 HTTP_BODY_TIMEOUT_S = 30.0
 GRPC_MESSAGE_BYTES_MAX = 4 * 1024 * 1024

@@ -170,6 +170,8 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "sync_status": {},
     "sync_now": {"name": "hub", "wait_s": 1.0},
     "sync_quarantine": {"limit": 5},
+    "backup_create": {},
+    "backup_list": {},
 }
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from fake_history import FakeHistories
 from fake_peers import FakePeers
 
+from mnemesh_gateway.backups import Backup
 from mnemesh_memory import grants, limits, validate, watching
 from mnemesh_memory.errors import Aborted, InvalidArgument, MnemeshError, NotFound, Unavailable
 from mnemesh_memory.model import (
@@ -66,6 +67,7 @@ class FakeGate:
     facts: FakeFacts = field(default_factory=FakeFacts)
     access: FakeAccess = field(default_factory=lambda: FakeAccess())
     _peers: FakePeers = field(default_factory=FakePeers)
+    _backups: FakeBackups = field(default_factory=lambda: FakeBackups())
 
     async def ready(self) -> FakeMesh:
         if self.facts.state != "ready":
@@ -79,11 +81,31 @@ class FakeGate:
     def agents(self) -> FakeAccess:
         return self.access
 
+    def backups(self) -> FakeBackups:
+        return self._backups
+
     def mesh_now(self) -> FakeMesh | None:
         return self.mesh if self.facts.state == "ready" else None
 
     def describe(self) -> FakeFacts:
         return self.facts
+
+
+class FakeBackups:
+    """A register of one backup of noon; a new one is made of the request alone."""
+
+    def __init__(self) -> None:
+        self._made = [Backup(path="/backups/noon", at=START_MS, node_id="ab" * 16, seq=7, bytes=9, sha256="cd" * 32)]
+
+    async def create(self, caller: Caller, mesh: FakeMesh, to: str) -> Backup:
+        self._made.append(replace(self._made[0], path=to or "/backups/new"))
+        return self._made[-1]
+
+    def all(self) -> tuple[Backup, ...]:
+        return tuple(reversed(self._made))
+
+    def may_hold(self, created_at: int) -> tuple[Backup, ...]:
+        return self.all()
 
 
 class FakeAccess:

@@ -15,11 +15,11 @@ import pytest
 from client_support import TOKEN, Both, Failure, RecordingNode, serving
 
 import mnemesh
-from mnemesh import AsyncClient, Client, connection, errors, history_values, peer_values, values
+from mnemesh import AsyncClient, Client, backup_values, connection, errors, history_values, peer_values, values
 from mnemesh.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, CONTENT_BYTES_MAX
 from mnemesh.wire import NESTED
 from mnemesh_memory import limits
-from mnemesh_proto.v1 import admin_pb2, history_pb2, memory_pb2, peer_pb2, recall_pb2
+from mnemesh_proto.v1 import admin_pb2, backup_pb2, history_pb2, memory_pb2, peer_pb2, recall_pb2
 
 Make = Callable[..., Both]
 
@@ -388,8 +388,10 @@ def test_the_values_have_the_fields_of_the_messages() -> None:
         peer_pb2.SyncStatusResponse: peer_values.SyncStatus,
         peer_pb2.SyncNowResponse: peer_values.Synced,
         peer_pb2.ListQuarantineResponse: peer_values.Quarantine,
+        backup_pb2.CreateBackupResponse: backup_values.MadeBackup,
+        backup_pb2.ListBackupsResponse: backup_values.Backups,
     }
-    modules = (memory_pb2, recall_pb2, history_pb2, admin_pb2, peer_pb2)
+    modules = (memory_pb2, recall_pb2, history_pb2, admin_pb2, peer_pb2, backup_pb2)
     for name, cls in NESTED.items():
         message = next(getattr(m, name.rpartition(".")[2]) for m in modules if hasattr(m, name.rpartition(".")[2]))
         pairs[message] = cls

@@ -29,6 +29,7 @@ DECISIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("rollback", "resolve", "purge"), "write"),
     **dict.fromkeys(("peer_add", "peer_remove", "sync_status", "sync_now", "sync_quarantine"), "administer"),
     **dict.fromkeys(("status", "agent_add", "agent_list", "agent_revoke"), "administer"),
+    **dict.fromkeys(("backup_create", "backup_list"), "administer"),
     "whoami": "identify",
 }
 MAY: Final[Mapping[str, frozenset[str]]] = {

@@ -20,7 +20,7 @@ from mnemesh_gateway.message_json import BARE_MESSAGES, query_object
 from mnemesh_gateway.operations import OPERATIONS, by_name
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument
-from mnemesh_proto.v1 import admin_pb2, memory_pb2, peer_pb2, recall_pb2
+from mnemesh_proto.v1 import admin_pb2, backup_pb2, memory_pb2, peer_pb2, recall_pb2
 
 # A shared machine may pause for longer than hypothesis's 200 ms.
 WITHOUT_DEADLINE = settings(deadline=None, print_blob=True)
@@ -91,6 +91,7 @@ def refusal(read: Callable[[], object]) -> InvalidArgument | None:
 WITH_64_BITS = (
     admin_pb2.StatusResponse, admin_pb2.AddAgentResponse, admin_pb2.ListAgentsResponse, admin_pb2.RevokeAgentResponse,
     peer_pb2.AddPeerResponse, peer_pb2.SyncStatusResponse, peer_pb2.SyncNowResponse, peer_pb2.ListQuarantineResponse,
+    backup_pb2.CreateBackupResponse, backup_pb2.ListBackupsResponse,
 )  # fmt: skip
 
 

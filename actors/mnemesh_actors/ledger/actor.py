@@ -31,6 +31,7 @@ from mnemesh_actors.ledger.commands import (
     Rollback,
     Vectors,
 )
+from mnemesh_actors.ledger.copying import Copies
 from mnemesh_actors.ledger.exchange import Exchange
 from mnemesh_actors.ledger.faults import explained, reading
 from mnemesh_actors.ledger.foreign import Intake
@@ -52,7 +53,7 @@ SWEPT_IN_COMMIT = 16
 SWEPT_ELSE = 1024
 
 
-class Ledger(Views, Exchange):
+class Ledger(Views, Exchange, Copies):
     """`path` is the SQLite file; `key_path` the node's signing key; `node_id` goes into every entry."""
 
     def __init__(self, path: str, key_path: str, node_id: str) -> None:
@@ -84,6 +85,7 @@ class Ledger(Views, Exchange):
                 self._journal.rebuild_view_if_old()
                 peers.keep_key(self._db, node_id, key.public_key().public_bytes_raw())
                 self._fold()
+                self.copy_end()  # one that a crash left
             undo.pop_all()
 
     # ---- writing ----------------------------------------------------------------------------------------------
@@ -356,6 +358,7 @@ class Ledger(Views, Exchange):
         with ExitStack() as last:
             last.callback(self._lock.close)
             last.callback(self._db.close)
+            last.callback(self.copy_end)
             if self._uses.pending:
                 self.commit([])
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

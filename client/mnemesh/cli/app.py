@@ -15,7 +15,7 @@ from typing import Any, Final, get_args, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from mnemesh.cli import agents, exporting, history, importing, peers, reading, watching, writing
+from mnemesh.cli import agents, backups, exporting, history, importing, peers, reading, watching, writing
 from mnemesh.cli.options import expanded
 from mnemesh.cli.shell import print_json, printable
 from mnemesh.entry import EXIT_INTERRUPTED, EXIT_NOT_REACHABLE, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, run_program
@@ -43,7 +43,9 @@ GROUPS: Final[Mapping[str, tuple[str, Sequence[tuple[str, Callable[..., None]]]]
     "agent": (agents.HELP, agents.COMMANDS),
     "peer": (peers.PEER_HELP, peers.PEER_COMMANDS),
     "sync": (peers.SYNC_HELP, peers.SYNC_COMMANDS),
+    "backup": (backups.HELP, backups.COMMANDS),
 }
+GROUP_PROGRAMS: Final[Mapping[str, Mapping[str, str]]] = {"backup": backups.PROGRAMS}
 
 
 def run(argv: Sequence[str]) -> int:
@@ -120,17 +122,22 @@ def _app() -> typer.Typer:
         for member, function in members:
             command = expanded(function)
             group.command(member, cls=_command_of(command))(command)
+        _list_programs(group, GROUP_PROGRAMS.get(name, {}))
         commands.add_typer(group, name=name)
-    for name, help_text in PROGRAMS.items():
+    _list_programs(commands, PROGRAMS)
+    return commands
+
+
+def _list_programs(commands: typer.Typer, programs: Mapping[str, str]) -> None:
+    for name, help_text in programs.items():
         commands.command(
             name, help=help_text, add_help_option=False,
             context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
         )(_program)  # fmt: skip
-    return commands
 
 
 def _program(context: typer.Context) -> None:
-    raise typer.Exit(run_program([str(context.info_name), *context.args]))
+    raise typer.Exit(run_program([*context.command_path.split()[1:], *context.args]))
 
 
 class _Commands(TyperGroup):

@@ -116,7 +116,9 @@ def purge(
                 raise typer.Exit(EXIT_REFUSED)
         gone = client.purge(found.id)
     later = f"; {one_line(gone.pending)}" if gone.pending else ""
-    shell.answer(gone, lambda: [f"PURGE  {gone.id}  {gone.changes} changes erased from {one_line(gone.space)}{later}"])
+    held = [f"may still be in {one_line(backup)}" for backup in gone.backups]
+    told = f"PURGE  {gone.id}  {gone.changes} changes erased from {one_line(gone.space)}{later}"
+    shell.answer(gone, lambda: [told, *held])
 
 
 COMMANDS: Final = tuple(

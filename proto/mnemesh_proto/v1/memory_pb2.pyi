@@ -117,16 +117,18 @@ class PurgeRequest(_message.Message):
     def __init__(self, id: _Optional[str] = ...) -> None: ...
 
 class PurgeResponse(_message.Message):
-    __slots__ = ("id", "space", "changes", "pending")
+    __slots__ = ("id", "space", "changes", "pending", "backups")
     ID_FIELD_NUMBER: _ClassVar[int]
     SPACE_FIELD_NUMBER: _ClassVar[int]
     CHANGES_FIELD_NUMBER: _ClassVar[int]
     PENDING_FIELD_NUMBER: _ClassVar[int]
+    BACKUPS_FIELD_NUMBER: _ClassVar[int]
     id: str
     space: str
     changes: int
     pending: str
-    def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., changes: _Optional[int] = ..., pending: _Optional[str] = ...) -> None: ...
+    backups: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., changes: _Optional[int] = ..., pending: _Optional[str] = ..., backups: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RememberRequest(_message.Message):
     __slots__ = ("content", "kind", "title", "space", "tags", "importance", "paths", "source", "valid_from", "valid_to", "keywords", "attrs", "links", "tier", "supersedes", "sensitive", "force", "idempotency_key", "wait")
