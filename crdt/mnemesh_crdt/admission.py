@@ -19,7 +19,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mnemesh_crdt.ancestry import GENESIS, GENESIS_KEYS, GENESIS_PATHS, Ancestry, Path
 from mnemesh_crdt.chunk import ChangeHead
@@ -28,14 +28,12 @@ from mnemesh_crdt.envelope import CHANGE, Entry
 from mnemesh_crdt.foreign_fields import NEWER, TIMES, Tree, Value, check_newer, check_revision, check_votes, line
 from mnemesh_crdt.operations import DELETE, MAKE_MAP, ChangeOps, Operation, OpId, read_operations
 from mnemesh_crdt.refusal import Refused
+from mnemesh_crdt.replica_events import Key
 from mnemesh_crdt.shape import rank
 from mnemesh_memory import limits
 from mnemesh_memory.errors import MnemeshError, shorten
 from mnemesh_memory.kinds import LINK_TYPES
 from mnemesh_memory.validate import memory_id, space_path
-
-if TYPE_CHECKING:
-    from mnemesh_crdt.replica import Key
 
 __all__ = ["Refused", "admit"]
 

@@ -11,16 +11,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
+from mnemesh_crdt.digest import BUCKETS, HASH_HEX
 from mnemesh_crdt.envelope import Entry
 from mnemesh_crdt.handshake import StreamRefused
 from mnemesh_crdt.messages import Batch, Buckets, Digest, Measure, Measured, Reask, Reread
 from mnemesh_memory.grants import any_matches
 from mnemesh_memory.limits import SYNC_DIGEST_SPACES_MAX
-
-BUCKETS: Final = 4096
-HASH_HEX: Final = 64
 
 
 @dataclass(slots=True)

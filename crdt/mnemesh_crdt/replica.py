@@ -13,128 +13,38 @@ the same. Nothing here knows a clock, disk or peer; what to send to whom is deci
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from mnemesh_crdt.admission import admit
 from mnemesh_crdt.chunk import ChangeHead, read_head
+from mnemesh_crdt.digest import bucket_of, fingerprint
 from mnemesh_crdt.document import MemoryDocument, genesis_hash
 from mnemesh_crdt.envelope import ERASE, Entry, erase_hash, verify
 from mnemesh_crdt.refusal import Refused
+from mnemesh_crdt.replica_events import (
+    Accepted,
+    Dropped,
+    Duplicate,
+    Effect,
+    Event,
+    Full,
+    Held,
+    Kept,
+    Key,
+    Purged,
+    Quarantined,
+    Received,
+)
 from mnemesh_crdt.shape import DocumentState
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, shorten
-from mnemesh_memory.grants import PeerGrant, any_matches, principal_of
+from mnemesh_memory.grants import any_matches, principal_of
 from mnemesh_memory.limits import PENDING_CHANGES_MAX, QUARANTINE_ENTRIES_MAX
-
-_BUCKET_BITS: Final = 12
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Key:
-    """A document: a memory id in a space (the same id in two spaces is two documents)."""
-
-    space: str
-    id: str
-
 
 Judge: TypeAlias = Callable[[Key, Entry, Mapping[str, bytes] | None], ChangeHead]
 Reader: TypeAlias = Callable[[Key, Mapping[str, bytes]], DocumentState]
 Verifier: TypeAlias = Callable[[Entry, bytes], None]
-
-
-# Events
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """Event: an entry arrived, perhaps twice, perhaps early. `grant` is what its stream may do and `signer` the raw
-    public key of its node; both None for what is already trusted: written here, or read from the own log."""
-
-    entry: Entry
-    grant: PeerGrant | None = None
-    signer: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """Event, after a restart: this was quarantined before, for that reason, or for building on `root`."""
-
-    entry: Entry
-    reason: str
-    root: str = ""
-
-
-# Effects
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """Effect: log and publish this entry; it waits and is quarantined no more. Those that waited for it follow as
-    effects of their own."""
-
-    key: Key
-    entry: Entry
-
-
-@dataclass(frozen=True, slots=True)
-class Duplicate:
-    """Effect: nothing to do, the entry is here, waits or is quarantined already."""
-
-    key: Key
-    hash: str
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Effect: keep the entry; it waits for the `missing` hashes."""
-
-    key: Key
-    entry: Entry
-    missing: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Full:
-    """Effect: the change would have to wait, but `limit` wait already; stop the stream and send it again
-    later."""
-
-    key: Key
-    hash: str
-    limit: int
-
-
-@dataclass(frozen=True, slots=True)
-class Quarantined:
-    """Effect: keep the entry apart, and no longer with those that wait. `root` is the hash of the quarantined change
-    that it builds on, "" when it is refused for itself."""
-
-    key: Key
-    entry: Entry
-    reason: str
-    root: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """Effect: keep nothing of it: a late copy of an erased document, or one more than the quarantine holds."""
-
-    key: Key
-    hash: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Purged:
-    """Effect: delete everything that is kept of these entries of the document: accepted, waiting, quarantined."""
-
-    key: Key
-    hashes: tuple[str, ...]
-
-
-Event: TypeAlias = Received | Kept
-Effect: TypeAlias = Accepted | Duplicate | Held | Full | Quarantined | Dropped | Purged
 
 
 @dataclass(slots=True)
@@ -402,16 +312,6 @@ class Replica:
             self._pending -= 1
         if log.quarantined.pop(hash, None):
             self._quarantined -= 1
-
-
-def bucket_of(id: str) -> int:
-    """The digest's bucket of a memory id, 0 to 4,095."""
-    return int.from_bytes(hashlib.sha256(id.encode()).digest()[:2], "big") >> (16 - _BUCKET_BITS)
-
-
-def fingerprint(id: str, heads: set[str] | None) -> int:
-    """sha256 of a document's id and its heads, or of its id alone when it is erased."""
-    return int.from_bytes(hashlib.sha256("\n".join([id, *sorted(heads or ())]).encode()).digest(), "big")
 
 
 def _deps(entry: Entry) -> tuple[str, ...]:

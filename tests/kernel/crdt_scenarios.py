@@ -16,7 +16,8 @@ from mnemesh_crdt import revisions
 from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields
 from mnemesh_crdt.envelope import Entry, erase_hash
-from mnemesh_crdt.replica import Key, Received, Replica
+from mnemesh_crdt.replica import Replica
+from mnemesh_crdt.replica_events import Key, Received
 from mnemesh_memory.errors import DataLoss
 from mnemesh_memory.model import Link, Memory
 

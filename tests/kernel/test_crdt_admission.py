@@ -35,7 +35,7 @@ from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields, genesis_hash
 from mnemesh_crdt.envelope import ERASE, Entry
 from mnemesh_crdt.operations import DELETE, PUT, Operation, read_operations
-from mnemesh_crdt.replica import Key
+from mnemesh_crdt.replica_events import Key
 from mnemesh_memory import limits
 from mnemesh_memory.kinds import KINDS, LINK_TYPES, TIERS
 from mnemesh_memory.model import Link, Source

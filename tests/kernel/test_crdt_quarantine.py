@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mnemesh_crdt.admission import Refused, admit
 from mnemesh_crdt.envelope import Entry, node_id_of, signing_bytes
-from mnemesh_crdt.replica import (
+from mnemesh_crdt.replica import Replica
+from mnemesh_crdt.replica_events import (
     Accepted,
     Dropped,
     Duplicate,
@@ -22,7 +23,6 @@ from mnemesh_crdt.replica import (
     Purged,
     Quarantined,
     Received,
-    Replica,
 )
 from mnemesh_memory.errors import DataLoss
 from mnemesh_memory.grants import PeerGrant

@@ -32,19 +32,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.replica import (
-    Accepted,
-    Dropped,
-    Duplicate,
-    Full,
-    Held,
-    Key,
-    Purged,
-    Quarantined,
-    Received,
-    Replica,
-    bucket_of,
-)
+from mnemesh_crdt.digest import bucket_of
+from mnemesh_crdt.replica import Replica
+from mnemesh_crdt.replica_events import Accepted, Dropped, Duplicate, Full, Held, Key, Purged, Quarantined, Received
 from mnemesh_crdt.revisions import heads, materialise
 
 REPLICAS = 3

@@ -37,8 +37,10 @@ from mnemesh_actors.ledger import schema
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.erase import Erase
 from mnemesh_actors.ledger.exchange import Incoming
+from mnemesh_crdt.digest import bucket_of
 from mnemesh_crdt.envelope import Entry
-from mnemesh_crdt.replica import Key, Received, Replica, bucket_of
+from mnemesh_crdt.replica import Replica
+from mnemesh_crdt.replica_events import Key, Received
 from mnemesh_crdt.revisions import materialise
 from mnemesh_memory.errors import MnemeshError
 from mnemesh_memory.model import Memory

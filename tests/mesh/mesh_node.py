@@ -15,11 +15,13 @@ from typing import Any, Final
 
 from mnemesh_crdt import revisions
 from mnemesh_crdt.admission import admit
+from mnemesh_crdt.digest import bucket_of
 from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.envelope import CHANGE, ERASE, Entry, erase_hash, node_id_of, signing_bytes
 from mnemesh_crdt.handshake import Me
 from mnemesh_crdt.messages import Ask, Measured, News, Read, Reask, Reread
-from mnemesh_crdt.replica import (
+from mnemesh_crdt.replica import Replica, read_state
+from mnemesh_crdt.replica_events import (
     Accepted,
     Dropped,
     Duplicate,
@@ -30,9 +32,6 @@ from mnemesh_crdt.replica import (
     Purged,
     Quarantined,
     Received,
-    Replica,
-    bucket_of,
-    read_state,
 )
 from mnemesh_crdt.shape import DocumentState
 from mnemesh_crdt.sync import Stream

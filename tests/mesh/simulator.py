@@ -53,7 +53,7 @@ from mnemesh_crdt.messages import (
     Tick,
     Took,
 )
-from mnemesh_crdt.replica import Key
+from mnemesh_crdt.replica_events import Key
 from mnemesh_crdt.sync import Stream
 from mnemesh_memory.grants import PeerGrant, any_matches
 from mnemesh_memory.model import Link

@@ -9,7 +9,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from mnemesh_crdt.replica import Key, bucket_of, fingerprint
+from mnemesh_crdt.digest import bucket_of, fingerprint
+from mnemesh_crdt.replica_events import Key
 
 VALUE_BYTES = 32
 

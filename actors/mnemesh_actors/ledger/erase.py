@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from mnemesh_actors.ledger.commands import Command
 from mnemesh_actors.ledger.journal import Journal
-from mnemesh_crdt.replica import Key
+from mnemesh_crdt.replica_events import Key
 from mnemesh_crdt.shape import DocumentState
 from mnemesh_memory.errors import NotFound, PermissionDenied
 from mnemesh_memory.grants import principal_of

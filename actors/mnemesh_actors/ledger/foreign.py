@@ -24,7 +24,8 @@ from mnemesh_crdt.chunk import ChangeHead, read_head
 from mnemesh_crdt.document import MemoryDocument, genesis_hash
 from mnemesh_crdt.envelope import ERASE, Entry
 from mnemesh_crdt.refusal import Refused
-from mnemesh_crdt.replica import Judge, Key
+from mnemesh_crdt.replica import Judge
+from mnemesh_crdt.replica_events import Key
 from mnemesh_crdt.shape import DocumentState
 from mnemesh_memory import limits
 from mnemesh_memory.errors import DataLoss, FailedPrecondition

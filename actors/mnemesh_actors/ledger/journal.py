@@ -21,7 +21,7 @@ from mnemesh_actors.ledger.shelves import Brought
 from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import DocumentState, Edit, MemoryDocument
 from mnemesh_crdt.envelope import CHANGE, ERASE, Entry, erase_hash, signing_bytes
-from mnemesh_crdt.replica import Key
+from mnemesh_crdt.replica_events import Key
 from mnemesh_crdt.revisions import materialise
 from mnemesh_crdt.shape import rank
 from mnemesh_memory.errors import DataLoss, NotFound, Unavailable

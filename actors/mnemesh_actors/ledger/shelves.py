@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mnemesh_crdt.envelope import Entry
-from mnemesh_crdt.replica import Key
+from mnemesh_crdt.replica_events import Key
 from mnemesh_memory import limits
 
 PENDING: Final = "pending"
