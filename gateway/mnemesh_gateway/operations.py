@@ -8,15 +8,13 @@ meaning are the Mesh's.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.message import Message
 
-from mnemesh_gateway import backup_calls, history_calls, peer_calls, watch_calls, wire
+from mnemesh_gateway import admin_calls, backup_calls, history_calls, memory_calls, peer_calls, watch_calls
 from mnemesh_gateway.descriptors import descriptor_of, field_of, fields_of, inner_message
 from mnemesh_gateway.message_json import from_json, require_known
 from mnemesh_gateway.schema import Schema, brief_response_schema, request_schema
@@ -128,222 +126,64 @@ class Operation:
         return request
 
 
-async def _remember(gate: MeshGate, caller: Caller, request: memory_pb2.RememberRequest) -> memory_pb2.RememberResponse:
-    draft = wire.draft(request)
-    return wire.remember_response(await (await gate.ready()).remember(caller, draft))
-
-
-async def _remember_batch(
-    gate: MeshGate, caller: Caller, request: memory_pb2.RememberBatchRequest
-) -> memory_pb2.RememberBatchResponse:
-    drafts = [wire.draft(item, f"items[{i}].") for i, item in enumerate(request.items)]
-    return wire.batch_response(await (await gate.ready()).remember_batch(caller, drafts))
-
-
-async def _check(gate: MeshGate, caller: Caller, request: memory_pb2.CheckRequest) -> memory_pb2.CheckResponse:
-    draft = wire.draft(request.item)
-    return wire.check_response(await (await gate.ready()).check(caller, draft))
-
-
-async def _purge(gate: MeshGate, caller: Caller, request: memory_pb2.PurgeRequest) -> memory_pb2.PurgeResponse:
-    mesh = await gate.ready()
-    begun = (await mesh.identify(caller, request.id)).created_at
-    gone = await mesh.purge(caller, request.id)
-    return memory_pb2.PurgeResponse(
-        id=gone.id,
-        space=gone.space,
-        changes=gone.changes,
-        pending=gone.pending,
-        backups=await backup_calls.may_hold(gate, caller, begun),
-    )
-
-
-async def _recall(gate: MeshGate, caller: Caller, request: recall_pb2.RecallRequest) -> recall_pb2.RecallResponse:
-    query = wire.query(request)
-    answer = await (await gate.ready()).recall(caller, query)
-    return wire.recall_response(answer, snippets_only=query.snippets_only)
-
-
-async def _get(gate: MeshGate, caller: Caller, request: memory_pb2.GetRequest) -> memory_pb2.GetResponse:
-    keys = tuple(request.ids)
-    found, missing = await (await gate.ready()).get(
-        caller,
-        keys,
-        include_forgotten=request.include_forgotten,
-        spaces=wire.spaces(request),
-        as_of=wire.moment(request, "as_of"),
-    )
-    return wire.get_response(keys, found, missing)
-
-
-async def _list(gate: MeshGate, caller: Caller, request: memory_pb2.ListRequest) -> memory_pb2.ListResponse:
-    query = wire.list_query(request)
-    return wire.list_response(await (await gate.ready()).list(caller, query))
-
-
-async def _timeline(gate: MeshGate, caller: Caller, request: memory_pb2.TimelineRequest) -> memory_pb2.TimelineResponse:
-    before = request.before if request.HasField("before") else 5
-    after = request.after if request.HasField("after") else 5
-    mesh, key = await gate.ready(), request.id
-    if named := wire.spaces(request):  # where a title is looked for
-        ((middle,), _) = await mesh.get(caller, [key], spaces=named)
-        key = middle.id
-    memories, position = await mesh.timeline(caller, key, before, after)
-    return memory_pb2.TimelineResponse(memories=[wire.memory(item) for item in memories], position=position)
-
-
-async def _update(gate: MeshGate, caller: Caller, request: memory_pb2.UpdateRequest) -> memory_pb2.UpdateResponse:
-    patch = wire.patch(request)
-    return wire.update_response(await (await gate.ready()).update(caller, request.id, patch))
-
-
-async def _supersede(
-    gate: MeshGate, caller: Caller, request: memory_pb2.SupersedeRequest
-) -> memory_pb2.SupersedeResponse:
-    draft = wire.draft(request.item)
-    return wire.supersede_response(*await (await gate.ready()).supersede(caller, request.id, draft))
-
-
-async def _forget(gate: MeshGate, caller: Caller, request: memory_pb2.ForgetRequest) -> memory_pb2.ForgetResponse:
-    done = await (await gate.ready()).forget(caller, request.id, request.wait or "indexed")
-    return memory_pb2.ForgetResponse(
-        action=done.action, memory=wire.memory(done.memory), reason=done.reason, indexed=done.indexed
-    )
-
-
-async def _restore(gate: MeshGate, caller: Caller, request: memory_pb2.RestoreRequest) -> memory_pb2.RestoreResponse:
-    done = await (await gate.ready()).restore(caller, request.id, request.wait or "indexed")
-    return memory_pb2.RestoreResponse(
-        action=done.action, memory=wire.memory(done.memory), reason=done.reason, indexed=done.indexed
-    )
-
-
-async def _stats(gate: MeshGate, caller: Caller, request: memory_pb2.StatsRequest) -> memory_pb2.StatsResponse:
-    return wire.stats_response(await (await gate.ready()).stats(caller, wire.spaces(request)))
-
-
-async def _export(
-    gate: MeshGate, caller: Caller, request: memory_pb2.ExportRequest
-) -> AsyncGenerator[memory_pb2.ExportResponse, None]:
-    mesh = await gate.ready()
-    async for item in mesh.export(
-        caller,
-        wire.spaces(request),
-        include_forgotten=request.include_forgotten,
-        include_superseded=request.include_superseded,
-    ):
-        yield memory_pb2.ExportResponse(memory=wire.memory(item))
-
-
-async def _status(gate: MeshGate, caller: Caller, request: admin_pb2.StatusRequest) -> admin_pb2.StatusResponse:
-    """Answers while the node starts, too: then with what the gateway knows of itself."""
-    facts = gate.describe()
-    mesh = gate.mesh_now()
-    response = (
-        admin_pb2.StatusResponse(state=facts.state) if mesh is None else wire.status_response(await mesh.status())
-    )
-    response.version, response.data_dir, response.pid = facts.version, facts.data_dir, facts.pid
-    response.uptime_s, response.grpc, response.http = facts.uptime_s, facts.grpc, facts.http
-    return response
-
-
-async def _whoami(gate: MeshGate, caller: Caller, request: admin_pb2.WhoamiRequest) -> admin_pb2.WhoamiResponse:
-    return admin_pb2.WhoamiResponse(
-        agent=caller.agent,
-        principal=caller.principal,
-        role=caller.role,
-        private_space=caller.private_space,
-        default_space=caller.default_space or caller.private_space,
-        spaces=caller.spaces,
-        toolsets=caller.toolsets,
-        expires_at=wire.timestamp(caller.expires_at),
-    )
-
-
-async def _add_agent(gate: MeshGate, caller: Caller, request: admin_pb2.AddAgentRequest) -> admin_pb2.AddAgentResponse:
-    access = gate.agents()
-    add = partial(
-        access.add, caller, name=request.name, role=request.role, spaces=tuple(request.spaces),
-        toolsets=tuple(request.toolsets), expires=request.expires,
-    )  # fmt: skip
-    agent, token = await asyncio.to_thread(add)
-    return admin_pb2.AddAgentResponse(agent=wire.agent(agent, access.state(agent)), token=token)
-
-
-async def _list_agents(
-    gate: MeshGate, caller: Caller, request: admin_pb2.ListAgentsRequest
-) -> admin_pb2.ListAgentsResponse:
-    access = gate.agents()
-    return admin_pb2.ListAgentsResponse(
-        agents=[wire.agent(agent, access.state(agent)) for agent in access.list(caller)]
-    )
-
-
-async def _revoke_agent(
-    gate: MeshGate, caller: Caller, request: admin_pb2.RevokeAgentRequest
-) -> admin_pb2.RevokeAgentResponse:
-    access = gate.agents()
-    agent = await asyncio.to_thread(access.revoke, caller, request.name)
-    return admin_pb2.RevokeAgentResponse(agent=wire.agent(agent, access.state(agent)))
-
-
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation(
         name="remember", service=MEMORY, rpc="Remember", toolset="core", needs=WRITE, mcp_name="remember",
-        invoke=_remember, request=memory_pb2.RememberRequest, response=memory_pb2.RememberResponse,
+        invoke=memory_calls.remember, request=memory_pb2.RememberRequest, response=memory_pb2.RememberResponse,
         routes=(Route("POST", "/v1/memories"),),
         aliases=("remember", "save", "store", "write", "retain", "add_memory"),
     ),
     Operation(
-        name="remember_batch", service=MEMORY, rpc="RememberBatch", toolset="core", needs=WRITE, invoke=_remember_batch,
+        name="remember_batch", service=MEMORY, rpc="RememberBatch", toolset="core", needs=WRITE,
+        invoke=memory_calls.remember_batch,
         request=memory_pb2.RememberBatchRequest, response=memory_pb2.RememberBatchResponse,
         routes=(Route("POST", "/v1/memories/batch"),),
     ),
     Operation(
-        name="check", service=MEMORY, rpc="Check", toolset="curate", needs=WRITE, mcp_name="check", invoke=_check,
-        request=memory_pb2.CheckRequest, response=memory_pb2.CheckResponse, flatten="item",
+        name="check", service=MEMORY, rpc="Check", toolset="curate", needs=WRITE, mcp_name="check",
+        invoke=memory_calls.check, request=memory_pb2.CheckRequest, response=memory_pb2.CheckResponse, flatten="item",
         routes=(Route("POST", "/v1/memories/check"),), read_only=True, idempotent=True,
     ),
     Operation(
-        name="recall", service=RECALL, rpc="Recall", toolset="core", needs=READ, mcp_name="recall", invoke=_recall,
-        request=recall_pb2.RecallRequest, response=recall_pb2.RecallResponse,
+        name="recall", service=RECALL, rpc="Recall", toolset="core", needs=READ, mcp_name="recall",
+        invoke=memory_calls.recall, request=recall_pb2.RecallRequest, response=recall_pb2.RecallResponse,
         routes=(Route("POST", "/v1/recall"), Route("GET", "/v1/recall")), read_only=True, idempotent=True,
         aliases=("find", "query", "search", "lookup", "retrieve"),
     ),
     Operation(
-        name="get", service=MEMORY, rpc="Get", toolset="core", needs=READ, mcp_name="get", invoke=_get,
+        name="get", service=MEMORY, rpc="Get", toolset="core", needs=READ, mcp_name="get", invoke=memory_calls.get,
         request=memory_pb2.GetRequest, response=memory_pb2.GetResponse,
         routes=(Route("GET", "/v1/memories/{id}", "ids"), Route("POST", "/v1/get")),
         read_only=True, idempotent=True,
     ),
     Operation(
-        name="list", service=MEMORY, rpc="List", toolset="curate", needs=READ, mcp_name="list", invoke=_list,
-        request=memory_pb2.ListRequest, response=memory_pb2.ListResponse,
+        name="list", service=MEMORY, rpc="List", toolset="curate", needs=READ, mcp_name="list",
+        invoke=memory_calls.page, request=memory_pb2.ListRequest, response=memory_pb2.ListResponse,
         routes=(Route("GET", "/v1/memories"),), read_only=True, idempotent=True,
     ),
     Operation(
         name="timeline", service=MEMORY, rpc="Timeline", toolset="core", needs=READ, mcp_name="timeline",
-        invoke=_timeline, request=memory_pb2.TimelineRequest, response=memory_pb2.TimelineResponse,
+        invoke=memory_calls.timeline, request=memory_pb2.TimelineRequest, response=memory_pb2.TimelineResponse,
         routes=(Route("GET", "/v1/memories/{id}/timeline", "id"),), read_only=True, idempotent=True,
     ),
     Operation(
-        name="update", service=MEMORY, rpc="Update", toolset="curate", needs=WRITE, mcp_name="update", invoke=_update,
-        request=memory_pb2.UpdateRequest, response=memory_pb2.UpdateResponse,
+        name="update", service=MEMORY, rpc="Update", toolset="curate", needs=WRITE, mcp_name="update",
+        invoke=memory_calls.update, request=memory_pb2.UpdateRequest, response=memory_pb2.UpdateResponse,
         routes=(Route("PATCH", "/v1/memories/{id}", "id"),), destructive=True, idempotent=True,
     ),
     Operation(
         name="supersede", service=MEMORY, rpc="Supersede", toolset="curate", needs=WRITE, mcp_name="supersede",
-        invoke=_supersede, request=memory_pb2.SupersedeRequest, response=memory_pb2.SupersedeResponse,
+        invoke=memory_calls.supersede, request=memory_pb2.SupersedeRequest, response=memory_pb2.SupersedeResponse,
         routes=(Route("POST", "/v1/memories/{id}/supersede", "id"),), flatten="item", destructive=True,
     ),
     Operation(
-        name="forget", service=MEMORY, rpc="Forget", toolset="core", needs=WRITE, mcp_name="forget", invoke=_forget,
-        request=memory_pb2.ForgetRequest, response=memory_pb2.ForgetResponse,
+        name="forget", service=MEMORY, rpc="Forget", toolset="core", needs=WRITE, mcp_name="forget",
+        invoke=memory_calls.forget, request=memory_pb2.ForgetRequest, response=memory_pb2.ForgetResponse,
         routes=(Route("DELETE", "/v1/memories/{id}", "id"),), destructive=True, idempotent=True,
     ),
     Operation(
         name="restore", service=MEMORY, rpc="Restore", toolset="curate", needs=WRITE, mcp_name="restore",
-        invoke=_restore, request=memory_pb2.RestoreRequest, response=memory_pb2.RestoreResponse,
+        invoke=memory_calls.restore, request=memory_pb2.RestoreRequest, response=memory_pb2.RestoreResponse,
         routes=(Route("POST", "/v1/memories/{id}/restore", "id"),), idempotent=True,
     ),
     Operation(
@@ -373,17 +213,18 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         routes=(Route("POST", "/v1/memories/{id}/resolve", "id"),), destructive=True,
     ),
     Operation(
-        name="purge", service=MEMORY, rpc="Purge", toolset="admin", needs=WRITE, mcp_name="purge", invoke=_purge,
-        request=memory_pb2.PurgeRequest, response=memory_pb2.PurgeResponse,
+        name="purge", service=MEMORY, rpc="Purge", toolset="admin", needs=WRITE, mcp_name="purge",
+        invoke=memory_calls.purge, request=memory_pb2.PurgeRequest, response=memory_pb2.PurgeResponse,
         routes=(Route("POST", "/v1/memories/{id}/purge", "id"),), destructive=True, idempotent=True,
     ),
     Operation(
-        name="stats", service=MEMORY, rpc="Stats", toolset="curate", needs=READ, mcp_name="stats", invoke=_stats,
-        request=memory_pb2.StatsRequest, response=memory_pb2.StatsResponse,
+        name="stats", service=MEMORY, rpc="Stats", toolset="curate", needs=READ, mcp_name="stats",
+        invoke=memory_calls.stats, request=memory_pb2.StatsRequest, response=memory_pb2.StatsResponse,
         routes=(Route("GET", "/v1/stats"),), read_only=True, idempotent=True,
     ),
     Operation(
-        name="export", service=MEMORY, rpc="Export", toolset="admin", needs=READ, invoke=_export, streaming=True,
+        name="export", service=MEMORY, rpc="Export", toolset="admin", needs=READ,
+        invoke=memory_calls.export, streaming=True,
         request=memory_pb2.ExportRequest, response=memory_pb2.ExportResponse,
         routes=(Route("GET", "/v1/export"),), read_only=True, idempotent=True,
     ),
@@ -393,29 +234,29 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         routes=(Route("GET", "/v1/watch"),), read_only=True, idempotent=True,
     ),
     Operation(
-        name="status", service=ADMIN, rpc="Status", toolset="admin", needs=ADMINISTER, invoke=_status,
+        name="status", service=ADMIN, rpc="Status", toolset="admin", needs=ADMINISTER, invoke=admin_calls.status,
         request=admin_pb2.StatusRequest, response=admin_pb2.StatusResponse,
         routes=(Route("GET", "/v1/status"),), read_only=True, idempotent=True,
     ),
     Operation(
-        name="whoami", service=ADMIN, rpc="Whoami", toolset="admin", needs=IDENTIFY, mcp_name="whoami", invoke=_whoami,
-        request=admin_pb2.WhoamiRequest, response=admin_pb2.WhoamiResponse,
+        name="whoami", service=ADMIN, rpc="Whoami", toolset="admin", needs=IDENTIFY, mcp_name="whoami",
+        invoke=admin_calls.whoami, request=admin_pb2.WhoamiRequest, response=admin_pb2.WhoamiResponse,
         routes=(Route("GET", "/v1/whoami"),), read_only=True, idempotent=True,
     ),
     # No MCP tool: the token would stand in the context of a model and in the host's transcript.
     Operation(
-        name="agent_add", service=ADMIN, rpc="AddAgent", toolset="admin", needs=ADMINISTER, invoke=_add_agent,
-        request=admin_pb2.AddAgentRequest, response=admin_pb2.AddAgentResponse,
+        name="agent_add", service=ADMIN, rpc="AddAgent", toolset="admin", needs=ADMINISTER,
+        invoke=admin_calls.add_agent, request=admin_pb2.AddAgentRequest, response=admin_pb2.AddAgentResponse,
         routes=(Route("POST", "/v1/agents"),),
     ),
     Operation(
         name="agent_list", service=ADMIN, rpc="ListAgents", toolset="admin", needs=ADMINISTER, mcp_name="agent_list",
-        invoke=_list_agents, request=admin_pb2.ListAgentsRequest, response=admin_pb2.ListAgentsResponse,
+        invoke=admin_calls.list_agents, request=admin_pb2.ListAgentsRequest, response=admin_pb2.ListAgentsResponse,
         routes=(Route("GET", "/v1/agents"),), read_only=True, idempotent=True,
     ),
     Operation(
         name="agent_revoke", service=ADMIN, rpc="RevokeAgent", toolset="admin", needs=ADMINISTER,
-        mcp_name="agent_revoke", invoke=_revoke_agent, request=admin_pb2.RevokeAgentRequest,
+        mcp_name="agent_revoke", invoke=admin_calls.revoke_agent, request=admin_pb2.RevokeAgentRequest,
         response=admin_pb2.RevokeAgentResponse, routes=(Route("DELETE", "/v1/agents/{id}", "name"),),
         destructive=True, idempotent=True,
     ),

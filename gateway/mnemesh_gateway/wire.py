@@ -19,12 +19,12 @@ from mnemesh_gateway.message_json import AnyMessage, from_json, from_query, pars
 from mnemesh_memory import model
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.spaces import space_path
-from mnemesh_proto.v1 import admin_pb2, history_pb2, memory_pb2, recall_pb2
+from mnemesh_proto.v1 import history_pb2, memory_pb2, recall_pb2
 
 __all__ = [
-    "agent", "batch_response", "check_response", "decode", "draft", "from_json", "from_query", "get_response",
+    "batch_response", "check_response", "decode", "draft", "from_json", "from_query", "get_response",
     "item_error", "list_query", "list_response", "memory", "moment", "parse_body", "patch", "query", "recall_response",
-    "remember_response", "source", "spaces", "stats_response", "status_response", "supersede_response", "timestamp",
+    "remember_response", "source", "spaces", "stats_response", "supersede_response", "timestamp",
     "to_json", "update_response",
 ]  # fmt: skip
 
@@ -312,49 +312,6 @@ def recall_response(answer: model.Recalled, *, snippets_only: bool) -> recall_pb
         degraded=bool(answer.degraded),
         degraded_reasons=answer.degraded,
         spaces=answer.spaces,
-    )
-
-
-def status_response(status: model.MeshStatus) -> admin_pb2.StatusResponse:
-    """What the Mesh says of itself; the caller adds what the gateway knows."""
-    response = admin_pb2.StatusResponse(
-        state=status.state, runtime=status.runtime, node_id=status.node_id, notices=status.notices
-    )
-    for actor in status.actors:
-        response.actors.add(name=actor.name, type=actor.type, pid=actor.pid, node=actor.node, state=actor.state)
-    for index in status.index:
-        response.index.add(
-            name=index.name, backend=index.backend, seq=index.seq, lag=index.lag, points=index.points,
-            state=index.state,
-        )  # fmt: skip
-    if log := status.ledger:
-        ledger = admin_pb2.LedgerStatus(
-            incarnation=log.incarnation, seq=log.seq, memories=log.memories, bytes=log.bytes
-        )
-        response.ledger.CopyFrom(ledger)
-    if used := status.model:
-        embedder = admin_pb2.ModelStatus(
-            generation=used.generation, name=used.name, dimensions=used.dimensions, source=used.source
-        )
-        response.model.CopyFrom(embedder)
-    return response
-
-
-def agent(value: model.Agent, state: str) -> admin_pb2.Agent:
-    """An agent as its issuer sees it; the token is no part of it."""
-    return admin_pb2.Agent(
-        name=value.name,
-        role=value.role,
-        spaces=value.spaces,
-        private_space="@" + value.name,
-        toolsets=value.toolsets,
-        state=state,
-        created_at=timestamp(value.created_at),
-        created_by=value.created_by,
-        expires_at=timestamp(value.expires_at),
-        revoked_at=timestamp(value.revoked_at),
-        calls=value.calls,
-        last_used_at=timestamp(value.last_used_at),
     )
 
 

@@ -1,0 +1,109 @@
+"""The functions behind the rows of AdminService in the table of operations, and how their messages look on the wire."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mnemesh_gateway import wire
+from mnemesh_memory import model
+from mnemesh_memory.model import Caller
+from mnemesh_proto.v1 import admin_pb2
+
+if TYPE_CHECKING:
+    from mnemesh_gateway.gate import MeshGate
+
+
+async def status(gate: MeshGate, caller: Caller, request: admin_pb2.StatusRequest) -> admin_pb2.StatusResponse:
+    """Answers while the node starts, too: then with what the gateway knows of itself."""
+    facts = gate.describe()
+    mesh = gate.mesh_now()
+    response = admin_pb2.StatusResponse(state=facts.state) if mesh is None else _status(await mesh.status())
+    response.version, response.data_dir, response.pid = facts.version, facts.data_dir, facts.pid
+    response.uptime_s, response.grpc, response.http = facts.uptime_s, facts.grpc, facts.http
+    return response
+
+
+async def whoami(gate: MeshGate, caller: Caller, request: admin_pb2.WhoamiRequest) -> admin_pb2.WhoamiResponse:
+    """Whom the token stands for, and what it grants."""
+    return admin_pb2.WhoamiResponse(
+        agent=caller.agent,
+        principal=caller.principal,
+        role=caller.role,
+        private_space=caller.private_space,
+        default_space=caller.default_space or caller.private_space,
+        spaces=caller.spaces,
+        toolsets=caller.toolsets,
+        expires_at=wire.timestamp(caller.expires_at),
+    )
+
+
+async def add_agent(gate: MeshGate, caller: Caller, request: admin_pb2.AddAgentRequest) -> admin_pb2.AddAgentResponse:
+    """A new agent and its token, which is told this once."""
+    access = gate.agents()
+    add = partial(
+        access.add, caller, name=request.name, role=request.role, spaces=tuple(request.spaces),
+        toolsets=tuple(request.toolsets), expires=request.expires,
+    )  # fmt: skip
+    agent, token = await asyncio.to_thread(add)
+    return admin_pb2.AddAgentResponse(agent=_agent(agent, access.state(agent)), token=token)
+
+
+async def list_agents(
+    gate: MeshGate, caller: Caller, request: admin_pb2.ListAgentsRequest
+) -> admin_pb2.ListAgentsResponse:
+    """The agents that the caller may see."""
+    access = gate.agents()
+    return admin_pb2.ListAgentsResponse(agents=[_agent(agent, access.state(agent)) for agent in access.list(caller)])
+
+
+async def revoke_agent(
+    gate: MeshGate, caller: Caller, request: admin_pb2.RevokeAgentRequest
+) -> admin_pb2.RevokeAgentResponse:
+    """End an agent's token."""
+    access = gate.agents()
+    agent = await asyncio.to_thread(access.revoke, caller, request.name)
+    return admin_pb2.RevokeAgentResponse(agent=_agent(agent, access.state(agent)))
+
+
+def _status(status: model.MeshStatus) -> admin_pb2.StatusResponse:
+    response = admin_pb2.StatusResponse(
+        state=status.state, runtime=status.runtime, node_id=status.node_id, notices=status.notices
+    )
+    for actor in status.actors:
+        response.actors.add(name=actor.name, type=actor.type, pid=actor.pid, node=actor.node, state=actor.state)
+    for index in status.index:
+        response.index.add(
+            name=index.name, backend=index.backend, seq=index.seq, lag=index.lag, points=index.points,
+            state=index.state,
+        )  # fmt: skip
+    if log := status.ledger:
+        ledger = admin_pb2.LedgerStatus(
+            incarnation=log.incarnation, seq=log.seq, memories=log.memories, bytes=log.bytes
+        )
+        response.ledger.CopyFrom(ledger)
+    if used := status.model:
+        embedder = admin_pb2.ModelStatus(
+            generation=used.generation, name=used.name, dimensions=used.dimensions, source=used.source
+        )
+        response.model.CopyFrom(embedder)
+    return response
+
+
+def _agent(value: model.Agent, state: str) -> admin_pb2.Agent:
+    """An agent as its issuer sees it; the token is no part of it."""
+    return admin_pb2.Agent(
+        name=value.name,
+        role=value.role,
+        spaces=value.spaces,
+        private_space="@" + value.name,
+        toolsets=value.toolsets,
+        state=state,
+        created_at=wire.timestamp(value.created_at),
+        created_by=value.created_by,
+        expires_at=wire.timestamp(value.expires_at),
+        revoked_at=wire.timestamp(value.revoked_at),
+        calls=value.calls,
+        last_used_at=wire.timestamp(value.last_used_at),
+    )

@@ -1,0 +1,136 @@
+"""The functions behind the rows of MemoryService and RecallService in the table of operations: each is one call of the
+Mesh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING
+
+from mnemesh_gateway import backup_calls, wire
+from mnemesh_memory.model import Caller
+from mnemesh_proto.v1 import memory_pb2, recall_pb2
+
+if TYPE_CHECKING:
+    from mnemesh_gateway.gate import MeshGate
+
+
+async def remember(gate: MeshGate, caller: Caller, request: memory_pb2.RememberRequest) -> memory_pb2.RememberResponse:
+    """Store one memory."""
+    draft = wire.draft(request)
+    return wire.remember_response(await (await gate.ready()).remember(caller, draft))
+
+
+async def remember_batch(
+    gate: MeshGate, caller: Caller, request: memory_pb2.RememberBatchRequest
+) -> memory_pb2.RememberBatchResponse:
+    """Store several; each succeeds or fails by itself."""
+    drafts = [wire.draft(item, f"items[{i}].") for i, item in enumerate(request.items)]
+    return wire.batch_response(await (await gate.ready()).remember_batch(caller, drafts))
+
+
+async def check(gate: MeshGate, caller: Caller, request: memory_pb2.CheckRequest) -> memory_pb2.CheckResponse:
+    """What remember would do."""
+    draft = wire.draft(request.item)
+    return wire.check_response(await (await gate.ready()).check(caller, draft))
+
+
+async def purge(gate: MeshGate, caller: Caller, request: memory_pb2.PurgeRequest) -> memory_pb2.PurgeResponse:
+    """Erase a memory for good, and tell which backups may still hold it."""
+    mesh = await gate.ready()
+    begun = (await mesh.identify(caller, request.id)).created_at
+    gone = await mesh.purge(caller, request.id)
+    return memory_pb2.PurgeResponse(
+        id=gone.id,
+        space=gone.space,
+        changes=gone.changes,
+        pending=gone.pending,
+        backups=await backup_calls.may_hold(gate, caller, begun),
+    )
+
+
+async def recall(gate: MeshGate, caller: Caller, request: recall_pb2.RecallRequest) -> recall_pb2.RecallResponse:
+    """What fits a question, best first."""
+    query = wire.query(request)
+    answer = await (await gate.ready()).recall(caller, query)
+    return wire.recall_response(answer, snippets_only=query.snippets_only)
+
+
+async def get(gate: MeshGate, caller: Caller, request: memory_pb2.GetRequest) -> memory_pb2.GetResponse:
+    """Memories by id or title."""
+    keys = tuple(request.ids)
+    found, missing = await (await gate.ready()).get(
+        caller,
+        keys,
+        include_forgotten=request.include_forgotten,
+        spaces=wire.spaces(request),
+        as_of=wire.moment(request, "as_of"),
+    )
+    return wire.get_response(keys, found, missing)
+
+
+async def page(gate: MeshGate, caller: Caller, request: memory_pb2.ListRequest) -> memory_pb2.ListResponse:
+    """One page of memories in order of time."""
+    query = wire.list_query(request)
+    return wire.list_response(await (await gate.ready()).list(caller, query))
+
+
+async def timeline(gate: MeshGate, caller: Caller, request: memory_pb2.TimelineRequest) -> memory_pb2.TimelineResponse:
+    """A memory among those written before and after it."""
+    before = request.before if request.HasField("before") else 5
+    after = request.after if request.HasField("after") else 5
+    mesh, key = await gate.ready(), request.id
+    if named := wire.spaces(request):  # where a title is looked for
+        ((middle,), _) = await mesh.get(caller, [key], spaces=named)
+        key = middle.id
+    memories, position = await mesh.timeline(caller, key, before, after)
+    return memory_pb2.TimelineResponse(memories=[wire.memory(item) for item in memories], position=position)
+
+
+async def update(gate: MeshGate, caller: Caller, request: memory_pb2.UpdateRequest) -> memory_pb2.UpdateResponse:
+    """A new revision."""
+    patch = wire.patch(request)
+    return wire.update_response(await (await gate.ready()).update(caller, request.id, patch))
+
+
+async def supersede(
+    gate: MeshGate, caller: Caller, request: memory_pb2.SupersedeRequest
+) -> memory_pb2.SupersedeResponse:
+    """A new memory in place of an old one."""
+    draft = wire.draft(request.item)
+    return wire.supersede_response(*await (await gate.ready()).supersede(caller, request.id, draft))
+
+
+async def forget(gate: MeshGate, caller: Caller, request: memory_pb2.ForgetRequest) -> memory_pb2.ForgetResponse:
+    """Soft deletion."""
+    done = await (await gate.ready()).forget(caller, request.id, request.wait or "indexed")
+    return memory_pb2.ForgetResponse(
+        action=done.action, memory=wire.memory(done.memory), reason=done.reason, indexed=done.indexed
+    )
+
+
+async def restore(gate: MeshGate, caller: Caller, request: memory_pb2.RestoreRequest) -> memory_pb2.RestoreResponse:
+    """Bring back what was forgotten."""
+    done = await (await gate.ready()).restore(caller, request.id, request.wait or "indexed")
+    return memory_pb2.RestoreResponse(
+        action=done.action, memory=wire.memory(done.memory), reason=done.reason, indexed=done.indexed
+    )
+
+
+async def stats(gate: MeshGate, caller: Caller, request: memory_pb2.StatsRequest) -> memory_pb2.StatsResponse:
+    """Counts."""
+    return wire.stats_response(await (await gate.ready()).stats(caller, wire.spaces(request)))
+
+
+async def export(
+    gate: MeshGate, caller: Caller, request: memory_pb2.ExportRequest
+) -> AsyncGenerator[memory_pb2.ExportResponse, None]:
+    """Every memory, oldest first."""
+    mesh = await gate.ready()
+    async for item in mesh.export(
+        caller,
+        wire.spaces(request),
+        include_forgotten=request.include_forgotten,
+        include_superseded=request.include_superseded,
+    ):
+        yield memory_pb2.ExportResponse(memory=wire.memory(item))
