@@ -2,16 +2,15 @@
 
 Decides nothing itself. One stream is one `run`: it ends when either side closes it, when the channel breaks, or when
 this node's ledger fails; what was acknowledged by then is on disk, and the next stream goes on from the saved cursors.
+No more is read of a peer than is handled, so that none can fill this node's memory or its ledger's inbox.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import Final, Protocol
-
-import structlog
+from typing import Any, Final, Protocol
 
 from mnemesh_actors.follower import IndexFollower
 from mnemesh_actors.ledger.commands import TakenIn
@@ -34,6 +33,7 @@ from mnemesh_crdt.messages import (
     Meet,
     Message,
     Met,
+    Misread,
     News,
     Opened,
     Read,
@@ -46,18 +46,22 @@ from mnemesh_crdt.messages import (
     Took,
 )
 from mnemesh_crdt.sync import Stream
-from mnemesh_memory.errors import MnemeshError
-from mnemesh_memory.limits import BATCH_BYTES_MAX, BATCH_ITEMS_MAX
+from mnemesh_memory.errors import InvalidArgument, MnemeshError
+from mnemesh_memory.limits import (
+    BATCH_BYTES_MAX,
+    BATCH_ITEMS_MAX,
+    SYNC_MESSAGES_WAITING_MAX,
+    SYNC_OUTBOX_MESSAGES_MAX,
+    SYNC_QUESTIONS_MAX,
+)
 
 TICK_S: Final = 10.0
 COMPARE_S: Final = 3600.0
-# Messages that were read and not yet handled; a peer that sends more waits.
-EVENTS_MAX: Final = 64
-log = structlog.get_logger("mnemesh.sync")
 
 
 class Channel(Protocol):
-    """A stream of messages to one peer. Both ends raise MnemeshError when it breaks."""
+    """A stream of messages to one peer. Both ends raise MnemeshError when it breaks; `messages` raises InvalidArgument
+    for what is no message."""
 
     async def send(self, message: Message) -> None:
         """Give one message; waits while the peer does not read."""
@@ -109,7 +113,7 @@ class Syncing:
         )
         taken: TakenIn = await self._ledger.take_in(incoming, self._clock())
         self._follower.publish(taken.last)
-        return Took(batch.feed, batch.last_seq, taken.full)
+        return Took(batch.feed, batch.last_seq, taken.full, taken.quarantined)
 
     async def measure(self, patterns: tuple[str, ...]) -> Measured:
         """The digests of the spaces that the patterns cover."""
@@ -144,8 +148,8 @@ class Syncing:
 
 
 class StreamShell:
-    """One stream. `peer_key` gives the name under which a node's cursors are kept; `told` hears every change of the
-    status. `compare` is whether to compare digests as soon as both sides are caught up."""
+    """One stream, run once. `peer_key` gives the name under which a node's cursors are kept; `told` hears every change
+    of the status. `compare` is whether to compare digests as soon as both sides are caught up."""
 
     def __init__(
         self,
@@ -161,77 +165,115 @@ class StreamShell:
         self._peer_key = peer_key
         self._told = told
         self._compare = compare
-        self._events: asyncio.Queue[Event] = asyncio.Queue(EVENTS_MAX)
+        # Neither is bounded by itself: what comes in by `_room`, what goes out by `_send`.
+        self._events: asyncio.Queue[Event | BaseException] = asyncio.Queue()
         self._outbox: asyncio.Queue[Message | None] = asyncio.Queue()
+        self._room = asyncio.Event()
+        self._unheard = 0
         self._tasks: set[asyncio.Task[None]] = set()
+        self._questions: set[asyncio.Task[None]] = set()
+        self._taking: set[asyncio.Task[None]] = set()
+        self._weigh()
 
     def say(self, event: Granted | Compare) -> None:
-        """Tell the machine something from outside: a changed grant, or that it is time to compare. Dropped when the
-        stream is too busy to hear it, which then ends or compares on its own time."""
-        with suppress(asyncio.QueueFull):
-            self._events.put_nowait(event)
+        """Tell the machine something from outside: a changed grant, or that it is time to compare."""
+        self._events.put_nowait(event)
 
     async def run(self, role: str, channel: Channel, cursors: Mapping[str, int] | None = None) -> Status:
-        """Carry the stream until it ends; the last status. Cancelling ends it at once."""
+        """Carry the stream until it ends; the last status. Cancelling ends it at once, but for a batch that is being
+        taken in."""
         head = self._syncing.head
         writer = asyncio.create_task(self._write(channel), name="sync-write")
         for work in (self._listen(channel), self._tick(), self._hear_news(head), self._compare_hourly()):
-            self._spawn(work)
+            self._spawn(work, self._tasks)
         try:
             event: Event = Opened(role=role, head=head, cursors=dict(cursors or {}) if role == DIALER else {})
-            while await self._carry(self._stream.handle(event)):
-                event = await self._events.get()
+            while self._carry(self._stream.handle(event)):
+                event = await self._next()
             self._outbox.put_nowait(None)
             with suppress(TimeoutError, MnemeshError):  # a peer that does not read its refusal has had its time
                 await asyncio.wait_for(writer, TICK_S)
         finally:
-            for task in (writer, *self._tasks):
+            for task in {writer, *self._tasks, *self._questions} - self._taking:
                 task.cancel()
-            await asyncio.gather(writer, *self._tasks, return_exceptions=True)
+            await asyncio.gather(writer, *self._tasks, *self._questions, return_exceptions=True)
         return self._stream.status
 
-    async def _carry(self, effects: list[Effect]) -> bool:
+    async def _next(self) -> Event:
+        event = await self._events.get()
+        if isinstance(event, BaseException):  # a bug of ours
+            raise event
+        if isinstance(event, Got):
+            self._unheard -= 1
+            self._weigh()
+        return event
+
+    def _carry(self, effects: list[Effect]) -> bool:
         """Carry out the effects in order; False when the stream is over."""
         going = True
         for effect in effects:
             match effect:
                 case Send(message):
-                    self._outbox.put_nowait(message)
+                    self._send(message)
                 case Close():
                     going = False
                 case Status():
                     self._told(effect)
                 case Meet(node_id):
-                    self._spawn(self._answer(self._met(node_id)))
+                    self._ask(self._met(node_id))
                 case Ask():
-                    self._spawn(self._answer(self._syncing.page(effect)))
+                    self._ask(self._syncing.page(effect))
                 case TakeIn():
-                    peer = self._peer_key(effect.node_id)
-                    self._spawn(self._answer(self._syncing.take_in(effect, peer)))
+                    # Nothing stops it in the middle: the index has to hear of what the ledger takes in.
+                    self._taking = {self._ask(self._syncing.take_in(effect, self._peer_key(effect.node_id)))}
                 case Measure(patterns):
-                    self._spawn(self._answer(self._syncing.measure(patterns)))
+                    self._ask(self._syncing.measure(patterns))
                 case Reask():
-                    self._spawn(self._answer(self._syncing.reread(effect)))
+                    self._ask(self._syncing.reread(effect))
         return going
+
+    def _send(self, message: Message) -> None:
+        if self._outbox.qsize() == SYNC_OUTBOX_MESSAGES_MAX:
+            self._events.put_nowait(Closed(f"the peer left {SYNC_OUTBOX_MESSAGES_MAX} messages unread"))
+        elif self._outbox.qsize() < SYNC_OUTBOX_MESSAGES_MAX:
+            self._outbox.put_nowait(message)
 
     async def _met(self, node_id: str) -> Met:
         return Met(await self._syncing.cursors(self._peer_key(node_id)))
 
-    async def _answer(self, asked: Awaitable[Event]) -> None:
+    def _ask(self, question: Coroutine[Any, Any, Event]) -> asyncio.Task[None]:
+        """Let the ledger answer."""
+        task = self._spawn(self._answer(question), self._questions)
+        self._weigh()
+        return task
+
+    async def _answer(self, question: Awaitable[Event]) -> None:
         """What the ledger says is an event; when it fails, so does the stream."""
         try:
-            event = await asked
+            event = await question
         except MnemeshError as error:
             event = Closed(f"this node's ledger: {error.message}")
-        await self._events.put(event)
+        self._events.put_nowait(event)
+
+    def _weigh(self) -> None:
+        """Whether more of what the peer says is wanted now."""
+        if self._unheard < SYNC_MESSAGES_WAITING_MAX and len(self._questions) < SYNC_QUESTIONS_MAX:
+            self._room.set()
+        else:
+            self._room.clear()
 
     async def _listen(self, channel: Channel) -> None:
         try:
             async for message in channel.messages():
-                await self._events.put(Got(message))
-            await self._events.put(Closed("the peer ended the stream"))
+                self._events.put_nowait(Got(message))
+                self._unheard += 1
+                self._weigh()
+                await self._room.wait()
+            self._events.put_nowait(Closed("the peer ended the stream"))
+        except InvalidArgument as error:
+            self._events.put_nowait(Misread(error.message))
         except MnemeshError as error:
-            await self._events.put(Closed(error.message))
+            self._events.put_nowait(Closed(error.message))
 
     async def _write(self, channel: Channel) -> None:
         with suppress(MnemeshError):  # the channel broke; why, the side that listens learns
@@ -241,25 +283,33 @@ class StreamShell:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
-            await self._events.put(Tick())
+            self._events.put_nowait(Tick())
 
     async def _hear_news(self, head: int) -> None:
         while True:
             try:
                 head = await self._syncing.news_after(head)
             except MnemeshError as error:  # the node is stopping
-                await self._events.put(Closed(error.message))
+                self._events.put_nowait(Closed(error.message))
                 return
-            await self._events.put(News(head))
+            self._events.put_nowait(News(head))
 
     async def _compare_hourly(self) -> None:
         if self._compare:
-            await self._events.put(Compare())
+            self._events.put_nowait(Compare())
         while True:
             await asyncio.sleep(COMPARE_S)
-            await self._events.put(Compare())
+            self._events.put_nowait(Compare())
 
-    def _spawn(self, work: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _spawn(self, work: Coroutine[Any, Any, None], among: set[asyncio.Task[None]]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        among.add(task)
+
+        def ended(task: asyncio.Task[None]) -> None:
+            among.discard(task)
+            self._weigh()
+            if not task.cancelled() and (error := task.exception()) is not None:
+                self._events.put_nowait(error)
+
+        task.add_done_callback(ended)
+        return task

@@ -71,14 +71,16 @@ class Comparison:
         self._measuring = bool(self._wanted)
         return Measure(self._wanted) if self._wanted else None
 
-    def heard(self, space: str, buckets: Buckets) -> Measure:
-        """The peer's digest of a space; the own one is needed to compare. Raises StreamRefused."""
-        if len(self._theirs) >= SYNC_DIGEST_SPACES_MAX and space not in self._theirs:
+    def heard(self, space: str, buckets: Buckets) -> Measure | None:
+        """The peer's digest of a space; the own one, unless it is being measured, is needed to compare. Raises
+        StreamRefused."""
+        measuring = space in self._theirs
+        if len(self._theirs) + len(self._repairs) >= SYNC_DIGEST_SPACES_MAX and not measuring:
             raise StreamRefused("fault", f"more than {SYNC_DIGEST_SPACES_MAX} digests at a time")
         if any(not 0 <= one < BUCKETS or len(value) != HASH_HEX for one, value in buckets.items()):
             raise StreamRefused("fault", f"a digest has {BUCKETS} buckets of {HASH_HEX} hex digits")
         self._theirs[space] = buckets
-        return Measure((space,))
+        return None if measuring else Measure((space,))
 
     def measured(self, event: Measured) -> list[Digest]:
         """The own digests are known: what to tell the peer of them. What it lacks is to be sent again."""

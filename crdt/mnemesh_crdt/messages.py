@@ -111,6 +111,13 @@ class Got:
     message: Message
 
 
+@dataclass(frozen=True, slots=True)
+class Misread:
+    """Something arrived that is no message; `reason` says why."""
+
+    reason: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
     """The answer to Ask: entries with numbers over `after`, and how far the log was looked through (`last_seq`, at most
@@ -126,11 +133,12 @@ class Read:
 @dataclass(frozen=True, slots=True)
 class Took:
     """The answer to TakeIn: its batch is durably here, together with the cursor; or, when `full`, nothing more may wait
-    and the cursor stays."""
+    and the cursor stays. `refused` of its entries were quarantined."""
 
     feed: str
     last_seq: int
     full: bool = False
+    refused: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +193,9 @@ class Closed:
     reason: str = ""
 
 
-Event: TypeAlias = Opened | Met | Got | Read | Took | News | Compare | Measured | Reread | Granted | Tick | Closed
+Event: TypeAlias = (
+    Opened | Met | Got | Misread | Read | Took | News | Compare | Measured | Reread | Granted | Tick | Closed
+)
 
 
 # Effects: what the shell is to do -------------------------------------------------------------------------------------

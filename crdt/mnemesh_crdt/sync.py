@@ -48,6 +48,7 @@ from mnemesh_crdt.messages import (
     Meet,
     Message,
     Met,
+    Misread,
     News,
     Opened,
     Read,
@@ -61,7 +62,12 @@ from mnemesh_crdt.messages import (
 )
 from mnemesh_memory.errors import shorten
 from mnemesh_memory.grants import PeerGrant, any_matches
-from mnemesh_memory.limits import SYNC_SILENT_TICKS_MAX, SYNC_WINDOW_BATCHES
+from mnemesh_memory.limits import (
+    SPACE_BYTES_MAX,
+    SYNC_REFUSED_ENTRIES_MAX,
+    SYNC_SILENT_TICKS_MAX,
+    SYNC_WINDOW_BATCHES,
+)
 
 _REPAIR: Final = "repair"
 
@@ -94,6 +100,7 @@ class Stream:
         self._repair_in = Inflow()
         self._peer_head = 0
         self._taking: Batch | None = None
+        self._refused = 0
         # comparison
         self._comparison = Comparison(grant.write, f"{me.incarnation}/{_REPAIR}")
         # time
@@ -120,6 +127,8 @@ class Stream:
         match event:
             case Got(message):
                 self._got(message)
+            case Misread(reason):
+                raise StreamRefused("fault", reason)
             case Read():
                 self._read(event)
             case Took():
@@ -329,6 +338,13 @@ class Stream:
         flow = self._in if batch.feed == self._feed_in else self._repair_in
         flow.take(batch.last_seq, durable=True)
         self._send(Ack(batch.feed, flow.taken))
+        self._refused += event.refused
+        if self._refused > SYNC_REFUSED_ENTRIES_MAX:
+            raise StreamRefused(
+                "fault",
+                f"{self._refused} entries of this stream were refused, the last of them for reasons that `mnemesh sync "
+                "quarantine` on this node tells",
+            )
         self._take_next()
 
     # ---- comparing ---------------------------------------------------------------------------------------------------
@@ -346,8 +362,10 @@ class Stream:
             self._effects.append(measure)
 
     def _digest(self, digest: Digest) -> None:
-        if any_matches(self._audience.patterns, digest.space):  # others are not theirs to know of
-            self._effects.append(self._comparison.heard(digest.space, digest.buckets))
+        if not any_matches(self._audience.patterns, digest.space) or len(digest.space) > SPACE_BYTES_MAX:
+            return  # not theirs to know of, or none
+        if measure := self._comparison.heard(digest.space, digest.buckets):
+            self._effects.append(measure)
 
     def _measured(self, event: Measured) -> None:
         for digest in self._comparison.measured(event):

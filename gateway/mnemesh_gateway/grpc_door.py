@@ -8,6 +8,7 @@ answers UNKNOWN and logs the traceback. SyncService alone is no operation: it is
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from time import perf_counter
@@ -23,6 +24,7 @@ from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.metrics import Metrics
 from mnemesh_gateway.operations import OPERATIONS, Operation
 from mnemesh_gateway.standing import require_unchanged, taken
+from mnemesh_gateway.sync_channel import BROKEN
 from mnemesh_memory import limits
 from mnemesh_memory.errors import MnemeshError, Unauthenticated
 from mnemesh_memory.model import Caller
@@ -38,6 +40,7 @@ SERVICES: Final = tuple(dict.fromkeys(operation.service for operation in OPERATI
 # listed, because a tool that lists services asks for the descriptors of each, and v1 has none here.
 REFLECTION_SERVICES: Final = ("grpc.reflection.v1.ServerReflection", reflection.SERVICE_NAME)
 MIN_PING_INTERVAL_MS: Final = 10_000
+HELLO_WAIT_S: Final = 2.0
 OPTIONS: Final = (
     ("grpc.max_receive_message_length", limits.GRPC_MESSAGE_BYTES_MAX),
     # A page of 200 memories at every maximum is larger than 4 MiB; the reader's own limit protects the
@@ -149,6 +152,9 @@ class GrpcDoor:
             context.set_compression(grpc.Compression.Gzip)
             await peers.serve(context, grant.principal, lambda: self._authenticator.peer_grant(token))
         except MnemeshError as error:
+            # Its library would lose the reason of a caller that still writes its Hello when the call ends.
+            with contextlib.suppress(TimeoutError, *BROKEN):
+                await asyncio.wait_for(context.read(), HELLO_WAIT_S)
             await refuse(context, error)
 
     def _reflection_handler(self) -> grpc.RpcMethodHandler[Any, Any]:

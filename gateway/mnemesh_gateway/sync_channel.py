@@ -28,11 +28,8 @@ class DialedChannel:
         self._target = target
         self.refused = ""
         self._channel = grpc.aio.insecure_channel(target, options=options, compression=grpc.Compression.Gzip)
-        call: Any = self._channel.stream_stream(
-            METHOD,
-            request_serializer=sync_pb2.SyncRequest.SerializeToString,
-            response_deserializer=sync_pb2.SyncResponse.FromString,
-        )
+        # Bytes come back: grpc would turn what it can not parse into None.
+        call: Any = self._channel.stream_stream(METHOD, request_serializer=sync_pb2.SyncRequest.SerializeToString)
         self._call = call(metadata=(("authorization", f"Bearer {token}"),))
 
     async def send(self, message: Message) -> None:
@@ -45,8 +42,8 @@ class DialedChannel:
 
     async def messages(self) -> AsyncIterator[Message]:
         try:
-            async for response in self._call:
-                yield from_wire(response)
+            async for data in self._call:
+                yield from_wire(decode(sync_pb2.SyncResponse, data))
         except grpc.RpcError as error:
             raise self._explained(error) from None
 

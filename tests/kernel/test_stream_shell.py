@@ -1,0 +1,315 @@
+"""The shell of a sync stream: two real ledgers, a wire in memory, and all that can break between them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from follower_scene import PATIENCE_S, until
+from stream_scene import EVERYTHING, Node, Wire, meeting, node, syncing_of, until_told, wire
+
+from mnemesh_actors.syncing import StreamShell
+from mnemesh_crdt.handshake import DIALER, LISTENER, PROTOCOL
+from mnemesh_crdt.messages import Batch, Digest, Granted, Hello, Refusal
+from mnemesh_crdt.sync import Stream
+from mnemesh_memory import limits
+from mnemesh_memory.errors import InvalidArgument, Unavailable
+from mnemesh_memory.grants import PeerGrant
+
+
+@pytest.fixture
+async def pair(tmp_path: Path) -> AsyncIterator[tuple[Node, Node]]:
+    async with AsyncExitStack() as open_:
+        yield (
+            await open_.enter_async_context(node(tmp_path, "ana")),
+            await open_.enter_async_context(node(tmp_path, "bob")),
+        )
+
+
+class Slow:
+    """A ledger before which calls of one method wait until they are let through, or fail."""
+
+    def __init__(self, ledger: Any, method: str) -> None:
+        self._ledger = ledger
+        self._method = method
+        self.gate = asyncio.Event()
+        self.asked = 0
+        self.most = 0
+        self.inside = 0
+        self.fault: Exception | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._ledger, name)
+        return self._held(call) if name == self._method else call
+
+    def _held(self, call: Any) -> Any:
+        async def held(*args: Any) -> Any:
+            self.asked += 1
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+            try:
+                if self.fault is not None:
+                    raise self.fault
+                await self.gate.wait()
+                return await call(*args)
+            finally:
+                self.inside -= 1
+
+        return held
+
+
+def others() -> set[asyncio.Task[Any]]:
+    return {task for task in asyncio.all_tasks() if task is not asyncio.current_task()}
+
+
+def hello_of(node: Node, **changes: Any) -> Hello:
+    me = node.syncing.me
+    hello = Hello(
+        protocol=PROTOCOL, node_id=me.node_id, key=me.key, incarnation=me.incarnation, wants=("*",), only_by="",
+        cursors={},
+    )  # fmt: skip
+    return replace(hello, **changes)
+
+
+async def test_two_ledgers_have_the_same_once_both_shells_say_so(pair: tuple[Node, Node]) -> None:
+    ana, bob = pair
+    await ana.writes("one", "two", "three")
+    await bob.writes("four")
+    async with meeting(ana, bob):
+        await until_told(ana, lambda said: said.caught_up and said.taken == 4)
+        await until_told(bob, lambda said: said.caught_up and said.taken == 4)
+        assert await ana.texts() == await bob.texts() == ["four", "one", "three", "two"]
+        # What is written while the stream stands goes over it, and reaches the index of the other side.
+        await bob.writes("five")
+        await until_told(ana, lambda said: said.taken == 5 and said.caught_up)
+    assert "five" in await ana.texts()
+    await ana.scene.until_indexed(5)
+    assert sorted(ana.scene.shelved()) == ["five", "four", "one", "three", "two"]
+
+
+async def test_a_status_is_told_for_each_step_from_the_greeting_to_the_end(pair: tuple[Node, Node]) -> None:
+    ana, bob = pair
+    await ana.writes("one")
+    async with meeting(ana, bob) as (dialer, listener):
+        await until_told(bob, lambda said: said.caught_up)
+        listener.cancel()
+        await asyncio.gather(listener, return_exceptions=True)
+        bob_ends = bob.told[-1].phase
+        dialer.cancel()
+    assert [said.phase for said in ana.told][:2] == ["greeting", "open"]
+    assert (bob.told[-1].node_id, bob.told[-1].taken) == (ana.syncing.me.node_id, 1)
+    assert bob_ends == "open"  # a cancelled shell has nobody to tell
+
+
+async def test_a_wire_that_breaks_at_any_message_loses_and_repeats_nothing(pair: tuple[Node, Node]) -> None:
+    ana, bob = pair
+    contents = [f"memory number {number}" for number in range(6)]
+    await ana.writes(*contents[:3])
+    await bob.writes(*contents[3:])
+    for cut_after in range(1, 7):
+        ends = wire()
+        ends[cut_after % 2].cut_after = cut_after
+        async with meeting(ana, bob, ends) as tasks:
+            done, _ = await asyncio.wait(tasks, timeout=0.2 if cut_after > 3 else PATIENCE_S)
+            for task in done:
+                assert task.result().phase == "closed"
+                assert task.result().reason == "the wire is cut"
+    async with meeting(ana, bob):
+        await until_told(ana, lambda said: said.caught_up)
+        await until_told(bob, lambda said: said.caught_up)
+    assert await ana.texts() == await bob.texts() == contents
+    assert (ana.syncing.head, bob.syncing.head) == (6, 6)
+
+
+async def test_a_stream_that_the_peer_ends_says_so_and_leaves_no_task(pair: tuple[Node, Node]) -> None:
+    ana, _ = pair
+    before = others()
+    here, _ = wire()
+    here.inbox.put_nowait(None)
+    ended = await asyncio.wait_for(ana.shell().run(DIALER, here, {}), PATIENCE_S)
+    assert (ended.phase, ended.reason) == ("closed", "the peer ended the stream")
+    assert others() == before
+
+
+async def test_a_cancelled_stream_leaves_no_task_behind_and_what_it_took_in_is_indexed(
+    pair: tuple[Node, Node],
+) -> None:
+    ana, bob = pair
+    await ana.writes("one")
+    slow = Slow(bob.scene.ledger, "take_in")
+    bob.syncing = await syncing_of(bob.scene, slow)
+    before = others()
+    async with meeting(ana, bob) as (_, listener):
+        await until(lambda: slow.asked == 1)
+        listener.cancel()
+        slow.gate.set()
+        await asyncio.gather(listener, return_exceptions=True)
+        assert listener.cancelled()
+    assert others() == before
+    assert await bob.texts() == ["one"]
+    await bob.scene.until_indexed(1)
+    assert bob.scene.shelved() == ["one"]
+
+
+async def test_a_ledger_that_fails_ends_the_stream_and_the_next_one_goes_on_from_the_cursor(
+    pair: tuple[Node, Node],
+) -> None:
+    ana, bob = pair
+    await ana.writes("one")
+    async with meeting(ana, bob):
+        await until_told(ana, lambda said: said.acked == 1)
+    await ana.writes("two")
+    sound, slow = bob.syncing, Slow(bob.scene.ledger, "take_in")
+    slow.fault = Unavailable("the disk is full", part="ledger")
+    bob.syncing = await syncing_of(bob.scene, slow)
+    async with meeting(ana, bob) as (_, listener):
+        ended = await asyncio.wait_for(listener, PATIENCE_S)
+        assert (ended.phase, ended.reason) == ("closed", "this node's ledger: the disk is full")
+    assert await bob.texts() == ["one"]
+    assert list((await bob.cursors(ana)).values()) == [1]
+    bob.syncing = sound
+    async with meeting(ana, bob):
+        await until_told(ana, lambda said: said.acked == 2)
+    assert await bob.texts() == ["one", "two"]
+
+
+async def test_a_fault_of_ours_in_the_ledger_ends_the_stream_instead_of_hanging_it(pair: tuple[Node, Node]) -> None:
+    ana, bob = pair
+    slow = Slow(bob.scene.ledger, "cursors")
+    slow.fault = ZeroDivisionError("a bug")
+    bob.syncing = await syncing_of(bob.scene, slow)
+    async with meeting(ana, bob) as (_, listener):
+        with pytest.raises(ZeroDivisionError, match="a bug"):
+            await asyncio.wait_for(listener, PATIENCE_S)
+
+
+async def test_a_slow_ledger_takes_one_batch_at_a_time_and_is_never_acknowledged_for(
+    pair: tuple[Node, Node],
+) -> None:
+    ana, bob = pair
+    slow = Slow(bob.scene.ledger, "take_in")
+    bob.syncing = await syncing_of(bob.scene, slow)
+    async with meeting(ana, bob):
+        for number in range(1, 8):
+            await ana.writes(f"memory {number}")
+            await until_told(ana, lambda said, sent=number: said.sending == min(sent, limits.SYNC_WINDOW_BATCHES))
+        await until(lambda: slow.asked == 1)
+        assert ana.told[-1].acked == 0
+        assert await bob.texts() == []
+        slow.gate.set()
+        await until_told(ana, lambda said: said.acked == 7)
+    assert slow.most == 1
+
+
+async def test_a_peer_that_says_what_is_no_message_is_told_so(pair: tuple[Node, Node]) -> None:
+    ana, _ = pair
+    here, there = wire()
+    here.inbox.put_nowait(InvalidArgument("message", "none", "hello, batch, ack, digest or refusal"))
+    ended = await asyncio.wait_for(ana.shell().run(DIALER, here, {}), PATIENCE_S)
+    assert (ended.code, "message" in ended.reason) == ("fault", True)
+    said = [there.inbox.get_nowait() for _ in range(there.inbox.qsize())]
+    assert [type(one) for one in said] == [Hello, Refusal]
+    assert said[-1] == Refusal("fault", ended.reason)
+
+
+async def test_a_grant_that_changes_ends_the_stream_at_once_and_a_busy_one_too(pair: tuple[Node, Node]) -> None:
+    ana, bob = pair
+    slow = Slow(bob.scene.ledger, "measure")
+    bob.syncing = await syncing_of(bob.scene, slow)
+    listener = bob.shell()
+    async with meeting(ana, bob, listener=listener) as (dialing, listening):
+        await until_told(bob, lambda said: said.phase == "open")
+        listener.say(Granted(EVERYTHING))
+        listener.say(Granted(PeerGrant(read=(), write=(), principal="")))
+        ended = await asyncio.wait_for(listening, PATIENCE_S)
+        assert ended.code == "changed"
+        assert (await asyncio.wait_for(dialing, PATIENCE_S)).code == "changed"
+
+
+class Endless:
+    """A peer that says Hello and then one thing again and again, and reads nothing."""
+
+    def __init__(self, hello: Hello, again: Any, times: int) -> None:
+        self._hello = hello
+        self._again = again
+        self._times = times
+        self.said = 0
+        self.greeted = asyncio.Event()
+
+    async def send(self, message: Any) -> None:
+        self.greeted.set()
+        await asyncio.Event().wait()
+
+    async def messages(self) -> AsyncIterator[Any]:
+        yield self._hello
+        await self.greeted.wait()
+        for _ in range(self._times):
+            await asyncio.sleep(0)
+            self.said += 1
+            yield self._again(self.said)
+        await asyncio.Event().wait()
+
+
+async def test_a_peer_whose_questions_are_not_answered_yet_is_not_read_any_further(pair: tuple[Node, Node]) -> None:
+    ana, bob = pair
+    slow = Slow(bob.scene.ledger, "digests")
+    bob.syncing = await syncing_of(bob.scene, slow)
+    flood = Endless(hello_of(ana), lambda number: Digest(f"team/{number}", {}), 5_000)
+    shell = bob.shell(compare=False)
+    running = asyncio.create_task(shell.run(LISTENER, flood))
+    await until(lambda: slow.inside >= limits.SYNC_QUESTIONS_MAX)
+    for _ in range(200):
+        await asyncio.sleep(0)
+    most = limits.SYNC_QUESTIONS_MAX + limits.SYNC_MESSAGES_WAITING_MAX
+    assert slow.most <= most
+    assert flood.said <= most + 1
+    running.cancel()
+    slow.gate.set()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_peer_that_reads_nothing_of_what_it_causes_is_left_when_the_outbox_is_full(
+    pair: tuple[Node, Node],
+) -> None:
+    ana, bob = pair
+    await ana.writes("one")
+    async with meeting(ana, bob) as _:
+        await until_told(ana, lambda said: said.acked == 1)
+    feed = next(iter(await bob.cursors(ana)))
+    old = Batch(feed=feed, after=0, last_seq=1, head=1, entries=())
+    flood = Endless(hello_of(ana), lambda _: old, limits.SYNC_OUTBOX_MESSAGES_MAX * 2)
+    shell = StreamShell(bob.syncing, Stream(bob.syncing.me, EVERYTHING), lambda id: f":{id}", bob.told.append)
+    running = asyncio.create_task(shell.run(LISTENER, flood))
+    await until_told(bob, lambda said: said.phase == "closed")
+    assert "unread" in bob.told[-1].reason
+    assert flood.said <= limits.SYNC_OUTBOX_MESSAGES_MAX + limits.SYNC_MESSAGES_WAITING_MAX + 2
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_peer_whose_entries_are_refused_again_and_again_is_left(pair: tuple[Node, Node]) -> None:
+    ana, bob = pair
+    count = limits.SYNC_REFUSED_ENTRIES_MAX + 1
+    await ana.writes(*(f"memory {number}" for number in range(count)))
+    grant = replace(EVERYTHING, write=("*",), relay=False, principal="carl")
+    listener = bob.shell(grant)
+
+    class Liar(Wire):
+        """Claims to have been asked for everything."""
+
+        async def messages(self) -> AsyncIterator[Any]:
+            async for message in super().messages():
+                yield replace(message, only_by="") if isinstance(message, Hello) else message
+
+    here, there = Liar(), Wire()
+    here.other, there.other = there, here
+    async with meeting(ana, bob, (here, there), listener=listener) as (_, listening):
+        ended = await asyncio.wait_for(listening, PATIENCE_S)
+    assert (ended.code, "quarantine" in ended.reason) == ("fault", True)
+    assert await bob.texts() == []
+    assert ended.taken == count
