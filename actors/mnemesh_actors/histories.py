@@ -19,7 +19,7 @@ from mnemesh_actors.writing import OPERATION_BYTES, Writing
 from mnemesh_crdt.blame import blamed
 from mnemesh_crdt.revisions import named, shown
 from mnemesh_crdt.shape import FORGET
-from mnemesh_memory import grants, limits, validate
+from mnemesh_memory import checks, grants, limits, validate
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, MnemeshError, NotFound, shown_time
 from mnemesh_memory.kinds import WAITS
 from mnemesh_memory.model import Caller, Memory, Patch, Revision, Written
@@ -37,8 +37,8 @@ class Histories:
 
     async def history(self, caller: Caller, key: str, limit: int = PAGE, cursor: str = "") -> HistoryPage:
         """Revisions, newest first; also of a forgotten memory. Raises NotFound or InvalidArgument."""
-        validate.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
-        after = validate.revision_key("cursor", cursor) if cursor else ""
+        checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
+        after = checks.revision_key("cursor", cursor) if cursor else ""
         memory = await find_one(self._parts, caller, key, forgotten=True)
         page: HistoryPage = await self._parts.ledger.history(memory.id, limit, after)
         return page
@@ -46,7 +46,7 @@ class Histories:
     async def blame(self, caller: Caller, key: str, revision: str = "") -> Blame:
         """Who set what of a revision, of the shown one when none is named; also of a forgotten memory. Raises NotFound
         or InvalidArgument."""
-        wanted = validate.revision_key("revision", revision) if revision else ""
+        wanted = checks.revision_key("revision", revision) if revision else ""
         memory = await find_one(self._parts, caller, key, forgotten=True)
         past: Past = await self._parts.ledger.past(memory.id)
         # Comparing many long texts takes a while, and the node has other callers.
@@ -66,7 +66,7 @@ class Histories:
     ) -> ConflictPage:
         """Active memories with two or more visible heads, oldest first, of `spaces` or of all that the caller may
         read."""
-        validate.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
+        checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
         named_ = validate.read_spaces(spaces, caller) if spaces else grants.readable(caller)
         page: ConflictPage = await self._parts.ledger.conflicts(named_, limit, cursor)
         return page
@@ -77,9 +77,9 @@ class Histories:
         """Say again what an older revision said. NOOP when the memory says just that. Raises NotFound,
         InvalidArgument, FailedPrecondition (forgotten), AlreadyExists (another memory says it), Aborted (other
         heads)."""
-        validate.one_of("wait", wait, WAITS)
-        wanted = validate.revision_key("to", to)
-        seen = validate.heads("expected_heads", expected_heads)
+        checks.one_of("wait", wait, WAITS)
+        wanted = checks.revision_key("to", to)
+        seen = checks.heads("expected_heads", expected_heads)
         memory = await find(self._parts, caller, key, forgotten=True)
         revision = await self._revision(memory, "to", wanted)
         command = Rollback(
@@ -105,14 +105,14 @@ class Histories:
     ) -> Written:
         """End a conflict: keep one head, or say `content` instead of all (the other fields are the shown head's).
         Raises NotFound, InvalidArgument, SecretRefused, FailedPrecondition (no conflict), Aborted (other heads)."""
-        validate.one_of("wait", wait, WAITS)
+        checks.one_of("wait", wait, WAITS)
         if bool(keep) == (content is not None):
             raise InvalidArgument(
                 "keep", "both keep and content" if keep else "neither keep nor content", "one of them"
             )
-        wanted = validate.revision_key("keep", keep) if keep else ""
+        wanted = checks.revision_key("keep", keep) if keep else ""
         clean = validate.patch(Patch(content=content)).content if content is not None else None
-        seen = validate.heads("expected_heads", expected_heads)
+        seen = checks.heads("expected_heads", expected_heads)
         memory = await find(self._parts, caller, key, forgotten=True)
         if not memory.conflicts:
             raise FailedPrecondition(

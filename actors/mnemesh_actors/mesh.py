@@ -19,7 +19,7 @@ from mnemesh_actors.shard import ShardStatus
 from mnemesh_actors.syncing import Syncing
 from mnemesh_actors.watching import Watching
 from mnemesh_actors.writing import Writing
-from mnemesh_memory import grants, limits, validate
+from mnemesh_memory import checks, grants, limits, validate
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.model import (
     Caller,
@@ -154,7 +154,7 @@ class Mesh:
         then. A single missing one raises NotFound."""
         if not 1 <= len(keys) <= limits.GET_IDS_MAX:
             raise InvalidArgument("ids", f"{len(keys)} ids", f"1 to {limits.GET_IDS_MAX}")
-        validate.moment("as_of", as_of)
+        checks.moment("as_of", as_of)
         past = as_of is not None
         found = await find_many(self._parts, caller, keys, forgotten=include_forgotten or past, spaces=spaces)
         if as_of is not None:
@@ -169,8 +169,8 @@ class Mesh:
 
     async def timeline(self, caller: Caller, key: str, before: int = 5, after: int = 5) -> tuple[list[Memory], int]:
         """Neighbours in time, and the position of the asked memory among them."""
-        validate.whole("before", before, 0, limits.TIMELINE_MAX)
-        validate.whole("after", after, 0, limits.TIMELINE_MAX)
+        checks.whole("before", before, 0, limits.TIMELINE_MAX)
+        checks.whole("after", after, 0, limits.TIMELINE_MAX)
         middle = await find_one(self._parts, caller, key)
         found: tuple[list[Memory], int] = await self._parts.ledger.timeline(middle.id, before, after)
         return found

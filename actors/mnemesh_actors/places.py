@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mnemesh_actors.parts import Parts
-from mnemesh_memory import grants, validate
+from mnemesh_memory import checks, grants, validate
 from mnemesh_memory.errors import MnemeshError, NotFound
 from mnemesh_memory.model import Caller, Memory
 
@@ -15,7 +15,7 @@ async def find_many(
 ) -> list[Memory | MnemeshError]:
     """A memory for each id, unique prefix or title, or the reason why not; forgotten ones only when asked."""
     for key in keys:
-        validate.bounded_text("id", key, 200, empty=False)
+        checks.bounded_text("id", key, 200, empty=False)
     found: list[Memory | MnemeshError] = await parts.ledger.find(
         list(keys), validate.title_spaces(spaces, caller), grants.readable(caller)
     )

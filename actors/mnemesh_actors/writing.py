@@ -27,7 +27,7 @@ from mnemesh_actors.bounded import (
 from mnemesh_actors.embedder import Vector
 from mnemesh_actors.ledger.commands import Command, Committed, Create, Forget, Lookup, Restore, Revise, Vectors
 from mnemesh_actors.parts import Parts
-from mnemesh_memory import gate, grants, limits, validate
+from mnemesh_memory import checks, gate, grants, limits, validate
 from mnemesh_memory.errors import DeadlineExceeded, FailedPrecondition, MnemeshError, Unavailable
 from mnemesh_memory.ids import derived_id, fingerprint
 from mnemesh_memory.indexing import index_texts
@@ -300,7 +300,7 @@ class Writing:
         """Replace the memory `key` by a new one in its space; gives the new write and the old memory as it is now."""
         mark = b""
         if draft.idempotency_key:
-            named = validate.bounded_text("id", key, limits.TITLE_BYTES_MAX, empty=False)
+            named = checks.bounded_text("id", key, limits.TITLE_BYTES_MAX, empty=False)
             # Its space is that of the memory it replaces, so the client's default one does not matter.
             asked = validate.draft(draft, replace(caller, default_space=""))
             mark = fingerprint(asked, named)
@@ -323,11 +323,11 @@ class Writing:
     async def update(self, caller: Caller, key: str, patch: Patch) -> Written:
         """Write a new revision. Raises NotFound, FailedPrecondition (forgotten), Aborted (other heads)."""
         clean = validate.patch(patch)
-        mark = fingerprint(clean, validate.bounded_text("id", key, limits.TITLE_BYTES_MAX, empty=False))
+        mark = fingerprint(clean, checks.bounded_text("id", key, limits.TITLE_BYTES_MAX, empty=False))
         if clean.idempotency_key and (done := await replayed(self._parts, caller, clean.idempotency_key, mark)):
             return await self._told(done, clean.wait)
         memory = await find(self._parts, caller, key)
-        validate.times_in_order(
+        checks.times_in_order(
             patched(clean, "valid_from", memory.valid_from), patched(clean, "valid_to", memory.valid_to)
         )
         vectors = Vectors()
@@ -352,7 +352,7 @@ class Writing:
 
     async def forget(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
         """Soft deletion; `restore` undoes it."""
-        validate.one_of("wait", wait, WAITS)
+        checks.one_of("wait", wait, WAITS)
         memory = await find(self._parts, caller, key, forgotten=True)
         return await self.commit(
             Forget(
@@ -363,7 +363,7 @@ class Writing:
 
     async def restore(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
         """Bring a forgotten memory back as it was."""
-        validate.one_of("wait", wait, WAITS)
+        checks.one_of("wait", wait, WAITS)
         memory = await find(self._parts, caller, key, forgotten=True)
         return await self.commit(
             Restore(

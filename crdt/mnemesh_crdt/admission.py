@@ -31,9 +31,10 @@ from mnemesh_crdt.refusal import Refused
 from mnemesh_crdt.replica_events import Key
 from mnemesh_crdt.shape import rank
 from mnemesh_memory import limits
+from mnemesh_memory.checks import memory_id
 from mnemesh_memory.errors import MnemeshError, shorten
 from mnemesh_memory.kinds import LINK_TYPES
-from mnemesh_memory.validate import memory_id, space_path
+from mnemesh_memory.spaces import space_path
 
 __all__ = ["Refused", "admit"]
 

@@ -19,6 +19,7 @@ from mnemesh_memory import grants, limits, validate
 from mnemesh_memory.errors import InvalidArgument, PermissionDenied, Unauthenticated, shorten, shown_time
 from mnemesh_memory.grants import PeerGrant
 from mnemesh_memory.model import Caller
+from mnemesh_memory.spaces import space_path
 from mnemesh_proto.rendezvous import AGENT_HEADER, AUTHORIZATION, SPACE_HEADER
 
 PRINCIPAL = grants.OWNER
@@ -57,7 +58,7 @@ class Authenticator:
         return replace(
             speaks,
             agent=agent_name(own or ("" if agent else client_name), speaks.principal),
-            default_space=validate.space_path(SPACE_HEADER, space) if space else "",
+            default_space=space_path(SPACE_HEADER, space) if space else "",
         )
 
     def peer_grant(self, token: str) -> PeerGrant | None:

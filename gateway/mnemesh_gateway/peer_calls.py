@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from mnemesh_gateway.peer_book import new_peer
 from mnemesh_gateway.wire import timestamp
-from mnemesh_memory import validate
+from mnemesh_memory import checks
 from mnemesh_memory.errors import InvalidArgument
 from mnemesh_memory.model import Caller
 from mnemesh_proto.v1 import peer_pb2
@@ -67,7 +67,7 @@ async def list_quarantine(
 ) -> peer_pb2.ListQuarantineResponse:
     """Entries that were not let in."""
     limit = request.limit if request.HasField("limit") else QUARANTINE_LIMIT
-    validate.whole("limit", limit, 1, QUARANTINE_LIMIT_MAX)
+    checks.whole("limit", limit, 1, QUARANTINE_LIMIT_MAX)
     syncing = (await gate.peers()).syncing
     kept, backlog = await asyncio.gather(syncing.quarantined(limit), syncing.backlog())
     return peer_pb2.ListQuarantineResponse(

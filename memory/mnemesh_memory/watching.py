@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from mnemesh_memory import limits, validate
+from mnemesh_memory import checks, limits, validate
 from mnemesh_memory.errors import InvalidArgument, OutOfRange
 from mnemesh_memory.model import Caller
 
@@ -95,8 +95,8 @@ def checked(given: WatchQuery, caller: Caller) -> WatchQuery:
     return replace(
         given,
         spaces=validate.read_spaces(given.spaces, caller),
-        kinds=validate.kinds("kinds", given.kinds),
-        not_agent=validate.line("not_agent", given.not_agent, limits.AGENT_BYTES_MAX),
+        kinds=checks.kinds("kinds", given.kinds),
+        not_agent=checks.line("not_agent", given.not_agent, limits.AGENT_BYTES_MAX),
     )
 
 

@@ -16,7 +16,7 @@ from fake_history import FakeHistories
 from fake_peers import FakePeers
 
 from mnemesh_gateway.backups import Backup
-from mnemesh_memory import grants, limits, validate, watching
+from mnemesh_memory import checks, grants, limits, validate, watching
 from mnemesh_memory.errors import Aborted, InvalidArgument, MnemeshError, NotFound, Unavailable
 from mnemesh_memory.model import (
     ActorStatus,
@@ -214,7 +214,7 @@ class FakeMesh(FakeHistories):
         as_of: int | None = None,
     ) -> tuple[list[Memory], list[str]]:
         self._enter()
-        validate.moment("as_of", as_of)
+        checks.moment("as_of", as_of)
         if not 1 <= len(keys) <= limits.GET_IDS_MAX:
             raise InvalidArgument("ids", f"{len(keys)} ids", f"1 to {limits.GET_IDS_MAX}")
         found = [(key, self._look_up(key)) for key in keys]
@@ -242,8 +242,8 @@ class FakeMesh(FakeHistories):
 
     async def timeline(self, caller: Caller, key: str, before: int = 5, after: int = 5) -> tuple[Sequence[Memory], int]:
         self._enter()
-        validate.whole("before", before, 0, limits.TIMELINE_MAX)
-        validate.whole("after", after, 0, limits.TIMELINE_MAX)
+        checks.whole("before", before, 0, limits.TIMELINE_MAX)
+        checks.whole("after", after, 0, limits.TIMELINE_MAX)
         middle = self._one(key)
         row = [m for m in self.memories.values() if m.space == middle.space]
         at = row.index(middle)
@@ -276,12 +276,12 @@ class FakeMesh(FakeHistories):
 
     async def forget(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
         self._enter()
-        validate.one_of("wait", wait, ("indexed", "durable"))
+        checks.one_of("wait", wait, ("indexed", "durable"))
         return self._change(self._one(key), "FORGET", "asked", state="forgotten")
 
     async def restore(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
         self._enter()
-        validate.one_of("wait", wait, ("indexed", "durable"))
+        checks.one_of("wait", wait, ("indexed", "durable"))
         return self._change(self._one(key), "RESTORE", "asked", state="active")
 
     async def purge(self, caller: Caller, key: str) -> Purged:

@@ -8,7 +8,7 @@ import pytest
 
 from mnemesh.errors import InvalidArgument
 from mnemesh.space import BadSpaceFile, detect_space, segment_of, space_here
-from mnemesh_memory.validate import space_path
+from mnemesh_memory.spaces import space_path
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from validate_builders import ALICE, FINE, IN_PROJECT, SURROGATE, clean, refusal
 
 from mnemesh_memory import validate
 from mnemesh_memory.errors import InvalidArgument
+from mnemesh_memory.spaces import space_path
 
 BAD_SPACES = [
     "../etc", "team/../x", "team/..", ".", "./a", "/team", "team/", "team//x", "@", "@/x", "team/@alice", "a@b", "@a@b",
@@ -64,7 +65,7 @@ def test_a_write_goes_to_the_named_space_else_the_clients_default_else_the_priva
 
 def test_a_space_without_a_name_says_what_a_space_looks_like() -> None:
     with pytest.raises(InvalidArgument, match="such as team/payments or @alice"):
-        validate.space_path("space", "")
+        space_path("space", "")
 
 
 def test_a_bad_default_space_is_refused_like_a_named_one() -> None:

@@ -14,7 +14,7 @@ from mnemesh_actors.ledger import reads, rows
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.ledger.journal import Journal
 from mnemesh_crdt.document import Edit, RevisionFields
-from mnemesh_memory import limits, validate
+from mnemesh_memory import checks, limits
 from mnemesh_memory.errors import AlreadyExists, FailedPrecondition
 from mnemesh_memory.model import Draft, Memory, Patch
 from mnemesh_memory.patching import patched
@@ -200,6 +200,6 @@ def edit_of(memory: Memory, patch: Patch, command: Command) -> Edit | None:
     if after == before and not (put or removed or settles):
         return None
     if patch.valid_from is not None or patch.valid_to is not None:
-        validate.times_in_order(after.valid_from, after.valid_to)
+        checks.times_in_order(after.valid_from, after.valid_to)
     # New tags alone are a revision too: whoever expects the heads of before must see that the memory has changed.
     return Edit(revision=after, tags_put=put, tags_remove=removed, at=command.at)

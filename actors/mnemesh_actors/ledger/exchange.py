@@ -20,7 +20,7 @@ from mnemesh_actors.ledger.foreign import Intake
 from mnemesh_actors.ledger.journal import Journal
 from mnemesh_actors.ledger.peers import Backlog, Quarantined, SyncPage
 from mnemesh_crdt.envelope import Entry
-from mnemesh_memory import limits, validate
+from mnemesh_memory import checks, limits
 from mnemesh_memory.grants import PeerGrant
 
 
@@ -80,7 +80,7 @@ class Exchange:
     def take_in(self, batch: Incoming, now: int) -> TakenIn:
         """Take in what a peer sent, at `now` (ms), durably and with its cursor. Raises InvalidArgument for more than
         BATCH_ITEMS_MAX entries, Unavailable or DataLoss when the disk fails; then nothing is written."""
-        validate.whole("entries", len(batch.entries), 0, limits.BATCH_ITEMS_MAX)
+        checks.whole("entries", len(batch.entries), 0, limits.BATCH_ITEMS_MAX)
         with self._transaction():
             taken = self._intake.take_in(batch.origin, batch.grant, batch.entries, batch.keys, now)
             if not batch.feed:
@@ -113,7 +113,7 @@ class Exchange:
     def release(self, ids: Sequence[int], now: int) -> TakenIn:
         """Try refused entries again, as from a peer that may write to their spaces and speak for anyone. What is still
         not allowed goes back with its reason."""
-        validate.whole("ids", len(ids), 0, limits.BATCH_ITEMS_MAX)
+        checks.whole("ids", len(ids), 0, limits.BATCH_ITEMS_MAX)
         total = TakenIn()
         with self._transaction():
             for one in peers.take_out(self._db, ids):
@@ -125,7 +125,7 @@ class Exchange:
 
     def discard(self, ids: Sequence[int]) -> int:
         """Delete refused entries; how many there were."""
-        validate.whole("ids", len(ids), 0, limits.BATCH_ITEMS_MAX)
+        checks.whole("ids", len(ids), 0, limits.BATCH_ITEMS_MAX)
         with self._transaction():
             return len(peers.take_out(self._db, ids))
 

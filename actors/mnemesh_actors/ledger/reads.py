@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from mnemesh_actors.ledger.rows import COLUMNS, from_row, from_rows
-from mnemesh_memory import limits, validate
+from mnemesh_memory import checks, limits
 from mnemesh_memory.errors import InvalidArgument, NotFound
 from mnemesh_memory.filters import in_place
 from mnemesh_memory.grants import BELOW, EVERY_SHARED
@@ -285,7 +285,7 @@ def cursor_in(token: str) -> tuple[int, str]:
         # Text that is cut off decodes to nothing that fits; it bounds how deep its JSON can go.
         at, last = json.loads(base64.urlsafe_b64decode(token[: limits.CURSOR_CHARS_MAX].encode()))
         if isinstance(at, int) and isinstance(last, str) and limits.TIME_MS_MIN <= at <= limits.TIME_MS_MAX:
-            return at, validate.memory_id("cursor", last)
+            return at, checks.memory_id("cursor", last)
         raise ValueError("not made by cursor_out")
     except (ValueError, TypeError, binascii.Error, InvalidArgument):
         raise InvalidArgument("cursor", token, "the cursor of the page before, unchanged") from None

@@ -14,9 +14,10 @@ from typing import Final
 
 from mnemesh_actors.ledger.shelves import count
 from mnemesh_crdt.envelope import CHANGE, ERASE, SIGNATURE_BYTES, Entry, erase_hash, node_id_of, verify
-from mnemesh_memory import limits, validate
+from mnemesh_memory import checks, limits
 from mnemesh_memory.errors import DataLoss, InvalidArgument
 from mnemesh_memory.grants import PeerGrant, any_matches
+from mnemesh_memory.spaces import space_path
 
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _NODE: Final = re.compile(r"[0-9a-f]{32}")
@@ -93,11 +94,11 @@ class Sender:
 def _misnamed(what: str, name: str) -> str:
     try:
         if what == "doc":
-            clean = validate.memory_id(what, name)
+            clean = checks.memory_id(what, name)
         elif what == "space":
-            clean = validate.space_path(what, name)
+            clean = space_path(what, name)
         else:
-            clean = validate.line(what, name, limits.AGENT_BYTES_MAX)
+            clean = checks.line(what, name, limits.AGENT_BYTES_MAX)
     except InvalidArgument as error:
         return error.message
     return "" if clean == name and name else f"its {what} is not written as we write it"
