@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 
+from mnemesh_actors.bulk import BulkForgetting
 from mnemesh_actors.copying import LedgerCopy, ledger_copy
 from mnemesh_actors.histories import PAGE, Histories
 from mnemesh_actors.parts import Parts
@@ -22,6 +23,7 @@ from mnemesh_actors.writing import Writing
 from mnemesh_memory import checks, grants, limits, validate
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.model import (
+    Bulk,
     Caller,
     Checked,
     Draft,
@@ -67,6 +69,7 @@ class Mesh:
         self._writing = Writing(parts)
         self._recalling = Recalling(parts)
         self._purging = Purging(parts)
+        self._bulk = BulkForgetting(parts, self._writing, self._purging)
         self._histories = Histories(parts, self._writing)
         self._watching = Watching(parts, node_id)
 
@@ -132,6 +135,10 @@ class Mesh:
         return await self._histories.resolve(
             caller, key, keep=keep, content=content, expected_heads=expected_heads, wait=wait or "indexed"
         )
+
+    async def forget_many(self, caller: Caller, query: ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
+        """Forget or purge what a listing names; see BulkForgetting.forget_many."""
+        return await self._bulk.forget_many(caller, query, purge=purge, dry_run=dry_run)
 
     async def purge(self, caller: Caller, key: str) -> Purged:
         """Erase a memory for good; see Purging.purge."""

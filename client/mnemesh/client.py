@@ -15,7 +15,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import grpc
 
-from mnemesh import agents, backups, histories, peers, reads, writes
+from mnemesh import agents, backups, histories, peers, reads, removals, writes
 from mnemesh.batch import Batches, Outcome
 from mnemesh.call import Call, as_method
 from mnemesh.connection import CHANNEL_OPTIONS, DEFAULT_TIMEOUT_S, Connection, Target
@@ -105,7 +105,8 @@ class Client:
     supersede = _method(writes.supersede)
     forget = _method(writes.forget)
     restore = _method(writes.restore)
-    purge = _method(writes.purge)
+    purge = _method(removals.purge)
+    forget_many = _method(removals.forget_many)
     history = _method(histories.history)
     blame = _method(histories.blame)
     rollback = _method(histories.rollback)

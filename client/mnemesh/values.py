@@ -122,19 +122,6 @@ class Remembered(Updated):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Purged:
-    """A memory that was erased for good: how many changes went, 0 when it had been erased before. `pending` says what
-    of it still leaves the node's files later, "" when nothing is left; `backups` are those of the node that may hold it
-    still."""
-
-    id: str
-    space: str
-    changes: int
-    pending: str
-    backups: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     """What remember would do, and why; nothing was written."""
 

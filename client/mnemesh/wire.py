@@ -17,7 +17,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from mnemesh import backup_values, history_values, peer_values, values
+from mnemesh import backup_values, history_values, peer_values, removal_values, values
 from mnemesh.errors import InvalidArgument
 from mnemesh_proto.times import TIME_RULE, set_time
 
@@ -45,6 +45,7 @@ NESTED: Final[Mapping[str, type]] = {
     "mnemesh.v1.IndexStatus": values.IndexStatus,
     "mnemesh.v1.ModelStatus": values.ModelStatus,
     "mnemesh.v1.Agent": values.Agent,
+    "mnemesh.v1.Refused": removal_values.Refused,
     "mnemesh.v1.PeerStatus": peer_values.PeerStatus,
     "mnemesh.v1.QuarantinedEntry": peer_values.QuarantinedEntry,
     "mnemesh.v1.Backup": backup_values.Backup,

@@ -183,22 +183,6 @@ def forget(id: str, *, wait: str = "") -> Call[values.Written]:
     )
 
 
-def purge(id: str) -> Call[values.Purged]:
-    """Erase a memory for good: its text and every version, here and, as they sync, at every peer. Nothing brings it
-    back; `forget` is the one that can be undone. Raises NotFound, PermissionDenied.
-
-    >>> client.purge("018f6f0e").changes
-    3
-    """
-    return Call(
-        rpc=MEMORY + "Purge",
-        request=to_message(memory_pb2.PurgeRequest, {"id": id}),
-        response=memory_pb2.PurgeResponse,
-        read=reading(values.Purged),
-        repeatable=False,
-    )
-
-
 def restore(id: str, *, wait: str = "") -> Call[values.Written]:
     """Bring a forgotten memory back, by its id or unique id prefix. NOOP when it was not forgotten.
 

@@ -35,6 +35,17 @@ async def check(gate: MeshGate, caller: Caller, request: memory_pb2.CheckRequest
     return wire.check_response(await (await gate.ready()).check(caller, draft))
 
 
+async def forget_many(
+    gate: MeshGate, caller: Caller, request: memory_pb2.ForgetManyRequest
+) -> memory_pb2.ForgetManyResponse:
+    """Forget or erase what filters name, or tell what that would be."""
+    dry_run = request.dry_run if request.HasField("dry_run") else True
+    query = wire.list_query(request.which)
+    done = await (await gate.ready()).forget_many(caller, query, purge=request.purge, dry_run=dry_run)
+    refused = [memory_pb2.Refused(id=id_, reason=reason) for id_, reason in done.refused]
+    return memory_pb2.ForgetManyResponse(matched=done.matched, ids=done.ids, dry_run=done.dry_run, refused=refused)
+
+
 async def purge(gate: MeshGate, caller: Caller, request: memory_pb2.PurgeRequest) -> memory_pb2.PurgeResponse:
     """Erase a memory for good, and tell which backups may still hold it."""
     mesh = await gate.ready()

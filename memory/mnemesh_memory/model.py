@@ -316,6 +316,17 @@ class Purged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bulk:
+    """Many memories at once. `matched` is how many the listing named in all; `ids` those that were forgotten or purged
+    now, or would be (`dry_run`); `refused` (id, reason) of those that were not."""
+
+    matched: int
+    ids: tuple[str, ...]
+    dry_run: bool
+    refused: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     """What `remember` would do with a draft, and why; nothing was written."""
 

@@ -21,6 +21,7 @@ from mnemesh_memory.errors import Aborted, InvalidArgument, MnemeshError, NotFou
 from mnemesh_memory.model import (
     ActorStatus,
     Agent,
+    Bulk,
     Caller,
     Checked,
     Draft,
@@ -283,6 +284,10 @@ class FakeMesh(FakeHistories):
         self._enter()
         checks.one_of("wait", wait, ("indexed", "durable"))
         return self._change(self._one(key), "RESTORE", "asked", state="active")
+
+    async def forget_many(self, caller: Caller, query: ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
+        page = await self.list(caller, query)
+        return Bulk(matched=page.total, ids=tuple(memory.id for memory in page.memories), dry_run=dry_run)
 
     async def purge(self, caller: Caller, key: str) -> Purged:
         self._enter()

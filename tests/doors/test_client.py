@@ -15,7 +15,17 @@ import pytest
 from client_support import TOKEN, Both, Failure, RecordingNode, serving
 
 import mnemesh
-from mnemesh import AsyncClient, Client, backup_values, connection, errors, history_values, peer_values, values
+from mnemesh import (
+    AsyncClient,
+    Client,
+    backup_values,
+    connection,
+    errors,
+    history_values,
+    peer_values,
+    removal_values,
+    values,
+)
 from mnemesh.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, CONTENT_BYTES_MAX
 from mnemesh.wire import NESTED
 from mnemesh_memory import limits
@@ -382,7 +392,8 @@ def test_the_values_have_the_fields_of_the_messages() -> None:
         recall_pb2.RecallResponse: values.Recalled,
         admin_pb2.StatusResponse: values.Status,
         admin_pb2.WhoamiResponse: values.Identity,
-        memory_pb2.PurgeResponse: values.Purged,
+        memory_pb2.PurgeResponse: removal_values.Purged,
+        memory_pb2.ForgetManyResponse: removal_values.Bulk,
         peer_pb2.AddPeerResponse: peer_values.AddedPeer,
         peer_pb2.RemovePeerResponse: peer_values.RemovedPeer,
         peer_pb2.SyncStatusResponse: peer_values.SyncStatus,

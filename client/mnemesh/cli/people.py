@@ -15,7 +15,7 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from mnemesh import values
+from mnemesh import removal_values, values
 from mnemesh.cli.shell import one_line, printable
 
 if TYPE_CHECKING:
@@ -61,6 +61,18 @@ def remembered(done: values.Remembered) -> Iterator[str]:
     if done.restorable:
         yield paint(f"it was forgotten; bring it back with: mnemesh restore {done.memory.id}", YELLOW)
     yield from _near(done.related)
+
+
+def bulk(done: removal_values.Bulk, purge: bool) -> Iterator[str]:
+    """What a call over many did, or would do."""
+    word = "purged" if purge else "forgotten"
+    if done.dry_run:
+        yield f"{done.matched} memories would be {word}; --apply does it"
+        yield from done.ids
+    else:
+        yield f"{len(done.ids)} memories {word}"
+    for one in done.refused:
+        yield f"left as it was: {one.id}: {one_line(one.reason)}"
 
 
 def written(done: values.Written) -> Iterator[str]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
+from mnemesh import removal_values
 from mnemesh.cli import people
-from mnemesh.cli.options import REPEAT, Changed, Described, Id, Origin, Space, Wait, Words, contract, given
+from mnemesh.cli.options import REPEAT, Changed, Described, Filters, Id, Origin, Space, Wait, Words, contract, given
 from mnemesh.cli.shell import Shell, one_line, text_of
 from mnemesh.entry import EXIT_REFUSED
 from mnemesh.errors import InvalidArgument
 
+BULK_PAGE: Final = 200
 TextFile = Annotated[Path | None, typer.Option("--file", "-f", metavar="FILE", help="Take the text from a file.")]
 
 
@@ -99,6 +102,26 @@ def restore(shell: Shell, id: Id, wait: Wait = None, space: Space = None) -> Non
     shell.answer(done, lambda: people.written(done))
 
 
+def forget_many(
+    shell: Shell,
+    filters: Filters,
+    purge: Annotated[bool, typer.Option("--purge", help=contract("ForgetManyRequest.purge"))] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Do it; without, only tell what would go.")] = False,
+) -> None:
+    """Forget, or erase, all memories that filters name; only tells which unless --apply is there."""
+    ids: list[str] = []
+    refused: list[removal_values.Refused] = []
+    with shell.client() as client:
+        while True:
+            done = client.forget_many(purge=purge, dry_run=not apply, limit=BULK_PAGE, **filters.fields())
+            ids += done.ids
+            refused += done.refused
+            if done.dry_run or not done.ids:
+                break
+    whole = replace(done, ids=tuple(ids), refused=tuple(refused))
+    shell.answer(whole, lambda: people.bulk(whole, purge))
+
+
 def purge(
     shell: Shell,
     id: Id,
@@ -122,5 +145,6 @@ def purge(
 
 
 COMMANDS: Final = tuple(
-    (command.__name__, command) for command in (remember, check, update, supersede, forget, restore, purge)
+    (command.__name__.replace("_", "-"), command)
+    for command in (remember, check, update, supersede, forget, forget_many, restore, purge)
 )

@@ -110,6 +110,36 @@ class RelatedMemory(_message.Message):
     similarity: float
     def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., snippet: _Optional[str] = ..., similarity: _Optional[float] = ...) -> None: ...
 
+class ForgetManyRequest(_message.Message):
+    __slots__ = ("which", "purge", "dry_run")
+    WHICH_FIELD_NUMBER: _ClassVar[int]
+    PURGE_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    which: ListRequest
+    purge: bool
+    dry_run: bool
+    def __init__(self, which: _Optional[_Union[ListRequest, _Mapping]] = ..., purge: _Optional[bool] = ..., dry_run: _Optional[bool] = ...) -> None: ...
+
+class ForgetManyResponse(_message.Message):
+    __slots__ = ("matched", "ids", "dry_run", "refused")
+    MATCHED_FIELD_NUMBER: _ClassVar[int]
+    IDS_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    matched: int
+    ids: _containers.RepeatedScalarFieldContainer[str]
+    dry_run: bool
+    refused: _containers.RepeatedCompositeFieldContainer[Refused]
+    def __init__(self, matched: _Optional[int] = ..., ids: _Optional[_Iterable[str]] = ..., dry_run: _Optional[bool] = ..., refused: _Optional[_Iterable[_Union[Refused, _Mapping]]] = ...) -> None: ...
+
+class Refused(_message.Message):
+    __slots__ = ("id", "reason")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    reason: str
+    def __init__(self, id: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
 class PurgeRequest(_message.Message):
     __slots__ = ("id",)
     ID_FIELD_NUMBER: _ClassVar[int]

@@ -81,6 +81,11 @@ class MemoryServiceStub:
                 request_serializer=mnemesh__proto_dot_v1_dot_memory__pb2.ForgetRequest.SerializeToString,
                 response_deserializer=mnemesh__proto_dot_v1_dot_memory__pb2.ForgetResponse.FromString,
                 _registered_method=True)
+        self.ForgetMany = channel.unary_unary(
+                '/mnemesh.v1.MemoryService/ForgetMany',
+                request_serializer=mnemesh__proto_dot_v1_dot_memory__pb2.ForgetManyRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_memory__pb2.ForgetManyResponse.FromString,
+                _registered_method=True)
         self.Restore = channel.unary_unary(
                 '/mnemesh.v1.MemoryService/Restore',
                 request_serializer=mnemesh__proto_dot_v1_dot_memory__pb2.RestoreRequest.SerializeToString,
@@ -171,6 +176,13 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ForgetMany(self, request, context):
+        """Forget, or erase, all memories that filters name, a page a call. Only says which they are unless dry_run is false.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Restore(self, request, context):
         """Bring a forgotten memory back.
         """
@@ -246,6 +258,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.Forget,
                     request_deserializer=mnemesh__proto_dot_v1_dot_memory__pb2.ForgetRequest.FromString,
                     response_serializer=mnemesh__proto_dot_v1_dot_memory__pb2.ForgetResponse.SerializeToString,
+            ),
+            'ForgetMany': grpc.unary_unary_rpc_method_handler(
+                    servicer.ForgetMany,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_memory__pb2.ForgetManyRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_memory__pb2.ForgetManyResponse.SerializeToString,
             ),
             'Restore': grpc.unary_unary_rpc_method_handler(
                     servicer.Restore,
@@ -513,6 +530,33 @@ class MemoryService:
             '/mnemesh.v1.MemoryService/Forget',
             mnemesh__proto_dot_v1_dot_memory__pb2.ForgetRequest.SerializeToString,
             mnemesh__proto_dot_v1_dot_memory__pb2.ForgetResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ForgetMany(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.MemoryService/ForgetMany',
+            mnemesh__proto_dot_v1_dot_memory__pb2.ForgetManyRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_memory__pb2.ForgetManyResponse.FromString,
             options,
             channel_credentials,
             insecure,

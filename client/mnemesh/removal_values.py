@@ -1,0 +1,37 @@
+"""What the operations that remove memories answer with: the messages as frozen dataclasses, as in values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A memory that a call over many left as it was, and why."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bulk:
+    """Many memories at once: how many the filters name in all, those that were forgotten or purged now or would be
+    (`dry_run`), and those that were refused."""
+
+    matched: int
+    ids: tuple[str, ...]
+    dry_run: bool
+    refused: tuple[Refused, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purged:
+    """A memory that was erased for good: how many changes went, 0 when it had been erased before. `pending` says what
+    of it still leaves the node's files later, "" when nothing is left; `backups` are those of the node that may hold it
+    still."""
+
+    id: str
+    space: str
+    changes: int
+    pending: str
+    backups: tuple[str, ...]
