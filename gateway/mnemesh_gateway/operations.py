@@ -213,6 +213,12 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         routes=(Route("POST", "/v1/memories/{id}/resolve", "id"),), destructive=True,
     ),
     Operation(
+        name="forget_many", service=MEMORY, rpc="ForgetMany", toolset="admin", needs=WRITE, mcp_name="forget_many",
+        invoke=memory_calls.forget_many, request=memory_pb2.ForgetManyRequest,
+        response=memory_pb2.ForgetManyResponse, routes=(Route("POST", "/v1/forget"),), flatten="which",
+        destructive=True, idempotent=True,
+    ),
+    Operation(
         name="purge", service=MEMORY, rpc="Purge", toolset="admin", needs=WRITE, mcp_name="purge",
         invoke=memory_calls.purge, request=memory_pb2.PurgeRequest, response=memory_pb2.PurgeResponse,
         routes=(Route("POST", "/v1/memories/{id}/purge", "id"),), destructive=True, idempotent=True,
