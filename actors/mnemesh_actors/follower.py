@@ -11,8 +11,7 @@ import asyncio
 import heapq
 import itertools
 import random
-from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
@@ -20,8 +19,8 @@ import numpy as np
 import structlog
 
 from mnemesh_actors.embedder import Embedder
-from mnemesh_actors.ledger.commands import Command, Committed, Create, FeedPage, Vectors
-from mnemesh_actors.ledger.feed import FEED_BYTES_MAX
+from mnemesh_actors.handover import Handover
+from mnemesh_actors.ledger.commands import FeedPage, Vectors
 from mnemesh_actors.news import News
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.shard import IndexItem, IndexText, ShardStatus
@@ -69,8 +68,7 @@ class IndexFollower:
         self._dirty = False
         self._moving = asyncio.Lock()  # what the shard holds and `applied` change together
         self._opening: asyncio.Task[ShardStatus] | None = None
-        self._handed: deque[FeedPage] = deque()
-        self._handed_bytes = 0
+        self._handed = Handover()
         self._bug = ""  # stays until the node is started again
         self._over = ""  # why nothing more will be indexed
         self._goal = 0  # the ledger's head when the shard was opened last
@@ -169,16 +167,8 @@ class IndexFollower:
         self.head = seq
         self.news.tell(seq)
         if fresh is not None:
-            self._hand_over(fresh)
+            self._handed.keep(fresh, PAGE_ENTRIES_MAX)
         self._news.set()
-
-    def _hand_over(self, fresh: FeedPage) -> None:
-        """Keep a page until it is taken in; what is more than one page of the feed may be is left to the feed."""
-        size = sum(len(memory.content) for _, memory in fresh.memories) + sum(map(len, fresh.vectors.values()))
-        entries = sum(len(page.memories) for page in (*self._handed, fresh))
-        if entries <= PAGE_ENTRIES_MAX and self._handed_bytes + size <= FEED_BYTES_MAX:
-            self._handed.append(fresh)
-            self._handed_bytes += size
 
     def look(self) -> None:
         """The ledger may have more than was published: a commit was not answered."""
@@ -287,7 +277,7 @@ class IndexFollower:
     async def _step(self) -> bool:
         """Take in one page of the feed; whether there was one."""
         after = self.applied
-        page = self._taken(after) or await self._ledger.feed(after, PAGE_ENTRIES_MAX, self._embedder.generation)
+        page = self._handed.after(after) or await self._ledger.feed(after, PAGE_ENTRIES_MAX, self._embedder.generation)
         self.head = max(self.head, page.head)
         self.news.tell(self.head)
         if page.seq > after:
@@ -301,20 +291,6 @@ class IndexFollower:
             if not future.done():
                 future.set_result(None)
         return page.seq > after
-
-    def _taken(self, after: int) -> FeedPage | None:
-        """What was handed over and follows right on `after`, as one page; nothing else is of use."""
-        memories: list[tuple[int, Memory]] = []
-        vectors: dict[str, bytes] = {}
-        seq = after
-        while self._handed:
-            page = self._handed.popleft()
-            if page.memories[0][0] == seq + 1:
-                memories += page.memories
-                vectors |= page.vectors
-                seq = page.seq
-        self._handed_bytes = 0
-        return FeedPage(tuple(memories), vectors, seq, seq) if memories else None
 
     async def _items(self, page: FeedPage) -> list[IndexItem]:
         texts = {memory.id: index_texts(memory) for _, memory in page.memories}
@@ -368,21 +344,6 @@ def _looked_at(task: asyncio.Task[ShardStatus]) -> None:
     """An opening that failed when nobody waited for it any more is tried again by the next who needs it."""
     if not task.cancelled():
         task.exception()
-
-
-def page_of(commands: Sequence[Command], results: Sequence[Committed | Exception], head: int) -> FeedPage | None:
-    """What the ledger's feed would say after `head`, when new memories with their vectors account for all of it."""
-    memories: list[tuple[int, Memory]] = []
-    vectors: dict[str, bytes] = {}
-    for command, result in zip(commands, results, strict=True):
-        if not isinstance(result, Committed) or result.deduplicated or result.replayed:
-            continue
-        if not isinstance(command, Create) or result.seq != head + len(memories) + 1:
-            return None
-        memories.append((result.seq, result.memory))
-        vectors.update(command.vectors.items)
-    last = head + len(memories)
-    return FeedPage(tuple(memories), vectors, last, last) if memories else None
 
 
 def _item(seq: int, memory: Memory, texts: tuple[IndexText, ...]) -> IndexItem:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import structlog
 
 from mnemesh_actors.embedder import Vector
-from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.parts import Parts
+from mnemesh_actors.query_plan import CANDIDATES_JUDGED_LATE, CANDIDATES_SORTED, listing_of, search_of
 from mnemesh_actors.shard import Candidate, Search
 from mnemesh_actors.words import scored
 from mnemesh_memory import limits, validate
@@ -22,18 +22,11 @@ from mnemesh_memory.errors import DeadlineExceeded, InvalidArgument, MnemeshErro
 from mnemesh_memory.filters import passes
 from mnemesh_memory.fusion import Fused, coverage, fuse, scaled_weights
 from mnemesh_memory.heat import heat
-from mnemesh_memory.model import Caller, Hit, ListQuery, Memory, Page, Query, Recalled
+from mnemesh_memory.model import Caller, Hit, Memory, Page, Query, Recalled
 from mnemesh_memory.text import estimate_tokens, snippet
 
-CANDIDATES = 100
-# By words: on LoCoMo the 40 that follow never change what is shown, and each hit costs microseconds.
-CANDIDATES_BY_WORDS = 60
 # Superseded memories that may lead to their successors, when they are so many that they are searched apart.
 CANDIDATES_SUPERSEDED = 30
-# Another order than relevance applies to so many of the best matches.
-CANDIDATES_SORTED = 400
-# Filters that are judged after the search take candidates away, so as many as the index gives are asked for.
-CANDIDATES_JUDGED_LATE = SEARCH_LIMIT_MAX
 # What a filter that only the ledger can judge lets through is handed to the index, up to so many memories.
 IDS_MAX = 5000
 # Without words memories are read in order of time, up to so many pages.
@@ -103,7 +96,7 @@ class Recalling:
                 read = await self._view(query, part)
                 memories, more = [read[id_] for id_ in part if id_ in read], len(part) == limits.LIST_LIMIT_MAX
             else:
-                page: Page = await self._parts.ledger.page(replace(_listing(query), cursor=cursor))
+                page: Page = await self._parts.ledger.page(replace(listing_of(query), cursor=cursor))
                 memories, cursor, more = list(page.memories), page.cursor, bool(page.cursor)
                 if query.as_of is not None:
                     then = await self._view(query, [memory.id for memory in memories])
@@ -135,7 +128,7 @@ class Recalling:
         ids = await self._matching(query)
         vector, degraded = await self._embedded(query)
         given = None if ids is None or len(ids[0]) + len(ids[1]) > IDS_MAX else (*ids[0], *ids[1])
-        search = _search_of(query, vector, given, late=query.as_of is not None or (ids is not None and given is None))
+        search = search_of(query, vector, given, late=query.as_of is not None or (ids is not None and given is None))
         gaps, behind = self._parts.follower.gaps, self._behind()
         candidates = [] if given == () else await self._candidates(search, by)
         if isinstance(candidates, str):
@@ -353,60 +346,6 @@ def _ordered(query: Query, kept: list[_Found]) -> list[_Found]:
     if query.sort == "importance":
         return sorted(kept, key=lambda item: (-(item.memory.importance or 0.0), -item.fused.score, item.memory.id))
     return kept
-
-
-def _before(query: Query) -> int | None:
-    """Nothing that came after `as_of` is looked at."""
-    if query.as_of is None:
-        return query.before
-    return query.as_of + 1 if query.before is None else min(query.before, query.as_of + 1)
-
-
-def _listing(query: Query) -> ListQuery:
-    """The first page of what may pass. Of the past the index and the view hold today's words and states, so these are
-    judged later, by the revision of that time."""
-    past = query.as_of is not None
-    return ListQuery(
-        spaces=query.spaces,
-        kinds=() if past else query.kinds,
-        tags_any=() if past else query.tags_any,
-        tags_all=() if past else query.tags_all,
-        tags_none=() if past else query.tags_none,
-        since=query.since,
-        before=_before(query),
-        agent=query.agent,
-        session=query.session,
-        state="all" if past or query.include_superseded else "active",
-        limit=limits.LIST_LIMIT_MAX,
-    )
-
-
-def _search_of(query: Query, vector: Vector | None, ids: tuple[str, ...] | None, late: bool) -> Search:
-    """`ids`: search among these alone. `late`: candidates will be taken away after the search."""
-    past = query.as_of is not None
-    best = query.sort == "relevance" and not late
-    limit = CANDIDATES_JUDGED_LATE if late else CANDIDATES if best else CANDIDATES_SORTED
-    return Search(
-        text=query.text,
-        vector=vector,
-        spaces=query.spaces,
-        kinds=() if past else query.kinds,
-        tags_any=() if past else query.tags_any,
-        tags_all=() if past else query.tags_all,
-        tags_none=() if past else query.tags_none,
-        since=query.since,
-        before=_before(query),
-        agent=query.agent,
-        session=query.session,
-        include_superseded=True,
-        include_archive=past or query.include_archive,
-        include_forgotten=past,
-        ids=ids,
-        limit=max(query.limit, limit),
-        words_limit=max(query.limit, CANDIDATES_BY_WORDS) if best and query.mode == "hybrid" else SEARCH_LIMIT_MAX,
-        bm25=query.mode != "semantic",
-        dense=vector is not None,
-    )
 
 
 def _heat(memory: Memory, used: Mapping[str, tuple[int, int]], now: int) -> float:

@@ -13,7 +13,8 @@ from mnemesh_actors.batching import Batcher
 from mnemesh_actors.directory import DataDirectory, load_key
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig, ModelInfo
-from mnemesh_actors.follower import IndexFollower, page_of
+from mnemesh_actors.follower import IndexFollower
+from mnemesh_actors.handover import page_of
 from mnemesh_actors.index.storage import ServerConfig
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Command, Committed

@@ -12,7 +12,8 @@ from follower_scene import PATIENCE_S, Scene, Shelf, played, until, vector_of
 from ledger_builders import GENERATION, Home
 
 from mnemesh_actors import follower as module
-from mnemesh_actors.follower import page_of
+from mnemesh_actors import handover
+from mnemesh_actors.handover import page_of
 from mnemesh_actors.ledger.commands import Command, Committed, FeedPage, Vectors
 from mnemesh_actors.ledger.erase import Erase
 from mnemesh_memory.errors import Unavailable
@@ -390,7 +391,7 @@ async def test_what_waits_for_a_stalled_index_is_bounded_and_nothing_is_lost(
     for text in texts:
         await commit(scene, scene.home.pen.create(text, vectors=with_vectors(text)))
         await asyncio.sleep(0)
-    assert len(scene.follower._handed) <= 3
+    assert len(list(scene.follower._handed)) <= 3
     scene.shelf.gate.set()
     await scene.until_indexed(10)
     assert scene.shelved() == texts
@@ -399,7 +400,7 @@ async def test_what_waits_for_a_stalled_index_is_bounded_and_nothing_is_lost(
 async def test_what_is_handed_over_stays_within_the_bytes_of_one_page(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "FEED_BYTES_MAX", 100)
+    monkeypatch.setattr(handover, "FEED_BYTES_MAX", 100)
     await scene.start()
     scene.shelf.gate.clear()
     for text in ("a" * 30, "b" * 30, "c" * 30):

@@ -12,7 +12,7 @@ import pytest
 from follower_scene import Scene, played
 from ledger_builders import AGENT, SPACE, START, Home
 
-from mnemesh_actors import bounded, start, writing
+from mnemesh_actors import bounded, preparing, start, writing
 from mnemesh_actors import follower as follower_module
 from mnemesh_actors.batching import Batcher
 from mnemesh_actors.ledger.commands import Command, Committed
@@ -390,7 +390,7 @@ async def test_a_write_goes_on_without_its_neighbours_and_says_so(
     desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def slow(asked: list[Any], limit: int) -> Any:
-        clock.ahead_s += writing.NEIGHBOURS_SHARE * limits.WRITE_TIMEOUT_S + 1
+        clock.ahead_s += preparing.NEIGHBOURS_SHARE * limits.WRITE_TIMEOUT_S + 1
         await asyncio.Event().wait()
 
     async def down(asked: list[Any], limit: int) -> Any:
@@ -416,7 +416,7 @@ async def test_a_write_whose_neighbours_can_not_be_read_names_the_ledger(
         return [[(old.id, 0.8)] for _ in asked]
 
     async def slow(ids: list[str]) -> Any:
-        clock.ahead_s += writing.NEIGHBOURS_SHARE * limits.WRITE_TIMEOUT_S + 1
+        clock.ahead_s += preparing.NEIGHBOURS_SHARE * limits.WRITE_TIMEOUT_S + 1
         await asyncio.Event().wait()
 
     monkeypatch.setattr(desk.scene.shelf, "neighbours_batch", near)

@@ -1,0 +1,74 @@
+"""What a recall asks for: of the index a search, of the ledger a page, and how many candidates. Pure.
+
+A filter goes down to where it is cheapest, but only when it judges there as the ledger would: of the past the index and
+the view hold today's words and states, so these are judged after the reading.
+"""
+
+from __future__ import annotations
+
+from mnemesh_actors.embedder import Vector
+from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
+from mnemesh_actors.shard import Search
+from mnemesh_memory import limits
+from mnemesh_memory.model import ListQuery, Query
+
+CANDIDATES = 100
+# By words: on LoCoMo the 40 that follow never change what is shown, and each hit costs microseconds.
+CANDIDATES_BY_WORDS = 60
+# Another order than relevance applies to so many of the best matches.
+CANDIDATES_SORTED = 400
+# Filters that are judged after the search take candidates away, so as many as the index gives are asked for.
+CANDIDATES_JUDGED_LATE = SEARCH_LIMIT_MAX
+
+
+def _before(query: Query) -> int | None:
+    """Nothing that came after `as_of` is looked at."""
+    if query.as_of is None:
+        return query.before
+    return query.as_of + 1 if query.before is None else min(query.before, query.as_of + 1)
+
+
+def listing_of(query: Query) -> ListQuery:
+    """The first page of what may pass."""
+    past = query.as_of is not None
+    return ListQuery(
+        spaces=query.spaces,
+        kinds=() if past else query.kinds,
+        tags_any=() if past else query.tags_any,
+        tags_all=() if past else query.tags_all,
+        tags_none=() if past else query.tags_none,
+        since=query.since,
+        before=_before(query),
+        agent=query.agent,
+        session=query.session,
+        state="all" if past or query.include_superseded else "active",
+        limit=limits.LIST_LIMIT_MAX,
+    )
+
+
+def search_of(query: Query, vector: Vector | None, ids: tuple[str, ...] | None, late: bool) -> Search:
+    """The search for candidates. `ids`: among these alone. `late`: candidates will be taken away after the search."""
+    past = query.as_of is not None
+    best = query.sort == "relevance" and not late
+    limit = CANDIDATES_JUDGED_LATE if late else CANDIDATES if best else CANDIDATES_SORTED
+    return Search(
+        text=query.text,
+        vector=vector,
+        spaces=query.spaces,
+        kinds=() if past else query.kinds,
+        tags_any=() if past else query.tags_any,
+        tags_all=() if past else query.tags_all,
+        tags_none=() if past else query.tags_none,
+        since=query.since,
+        before=_before(query),
+        agent=query.agent,
+        session=query.session,
+        include_superseded=True,
+        include_archive=past or query.include_archive,
+        include_forgotten=past,
+        ids=ids,
+        limit=max(query.limit, limit),
+        words_limit=max(query.limit, CANDIDATES_BY_WORDS) if best and query.mode == "hybrid" else SEARCH_LIMIT_MAX,
+        bm25=query.mode != "semantic",
+        dense=vector is not None,
+    )
