@@ -248,3 +248,19 @@ async def test_only_an_administrator_sees_or_changes_peers(nodes: Nodes, tmp_pat
         ):
             with pytest.raises(PermissionDenied):
                 await call
+
+
+async def test_who_watches_sees_what_a_peer_wrote_and_erased(nodes: Nodes, tmp_path: Path) -> None:
+    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    await introduce(laptop, hub, "laptop", "team/*")
+    async with client(hub) as there, client(laptop) as here, asyncio.timeout(PATIENCE_S):
+        watch = there.watch(space="team/x", from_start=True)
+        told = aiter(watch)
+        memory = (await here.remember("the laptop says so", space="team/x")).memory
+        added = await anext(told)
+        assert (added.type, added.id, added.merged) == ("added", memory.id, True)
+        await here.purge(memory.id)
+        erased = await anext(told)
+        assert (erased.type, erased.id, erased.merged) == ("erased", memory.id, True)
+        assert added.node_id == erased.node_id
+        await watch.close()
