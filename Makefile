@@ -73,7 +73,13 @@ docs: setup ## Regenerate docs/settings.md and docs/cli.md
 lock: $(VENV)/lock/bin/uv ## Pin the dependencies of pyproject.toml anew, with hashes
 	$< pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 	  --upgrade --extra dev pyproject.toml --output-file requirements/all.txt
-	@! grep -nE '://|^torch==' requirements/all.txt || { echo "requirements/all.txt names a host or torch"; exit 1; }
+	$< pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --upgrade \
+	  --constraints requirements/all.txt --extra node --extra cluster --extra qdrant pyproject.toml \
+	  --output-file requirements/node.txt
+	grep -o 'hatchling==[0-9.]*' pyproject.toml | head -1 | $< pip compile --quiet --universal --generate-hashes \
+	  --no-emit-index-url --no-header --no-annotate --upgrade --constraints requirements/all.txt \
+	  --output-file requirements/build.txt -
+	@! grep -nE '://|^torch==' requirements/*.txt || { echo "requirements names a host or torch"; exit 1; }
 
 clean: ## Remove what the recipes made
 	rm -rf $(VENV) tools/node_modules .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage
