@@ -28,12 +28,10 @@ from typing import Final, assert_never
 
 from mnemesh_crdt.audience import Audience, common_patterns, feed_name
 from mnemesh_crdt.comparison import Comparison
-from mnemesh_crdt.envelope import Entry
-from mnemesh_crdt.flow import Inflow, Outflow, check_batch
+from mnemesh_crdt.flow import Inflow, check_batch
 from mnemesh_crdt.handshake import DIALER, Me, StreamRefused, check_hello, hello_of
 from mnemesh_crdt.messages import (
     Ack,
-    Ask,
     Batch,
     Close,
     Closed,
@@ -60,6 +58,7 @@ from mnemesh_crdt.messages import (
     Tick,
     Took,
 )
+from mnemesh_crdt.outgoing import Outgoing
 from mnemesh_memory.errors import shorten
 from mnemesh_memory.grants import PeerGrant, any_matches
 from mnemesh_memory.limits import (
@@ -89,10 +88,7 @@ class Stream:
         self._effects: list[Effect] = []
         # what we say
         self._head = 0
-        self._audience = Audience()
-        self._feed = ""
-        self._out = Outflow()
-        self._asked = False
+        self._out = Outgoing()
         # what we hear
         self._cursors: Mapping[str, int] = {}
         self._feed_in = ""
@@ -168,16 +164,16 @@ class Stream:
             self._greet()
 
     def _tick(self) -> None:
-        waits = self._phase == "greeting" or self._out.flying or self._comparison.flying
+        waits = self._phase == "greeting" or self._out.flow.flying or self._comparison.flying
         if self._progress or not waits:
             self._silent, self._progress = 0, False
             return
         self._silent += 1
         if self._phase == "greeting" or self._silent > SYNC_SILENT_TICKS_MAX:
             raise StreamRefused("silent", f"no answer for {self._silent + 1} ticks; connect again later")
-        self._audience.name_again()
-        if self._out.flying:
-            self._out.rewind()
+        self._out.audience.name_again()
+        if self._out.flow.flying:
+            self._out.flow.rewind()
         self._comparison.rewind()
         self._pump()
 
@@ -226,18 +222,18 @@ class Stream:
         """Both sides know each other: say what the other has not got."""
         peer = self._known
         self._phase = "open"
-        self._audience = Audience(common_patterns(self.grant.read, peer.wants), peer.only_by)
-        self._feed = feed_name(self.me.incarnation, self._audience.patterns, peer.only_by)
-        at = peer.cursors.get(self._feed, 0)
+        audience = Audience(common_patterns(self.grant.read, peer.wants), peer.only_by)
+        feed = feed_name(self.me.incarnation, audience.patterns, peer.only_by)
+        at = peer.cursors.get(feed, 0)
         if at > self._head:
             raise StreamRefused(
                 "identity",
                 f"you have read {at} entries of incarnation {self.me.incarnation}, whose log ends at {self._head}: it "
                 "was put back from a backup without a new incarnation. Restart that node from its backup once more",
             )
-        self._out.start(at)
-        if at >= self._head or not self._audience.patterns:  # there is nothing to come, and the other side has to know
-            self._send(Batch(feed=self._feed, after=at, last_seq=at, head=at, entries=()))
+        self._out = Outgoing(feed, audience, peer.incarnation, at)
+        if batch := self._out.nothing(self._head):
+            self._send(batch)
         self._pump()
         self._maybe_compare()
 
@@ -268,8 +264,8 @@ class Stream:
     def _ack(self, feed: str, seq: int) -> None:
         if feed == self._comparison.feed:
             fresh = self._comparison.acknowledge(seq)
-        elif feed == self._feed and seq <= self._out.furthest:
-            fresh = self._out.acknowledge(seq)
+        elif feed == self._out.feed and seq <= self._out.flow.furthest:
+            fresh = self._out.flow.acknowledge(seq)
         else:
             raise StreamRefused("fault", f"{seq} of {shorten(feed)} is acknowledged, but was not sent")
         if fresh:
@@ -283,37 +279,16 @@ class Stream:
         """Ask for the next page when there is one and a batch may fly; entries missed by the peer come after it."""
         if self._phase != "open":
             return
-        out = self._out
-        if self._audience.patterns and not self._asked and out.read < self._head and len(out.flying) < self.window:
-            self._asked = True
-            self._effects.append(Ask(out.read, self._audience.patterns, self._known.incarnation))
-        if reask := self._comparison.reask():
-            self._effects.append(reask)
+        for wish in (self._out.ask(self._head, self.window), self._comparison.reask()):
+            if wish:
+                self._effects.append(wish)
 
     def _read(self, page: Read) -> None:
-        self._asked = False
         self._head = max(self._head, page.head)
-        if self._phase == "open" and page.after == self._out.read:
-            self._out.read = max(self._out.read, page.last_seq)
-            entries = self._audience.allowed(page.entries)
-            if entries or self._out.read >= self._head:
-                self._say(entries, page.keys)
+        if batch := self._out.read(page, self._head):
+            self._send(batch)
         self._pump()
         self._maybe_compare()
-
-    def _say(self, entries: tuple[Entry, ...], keys: Mapping[str, bytes]) -> None:
-        out = self._out
-        if out.read > out.said:
-            batch = Batch(
-                feed=self._feed,
-                after=out.said,
-                last_seq=out.read,
-                head=self._head,
-                entries=entries,
-                keys=self._audience.unnamed(entries, keys),
-            )
-            out.announce(out.read)
-            self._send(batch)
 
     # ---- hearing -----------------------------------------------------------------------------------------------------
 
@@ -351,18 +326,16 @@ class Stream:
 
     def caught_up(self) -> bool:
         """Whether each side has all that the other had for it, as far as is known here."""
-        done = self._out.read >= self._head and not self._out.flying and not self._asked
-        said = done or not self._audience.patterns
         idle = self._taking is None and not self._in.waiting
         heard = not self.grant.write or (self._feed_in != "" and self._in.taken >= self._peer_head and idle)
-        return self._phase == "open" and said and heard and not self._comparison.repairing
+        return self._phase == "open" and self._out.done(self._head) and heard and not self._comparison.repairing
 
     def _maybe_compare(self) -> None:
         if measure := self._comparison.begin(self.caught_up()):
             self._effects.append(measure)
 
     def _digest(self, digest: Digest) -> None:
-        if not any_matches(self._audience.patterns, digest.space) or len(digest.space) > SPACE_BYTES_MAX:
+        if not any_matches(self._out.audience.patterns, digest.space) or len(digest.space) > SPACE_BYTES_MAX:
             return  # not theirs to know of, or none
         if measure := self._comparison.heard(digest.space, digest.buckets):
             self._effects.append(measure)
@@ -373,8 +346,8 @@ class Stream:
         self._pump()
 
     def _reread(self, page: Reread) -> None:
-        entries = self._audience.allowed(page.entries)
-        if batch := self._comparison.reread(page, entries, self._audience.unnamed(entries, page.keys)):
+        entries = self._out.audience.allowed(page.entries)
+        if batch := self._comparison.reread(page, entries, self._out.audience.unnamed(entries, page.keys)):
             self._send(batch)
         else:
             self._pump()
@@ -400,8 +373,8 @@ class Stream:
             phase=self._phase,
             node_id=self._peer.node_id if self._peer else self.expects,
             head=self._head,
-            acked=self._out.acked,
-            sending=len(self._out.flying),
+            acked=self._out.flow.acked,
+            sending=len(self._out.flow.flying),
             peer_head=self._peer_head,
             taken=self._in.taken,
             caught_up=self.caught_up(),
