@@ -30,9 +30,11 @@ class PeerStatus:
 
 @dataclass(frozen=True, slots=True)
 class AddedPeer:
-    """A peer after the first contact, or after there was none yet."""
+    """A peer after the first contact, or after there was none yet. `note` is what to know about it, such as that it
+    takes nothing of what this node's owner writes; "" for nothing."""
 
     peer: PeerStatus
+    note: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -264,12 +264,14 @@ class Close:
 class Status:
     """How the stream stands now; said when it changed.
 
-    `phase` is new, greeting, open or closed. `acked` of `head` is what the peer durably has of what it may see, `taken`
+    `phase` is new, greeting, open or closed. `only_by` is the principal whose entries alone the peer takes, "" when it
+    takes any. `acked` of `head` is what the peer durably has of what it may see, `taken`
     of `peer_head` how far we read; `sending` batches are under way.
     """
 
     phase: str = "new"
     node_id: str = ""
+    only_by: str = ""
     head: int = 0
     acked: int = 0
     sending: int = 0

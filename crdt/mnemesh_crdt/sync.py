@@ -372,6 +372,7 @@ class Stream:
         return Status(
             phase=self._phase,
             node_id=self._peer.node_id if self._peer else self.expects,
+            only_by=self._peer.only_by if self._peer else "",
             head=self._head,
             acked=self._out.flow.acked,
             sending=len(self._out.flow.flying),

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mnemesh_memory import grants, limits
-from mnemesh_memory.errors import DataLoss, FailedPrecondition, Overloaded, Unavailable
+from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, Overloaded, Unavailable
 from mnemesh_memory.model import Agent, Caller
 
 ACCESS_FILE: Final = "access.sqlite"
@@ -75,12 +75,14 @@ def digest_of(token: str) -> bytes:
 
 
 class Access:
-    """`path` is the file, made when it is missing; `clock` gives milliseconds since the epoch. Methods that write may
-    be called from any thread. Raises FailedPrecondition for a file that others can read or of a newer format, DataLoss
-    for a damaged one, Unavailable when the disk fails; then nothing has changed."""
+    """`path` is the file, made when it is missing; `clock` gives milliseconds since the epoch; `owner` is what the
+    owner is called, whose name no agent bears. Methods that write may be called from any thread. Raises
+    FailedPrecondition for a file that others can read or of a newer format, or when an agent bears the owner's name,
+    DataLoss for a damaged file, Unavailable when the disk fails; then nothing has changed."""
 
-    def __init__(self, path: Path, clock: Callable[[], int]) -> None:
+    def __init__(self, path: Path, clock: Callable[[], int], owner: str = grants.OWNER) -> None:
         self.path = path
+        self._owner = owner
         self._clock = clock
         self._writing = threading.Lock()
         with self._explained():
@@ -102,6 +104,15 @@ class Access:
                 raise
         self._by_digest = {item.digest: item for item in kept}
         self._by_name = {item.agent.name: item for item in kept}
+        if owner in self._by_name:
+            self._db.close()
+            raise FailedPrecondition(
+                f"owner: a token was issued to {owner}, whose private space the owner would read; give the owner "
+                "another name",
+                field="owner",
+                value=owner,
+                limit="a name that no token was issued to",
+            )
 
     # ---- every call ---------------------------------------------------------------------------------------------
 
@@ -137,7 +148,10 @@ class Access:
         toolsets: tuple[str, ...] = (),
         expires: str = "",
     ) -> tuple[Agent, str]:
-        """Issue a token; it is given back here and kept nowhere. Raises as grants.new_agent."""
+        """Issue a token; it is given back here and kept nowhere. Raises as grants.new_agent, and InvalidArgument for
+        the owner's name."""
+        if name == self._owner:
+            raise InvalidArgument("name", name, "another name than the owner's")
         token = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
         with self._writing:
             before = self._by_name.get(name)

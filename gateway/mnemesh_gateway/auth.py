@@ -22,19 +22,19 @@ from mnemesh_memory.model import Caller
 from mnemesh_memory.spaces import space_path
 from mnemesh_proto.rendezvous import AGENT_HEADER, AUTHORIZATION, SPACE_HEADER
 
-PRINCIPAL = grants.OWNER
 CLIENT_NAME = "clientInfo.name"  # what MCP calls the name that a client gives itself
 
 
 class Authenticator:
-    """Turns the headers of a call into its Caller. `owner_token` is the content of the token file; without `access`
-    there are no agents beside the owner."""
+    """Turns the headers of a call into its Caller. `owner_token` is the content of the token file and `owner` the
+    owner's principal; without `access` there are no agents beside the owner."""
 
-    def __init__(self, owner_token: str, access: Access | None = None) -> None:
+    def __init__(self, owner_token: str, access: Access | None = None, owner: str = grants.OWNER) -> None:
         if not owner_token:
             raise ValueError("the owner token is empty")
         self._token = owner_token.encode()
         self._access = access
+        self._owner = owner
 
     def authenticate(self, headers: Mapping[str, str], client_name: str = "", *, counted: bool = True) -> Caller:
         """Who calls. `headers` has lower-case names; `client_name` is the name that an MCP client gave
@@ -76,7 +76,7 @@ class Authenticator:
         owner = hmac.compare_digest(token.encode("utf-8", "surrogatepass"), self._token)
         agent = self._access.holder(token) if self._access is not None else None
         if owner:
-            return Caller(agent=PRINCIPAL, principal=PRINCIPAL)
+            return Caller(agent=self._owner, principal=self._owner)
         if agent is None or self._access is None:
             return None
         if (state := self._access.state(agent)) != "active":
@@ -95,16 +95,17 @@ class Authenticator:
         another = first.strip().lower()
         if another in ("", speaks.principal):
             return
-        known = another == PRINCIPAL or (self._access is not None and self._access.knows(another))
+        owners = another in (self._owner, grants.OWNER)
+        known = owners or (self._access is not None and self._access.knows(another))
         # To an agent, whatever stands before a slash is a principal, be it known here or not.
-        if known or (slash and speaks.role != PRINCIPAL):
+        if known or (slash and speaks.role != grants.OWNER):
             raise PermissionDenied(
                 speaks.principal, f"write as {shorten(agent)}, only as {speaks.principal} or {speaks.principal}/CLIENT",
                 grants.granted(speaks),
             )  # fmt: skip
 
 
-def agent_name(client_name: str, principal: str = PRINCIPAL) -> str:
+def agent_name(client_name: str, principal: str = grants.OWNER) -> str:
     """`principal/<name>` with the name folded to [a-z0-9._-], at most AGENT_BYTES_MAX bytes in all; `principal`
     without."""
     folded = re.sub(r"[^a-z0-9._-]+", "-", client_name.strip().lower())

@@ -140,7 +140,7 @@ class Backups:
         if not to:
             folder.mkdir(exist_ok=True, mode=0o700)
             return folder / name
-        if caller.principal != OWNER:
+        if caller.role != OWNER:
             raise PermissionDenied(caller.principal, "choose where a backup lies", f"backups in {folder} alone")
         path = Path(to)
         if not path.is_absolute() or "\0" in to or len(to) > limits.BACKUP_PATH_CHARS_MAX:

@@ -26,7 +26,7 @@ from mnemesh_gateway.operations import OPERATIONS, Operation
 from mnemesh_gateway.standing import require_unchanged, taken
 from mnemesh_gateway.sync_channel import BROKEN
 from mnemesh_memory import limits
-from mnemesh_memory.errors import MnemeshError, Unauthenticated
+from mnemesh_memory.errors import MnemeshError
 from mnemesh_memory.model import Caller
 from mnemesh_proto.rendezvous import AUTHORIZATION
 
@@ -144,13 +144,11 @@ class GrpcDoor:
     async def _sync(self, requests: AsyncIterator[bytes], context: Context) -> None:
         """A stream that a peer opened: what its token grants is looked at again and again while it lasts."""
         try:
-            scheme, _, token = _headers(context).get(AUTHORIZATION, "").partition(" ")
-            grant = self._authenticator.peer_grant(token) if scheme.lower() == "bearer" else None
-            if grant is None:
-                raise Unauthenticated("missing, wrong or ended token; `mnemesh agent add` on this node issues one")
+            principal = self._caller(context).principal
+            token = _headers(context)[AUTHORIZATION].partition(" ")[2]
             peers = await self._gate.peers()
             context.set_compression(grpc.Compression.Gzip)
-            await peers.serve(context, grant.principal, lambda: self._authenticator.peer_grant(token))
+            await peers.serve(context, principal, lambda: self._authenticator.peer_grant(token))
         except MnemeshError as error:
             # Its library would lose the reason of a caller that still writes its Hello when the call ends.
             with contextlib.suppress(TimeoutError, *BROKEN):

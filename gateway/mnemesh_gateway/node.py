@@ -78,9 +78,9 @@ class Node:
         lock = NodeLock(self._data_dir)
         try:
             directory = open_directory(self._data_dir)
-            owner = owner_token(self._data_dir)
-            access = Access(self._data_dir / ACCESS_FILE, _now_ms)
-            authenticator = Authenticator(owner, access)
+            token = owner_token(self._data_dir)
+            access = Access(self._data_dir / ACCESS_FILE, _now_ms, settings.owner)
+            authenticator = Authenticator(token, access, settings.owner)
             gate = MeshGate(
                 version=version("mnemesh"),
                 data_dir=str(self._data_dir),
@@ -106,7 +106,7 @@ class Node:
                     gc.freeze()
                     from mnemesh_gateway.peers import Peers
 
-                    self._peers = peers = Peers(PeerBook(self._data_dir), self._mesh.syncing, _now_ms)
+                    self._peers = peers = Peers(PeerBook(self._data_dir), self._mesh.syncing, _now_ms, settings.owner)
                     gate.open(self._mesh, peers)
                     peers.start()
                     await grpc_door.set_serving(True)

@@ -27,7 +27,8 @@ async def add_peer(gate: MeshGate, caller: Caller, request: peer_pb2.AddPeerRequ
     """Keep up a stream with another node."""
     peer = new_peer(request.url, request.token, request.spaces, request.direction, request.name)
     peers = await gate.peers()
-    return peer_pb2.AddPeerResponse(peer=_status(await peers.add(peer, FIRST_CONTACT_S)))
+    added = await peers.add(peer, FIRST_CONTACT_S)
+    return peer_pb2.AddPeerResponse(peer=_status(added), note=_note(added, peers.owner))
 
 
 async def remove_peer(
@@ -85,6 +86,18 @@ async def list_quarantine(
             for one in kept
         ],
         total=backlog.quarantined,
+    )
+
+
+def _note(added: PeerStatus, owner: str) -> str:
+    """What the one who added a peer should know: of a node whose owner has another name, a writer's peer takes
+    nothing."""
+    if added.direction == "pull" or added.only_by in ("", owner):
+        return ""
+    return (
+        f"this peer takes only what {added.only_by} wrote, and this node's owner is called {owner}: nothing that the "
+        f"owner writes here goes there. Start this node with --owner {added.only_by}, or ask the peer for a token with "
+        "--role admin, which may bring what anyone wrote"
     )
 
 

@@ -25,7 +25,7 @@ from mnemesh_gateway.peer_book import Peer, PeerBook
 from mnemesh_gateway.sync_channel import DialedChannel, ServedChannel
 from mnemesh_memory import limits
 from mnemesh_memory.errors import FailedPrecondition, MnemeshError, Overloaded, Unauthenticated
-from mnemesh_memory.grants import PeerGrant
+from mnemesh_memory.grants import OWNER, PeerGrant
 
 FIRST_WAIT_S: Final = 0.5
 WAIT_S_MAX: Final = 60.0
@@ -50,7 +50,8 @@ log = structlog.get_logger("mnemesh.sync")
 class PeerStatus:
     """How it stands with one peer. `state` is connecting, connected, offline or refused (the token, the protocol or the
     identity: a person has to see to it). `incoming` streams were opened by the peer, under the name of its token.
-    `pending_out` and `pending_in` count log entries not yet known to be taken over, or looked through; times in ms."""
+    `pending_out` and `pending_in` count log entries not yet known to be taken over, or looked through; times in ms.
+    `only_by` is the principal whose entries alone the peer takes, "" for anyone's."""
 
     name: str
     incoming: bool
@@ -59,6 +60,7 @@ class PeerStatus:
     spaces: tuple[str, ...]
     state: str = "connecting"
     node_id: str = ""
+    only_by: str = ""
     caught_up: bool = False
     pending_out: int = 0
     pending_in: int = 0
@@ -80,6 +82,7 @@ class PeerStatus:
             self,
             state="connected",
             node_id=status.node_id,
+            only_by=status.only_by,
             caught_up=status.caught_up,
             pending_in=max(0, status.peer_head - status.taken),
             cursor_out=status.acked,
@@ -104,17 +107,19 @@ class _Line:
 
 
 class Peers:
-    """`book` says whom to call; `jitter()` gives a number in [0, 1)."""
+    """`book` says whom to call; `owner` is what this node's owner is called; `jitter()` gives a number in [0, 1)."""
 
     def __init__(
         self,
         book: PeerBook,
         syncing: Syncing,
         clock: Callable[[], int],
+        owner: str = OWNER,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self._book = book
         self.syncing = syncing
+        self.owner = owner
         self._clock = clock
         self._jitter = jitter
         self._lines: dict[str, _Line] = {}

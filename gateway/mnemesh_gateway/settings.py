@@ -19,6 +19,7 @@ from mnemesh_gateway.loopback import is_loopback
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument
 from mnemesh_memory.fusion import DEFAULT_WEIGHTS
+from mnemesh_memory.grants import OWNER, principal_name
 from mnemesh_proto.rendezvous import DEFAULT_GRPC, DEFAULT_HTTP, default_data_dir
 
 PREFIX = "MNEMESH_"
@@ -83,6 +84,16 @@ def _server_url(value: Any) -> str:
     return str(value)
 
 
+def _principal(value: Any) -> str:
+    text = _text(value)
+    if text != OWNER:
+        try:
+            principal_name("owner", text)
+        except InvalidArgument:
+            raise ValueError from None
+    return text
+
+
 def _key(value: Any) -> str:
     text = _text(value)
     if not (text.isascii() and text.isprintable() and " " not in text and len(text) <= KEY_CHARS_MAX):
@@ -97,6 +108,9 @@ SERVER_URL = Rule(
 )
 KEY = Rule(f"up to {KEY_CHARS_MAX} printable ASCII characters without spaces", _key, shown=False)
 FLAG = Rule("true or false", _flag)
+PRINCIPAL = Rule(
+    f"1 to {limits.PRINCIPAL_BYTES_MAX} of a-z 0-9 . _ -, the first a letter or digit, and no credential", _principal
+)
 ADDRESS = Rule("HOST:PORT, such as 127.0.0.1:7433; port 0 takes a free one", _address)
 
 
@@ -136,6 +150,13 @@ class Settings:
     data_dir: str = _setting("", "Data directory; empty means the user's data home.", TEXT, "path")
     grpc: str = _setting(DEFAULT_GRPC, "Address of gRPC.", ADDRESS, "HOST:PORT")
     http: str = _setting(DEFAULT_HTTP, "Address of HTTP: MCP, JSON, health and metrics.", ADDRESS, "HOST:PORT")
+    owner: str = _setting(
+        OWNER,
+        "Name of the node's owner, which signs what the owner writes; @NAME is the owner's private space. Members of a "
+        "team choose names of their own.",
+        PRINCIPAL,
+        "NAME",
+    )
     expose: bool = _setting(False, "Allow an address beyond loopback without TLS.", FLAG)
     runtime: str = _setting("local", "Where actors live: local (threads) or ray (processes).", _choice("local", "ray"))
     ray_address: str = _setting("", "Ray cluster to join; empty starts a head on this machine.", TEXT, "HOST:PORT")

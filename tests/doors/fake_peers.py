@@ -29,6 +29,7 @@ class FakePeers:
 
     node_id = "0" * 32
     head = 7
+    owner = "owner"
 
     def __init__(self) -> None:
         self.syncing = FakeSyncing()

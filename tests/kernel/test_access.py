@@ -416,3 +416,23 @@ def test_a_stream_is_granted_what_its_token_grants_until_that_ends(access: Acces
     assert owner == PeerGrant(read=("*", "@owner"), write=("*", "@owner"), principal="owner", relay=True)
     access.revoke(OWNER, "w")
     assert [authenticator.peer_grant(token) for token in (writer, "wrong", "")] == [None, None, None]
+
+
+def test_nobody_bears_the_owners_name_and_the_owner_nobodys(path: Path, clock: Clock) -> None:
+    opened = Access(path, clock, "ana")
+    with pytest.raises(InvalidArgument, match="name"):
+        opened.add(OWNER, name="ana", role="writer")
+    opened.add(OWNER, name="bob", role="writer", spaces=("team/*",))
+    opened.close()
+    with pytest.raises(FailedPrecondition, match=r"owner.*bob"):
+        Access(path, clock, "bob")
+
+
+def test_an_owner_with_a_name_of_its_own_signs_with_it_and_is_no_other(access: Access) -> None:
+    authenticator = Authenticator("owner-token", access, "ana")
+    found = authenticator.authenticate(headers("owner-token", x_mnemesh_agent="claude-code"))
+    assert (found.agent, found.principal, found.role) == ("ana/claude-code", "ana", "owner")
+    assert found.private_space == "@ana"
+    assert authenticator.authenticate(headers("owner-token", x_mnemesh_agent="ana/cli")).agent == "ana/cli"
+    with pytest.raises(PermissionDenied):
+        authenticator.authenticate(headers("owner-token", x_mnemesh_agent="owner/cli"))

@@ -65,7 +65,7 @@ def add(
     several = [part.strip() for value in spaces for part in value.split(",") if part.strip()]
     with shell.client() as client:
         added = client.add_peer(url, token=token, spaces=several, direction=direction, name=name)
-    shell.answer(added, lambda: _lines([added.peer]))
+    shell.answer(added, lambda: _added(added))
 
 
 def list_peers(shell: Shell) -> None:
@@ -122,6 +122,12 @@ def quarantine(
 def _lines(peers: Iterable[peer_values.PeerStatus]) -> Iterator[str]:
     lines = [_line(peer) for peer in peers]
     yield from lines or ["no peers; `mnemesh peer add` begins an exchange with another node"]
+
+
+def _added(added: peer_values.AddedPeer) -> Iterator[str]:
+    yield from _lines([added.peer])
+    if added.note:
+        yield f"note: {one_line(added.note)}"
 
 
 def _line(peer: peer_values.PeerStatus) -> str:

@@ -29,6 +29,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.AddPeerRequest.spaces": "Patterns of the spaces to exchange: a space, prefix/* for all below it, or * for every shared one.",
         "mnemesh.v1.AddPeerRequest.token": "The token that the peer issued for this node: `mnemesh agent add NAME` there.",
         "mnemesh.v1.AddPeerRequest.url": "gRPC address of the peer, as grpc://host:port or host:port.",
+        "mnemesh.v1.AddPeerResponse.note": "What to know about it, such as that it takes nothing of what this node's owner writes; \"\" for nothing.",
         "mnemesh.v1.AddPeerResponse.peer": "The peer after the first contact.",
         "mnemesh.v1.AdminService": "The node itself.",
         "mnemesh.v1.AdminService.AddAgent": "Issue a token to an agent of its own; it is shown this once. Nobody grants more than it has itself.",

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bmnemesh_proto/v1/peer.proto\x12\nmnemesh.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"]\n\x0e\x41\x64\x64PeerRequest\x12\x0b\n\x03url\x18\x01 \x01(\t\x12\r\n\x05token\x18\x02 \x01(\t\x12\x0e\n\x06spaces\x18\x03 \x03(\t\x12\x11\n\tdirection\x18\x04 \x01(\t\x12\x0c\n\x04name\x18\x05 \x01(\t\"7\n\x0f\x41\x64\x64PeerResponse\x12$\n\x04peer\x18\x01 \x01(\x0b\x32\x16.mnemesh.v1.PeerStatus\"!\n\x11RemovePeerRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\"\n\x12RemovePeerResponse\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x13\n\x11SyncStatusRequest\"\x80\x01\n\x12SyncStatusResponse\x12\x0f\n\x07node_id\x18\x01 \x01(\t\x12\x0c\n\x04head\x18\x02 \x01(\x04\x12%\n\x05peers\x18\x03 \x03(\x0b\x32\x16.mnemesh.v1.PeerStatus\x12\x0f\n\x07pending\x18\x04 \x01(\x04\x12\x13\n\x0bquarantined\x18\x05 \x01(\x04\">\n\x0eSyncNowRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x06wait_s\x18\x02 \x01(\x01H\x00\x88\x01\x01\x42\t\n\x07_wait_s\"8\n\x0fSyncNowResponse\x12%\n\x05peers\x18\x01 \x03(\x0b\x32\x16.mnemesh.v1.PeerStatus\"5\n\x15ListQuarantineRequest\x12\x12\n\x05limit\x18\x01 \x01(\rH\x00\x88\x01\x01\x42\x08\n\x06_limit\"V\n\x16ListQuarantineResponse\x12-\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1c.mnemesh.v1.QuarantinedEntry\x12\r\n\x05total\x18\x02 \x01(\x04\"\xba\x02\n\nPeerStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08incoming\x18\x02 \x01(\x08\x12\x0e\n\x06target\x18\x03 \x01(\t\x12\x11\n\tdirection\x18\x04 \x01(\t\x12\x0e\n\x06spaces\x18\x05 \x03(\t\x12\r\n\x05state\x18\x06 \x01(\t\x12\x0f\n\x07node_id\x18\x07 \x01(\t\x12\x11\n\tcaught_up\x18\x08 \x01(\x08\x12\x13\n\x0bpending_out\x18\t \x01(\x04\x12\x12\n\npending_in\x18\n \x01(\x04\x12\x12\n\ncursor_out\x18\x0b \x01(\x04\x12\x11\n\tcursor_in\x18\x0c \x01(\x04\x12\x30\n\x0clast_contact\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nlast_error\x18\x0e \x01(\t\x12\x10\n\x08\x61ttempts\x18\x0f \x01(\r\"\xa2\x01\n\x10QuarantinedEntry\x12\x0b\n\x03\x64oc\x18\x01 \x01(\t\x12\r\n\x05space\x18\x02 \x01(\t\x12\x0c\n\x04hash\x18\x03 \x01(\t\x12\r\n\x05\x61gent\x18\x04 \x01(\t\x12\x0f\n\x07node_id\x18\x05 \x01(\t\x12\x0c\n\x04peer\x18\x06 \x01(\t\x12\x0e\n\x06reason\x18\x07 \x01(\t\x12&\n\x02\x61t\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp2\x88\x03\n\x0bPeerService\x12\x42\n\x07\x41\x64\x64Peer\x12\x1a.mnemesh.v1.AddPeerRequest\x1a\x1b.mnemesh.v1.AddPeerResponse\x12K\n\nRemovePeer\x12\x1d.mnemesh.v1.RemovePeerRequest\x1a\x1e.mnemesh.v1.RemovePeerResponse\x12K\n\nSyncStatus\x12\x1d.mnemesh.v1.SyncStatusRequest\x1a\x1e.mnemesh.v1.SyncStatusResponse\x12\x42\n\x07SyncNow\x12\x1a.mnemesh.v1.SyncNowRequest\x1a\x1b.mnemesh.v1.SyncNowResponse\x12W\n\x0eListQuarantine\x12!.mnemesh.v1.ListQuarantineRequest\x1a\".mnemesh.v1.ListQuarantineResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bmnemesh_proto/v1/peer.proto\x12\nmnemesh.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"]\n\x0e\x41\x64\x64PeerRequest\x12\x0b\n\x03url\x18\x01 \x01(\t\x12\r\n\x05token\x18\x02 \x01(\t\x12\x0e\n\x06spaces\x18\x03 \x03(\t\x12\x11\n\tdirection\x18\x04 \x01(\t\x12\x0c\n\x04name\x18\x05 \x01(\t\"E\n\x0f\x41\x64\x64PeerResponse\x12$\n\x04peer\x18\x01 \x01(\x0b\x32\x16.mnemesh.v1.PeerStatus\x12\x0c\n\x04note\x18\x02 \x01(\t\"!\n\x11RemovePeerRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\"\n\x12RemovePeerResponse\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x13\n\x11SyncStatusRequest\"\x80\x01\n\x12SyncStatusResponse\x12\x0f\n\x07node_id\x18\x01 \x01(\t\x12\x0c\n\x04head\x18\x02 \x01(\x04\x12%\n\x05peers\x18\x03 \x03(\x0b\x32\x16.mnemesh.v1.PeerStatus\x12\x0f\n\x07pending\x18\x04 \x01(\x04\x12\x13\n\x0bquarantined\x18\x05 \x01(\x04\">\n\x0eSyncNowRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x06wait_s\x18\x02 \x01(\x01H\x00\x88\x01\x01\x42\t\n\x07_wait_s\"8\n\x0fSyncNowResponse\x12%\n\x05peers\x18\x01 \x03(\x0b\x32\x16.mnemesh.v1.PeerStatus\"5\n\x15ListQuarantineRequest\x12\x12\n\x05limit\x18\x01 \x01(\rH\x00\x88\x01\x01\x42\x08\n\x06_limit\"V\n\x16ListQuarantineResponse\x12-\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1c.mnemesh.v1.QuarantinedEntry\x12\r\n\x05total\x18\x02 \x01(\x04\"\xba\x02\n\nPeerStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08incoming\x18\x02 \x01(\x08\x12\x0e\n\x06target\x18\x03 \x01(\t\x12\x11\n\tdirection\x18\x04 \x01(\t\x12\x0e\n\x06spaces\x18\x05 \x03(\t\x12\r\n\x05state\x18\x06 \x01(\t\x12\x0f\n\x07node_id\x18\x07 \x01(\t\x12\x11\n\tcaught_up\x18\x08 \x01(\x08\x12\x13\n\x0bpending_out\x18\t \x01(\x04\x12\x12\n\npending_in\x18\n \x01(\x04\x12\x12\n\ncursor_out\x18\x0b \x01(\x04\x12\x11\n\tcursor_in\x18\x0c \x01(\x04\x12\x30\n\x0clast_contact\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nlast_error\x18\x0e \x01(\t\x12\x10\n\x08\x61ttempts\x18\x0f \x01(\r\"\xa2\x01\n\x10QuarantinedEntry\x12\x0b\n\x03\x64oc\x18\x01 \x01(\t\x12\r\n\x05space\x18\x02 \x01(\t\x12\x0c\n\x04hash\x18\x03 \x01(\t\x12\r\n\x05\x61gent\x18\x04 \x01(\t\x12\x0f\n\x07node_id\x18\x05 \x01(\t\x12\x0c\n\x04peer\x18\x06 \x01(\t\x12\x0e\n\x06reason\x18\x07 \x01(\t\x12&\n\x02\x61t\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp2\x88\x03\n\x0bPeerService\x12\x42\n\x07\x41\x64\x64Peer\x12\x1a.mnemesh.v1.AddPeerRequest\x1a\x1b.mnemesh.v1.AddPeerResponse\x12K\n\nRemovePeer\x12\x1d.mnemesh.v1.RemovePeerRequest\x1a\x1e.mnemesh.v1.RemovePeerResponse\x12K\n\nSyncStatus\x12\x1d.mnemesh.v1.SyncStatusRequest\x1a\x1e.mnemesh.v1.SyncStatusResponse\x12\x42\n\x07SyncNow\x12\x1a.mnemesh.v1.SyncNowRequest\x1a\x1b.mnemesh.v1.SyncNowResponse\x12W\n\x0eListQuarantine\x12!.mnemesh.v1.ListQuarantineRequest\x1a\".mnemesh.v1.ListQuarantineResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,27 +35,27 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ADDPEERREQUEST']._serialized_start=76
   _globals['_ADDPEERREQUEST']._serialized_end=169
   _globals['_ADDPEERRESPONSE']._serialized_start=171
-  _globals['_ADDPEERRESPONSE']._serialized_end=226
-  _globals['_REMOVEPEERREQUEST']._serialized_start=228
-  _globals['_REMOVEPEERREQUEST']._serialized_end=261
-  _globals['_REMOVEPEERRESPONSE']._serialized_start=263
-  _globals['_REMOVEPEERRESPONSE']._serialized_end=297
-  _globals['_SYNCSTATUSREQUEST']._serialized_start=299
-  _globals['_SYNCSTATUSREQUEST']._serialized_end=318
-  _globals['_SYNCSTATUSRESPONSE']._serialized_start=321
-  _globals['_SYNCSTATUSRESPONSE']._serialized_end=449
-  _globals['_SYNCNOWREQUEST']._serialized_start=451
-  _globals['_SYNCNOWREQUEST']._serialized_end=513
-  _globals['_SYNCNOWRESPONSE']._serialized_start=515
-  _globals['_SYNCNOWRESPONSE']._serialized_end=571
-  _globals['_LISTQUARANTINEREQUEST']._serialized_start=573
-  _globals['_LISTQUARANTINEREQUEST']._serialized_end=626
-  _globals['_LISTQUARANTINERESPONSE']._serialized_start=628
-  _globals['_LISTQUARANTINERESPONSE']._serialized_end=714
-  _globals['_PEERSTATUS']._serialized_start=717
-  _globals['_PEERSTATUS']._serialized_end=1031
-  _globals['_QUARANTINEDENTRY']._serialized_start=1034
-  _globals['_QUARANTINEDENTRY']._serialized_end=1196
-  _globals['_PEERSERVICE']._serialized_start=1199
-  _globals['_PEERSERVICE']._serialized_end=1591
+  _globals['_ADDPEERRESPONSE']._serialized_end=240
+  _globals['_REMOVEPEERREQUEST']._serialized_start=242
+  _globals['_REMOVEPEERREQUEST']._serialized_end=275
+  _globals['_REMOVEPEERRESPONSE']._serialized_start=277
+  _globals['_REMOVEPEERRESPONSE']._serialized_end=311
+  _globals['_SYNCSTATUSREQUEST']._serialized_start=313
+  _globals['_SYNCSTATUSREQUEST']._serialized_end=332
+  _globals['_SYNCSTATUSRESPONSE']._serialized_start=335
+  _globals['_SYNCSTATUSRESPONSE']._serialized_end=463
+  _globals['_SYNCNOWREQUEST']._serialized_start=465
+  _globals['_SYNCNOWREQUEST']._serialized_end=527
+  _globals['_SYNCNOWRESPONSE']._serialized_start=529
+  _globals['_SYNCNOWRESPONSE']._serialized_end=585
+  _globals['_LISTQUARANTINEREQUEST']._serialized_start=587
+  _globals['_LISTQUARANTINEREQUEST']._serialized_end=640
+  _globals['_LISTQUARANTINERESPONSE']._serialized_start=642
+  _globals['_LISTQUARANTINERESPONSE']._serialized_end=728
+  _globals['_PEERSTATUS']._serialized_start=731
+  _globals['_PEERSTATUS']._serialized_end=1045
+  _globals['_QUARANTINEDENTRY']._serialized_start=1048
+  _globals['_QUARANTINEDENTRY']._serialized_end=1210
+  _globals['_PEERSERVICE']._serialized_start=1213
+  _globals['_PEERSERVICE']._serialized_end=1605
 # @@protoc_insertion_point(module_scope)

@@ -24,10 +24,12 @@ class AddPeerRequest(_message.Message):
     def __init__(self, url: _Optional[str] = ..., token: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., direction: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
 class AddPeerResponse(_message.Message):
-    __slots__ = ("peer",)
+    __slots__ = ("peer", "note")
     PEER_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
     peer: PeerStatus
-    def __init__(self, peer: _Optional[_Union[PeerStatus, _Mapping]] = ...) -> None: ...
+    note: str
+    def __init__(self, peer: _Optional[_Union[PeerStatus, _Mapping]] = ..., note: _Optional[str] = ...) -> None: ...
 
 class RemovePeerRequest(_message.Message):
     __slots__ = ("name",)

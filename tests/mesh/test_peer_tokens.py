@@ -1,0 +1,117 @@
+"""What the token of a stream allows, while it lasts: ended, narrowed, a writer's, private spaces of one principal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from node_process import Nodes, NodeUnderTest
+from peer_scene import WAIT_S, client, converged, introduce, texts, until
+
+from mnemesh.errors import InvalidArgument, PermissionDenied
+
+
+async def connected_again(node: NodeUnderTest) -> None:
+    async def holds() -> bool:
+        async with client(node) as one:
+            (peer,) = (await one.sync_now(wait_s=WAIT_S)).peers
+        return peer.state == "connected" and peer.caught_up
+
+    await until(holds, "the stream stands again")
+
+
+async def test_a_token_revoked_in_the_middle_lets_nothing_out_or_in_from_then_on(nodes: Nodes, tmp_path: Path) -> None:
+    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    await introduce(laptop, hub, "laptop", "team/*")
+    async with client(hub) as there, client(laptop) as here:
+        await there.remember("known to both", space="team/x")
+        await converged("team/x", hub, laptop)
+        await there.revoke_agent("laptop")
+
+        async def refused() -> bool:
+            (peer,) = (await here.sync_status()).peers
+            return peer.state == "refused"
+
+        await until(refused, "the laptop is refused")
+        await there.remember("after the end, at the hub", space="team/x")
+        await here.remember("after the end, at the laptop", space="team/x")
+        (peer,) = (await here.sync_now(wait_s=WAIT_S)).peers
+        assert (peer.state, "revoked" in peer.last_error) == ("refused", True)
+        assert await texts(hub, "team/x") == ["after the end, at the hub", "known to both"]
+        assert await texts(laptop, "team/x") == ["after the end, at the laptop", "known to both"]
+        # The name gets a new token, and the stream goes on where it stood.
+        token = (await there.add_agent("laptop", role="admin", spaces=["team/*"])).token
+        await here.remove_peer("laptop")
+        await here.add_peer(hub.grpc, token=token, spaces=["team/*"], name="laptop")
+    await connected_again(laptop)
+    await converged("team/x", hub, laptop)
+    assert len(await texts(hub, "team/x")) == 3
+
+
+async def test_a_token_narrowed_to_fewer_spaces_lets_nothing_of_the_others_out(nodes: Nodes, tmp_path: Path) -> None:
+    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    await introduce(laptop, hub, "laptop", "team/*", "home/*")
+    async with client(hub) as there, client(laptop) as here:
+        for space in ("team/x", "home/x"):
+            await there.remember(f"first of {space}", space=space)
+            await converged(space, hub, laptop)
+        await there.revoke_agent("laptop")
+        token = (await there.add_agent("laptop", role="admin", spaces=["team/*"])).token
+        await here.remove_peer("laptop")
+        await here.add_peer(hub.grpc, token=token, spaces=["team/*", "home/*"], name="laptop")
+        for space in ("team/x", "home/x"):
+            await there.remember(f"second of {space}", space=space)
+            await here.remember(f"third of {space}", space=space)
+        await connected_again(laptop)
+        await converged("team/x", hub, laptop)
+        assert await texts(laptop, "team/x") == ["first of team/x", "second of team/x", "third of team/x"]
+        assert await texts(laptop, "home/x") == ["first of home/x", "third of home/x"]
+        assert await texts(hub, "home/x") == ["first of home/x", "second of home/x"]
+        assert (await there.sync_status()).quarantined == 0  # it was not even sent
+
+
+async def test_a_members_node_called_like_its_token_brings_what_its_owner_writes(nodes: Nodes, tmp_path: Path) -> None:
+    hub = await nodes.start(tmp_path / "hub")
+    laptop = await nodes.start(tmp_path / "laptop", "--owner", "ana")
+    await introduce(laptop, hub, "ana", "team/*", "@ana", role="writer")
+    async with client(laptop) as here, client(hub) as there:
+        assert (await here.whoami()).principal == "ana"
+        await here.remember("ana wrote this on her laptop", space="team/x")
+        await here.remember("ana keeps this to herself", space="@ana")
+        await there.remember("the hub's owner wrote this", space="team/x")
+        await connected_again(laptop)
+        await converged("team/x", hub, laptop)
+        assert await texts(hub, "team/x") == ["ana wrote this on her laptop", "the hub's owner wrote this"]
+        with pytest.raises(PermissionDenied):
+            await texts(hub, "@ana")  # the hub's owner reads no other's private space
+        assert (await there.sync_status()).quarantined == 0
+
+
+async def test_two_nodes_of_one_principal_share_its_private_space_over_a_hub(nodes: Nodes, tmp_path: Path) -> None:
+    hub = await nodes.start(tmp_path / "hub")
+    async with client(hub) as there:
+        token = (await there.add_agent("ana", role="writer", spaces=["team/*"])).token
+    laptop, desk = [await nodes.start(tmp_path / name, "--owner", "ana") for name in ("laptop", "desk")]
+    for node in (laptop, desk):
+        async with client(node) as one:
+            added = await one.add_peer(hub.grpc, token=token, spaces=["@ana"], name="hub")
+            assert (added.peer.state, added.note) == ("connected", "")
+            await one.remember(f"private, from {node.data_dir.name}", space="@ana")
+    await converged("@ana", laptop, desk)
+    assert await texts(desk, "@ana") == ["private, from desk", "private, from laptop"]
+
+
+async def test_a_node_is_told_when_the_peer_will_take_nothing_of_what_its_owner_writes(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    async with client(hub) as there, client(laptop) as here:
+        token = (await there.add_agent("ana", role="writer", spaces=["team/*"])).token
+        added = await here.add_peer(hub.grpc, token=token, spaces=["team/*"], name="hub")
+        assert "takes only what ana wrote" in added.note
+        assert "--owner ana" in added.note
+        await here.remove_peer("hub")
+        pulled = await here.add_peer(hub.grpc, token=token, spaces=["team/*"], direction="pull", name="hub")
+        assert pulled.note == ""
+        with pytest.raises(InvalidArgument, match="name"):
+            await there.add_agent("owner", role="writer")
