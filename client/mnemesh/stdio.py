@@ -36,7 +36,14 @@ DRAIN_TIMEOUT_S = 5.0
 GOODBYE_TIMEOUT_S = 1.0
 # Tools that change nothing on the node: a call whose answer was lost is sent again, also for a host that has
 # never asked for the list of tools.
-READING_TOOLS = frozenset({"recall", "get", "timeline", "check", "list", "stats", "whoami", "search", "fetch"})
+READING_TOOLS = frozenset(
+    {
+        *("recall", "get", "timeline"),
+        *("check", "list", "stats", "history", "blame", "conflicts"),
+        *("whoami", "agent_list", "sync_status", "sync_quarantine"),
+        *("search", "fetch"),
+    }
+)
 
 
 class Proxy:
