@@ -29,6 +29,7 @@ from mnemesh_memory.errors import DataLoss, FailedPrecondition
 FORMAT = 1
 MANIFEST = "manifest.json"
 KEY_FILE = "node.key"
+NEXT_KEY_FILE = "node.key.next"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ def open_directory(path: Path) -> DataDirectory:
     manifest = path / MANIFEST
     if manifest.exists():
         node_id = _read(manifest)
+        _finish_new_identity(path, node_id)
         _check_key(path / KEY_FILE, node_id)
         if not (path / "ledger").is_dir():
             raise DataLoss(
@@ -83,14 +85,42 @@ def open_directory(path: Path) -> DataDirectory:
     else:
         for folder in ("ledger", "index"):
             (path / folder).mkdir(exist_ok=True, mode=0o700)
-        key = Ed25519PrivateKey.generate()
-        node_id = _id_of(key)
-        _write_private(path / KEY_FILE, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-        replace_file(manifest, json.dumps({"format": FORMAT, "node_id": node_id, "partitions": 1}) + "\n")
+        node_id = _new_key(path / KEY_FILE)
+        _write_manifest(path, node_id)
     (path / "index").mkdir(exist_ok=True)
     for folder in ("ledger", "index"):
         (path / folder).chmod(0o700)
     return DataDirectory(path, node_id)
+
+
+def renew_identity(directory: DataDirectory) -> DataDirectory:
+    """Give an opened directory a new key and with it another node id. A crash leaves the old one or the new one whole:
+    the new key is written first, the manifest says which counts, and the next opening moves the key to its place."""
+    node_id = _new_key(directory.path / NEXT_KEY_FILE)
+    _write_manifest(directory.path, node_id)
+    _finish_new_identity(directory.path, node_id)
+    return DataDirectory(directory.path, node_id)
+
+
+def _finish_new_identity(path: Path, node_id: str) -> None:
+    following = path / NEXT_KEY_FILE
+    if not following.exists():
+        return
+    if _id_of(load_key(path / KEY_FILE)) == node_id:  # the change was not made; its key may be written half
+        following.unlink()
+    elif _id_of(load_key(following)) == node_id:
+        os.replace(following, path / KEY_FILE)
+        _sync_folder(path)
+
+
+def _new_key(path: Path) -> str:
+    key = Ed25519PrivateKey.generate()
+    _write_private(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return _id_of(key)
+
+
+def _write_manifest(path: Path, node_id: str) -> None:
+    replace_file(path / MANIFEST, json.dumps({"format": FORMAT, "node_id": node_id, "partitions": 1}) + "\n")
 
 
 def _read(manifest: Path) -> str:
@@ -158,7 +188,11 @@ def replace_file(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, path)
-    folder = os.open(path.parent, os.O_RDONLY)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(path: Path) -> None:
+    folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:

@@ -19,8 +19,8 @@ EXIT_REFUSED: Final = 4
 EXIT_INTERRUPTED: Final = 130
 EXIT_PIPE_CLOSED: Final = 141
 NODE_COMMANDS: Final = ("up", "doctor")
-# Of `backup`: these work on a file while no node runs; its others ask one.
-BACKUP_PROGRAMS: Final = ("load", "verify")
+# A word after `node` or `backup` that works on files while no node runs; the others of `backup` ask one.
+OFFLINE_PROGRAMS: Final = {"backup": ("load", "verify"), "node": ("new-identity",)}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _dispatch(words: list[str]) -> int:
     if words and words[0] in ("mcp", *NODE_COMMANDS):
         return run_program(words)
-    if words[:1] == ["backup"] and words[1:2] and words[1] in BACKUP_PROGRAMS:
+    if len(words) > 1 and words[1] in OFFLINE_PROGRAMS.get(words[0], ()):
         return run_program(words)
     if words == ["--version"]:
         words = ["version"]
@@ -53,8 +53,8 @@ def _dispatch(words: list[str]) -> int:
 
 
 def run_program(words: Sequence[str]) -> int:
-    """Run `mcp`, `up`, `doctor` or a program of `backup`, which are programs of their own."""
-    if words[0] in (*NODE_COMMANDS, "backup"):
+    """Run `mcp`, `up`, `doctor` or a program of `backup` or `node`, which are programs of their own."""
+    if words[0] in (*NODE_COMMANDS, *OFFLINE_PROGRAMS):
         return _become_node(words)
     from mnemesh.stdio import main as mcp
 

@@ -1,4 +1,4 @@
-"""`python -m mnemesh_gateway up | doctor | backup`: the one place that reads the environment and builds everything."""
+"""`python -m mnemesh_gateway up | doctor | backup | node`: the one place that reads the environment and builds everything."""
 
 from __future__ import annotations
 
@@ -37,8 +37,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         from mnemesh_gateway import backup_load
 
         return backup_load.main(words[1:], os.environ)
+    if words[:1] == ["node"]:
+        from mnemesh_gateway import new_identity
+
+        return new_identity.main(words[1:], os.environ)
     if words[:1] != ["up"]:
-        print("usage: python -m mnemesh_gateway up | doctor | backup load | backup verify [--help]", file=sys.stderr)
+        known = "up | doctor | backup load | backup verify | node new-identity"
+        print(f"usage: python -m mnemesh_gateway {known} [--help]", file=sys.stderr)
         return EXIT_USAGE
     arguments = _parser().parse_args(words[1:])
     flags = {name: value for name, value in vars(arguments).items() if value is not None and name != "config"}

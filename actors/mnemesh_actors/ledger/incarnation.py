@@ -68,6 +68,15 @@ class LedgerLock:
         self._file.close()
 
 
+def end_life(path: Path) -> None:
+    """Let the next opening of the ledger, whose lock file this is, begin a new incarnation."""
+    lock = LedgerLock(path)
+    try:
+        lock.write("ended")
+    finally:
+        lock.close()
+
+
 def establish(db: sqlite3.Connection, lock: LedgerLock) -> str:
     """The incarnation of this life, kept or new, and fresh marks for the next start."""
     known = dict(db.execute("SELECT key, value FROM meta"))

@@ -44,8 +44,12 @@ GROUPS: Final[Mapping[str, tuple[str, Sequence[tuple[str, Callable[..., None]]]]
     "peer": (peers.PEER_HELP, peers.PEER_COMMANDS),
     "sync": (peers.SYNC_HELP, peers.SYNC_COMMANDS),
     "backup": (backups.HELP, backups.COMMANDS),
+    "node": ("Work on a data directory while no node runs on it.", ()),
 }
-GROUP_PROGRAMS: Final[Mapping[str, Mapping[str, str]]] = {"backup": backups.PROGRAMS}
+GROUP_PROGRAMS: Final[Mapping[str, Mapping[str, str]]] = {
+    "backup": backups.PROGRAMS,
+    "node": {"new-identity": "Give a copied data directory a node id of its own; what was written in it stays."},
+}
 
 
 def run(argv: Sequence[str]) -> int:
