@@ -137,8 +137,8 @@ class Backups:
     def _target(self, caller: Caller, to: str, now: int) -> Path:
         name = f"{datetime.fromtimestamp(now / 1000, UTC):%Y%m%dT%H%M%S}.{now % 1000:03}Z{SUFFIX}"
         folder = self._data_dir / FOLDER
+        folder.mkdir(exist_ok=True, mode=0o700)
         if not to:
-            folder.mkdir(exist_ok=True, mode=0o700)
             return folder / name
         if caller.role != OWNER:
             raise PermissionDenied(caller.principal, "choose where a backup lies", f"backups in {folder} alone")
