@@ -1,7 +1,8 @@
 """The doors of a running node, each behind the same two calls, so that one suite of sentences runs through all of them.
 
 `call(operation, **fields)` gives the answer in its JSON form; a refusal raises Refused with code, message and field.
-Nothing here knows what the operations mean.
+`watching(space, id)` gives what to await for the next change that one hears of who watches the space, or, over MCP,
+follows that memory in it. Nothing here knows what the operations mean.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
 import grpc
@@ -22,6 +23,7 @@ from grpc_status import rpc_status
 from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import ResourceUpdated
 from node_process import NodeUnderTest
 
 from mnemesh_gateway import wire
@@ -29,8 +31,13 @@ from mnemesh_gateway.operations import Operation, by_name
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.model import Caller
 from mnemesh_proto.rendezvous import AGENT_HEADER, AUTHORIZATION
+from mnemesh_proto.v1 import watch_pb2
 
 CALL_TIMEOUT_S = 30.0
+Answer = TypeVar("Answer")
+# Type of a change, and id of its memory.
+Heard = tuple[str, str]
+Watching = AbstractAsyncContextManager[Callable[[], Awaitable[Heard]]]
 # Fields whose command-line option has another name.
 OPTIONS = {"tags": "tag", "paths": "path", "keywords": "keyword", "spaces": "space", "kinds": "kind"}
 
@@ -50,7 +57,18 @@ class Door(Protocol):
 
     async def call(self, operation: str, **fields: Any) -> dict[str, Any]: ...
 
+    def watching(self, space: str, id_: str) -> Watching: ...
+
     async def close(self) -> None: ...
+
+
+async def _soon(awaitable: Awaitable[Answer]) -> Answer:
+    return await asyncio.wait_for(awaitable, CALL_TIMEOUT_S)
+
+
+async def _heard(message: Awaitable[watch_pb2.WatchResponse]) -> Heard:
+    told = await _soon(message)
+    return told.type, told.id
 
 
 def _headers(node: NodeUnderTest, agent: str) -> dict[str, str]:
@@ -72,6 +90,15 @@ class InProcessDoor:
             return wire.to_json(await row.run(self._gate, caller, row.read_json(fields)))
         except MnemeshError as error:
             raise Refused(error.code, error.message, str(error.fields.get("field", ""))) from error
+
+    @asynccontextmanager
+    async def watching(self, space: str, id_: str) -> AsyncIterator[Callable[[], Awaitable[Heard]]]:
+        row = by_name("watch")
+        async with aclosing(
+            row.run(self._gate, Caller("owner/in-process", "owner"), row.read_json({"space": space}))
+        ) as told:
+            assert await _heard(anext(told)) == ("opened", "")
+            yield lambda: _heard(anext(told))
 
     async def close(self) -> None:
         return
@@ -100,6 +127,19 @@ class GrpcDoor:
             return wire.to_json(await method(request, metadata=self._metadata, timeout=CALL_TIMEOUT_S))
         except grpc.aio.AioRpcError as error:
             raise Refused(error.code().name, error.details() or "", _violated_field(error)) from error
+
+    @asynccontextmanager
+    async def watching(self, space: str, id_: str) -> AsyncIterator[Callable[[], Awaitable[Heard]]]:
+        row = by_name("watch")
+        method = self._channel.unary_stream(
+            row.method, request_serializer=row.request.SerializeToString, response_deserializer=row.response.FromString
+        )
+        stream = method(row.read_json({"space": space}), metadata=self._metadata)
+        try:
+            assert await _heard(stream.read()) == ("opened", "")
+            yield lambda: _heard(stream.read())
+        finally:
+            stream.cancel()
 
     async def close(self) -> None:
         await self._channel.close()
@@ -134,6 +174,20 @@ class HttpDoor:
         if answer.status_code >= 400:
             raise Refused(value["error"]["code"], value["error"]["message"], value["error"].get("field", ""))
         return dict(value)
+
+    @asynccontextmanager
+    async def watching(self, space: str, id_: str) -> AsyncIterator[Callable[[], Awaitable[Heard]]]:
+        async with self._client.stream("GET", "/v1/watch", params={"space": space}) as events:
+            data = (
+                json.loads(line.removeprefix("data:")) async for line in events.aiter_lines() if line[:5] == "data:"
+            )
+
+            async def heard() -> Heard:
+                told = await _soon(anext(data))
+                return told["type"], told.get("id", "")
+
+            assert await heard() == ("opened", "")
+            yield heard
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -212,6 +266,19 @@ class McpDoor:
             raise Refused(code, message)
         return dict(result.structured_content)
 
+    @asynccontextmanager
+    async def watching(self, space: str, id_: str) -> AsyncIterator[Callable[[], Awaitable[Heard]]]:
+        client = await _soon(asyncio.shield(self._opened))
+        async with client.listen(resource_subscriptions=[f"memory://{id_}"]) as listening:
+            told = aiter(listening)
+
+            async def heard() -> Heard:
+                notice = await _soon(anext(told))
+                assert isinstance(notice, ResourceUpdated)
+                return "updated", str(notice.uri).removeprefix("memory://")
+
+            yield heard
+
     async def close(self) -> None:
         self._closing.set()
         await asyncio.wait_for(self._task, CALL_TIMEOUT_S)
@@ -230,15 +297,10 @@ class CliDoor:
         command = operation.replace("agent_", "agent ").split()
         words = [sys.executable, "-m", "mnemesh.entry", *command, "--json", "--data", str(self._node.data_dir)]
         words += self._options
+        words += ["--yes"] if operation == "purge" else []  # nobody is there to be asked
         words += self._arguments(operation, dict(fields))
-        process = await asyncio.create_subprocess_exec(
-            *words,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            cwd="/",
-        )
-        out, err = await asyncio.wait_for(process.communicate(), CALL_TIMEOUT_S)
+        process = await self._start(words)
+        out, err = await _soon(process.communicate())
         assert out, f"nothing on stdout; exit {process.returncode}; stderr: {err.decode()}"
         value = json.loads(out)
         if process.returncode:
@@ -246,6 +308,34 @@ class CliDoor:
             assert process.returncode in (2, 4), f"exit {process.returncode} for a refusal: {value}"
             raise Refused(error["code"], error["message"], error.get("field", ""))
         return dict(value)
+
+    @asynccontextmanager
+    async def watching(self, space: str, id_: str) -> AsyncIterator[Callable[[], Awaitable[Heard]]]:
+        """From the start, so that the first line says that the watch stands: the memory was added."""
+        words = [sys.executable, "-m", "mnemesh.entry", "watch", "--json", "--data", str(self._node.data_dir)]
+        process = await self._start([*words, *self._options, "--space", space, "--from-start"])
+        lines = process.stdout
+        assert lines is not None
+
+        async def heard() -> Heard:
+            told = json.loads(await _soon(lines.readline()))
+            return told["type"], told["id"]
+
+        try:
+            assert await heard() == ("added", id_)
+            yield heard
+        finally:
+            process.terminate()
+            await _soon(process.communicate())
+
+    async def _start(self, words: list[str]) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *words,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd="/",
+        )
 
     def _arguments(self, operation: str, fields: dict[str, Any]) -> list[str]:
         words: list[str] = []

@@ -96,6 +96,32 @@ async def test_a_forgotten_memory_leaves_every_read_and_comes_back_with_restore(
     assert (await door.call("restore", id=id_))["action"] == "NOOP"
 
 
+async def test_a_purged_memory_is_gone_for_good_and_its_text_may_be_stored_anew(door: Door, space: str) -> None:
+    text = "The old customer list is on the blue drive."
+    kept = (await remember(door, space, "Backups run at night."))["memory"]["id"]
+    id_ = (await remember(door, space, text))["memory"]["id"]
+    await door.call("update", id=id_, content="The old customer list is on the red drive.")
+    gone = await door.call("purge", id=id_)
+    assert (gone["id"], gone["space"], gone["changes"]) == (id_, space, 2)
+    assert [memory["id"] for memory in (await door.call("list", spaces=[space]))["memories"]] == [kept]
+    assert "customer" not in " ".join(await found(door, space, "customer list"))
+    for operation in ("restore", "history", "forget"):
+        with pytest.raises(Refused) as refused:
+            await door.call(operation, id=id_)
+        assert refused.value.code == "NOT_FOUND"
+    anew = await remember(door, space, text)
+    assert anew["action"] == "ADD"
+    assert anew["memory"]["id"] != id_
+
+
+async def test_who_watches_hears_of_a_change_as_it_happens(door: Door, space: str) -> None:
+    id_ = (await remember(door, space, "The window opens at nine."))["memory"]["id"]
+    async with door.watching(space, id_) as heard:
+        await remember(door, f"{space}/beside", "Another window is not watched.")
+        await door.call("update", id=id_, content="The window opens at ten.")
+        assert await heard() == ("updated", id_)
+
+
 async def test_a_superseded_memory_gives_way_to_its_successor(door: Door, space: str) -> None:
     old = await remember(door, space, "We host on provider Alpha.")
     new = await door.call("supersede", id=old["memory"]["id"], content="We host on provider Beta since March.")
