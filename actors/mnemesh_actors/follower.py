@@ -8,8 +8,6 @@ applied; after a crash the follower starts again from there, and applying twice 
 from __future__ import annotations
 
 import asyncio
-import heapq
-import itertools
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -19,15 +17,15 @@ import numpy as np
 import structlog
 
 from mnemesh_actors.embedder import Embedder
-from mnemesh_actors.handover import Handover
+from mnemesh_actors.handover import Handover, item_of
 from mnemesh_actors.ledger.commands import FeedPage, Vectors
 from mnemesh_actors.news import News
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.shard import IndexItem, IndexText, ShardStatus
+from mnemesh_actors.waiting import Waiting
 from mnemesh_memory import limits
 from mnemesh_memory.errors import DataLoss, DeadlineExceeded, FailedPrecondition, MnemeshError, Unavailable
 from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.model import Memory
 from mnemesh_memory.text import content_hash
 
 PAGE_ENTRIES_MAX = 256
@@ -62,8 +60,7 @@ class IndexFollower:
         self._notice = notice
         self._wait_s = wait_s
         self._news = asyncio.Event()
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
-        self._numbers = itertools.count()
+        self._waiting = Waiting()
         self._tasks: list[asyncio.Task[None]] = []
         self._dirty = False
         self._moving = asyncio.Lock()  # what the shard holds and `applied` change together
@@ -81,6 +78,9 @@ class IndexFollower:
         self._away_since = 0.0
         self._looks = 0  # how often it was looked for since
         self._asked_for = 0.0  # the pause that its server asked for, in s
+        self._life = 0  # how often another ledger took over
+        self._incarnation = ""  # of the ledger that did
+        self._base: tuple[int, int] | None = None  # where the shard has to go on there: see RetrievalShard.rebase
         self.away = ""  # why the index can't be asked, until it was opened again
         self.fault = ""
 
@@ -113,8 +113,11 @@ class IndexFollower:
 
     async def _open_to_the_end(self) -> ShardStatus:
         async with self._moving:
-            status: ShardStatus = await self._shard.open()
-            self.applied = status.seq
+            life = self._life
+            status = await self._open_shard()
+            if life != self._life:
+                raise Unavailable("another ledger took over while the index was opened", part="index")
+            self.applied, self._base = status.seq, None
         if status.seq < self.head:
             self._goal = self.head
             self.gaps += 1
@@ -126,6 +129,15 @@ class IndexFollower:
         self.away, self._looks, self._asked_for = "", 0, 0.0
         self._back.set()
         self._news.set()
+        return status
+
+    async def _open_shard(self) -> ShardStatus:
+        status: ShardStatus
+        if self._base is not None:
+            with suppress(Unavailable):  # not open: it finds by itself whether what is there follows this ledger
+                status = await self._shard.rebase(self._incarnation, *self._base)
+                return status
+        status = await (self._shard.open(self._incarnation) if self._incarnation else self._shard.open())
         return status
 
     def went_away(self, error: MnemeshError) -> None:
@@ -170,6 +182,21 @@ class IndexFollower:
             self._handed.keep(fresh, PAGE_ENTRIES_MAX)
         self._news.set()
 
+    def move(self, incarnation: str, head: int, known: Callable[[int], int]) -> None:
+        """Another ledger goes on, with numbers of its own up to `head`; `known(seq)` says up to which of them all is
+        among what the old one had up to `seq`. Who waits is told when everything there is in."""
+        if self._base is None:
+            before, self.applied = self.applied, known(self.applied)
+        else:  # the shard does not even know the numbers of the one before
+            before = self.applied = 0
+        self._life += 1
+        self._incarnation, self._base = incarnation, (self.applied, before)
+        self.head = self._goal = head
+        self._handed = Handover()
+        self._waiting.renumber(head)
+        self.news.restart(head)
+        self._news.set()
+
     def look(self) -> None:
         """The ledger may have more than was published: a commit was not answered."""
         self._news.set()
@@ -183,22 +210,14 @@ class IndexFollower:
             raise Unavailable(self._over, part="index")
         if self._long_away:
             raise Unavailable(self._told_away, part="index")
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        entry = (seq, next(self._numbers), future)
-        heapq.heappush(self._waiting, entry)
         try:
-            await asyncio.wait_for(future, self._wait_s)
+            await self._waiting.until(seq, self._wait_s)
         except TimeoutError:
             raise DeadlineExceeded(
                 f"stored, but the index has not taken it in within {self._wait_s:g} s "
                 f"({self.fault or 'it is behind'}); use wait=durable to return earlier",
                 part="index",
             ) from None
-        finally:
-            # Who gave up is not kept: a long fault would otherwise gather them.
-            if future.cancelled() and entry in self._waiting:
-                self._waiting.remove(entry)
-                heapq.heapify(self._waiting)
 
     async def _follow(self) -> None:
         moved = True
@@ -248,7 +267,7 @@ class IndexFollower:
             with suppress(MnemeshError):
                 await self._reopen()
             if self._long_away:
-                self._refuse_waiting(self._told_away)
+                self._waiting.refuse(self._told_away)
 
     @property
     def _told_away(self) -> str:
@@ -276,21 +295,36 @@ class IndexFollower:
 
     async def _step(self) -> bool:
         """Take in one page of the feed; whether there was one."""
-        after = self.applied
+        if self._base is not None:
+            return await self._rebase(*self._base)
+        after, life = self.applied, self._life
         page = self._handed.after(after) or await self._ledger.feed(after, PAGE_ENTRIES_MAX, self._embedder.generation)
+        if life != self._life:
+            return True
         self.head = max(self.head, page.head)
         self.news.tell(self.head)
         if page.seq > after:
             items = await self._items(page)
             async with self._moving:
+                if life != self._life:
+                    return True
                 await self._shard.apply(items, list(page.removed), page.seq, after)
+                if life != self._life:
+                    return True
                 self.applied = page.seq
             self._dirty = True
-        while self._waiting and self._waiting[0][0] <= self.applied:
-            _, _, future = heapq.heappop(self._waiting)
-            if not future.done():
-                future.set_result(None)
+        self._waiting.reached(self.applied)
         return page.seq > after
+
+    async def _rebase(self, seq: int, before: int) -> bool:
+        """Bring the shard to the numbers of the ledger that took over."""
+        async with self._moving:
+            life = self._life
+            status: ShardStatus = await self._shard.rebase(self._incarnation, seq, before)
+            if life == self._life:
+                self.applied, self._base = status.seq, None
+        self._waiting.reached(self.applied)
+        return True
 
     async def _items(self, page: FeedPage) -> list[IndexItem]:
         texts = {memory.id: index_texts(memory) for _, memory in page.memories}
@@ -302,7 +336,7 @@ class IndexFollower:
             kept = tuple((key, vector.tobytes()) for key, vector in zip(missing, made, strict=True))
             await self._ledger.keep_vectors(Vectors(generation=self._embedder.generation, items=kept))
         return [
-            _item(seq, memory, tuple(IndexText(vectors[content_hash(a)], b) for a, b in texts[memory.id]))
+            item_of(seq, memory, tuple(IndexText(vectors[content_hash(a)], b) for a, b in texts[memory.id]))
             for seq, memory in page.memories
         ]
 
@@ -331,38 +365,10 @@ class IndexFollower:
 
     def _end_waiting(self, why: str) -> None:
         self._over, self.away = why, ""
-        self._refuse_waiting(why)
-
-    def _refuse_waiting(self, why: str) -> None:
-        for _, _, future in self._waiting:
-            if not future.done():
-                future.set_exception(Unavailable(why, part="index"))
-        self._waiting.clear()
+        self._waiting.refuse(why)
 
 
 def _looked_at(task: asyncio.Task[ShardStatus]) -> None:
     """An opening that failed when nobody waited for it any more is tried again by the next who needs it."""
     if not task.cancelled():
         task.exception()
-
-
-def _item(seq: int, memory: Memory, texts: tuple[IndexText, ...]) -> IndexItem:
-    return IndexItem(
-        id=memory.id,
-        space=memory.space,
-        kind=memory.kind,
-        tags=memory.tags,
-        agent=memory.by,
-        session=memory.source.session,
-        dir=memory.source.dir,
-        paths=memory.paths,
-        seq=seq,
-        created_at=memory.created_at,
-        updated_at=memory.updated_at,
-        valid_from=memory.valid_from,
-        valid_to=memory.valid_to,
-        state=memory.state,
-        tier=memory.tier,
-        importance=memory.importance,
-        texts=texts,
-    )

@@ -6,7 +6,7 @@ Takes and gives values of mnemesh_memory.model only, raises leaves of mnemesh_me
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
 from mnemesh_actors.bulk import BulkForgetting
 from mnemesh_actors.copying import LedgerCopy, ledger_copy
@@ -72,6 +72,7 @@ class Mesh:
         self._bulk = BulkForgetting(parts, self._writing, self._purging)
         self._histories = Histories(parts, self._writing)
         self._watching = Watching(parts, node_id)
+        self._last = AsyncExitStack()
 
     async def remember(self, caller: Caller, draft: Draft) -> Written:
         """Store one memory; see Writing.remember."""
@@ -240,7 +241,7 @@ class Mesh:
             state=state,
         )
         return MeshStatus(
-            state="ready" if state in ("ok", "behind") else "degraded",
+            state="ready" if state in ("ok", "behind") and ledger.state == "ok" else "degraded",
             runtime=self._runtime.name,
             node_id=self._node_id,
             actors=await self._runtime.actors(),
@@ -258,7 +259,11 @@ class Mesh:
         """Stop following the ledger, then end every actor; what was acknowledged is on disk already."""
         await self._recalling.close()
         await self._parts.follower.close()
-        await self._runtime.close()
+        await self._last.aclose()
+
+    def closes(self, last: AsyncExitStack) -> None:
+        """What to end after the operations: the runtime, and what was started in it."""
+        self._last = last
 
     async def list(self, caller: Caller, query: ListQuery) -> Page:
         """One page of a listing."""

@@ -16,6 +16,7 @@ class News:
         self.head = head
         self._bell = asyncio.Event()
         self._over = ""
+        self.epoch = 0  # how often the numbers began anew
 
     def tell(self, head: int) -> None:
         """The ledger has committed up to `head`."""
@@ -23,9 +24,17 @@ class News:
             self.head = head
             self._ring()
 
+    def restart(self, head: int) -> None:
+        """The log is another one from now on, with numbers of its own up to `head`: wake everyone."""
+        self.epoch += 1
+        self.head = head
+        self._ring()
+
     async def after(self, seq: int) -> None:
-        """Return once there is something after `seq`. Raises Unavailable when there will be no more news."""
-        while self.head <= seq and not self._over:
+        """Return once there is something after `seq`, or the numbers began anew. Raises Unavailable when there will be
+        no more news."""
+        epoch = self.epoch
+        while self.head <= seq and epoch == self.epoch and not self._over:
             await self._bell.wait()
         self.check()
 

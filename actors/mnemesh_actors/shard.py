@@ -98,8 +98,8 @@ class RetrievalShard:
         if config.backend not in BACKENDS or (config.backend == "server") != (config.server is not None):
             raise InvalidArgument("backend", config.backend, "edge, local, or server with its address")
         self._config = config
-        self._directory = Path(config.path)
-        self._storage = _storage(config)
+        self._directory = Path(config.path).expanduser()  # on the machine where this runs
+        self._storage = _storage(config, self._directory)
         self._doubted = False  # the server was away: what it holds is looked at again before it is used
         self._backend: IndexBackend | None = None
         self._encoder: Bm25Encoder | None = None
@@ -109,9 +109,12 @@ class RetrievalShard:
         self._dirty = False
         self._rebuilt = ""
 
-    def open(self) -> ShardStatus:
+    def open(self, incarnation: str = "") -> ShardStatus:
         """Open the index, or make it new. Raises Unavailable when another process holds it. Safe to call twice; after
-        damage it makes the index new, after an outage of its server it goes on from what the server has."""
+        damage it makes the index new, after an outage of its server it goes on from what the server has. `incarnation`
+        is the ledger's when it is another one than at the beginning."""
+        if incarnation:
+            self._config = replace(self._config, incarnation=incarnation)
         if self._meta.damage or self._doubted:
             self._let_go()
         if self._backend is None:
@@ -150,6 +153,19 @@ class RetrievalShard:
         for id_ in number:
             self._passages.note(id_, number[id_])
         self._seq = max(self._seq, seq)
+
+    def rebase(self, incarnation: str, seq: int, before: int) -> ShardStatus:
+        """Follow another ledger from now on, which holds under its numbers up to `seq` what the old one held up to
+        `before`. An index that has not taken all of that in begins at 0; applying again changes nothing."""
+        backend = self._opened()[0]
+        if self._meta.incarnation != incarnation:
+            kept = seq if self._seq >= before else 0
+            self._config = replace(self._config, incarnation=incarnation)
+            with self._damage_noted():
+                backend.maintain()
+                self._write_meta(replace(self._meta, incarnation=incarnation, seq=kept))
+            self._seq, self._dirty = kept, False
+        return self.status()
 
     def search(self, search: Search) -> list[Candidate]:
         """The best memories by meaning and by words, at most `limit` of each and, beside them, at most
@@ -332,13 +348,13 @@ class RetrievalShard:
             raise
 
 
-def _storage(config: ShardConfig) -> Storage:
+def _storage(config: ShardConfig, directory: Path) -> Storage:
     if config.server is None:
-        return (edge_storage if config.backend == "edge" else local_storage)(Path(config.path))
+        return (edge_storage if config.backend == "edge" else local_storage)(directory)
     try:
         from mnemesh_actors.index.server import ServerStorage
     except ModuleNotFoundError as error:
         raise FailedPrecondition(
             f"qdrant_url: {error.name} is not installed; pip install 'mnemesh[qdrant]'", field="qdrant_url"
         ) from error
-    return ServerStorage(config.server, Path(config.path))
+    return ServerStorage(config.server, directory)

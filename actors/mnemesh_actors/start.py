@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Any
 
 import structlog
 
@@ -18,9 +19,11 @@ from mnemesh_actors.handover import page_of
 from mnemesh_actors.index.storage import ServerConfig
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Command, Committed
+from mnemesh_actors.members import Move
 from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.parts import MeshConfig, Parts
-from mnemesh_actors.runtime.base import Handle, Runtime
+from mnemesh_actors.replicas import DEFAULT_ROOT, Fleet, read_known, refuse_elsewhere
+from mnemesh_actors.runtime.base import Handle, Machine, Runtime
 from mnemesh_actors.shard import RetrievalShard, ShardConfig
 from mnemesh_actors.syncing import Syncing
 from mnemesh_crdt.handshake import Me
@@ -50,19 +53,20 @@ class StartConfig:
     model: ModelConfig
     mesh: MeshConfig = field(default_factory=MeshConfig)
     qdrant: QdrantConfig | None = None
+    replica_dir: str = ""  # on each machine of a Ray cluster; "" for the default
 
 
 async def start_mesh(directory: DataDirectory, runtime: Runtime, config: StartConfig) -> Mesh:
     """A ready mesh. Raises what its parts raise: DataLoss, FailedPrecondition, Unavailable, each with what to do; the
     runtime is closed then."""
-    try:
-        return await _start(directory, runtime, config)
-    except BaseException:  # boundary: closed, then raised again
-        await runtime.close()
-        raise
+    async with AsyncExitStack() as undo:
+        undo.push_async_callback(runtime.close)
+        mesh = await _start(directory, runtime, config, undo)
+        mesh.closes(undo.pop_all())
+        return mesh
 
 
-async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig) -> Mesh:
+async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig, undo: AsyncExitStack) -> Mesh:
     notices: list[str] = []
 
     def notice(text: str) -> None:
@@ -72,20 +76,23 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         notices.append(text)
         del notices[:-NOTICES_MAX]
 
-    ledger, worker = await _ledger_and_worker(directory, runtime, config)
+    machines = await runtime.machines()
+    fleet = _fleet(directory, runtime, config, machines, notice)
+    ledger, worker = await _ledger_and_worker(directory, runtime, config, fleet, machines, undo)
     model: ModelInfo = await worker.load()
     log.info("model_ready", name=model.name, source=model.source, generation=model.generation, dir=model.directory)
     status: LedgerStatus = await ledger.status()
     server = _server(directory, config)
     shard_config = ShardConfig(
-        path=_shard_path(directory),
+        path=_shard_path(directory, config, machines[-1] if fleet else None),
         generation=model.generation,
         dimensions=model.dimensions,
         incarnation=status.incarnation,
         backend="edge" if server is None else "server",
         server=server,
     )
-    shard = await runtime.spawn("shard-0", RetrievalShard, shard_config, pinned=True)
+    where: dict[str, Any] = {"machine": machines[-1].id, "roams": True} if fleet else {"pinned": True}
+    shard = await runtime.spawn("shard-0", RetrievalShard, shard_config, **where)
     embedder = Embedder(worker, model.generation, model.dimensions)
     follower = IndexFollower(ledger, shard, embedder, notice, config.mesh.write_timeout_s)
     # A server may come later: what it lacks then comes from the ledger.
@@ -117,14 +124,54 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         incarnation=status.incarnation,
     )
     syncing = Syncing(ledger, follower, follower.news, me, config.clock)
-    told = ModelStatus(generation=model.generation, name=model.name, dimensions=model.dimensions, source=model.source)
-    return Mesh(parts, runtime, directory.node_id, told, notices, syncing)
+    if fleet is not None:
+        _follow(fleet, follower, syncing)
+    return Mesh(parts, runtime, directory.node_id, _shown(model), notices, syncing)
 
 
-async def _ledger_and_worker(directory: DataDirectory, runtime: Runtime, config: StartConfig) -> tuple[Handle, Handle]:
+def _shown(model: ModelInfo) -> ModelStatus:
+    return ModelStatus(generation=model.generation, name=model.name, dimensions=model.dimensions, source=model.source)
+
+
+def _fleet(
+    directory: DataDirectory,
+    runtime: Runtime,
+    config: StartConfig,
+    machines: Sequence[Machine],
+    notice: Callable[[str], None],
+) -> Fleet | None:
+    """The ledgers on several machines, or None for the one in the data directory."""
+    if runtime.name == "ray" and (len(machines) > 1 or read_known(directory.path)[1]):
+        return Fleet(directory, runtime, config.replica_dir, config.clock, config.entropy, notice)
+    refuse_elsewhere(directory)
+    return None
+
+
+def _follow(fleet: Fleet, follower: IndexFollower, syncing: Syncing) -> None:
+    """Index, watchers and peers go with the ledger when that of another machine goes on."""
+
+    def moved(move: Move) -> None:
+        syncing.move(move.incarnation)
+        follower.move(move.incarnation, move.head, move.known)
+
+    fleet.ledger.follow(follower.publish, moved)
+
+
+async def _ledger_and_worker(
+    directory: DataDirectory,
+    runtime: Runtime,
+    config: StartConfig,
+    fleet: Fleet | None,
+    machines: Sequence[Machine],
+    undo: AsyncExitStack,
+) -> tuple[Handle, Handle]:
     """The model takes longest; the ledger checks its pages meanwhile."""
-    worker = asyncio.create_task(runtime.spawn("embedder-0", EmbeddingWorker, config.model))
+    worker = asyncio.create_task(runtime.spawn("embedder-0", EmbeddingWorker, config.model, roams=True))
     try:
+        if fleet is not None:
+            replicated = await fleet.open(machines)
+            undo.push_async_callback(fleet.close)
+            return replicated, await worker
         ledger = await runtime.spawn(
             "ledger-0", Ledger, str(directory.ledger(0)), str(directory.key_file), directory.node_id, pinned=True
         )
@@ -164,6 +211,9 @@ def _server(directory: DataDirectory, config: StartConfig) -> ServerConfig | Non
     )
 
 
-def _shard_path(directory: DataDirectory) -> str:
-    path: Path = directory.index(0)
-    return str(path)
+def _shard_path(directory: DataDirectory, config: StartConfig, machine: Machine | None) -> str:
+    """In the data directory; on another machine beside the ledgers there, with ~ left for that machine to read."""
+    if machine is None:
+        return str(directory.index(0))
+    root = (config.replica_dir or DEFAULT_ROOT).replace("{ip}", machine.address)
+    return f"{root}/{directory.node_id}-index/0"

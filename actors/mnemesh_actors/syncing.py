@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from mnemesh_actors.follower import IndexFollower
 from mnemesh_actors.ledger.commands import TakenIn
 from mnemesh_actors.ledger.exchange import Incoming
 from mnemesh_actors.ledger.peers import Backlog, Quarantined
@@ -46,7 +46,7 @@ from mnemesh_crdt.messages import (
     Took,
 )
 from mnemesh_crdt.sync import Stream
-from mnemesh_memory.errors import InvalidArgument, MnemeshError
+from mnemesh_memory.errors import InvalidArgument, MnemeshError, Unavailable
 from mnemesh_memory.limits import (
     BATCH_BYTES_MAX,
     BATCH_ITEMS_MAX,
@@ -72,10 +72,18 @@ class Channel(Protocol):
         ...
 
 
+class Publisher(Protocol):
+    """Who must know how far the log is: the follower of the index."""
+
+    def publish(self, seq: int) -> None:
+        """The ledger has committed up to `seq`."""
+        ...
+
+
 class Syncing:
     """This node as its peers see it: identity, log, news. `clock` gives milliseconds since the epoch."""
 
-    def __init__(self, ledger: Handle, follower: IndexFollower, bell: Bell, me: Me, clock: Callable[[], int]) -> None:
+    def __init__(self, ledger: Handle, follower: Publisher, bell: Bell, me: Me, clock: Callable[[], int]) -> None:
         self.me = me
         self._ledger = ledger
         self._follower = follower
@@ -145,6 +153,11 @@ class Syncing:
         """Wait for entries after `seq`; the new head."""
         await self._bell.after(seq)
         return self._bell.head
+
+    def move(self, incarnation: str) -> None:
+        """The ledger of another machine goes on: streams that were opened with the old one end, so that its numbers
+        are never taken for the other's."""
+        self.me = replace(self.me, incarnation=incarnation)
 
 
 class StreamShell:
@@ -251,6 +264,7 @@ class StreamShell:
         """What the ledger says is an event; when it fails, so does the stream."""
         try:
             event = await question
+            self._check_log()
         except MnemeshError as error:
             event = Closed(f"this node's ledger: {error.message}")
         self._events.put_nowait(event)
@@ -261,6 +275,11 @@ class StreamShell:
             self._room.set()
         else:
             self._room.clear()
+
+    def _check_log(self) -> None:
+        """The stream speaks of one log. Raises Unavailable once that of another machine goes on in its place."""
+        if self._stream.me.incarnation != self._syncing.me.incarnation:
+            raise Unavailable("that of another machine goes on; connect again", part="ledger")
 
     async def _listen(self, channel: Channel) -> None:
         try:
@@ -289,6 +308,7 @@ class StreamShell:
         while True:
             try:
                 head = await self._syncing.news_after(head)
+                self._check_log()
             except MnemeshError as error:  # the node is stopping
                 self._events.put_nowait(Closed(error.message))
                 return

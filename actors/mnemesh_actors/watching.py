@@ -106,7 +106,11 @@ class Watching:
         has begun. Ends by an error only."""
         _, at = await self._parts.ledger.position()
         yield []
+        epoch = self._parts.news.epoch
         while True:
+            if epoch != self._parts.news.epoch:  # the ledger of another machine goes on, with numbers of its own
+                epoch = self._parts.news.epoch
+                _, at = await self._parts.ledger.position()
             heard = self._parts.news.head
             ids, at = await self._parts.ledger.touched(at, TOUCHED_ENTRIES_MAX)
             if ids:

@@ -12,7 +12,7 @@ from typing import Final
 from mnemesh_crdt.envelope import node_id_of
 from mnemesh_crdt.messages import Hello
 from mnemesh_memory.errors import InvalidArgument, shorten
-from mnemesh_memory.grants import PATTERNS_MAX, PeerGrant, check_pattern
+from mnemesh_memory.grants import EVERY_SPACE, PATTERNS_MAX, PeerGrant, check_pattern
 from mnemesh_memory.limits import SYNC_CURSORS_MAX
 
 PROTOCOL: Final = 1_000  # major * 1000 + minor
@@ -56,7 +56,7 @@ def hello_of(me: Me, grant: PeerGrant, cursors: Mapping[str, int]) -> Hello:
     )
 
 
-def check_hello(hello: Hello, me: Me, expects: str) -> None:
+def check_hello(hello: Hello, me: Me, expects: str, grant: PeerGrant) -> None:
     """Whether a stream may stand with who says this; `expects` is the id that it must have. Raises StreamRefused."""
     theirs, ours = hello.protocol // 1000, PROTOCOL // 1000
     if theirs != ours:
@@ -88,8 +88,10 @@ def check_hello(hello: Hello, me: Me, expects: str) -> None:
     if not all(0 <= seq <= SEQ_MAX for seq in hello.cursors.values()):
         raise StreamRefused("fault", "a cursor is out of range")
     try:
-        for pattern in hello.wants:
-            check_pattern("wants", pattern)
+        # Everything is between the ledgers of one node alone, and only who was granted it may ask for it.
+        if not (hello.wants == grant.read == (EVERY_SPACE,)):
+            for pattern in hello.wants:
+                check_pattern("wants", pattern)
     except InvalidArgument as error:
         raise StreamRefused("fault", error.message) from error
 

@@ -207,7 +207,7 @@ class Stream:
             if hello != self._peer:
                 raise StreamRefused("fault", "a second Hello says something else")
             return
-        check_hello(hello, self.me, self.expects)
+        check_hello(hello, self.me, self.expects, self.grant)
         self._peer = hello
         self._progress = True
         if self._dialer:

@@ -226,6 +226,7 @@ def _start_config(settings: Settings) -> StartConfig:
             weights={"dense": settings.recall_weight_dense, "bm25": settings.recall_weight_bm25},
             abstain_below=settings.abstain_below,
         ),
+        replica_dir=settings.ray_replica_dir,
         qdrant=QdrantConfig(url=settings.qdrant_url, api_key=settings.qdrant_api_key) if settings.qdrant_url else None,
     )
 

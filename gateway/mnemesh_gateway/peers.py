@@ -240,9 +240,10 @@ class Peers:
         """One stream, from its opening to its end; the code of its end."""
         peer = line.peer
         channel = DialedChannel(peer.target, peer.token, CHANNEL_OPTIONS)
+        me = self.syncing.me  # before the cursors: the stream ends when both are not of one log
         try:
             cursors = await self.syncing.cursors(_called(peer.node_id)) if peer.node_id else {}
-            stream = Stream(self.syncing.me, peer.grant, expects=peer.node_id)
+            stream = Stream(me, peer.grant, expects=peer.node_id)
             compare = time.monotonic() - line.compared >= COMPARE_AGAIN_S
             line.shell = StreamShell(
                 self.syncing, stream, _called, lambda status: self._heard(line, status), compare=compare

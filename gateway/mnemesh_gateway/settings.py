@@ -160,6 +160,13 @@ class Settings:
     expose: bool = _setting(False, "Allow an address beyond loopback without TLS.", FLAG)
     runtime: str = _setting("local", "Where actors live: local (threads) or ray (processes).", _choice("local", "ray"))
     ray_address: str = _setting("", "Ray cluster to join; empty starts a head on this machine.", TEXT, "HOST:PORT")
+    ray_replica_dir: str = _setting(
+        "",
+        "Folder for ledgers on each machine of a Ray cluster of several; {ip} stands for the machine's address, ~ for "
+        "the home of Ray's user there. Empty means ~/.local/share/mnemesh-replicas.",
+        TEXT,
+        "path",
+    )
     qdrant_url: str = _setting(
         "", "Qdrant server that holds the index; empty keeps it in the data directory.", SERVER_URL, "URL"
     )

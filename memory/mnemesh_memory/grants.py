@@ -38,6 +38,9 @@ ROLE_MAY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 )
 TOOLSETS: Final = ("core", "curate", "admin")
 EVERY_SHARED: Final = "*"
+# Every space, private ones too: what the ledgers of one node say to each other. No token and no peer can be given it,
+# because `check_pattern` refuses it.
+EVERY_SPACE: Final = "**"
 BELOW: Final = "/*"
 PATTERNS_MAX: Final = 100
 _NAME: Final = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{limits.PRINCIPAL_BYTES_MAX - 1}}}")
@@ -50,6 +53,8 @@ _UNIT_MS: Final = MappingProxyType({"s": 1000, "m": 60_000, "h": 3_600_000, "d":
 
 def check_pattern(field: str, pattern: str) -> str:
     """The pattern, normalised as a space is. Raises InvalidArgument naming `field`."""
+    if pattern == EVERY_SPACE:
+        raise InvalidArgument(field, pattern, "a space, prefix/*, or * for every shared space")
     if pattern == EVERY_SHARED:
         return pattern
     below = pattern.endswith(BELOW)
@@ -61,6 +66,8 @@ def check_pattern(field: str, pattern: str) -> str:
 
 def space_matches(pattern: str, space: str) -> bool:
     """Whether a checked pattern covers a space."""
+    if pattern == EVERY_SPACE:
+        return True
     if space.startswith("@"):
         return space == pattern or space.startswith(pattern + "/")
     if pattern == EVERY_SHARED:

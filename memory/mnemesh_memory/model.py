@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mnemesh_memory.replica import LedgerReplica
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -340,8 +342,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActorStatus:
-    """One actor: where it lives and how it is. `state` is ready, busy
-    (it lives, and has not answered for a while), starting or failed."""
+    """One actor: where it lives, and its state: ready, busy (it has not answered for a while), starting or failed."""
 
     name: str
     type: str
@@ -352,12 +353,14 @@ class ActorStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerStatus:
-    """The durable log: identity of its current life, last sequence number, active memories, bytes on disk."""
+    """The durable log. `replicas`: primary first, none for a log on one machine. `state`: ok, or why it is degraded."""
 
     incarnation: str
     seq: int
     memories: int
     bytes: int
+    replicas: tuple[LedgerReplica, ...] = ()
+    state: str = "ok"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,9 +28,11 @@ def _free_port() -> int:
 
 
 class RayHead:
-    """`address` is HOST:PORT, `env` what a node needs to join: the path of the cluster's own token."""
+    """`address` is HOST:PORT, `env` what a node needs to join: the path of the cluster's own token. `options` go to
+    Ray's command line."""
 
-    def __init__(self) -> None:
+    def __init__(self, *options: str) -> None:
+        self._options = options
         # Ray's sockets lie below it, and the path of a socket may have 107 bytes.
         self._directory = Path(tempfile.mkdtemp(prefix="ray-head-", dir="/tmp"))
         token = self._directory / "token"
@@ -47,7 +49,7 @@ class RayHead:
             *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--port=0", "--block", "--num-cpus=2"),
             *("--include-dashboard=false", "--disable-usage-stats", f"--ray-client-server-port={_free_port()}"),
             *("--dashboard-agent-listen-port=0", f"--object-store-memory={OBJECT_STORE_BYTES}"),
-            *("--temp-dir", str(self._directory / "tmp")),
+            *("--temp-dir", str(self._directory / "tmp")), *self._options,
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
             env={**os.environ, **self.env, "RAY_AUTH_MODE": "token"}, cwd="/",
         )  # fmt: skip

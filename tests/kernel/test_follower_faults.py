@@ -119,7 +119,7 @@ async def test_those_who_gave_up_waiting_are_not_kept(scene: Scene) -> None:
     await asyncio.sleep(0)
     gone.cancel()
     await asyncio.gather(gone, return_exceptions=True)
-    assert scene.follower._waiting == []
+    assert len(scene.follower._waiting) == 0
     scene.shelf.gate.set()
 
 

@@ -38,6 +38,7 @@ from mnemesh_actors.ledger.foreign import Intake
 from mnemesh_actors.ledger.histories import Histories
 from mnemesh_actors.ledger.incarnation import LedgerLock, establish
 from mnemesh_actors.ledger.journal import Journal, check_log
+from mnemesh_actors.ledger.twins import Identity, Twin
 from mnemesh_actors.ledger.uses import Uses
 from mnemesh_actors.ledger.vectors import OldGenerations, cached, fill, keep
 from mnemesh_actors.ledger.views import Views
@@ -53,7 +54,7 @@ SWEPT_IN_COMMIT = 16
 SWEPT_ELSE = 1024
 
 
-class Ledger(Views, Exchange, Copies):
+class Ledger(Views, Exchange, Copies, Twin):
     """`path` is the SQLite file; `key_path` the node's signing key; `node_id` goes into every entry."""
 
     def __init__(self, path: str, key_path: str, node_id: str) -> None:
@@ -82,6 +83,7 @@ class Ledger(Views, Exchange, Copies):
                 self._admission = Admission(self._db, self._journal, self._uses.note)
                 self._histories = Histories(self._db, self._journal, self._admission)
                 self._incarnation = establish(self._db, self._lock)
+                self._identity = Identity(node_id, key.public_key().public_bytes_raw(), self._incarnation)
                 self._journal.rebuild_view_if_old()
                 peers.keep_key(self._db, node_id, key.public_key().public_bytes_raw())
                 self._fold()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mnemesh_memory.model import ActorStatus
@@ -17,14 +18,33 @@ class Handle(Protocol):
     def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One that runs actors; `id` is its own until it is started anew, `address` its IP address."""
+
+    id: str
+    address: str
+
+
 class Runtime(Protocol):
     """Makes actors and ends them. `name` is local or ray."""
 
     @property
     def name(self) -> str: ...
 
-    async def spawn(self, name: str, cls: type, *args: Any, pinned: bool = False) -> Handle:
-        """Construct `cls(*args)` as an actor. `pinned` keeps it on this machine, where its files are."""
+    async def spawn(
+        self, name: str, cls: type, *args: Any, pinned: bool = False, machine: str = "", roams: bool = False
+    ) -> Handle:
+        """Construct `cls(*args)` as an actor. `pinned` keeps it on this machine, where its files are; `machine` on
+        that one, or, when it `roams`, there first, and elsewhere when that machine is gone."""
+        ...
+
+    async def machines(self) -> tuple[Machine, ...]:
+        """Where actors can live now, this machine first."""
+        ...
+
+    async def drop(self, handle: Handle) -> None:
+        """End one actor at once, without its `close()`."""
         ...
 
     async def actors(self) -> tuple[ActorStatus, ...]:

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
 
+from mnemesh_actors.runtime.base import Handle, Machine
 from mnemesh_memory import limits
 from mnemesh_memory.errors import Overloaded, Unavailable
 from mnemesh_memory.model import ActorStatus
@@ -72,11 +73,21 @@ class LocalRuntime:
     def __init__(self) -> None:
         self._handles: list[LocalHandle] = []
 
-    async def spawn(self, name: str, cls: type, *args: Any, pinned: bool = False) -> LocalHandle:
+    async def spawn(
+        self, name: str, cls: type, *args: Any, pinned: bool = False, machine: str = "", roams: bool = False
+    ) -> LocalHandle:
         handle = LocalHandle(name)
         await handle.construct(cls, *args)
         self._handles.append(handle)
         return handle
+
+    async def machines(self) -> tuple[Machine, ...]:
+        return (Machine("", "127.0.0.1"),)
+
+    async def drop(self, handle: Handle) -> None:
+        assert isinstance(handle, LocalHandle)
+        self._handles.remove(handle)
+        await handle.shut()
 
     async def actors(self) -> tuple[ActorStatus, ...]:
         return tuple(

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mnemesh_actors.runtime.base import Handle, Machine
 from mnemesh_memory import limits
 from mnemesh_memory.errors import FailedPrecondition, Overloaded, Unavailable
 from mnemesh_memory.model import ActorStatus
@@ -193,7 +194,9 @@ class RayRuntime:
                 file.write(secrets.token_hex(32))
         return path
 
-    async def spawn(self, name: str, cls: type, *args: Any, pinned: bool = False) -> RayHandle:
+    async def spawn(
+        self, name: str, cls: type, *args: Any, pinned: bool = False, machine: str = "", roams: bool = False
+    ) -> RayHandle:
         import ray
         from ray.exceptions import ActorAlreadyExistsError
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -206,8 +209,11 @@ class RayRuntime:
             "max_pending_calls": limits.INBOX_MESSAGES_MAX,
         }
         if pinned:
-            here = ray.get_runtime_context().get_node_id()
-            options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(here, soft=False)
+            machine = ray.get_runtime_context().get_node_id()
+        if machine:
+            options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(machine, soft=roams)
+        elif roams:
+            options["scheduling_strategy"] = "SPREAD"
         # Ray shows a process by the name of its class.
         host: Any = ray.remote(type(cls.__name__, (_Host,), {}))
         try:
@@ -226,6 +232,22 @@ class RayRuntime:
         except TimeoutError:
             raise Unavailable(f"Ray has not started {name} within {START_TIMEOUT_S:g} s", part=name) from None
         return handle
+
+    async def machines(self) -> tuple[Machine, ...]:
+        import ray
+
+        here = ray.get_runtime_context().get_node_id()
+        nodes = await asyncio.wait_for(asyncio.to_thread(ray.nodes), PLACEMENT_TIMEOUT_S)
+        found = [Machine(node["NodeID"], node["NodeManagerAddress"]) for node in nodes if node["Alive"]]
+        return tuple(sorted(found, key=lambda one: (one.id != here, one.address, one.id)))
+
+    async def drop(self, handle: Handle) -> None:
+        import ray
+
+        assert isinstance(handle, RayHandle)
+        if handle in self._handles:
+            self._handles.remove(handle)
+            ray.kill(handle._actor)
 
     async def actors(self) -> tuple[ActorStatus, ...]:
         import ray

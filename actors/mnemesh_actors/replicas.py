@@ -1,0 +1,301 @@
+"""Where the ledgers of a node on several Ray machines lie: finds them, makes what is missing, replaces what is lost.
+
+    <ray_replica_dir>/machine        names the disk: two Ray nodes that share it are one machine
+    <ray_replica_dir>/<node id>/     a data directory with a key, an id and a log of its own
+    <data_dir>/replicas.json         where they were last, and who was primary
+
+A machine holds one ledger of a node at most, and finds it again after a restart. A ledger in the data directory that
+holds entries, from a time without other machines, is one of them for good. Nothing here deletes one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from mnemesh_actors.directory import DataDirectory, open_directory, replace_file
+from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.twins import Identity
+from mnemesh_actors.members import Member
+from mnemesh_actors.replication import ReplicatedLedger
+from mnemesh_actors.runtime.base import Machine, Runtime
+from mnemesh_memory.errors import FailedPrecondition, MnemeshError, Unavailable
+
+REPLICAS: Final = 2
+REPLICAS_FILE: Final = "replicas.json"
+MACHINE_FILE: Final = "machine"
+DEFAULT_ROOT: Final = "~/.local/share/mnemesh-replicas"
+# A machine that is started again within this time finds its own ledger, and nothing has to be filled.
+REPLACE_AFTER_S: Final = 5.0
+WATCH_S: Final = 1.0
+log = structlog.get_logger("mnemesh.replication")
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place for a ledger, as it was found: the disk's name, the directory, and whether a ledger is there."""
+
+    disk: str
+    directory: str
+    taken: bool
+
+
+class Scout:
+    """Looks at a machine's disk; runs there. `root` is `ray_replica_dir`, in which {ip} stands for `address`."""
+
+    def __init__(self, root: str, address: str) -> None:
+        self._root = site_root(root, address)
+
+    def look(self, node_id: str) -> Site:
+        """What is there for the node. Raises Unavailable when the disk can't be written."""
+        mark = self._root / MACHINE_FILE
+        try:
+            self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with suppress(FileExistsError):
+                descriptor = os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(descriptor, "w") as file:
+                    file.write(secrets.token_hex(16))
+            disk = mark.read_text()
+        except OSError as error:
+            raise Unavailable(f"ray_replica_dir: cannot write {self._root}: {error}", part="ledger") from error
+        directory = self._root / node_id
+        return Site(disk, str(directory), directory.exists())
+
+
+class ReplicaLedger(Ledger):
+    """A ledger in a data directory of its own, made when it is new; runs on the machine where that lies."""
+
+    def __init__(self, directory: str) -> None:
+        home = open_directory(Path(directory))
+        super().__init__(str(home.ledger(0)), str(home.key_file), home.node_id)
+
+
+def site_root(root: str, address: str) -> Path:
+    """The folder on a machine; relative to its user's home where it begins with ~."""
+    return Path((root or DEFAULT_ROOT).replace("{ip}", address)).expanduser()
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A replica as replicas.json has it."""
+
+    node_id: str
+    address: str
+    directory: str
+
+
+class Fleet:
+    """The ledgers of one node. `open` finds or makes them; then `ledger` stands for them, and lost ones are
+    replaced."""
+
+    def __init__(
+        self,
+        directory: DataDirectory,
+        runtime: Runtime,
+        root: str,
+        clock: Callable[[], int],
+        entropy: Callable[[int], bytes],
+        notice: Callable[[str], None],
+        replace_after_s: float = REPLACE_AFTER_S,
+    ) -> None:
+        self._directory = directory
+        self._runtime = runtime
+        self._root = root
+        self._clock = clock
+        self._entropy = entropy
+        self._notice = notice
+        self._replace_after_s = replace_after_s
+        self._disks: dict[str, str] = {}  # by machine
+        self._watch: asyncio.Task[None] | None = None
+        self._short_since = asyncio.get_running_loop().time()
+        self._kept: list[Known] = []
+        self.ledger: ReplicatedLedger
+
+    async def open(self, machines: Sequence[Machine]) -> ReplicatedLedger:
+        """Every ledger that is found, and new ones up to REPLICAS when there never were any. Raises Unavailable when
+        none of those that there were is in the cluster."""
+        primary_was, known = read_known(self._directory.path)
+        self._kept = known
+        sites = await self._look(machines)
+        members = [await self._home()] if self._has_home() else []
+        for machine, site in sites:
+            if site.taken:
+                members.append(await self._member(machine, site))
+        if known and not members:
+            where = ", ".join(f"{one.directory} on {one.address}" for one in known)
+            raise Unavailable(
+                f"no machine that holds this node's memories is in the Ray cluster; they were in {where}. Start one of "
+                "them, with the same ray_replica_dir",
+                part="ledger",
+            )
+        # Those of others first: this machine has the doors to serve, and goes with them.
+        for machine, site in [*sites[1:], *sites[:1]]:
+            if len(members) < (1 if known else REPLICAS) and not site.taken:
+                members.append(await self._member(machine, site))
+        heads = {member.identity.node_id: (await member.handle.position())[1] for member in members}
+        primary = max(members, key=lambda one: (one.identity.node_id == primary_was, heads[one.identity.node_id]))
+        self.ledger = ReplicatedLedger(members, primary, self._clock, self._entropy, self._notice)
+        await self.ledger.start()
+        self._write()
+        self._watch = asyncio.create_task(self._watch_machines(), name="replica-watch")
+        self._watch.add_done_callback(self._ended)
+        return self.ledger
+
+    async def close(self) -> None:
+        """Stop watching and the streams; the runtime ends the ledgers."""
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
+        await self.ledger.close()
+        self._write()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("replica_watch_ended", exc_info=error)
+            self._notice(f"lost ledgers are not replaced any more, by a fault of ours: {error!r}; restart the node")
+
+    # ---- finding and making -----------------------------------------------------------------------------------
+
+    def _has_home(self) -> bool:
+        return has_entries(self._directory)
+
+    async def _home(self) -> Member:
+        path, key = str(self._directory.ledger(0)), str(self._directory.key_file)
+        handle = await self._runtime.spawn("ledger-0", Ledger, path, key, self._directory.node_id, pinned=True)
+        here = (await self._runtime.machines())[0]
+        return Member(handle, await handle.identity(), machine=here.id, place=f"{here.address}:{path}")
+
+    async def _look(self, machines: Sequence[Machine]) -> list[tuple[Machine, Site]]:
+        """What the machines hold, without those whose disk is that of one before; one that can't be asked is left
+        out."""
+        found = await asyncio.gather(*map(self._scouted, machines))
+        sites: list[tuple[Machine, Site]] = []
+        for machine, site in zip(machines, found, strict=True):
+            if site is not None and site.disk not in {one.disk for _, one in sites}:
+                sites.append((machine, site))
+        return sites
+
+    async def _scouted(self, machine: Machine) -> Site | None:
+        name = f"scout-{machine.id[:12]}"
+        try:
+            scout = await self._runtime.spawn(name, Scout, self._root, machine.address, machine=machine.id)
+            try:
+                site: Site = await asyncio.wait_for(scout.look(self._directory.node_id), 10.0)
+            finally:
+                await self._runtime.drop(scout)
+        except (MnemeshError, TimeoutError) as error:
+            log.warning("machine_not_usable", machine=machine.id, reason=str(error))
+            self._notice(f"machine {machine.address} holds no ledger: {error}")
+            return None
+        self._disks[machine.id] = site.disk
+        return site
+
+    async def _member(self, machine: Machine, site: Site) -> Member:
+        name = f"ledger-0@{machine.id[:12]}"
+        handle = await self._runtime.spawn(name, ReplicaLedger, site.directory, machine=machine.id)
+        identity: Identity = await handle.identity()
+        log.info("replica_opened", replica=identity.node_id, machine=machine.address, new=not site.taken)
+        return Member(handle, identity, machine=machine.id, place=f"{machine.address}:{site.directory}")
+
+    # ---- replacing --------------------------------------------------------------------------------------------
+
+    async def _watch_machines(self) -> None:
+        while True:
+            await asyncio.sleep(WATCH_S)
+            try:
+                machines = await self._runtime.machines()
+                await self._let_go(machines)
+                await self._take_on(machines)
+            except (MnemeshError, TimeoutError) as error:
+                log.warning("machines_not_known", reason=str(error))
+
+    async def _let_go(self, machines: Sequence[Machine]) -> None:
+        alive = {machine.id for machine in machines}
+        for member in [one for one in self.ledger.members if one.machine not in alive]:
+            await self.ledger.leave(member)
+            if member not in self.ledger.members:
+                self._notice(f"machine of ledger {member.identity.node_id[:12]} is gone ({member.place})")
+                await self._runtime.drop(member.handle)
+                self._write()
+
+    async def _take_on(self, machines: Sequence[Machine]) -> None:
+        """Ledgers that came back with their machines; and, when there have been too few for a while, a new one."""
+        now = asyncio.get_running_loop().time()
+        if len(self.ledger.members) >= REPLICAS:
+            self._short_since = now
+        used = {self._disks.get(member.machine, "") for member in self.ledger.members}
+        for machine, site in await self._look([one for one in machines if one.id not in self._disks]):
+            if site.taken and site.disk not in used:
+                await self._add(machine, site)
+        if len(self.ledger.members) < REPLICAS and now - self._short_since >= self._replace_after_s:
+            free = [one for one in [*machines[1:], *machines[:1]] if self._disks.get(one.id, "") not in {"", *used}]
+            for machine, site in await self._look(free[:1]):
+                await self._add(machine, site)
+
+    async def _add(self, machine: Machine, site: Site) -> None:
+        member = await self._member(machine, site)
+        await self.ledger.join(member)
+        how = "came back" if site.taken else "is new"
+        self._notice(f"ledger {member.identity.node_id[:12]} {how} ({member.place})")
+        self._write()
+
+    def _write(self) -> None:
+        """Note where the ledgers are now; one that was there before stays noted while there are too few."""
+        shown = [
+            Known(one.identity.node_id, one.place.partition(":")[0], one.place.partition(":")[2])
+            for one in self.ledger.members
+        ]
+        if len(shown) < REPLICAS:
+            shown += [one for one in self._kept if one.node_id not in {it.node_id for it in shown}]
+        self._kept = shown
+        value = {
+            "primary": self.ledger.primary.identity.node_id,
+            "replicas": [asdict(one) for one in shown],
+        }
+        replace_file(self._directory.path / REPLICAS_FILE, json.dumps(value, indent=1) + "\n")
+
+
+def read_known(path: Path) -> tuple[str, list[Known]]:
+    """Who was primary, and where the replicas were; ("", []) for a node that never had any. Raises FailedPrecondition
+    when the file is damaged."""
+    file = path / REPLICAS_FILE
+    try:
+        value = json.loads(file.read_text("utf-8"))
+        return str(value["primary"]), [Known(**one) for one in value["replicas"]]
+    except FileNotFoundError:
+        return "", []
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise FailedPrecondition(
+            f"{file} is damaged ({error}); it names the machines that hold this node's memories. Remove it when all of "
+            "them are in the cluster: they are found again",
+            field="data_dir",
+            value=str(file),
+        ) from error
+
+
+def has_entries(directory: DataDirectory) -> bool:
+    """Whether the ledger in the data directory itself was ever used."""
+    return directory.ledger(0).exists()
+
+
+def refuse_elsewhere(directory: DataDirectory) -> None:
+    """Raise FailedPrecondition when this node's memories lie on other machines alone."""
+    _, known = read_known(directory.path)
+    if known and not has_entries(directory):
+        where = ", ".join(f"{one.directory} on {one.address}" for one in known)
+        raise FailedPrecondition(
+            f"runtime: this node's memories lie on machines of a Ray cluster ({where}); start it with --runtime ray "
+            "and --ray-address",
+            field="runtime",
+            value="local",
+            limit="ray",
+        )

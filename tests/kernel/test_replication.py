@@ -1,0 +1,317 @@
+"""Two or three ledgers that are one: nothing that was acknowledged goes with a machine. Faults are injected into the
+handles; the ledgers are real."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from ledger_builders import Home, Pen
+
+from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.commands import Command, Committed
+from mnemesh_actors.ledger.erase import Erase
+from mnemesh_actors.members import Member, Move
+from mnemesh_actors.replication import ReplicatedLedger
+from mnemesh_actors.runtime.local import LocalHandle
+from mnemesh_memory.errors import MnemeshError, Unavailable
+
+PATIENCE_S = 10.0
+NEVER_S = 3600.0
+
+
+class Machine:
+    """A ledger's handle on a machine that can fail: `dead` refuses calls, `hung` answers none, and the answer to
+    `loses` is lost once it was carried out, with the machine."""
+
+    def __init__(self, name: str, home: Home) -> None:
+        self.name = name
+        self.home = home
+        self.state = "ok"
+        self.loses = ""
+        self.calls: list[str] = []
+        self._healed = asyncio.Event()
+        self._handle = LocalHandle(name)
+
+    async def start(self) -> Member:
+        home = self.home
+        await self._handle.construct(Ledger, str(home.file), str(home.directory.key_file), home.directory.node_id)
+        return Member(self, await self._handle.identity(), machine=self.name)
+
+    def heal(self) -> None:
+        self.state = "ok"
+        self._healed.set()
+        self._healed = asyncio.Event()
+
+    def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]:
+        if method.startswith("_"):
+            raise AttributeError(method)
+
+        async def call(*args: Any) -> Any:
+            self.calls.append(method)
+            if self.state == "dead":
+                raise Unavailable("gone", part=self.name)
+            if self.state == "hung":
+                await self._healed.wait()
+            answer = await getattr(self._handle, method)(*args)
+            if method == self.loses:
+                self.loses, self.state = "", "dead"
+                raise Unavailable("gone", part=self.name)
+            return answer
+
+        return call
+
+    async def shut(self) -> None:
+        await self._handle.shut()
+
+
+@dataclass
+class Cluster:
+    machines: list[Machine]
+    ledger: ReplicatedLedger
+    pen: Pen = field(default_factory=Pen)
+    notices: list[str] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+    published: list[int] = field(default_factory=list)
+
+    async def done(self, *commands: Command) -> list[Committed]:
+        results = await self.ledger.commit(commands)
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+        return [result for result in results if isinstance(result, Committed)]
+
+    async def on_two(self) -> None:
+        await until(lambda: not self.ledger.degraded)
+
+    async def contents(self, machine: Machine) -> dict[str, str]:
+        state = machine.state
+        machine.state = "ok"
+        page, _ = await machine.touched(0, 10_000)
+        read = await machine.read(page)
+        machine.state = state
+        return {id_: memory.content for id_, memory in read.items()}
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not holds():  # noqa: ASYNC110  what is waited for happens in other tasks
+            await asyncio.sleep(0.002)
+
+
+@pytest_asyncio.fixture
+async def make(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[Cluster]]]:
+    made: list[Cluster] = []
+
+    async def build(count: int = 2, **more: float) -> Cluster:
+        machines = [Machine(f"ledger-{number}", Home.at(tmp_path / str(number))) for number in range(count)]
+        members = [await machine.start() for machine in machines]
+        pen = Pen()
+        notices: list[str] = []
+        noise = (hashlib.sha256(bytes([i % 256, i // 256])).digest() for i in range(60_000))
+        ledger = ReplicatedLedger(
+            members, members[0], lambda: pen.now, lambda size: next(noise)[:size], notices.append,
+            **{"ack_s": NEVER_S, "hung_s": NEVER_S, **more},
+        )  # fmt: skip
+        cluster = Cluster(machines, ledger, pen, notices)
+        made.append(cluster)
+        ledger.follow(cluster.published.append, cluster.moves.append)
+        await ledger.start()
+        return cluster
+
+    yield build
+    for cluster in made:
+        await cluster.ledger.close()
+        for machine in cluster.machines:
+            machine.heal()
+            await machine.shut()
+
+
+async def test_an_acknowledged_write_is_on_both_machines(make: Any) -> None:
+    cluster = await make()
+    await cluster.on_two()
+    (written,) = await cluster.done(cluster.pen.create("kept twice"))
+    assert written.reason == "new in this space"
+    for machine in cluster.machines:
+        assert await cluster.contents(machine) == {written.memory.id: "kept twice"}
+    status = await cluster.ledger.status()
+    assert status.state == "ok"
+    assert [(one.role, one.seq, one.lag, one.state) for one in status.replicas] == [
+        ("primary", 1, 0, "ok"),
+        ("secondary", 1, 0, "ok"),
+    ]
+    ids = {one.node_id for one in status.replicas} | {one.incarnation for one in status.replicas}
+    assert len(ids) == 4
+
+
+async def test_private_spaces_are_replicated_too(make: Any) -> None:
+    cluster = await make()
+    await cluster.on_two()
+    (written,) = await cluster.done(cluster.pen.create("for me alone", space="@owner"))
+    assert await cluster.contents(cluster.machines[1]) == {written.memory.id: "for me alone"}
+
+
+async def test_a_write_without_the_second_machine_says_degraded_and_the_next_one_does_not_wait(make: Any) -> None:
+    cluster = await make(ack_s=0.05)
+    await cluster.on_two()
+    cluster.machines[1].state = "hung"
+    (first,) = await cluster.done(cluster.pen.create("one"))
+    assert "degraded: on one machine only" in first.reason
+    assert (await cluster.ledger.status()).state.startswith("degraded")
+    cluster.ledger._ack_s = NEVER_S
+    (second,) = await cluster.done(cluster.pen.create("two"))
+    assert "degraded" in second.reason
+    cluster.machines[1].heal()
+    await cluster.on_two()
+    assert len(await cluster.contents(cluster.machines[1])) == 2
+    assert [notice.partition(":")[0] for notice in cluster.notices] == [
+        "ledger degraded",
+        "ledger on two machines again",
+    ]
+
+
+@pytest.mark.parametrize("fault", ["dead", "hung"])
+async def test_when_the_primary_is_gone_the_other_goes_on_with_every_acknowledged_write(make: Any, fault: str) -> None:
+    cluster = await make(hung_s=0.05, ack_s=0.05)
+    await cluster.on_two()
+    before = [(await cluster.done(cluster.pen.create(f"before {n}")))[0].memory.id for n in range(5)]
+    cluster.machines[0].state = fault
+    (after,) = await cluster.done(cluster.pen.create("after"))
+    assert "degraded" in after.reason
+    assert set(await cluster.ledger.read([*before, after.memory.id])) == {*before, after.memory.id}
+    (move,) = cluster.moves
+    assert move.incarnation == cluster.ledger.members[1].identity.incarnation
+    assert (move.head, move.known(5), move.known(3)) == (5, 5, 3)
+    cluster.machines[0].heal()
+    await cluster.on_two()
+    assert await cluster.contents(cluster.machines[0]) == await cluster.contents(cluster.machines[1])
+
+
+async def test_a_write_whose_answer_went_with_the_machine_is_answered_from_the_others_log(make: Any) -> None:
+    cluster = await make()
+    await cluster.on_two()
+    (memory,) = await cluster.done(cluster.pen.create("first"))
+    cluster.machines[0].loses = "sync_page"  # the entry is on its way when the machine dies
+    commands = [cluster.pen.create("kept", idempotency_key="k"), cluster.pen.revise(memory.memory, content="second")]
+    results = await cluster.done(*commands)
+    assert [result.action for result in results] == ["ADD", "UPDATE"]
+    there = await cluster.contents(cluster.machines[1])
+    assert sorted(there.values()) == ["kept", "second"]
+    again = (await cluster.done(cluster.pen.create("kept", idempotency_key="k")))[0]
+    assert (again.replayed, again.memory.id) == (True, results[0].memory.id)
+    cluster.machines[0].heal()
+    await cluster.on_two()
+    assert await cluster.contents(cluster.machines[0]) == await cluster.contents(cluster.machines[1])
+
+
+@pytest.mark.parametrize("lost", ["commit", "sync_page"])
+async def test_a_new_memory_that_both_machines_wrote_is_one_without_a_conflict(make: Any, lost: str) -> None:
+    cluster = await make()
+    await cluster.on_two()
+    cluster.machines[0].loses = lost
+    (written,) = await cluster.done(cluster.pen.create("written twice", force=True))
+    assert cluster.ledger.primary is cluster.ledger.members[1]
+    cluster.machines[0].heal()
+    await cluster.on_two()
+    for machine in cluster.machines:
+        assert await cluster.contents(machine) == {written.memory.id: "written twice"}
+        found = await machine.read([written.memory.id])
+        assert found[written.memory.id].conflicts == ()
+
+
+async def test_idempotency_keys_hold_on_the_machine_that_goes_on(make: Any) -> None:
+    cluster = await make()
+    await cluster.on_two()
+    (first,) = await cluster.done(cluster.pen.create("x", idempotency_key="a", force=True))
+    (changed,) = await cluster.done(cluster.pen.revise(first.memory, content="y", idempotency_key="b"))
+    cluster.machines[0].state = "dead"
+    (again,) = await cluster.done(cluster.pen.create("x", idempotency_key="a", force=True))
+    (also,) = await cluster.done(cluster.pen.revise(first.memory, content="y", idempotency_key="b"))
+    assert (again.replayed, again.memory.id, also.replayed, also.memory.version) == (True, first.memory.id, True, 2)
+    assert changed.memory.version == 2
+
+
+async def test_an_exact_duplicate_is_found_on_the_machine_that_goes_on(make: Any) -> None:
+    cluster = await make()
+    await cluster.on_two()
+    (first,) = await cluster.done(cluster.pen.create("said once"))
+    cluster.machines[0].state = "dead"
+    (second,) = await cluster.done(cluster.pen.create("said once"))
+    assert (second.action, second.deduplicated, second.memory.id) == ("NOOP", True, first.memory.id)
+
+
+async def test_a_new_machine_fills_from_the_other_with_its_keys(make: Any, tmp_path: Path) -> None:
+    cluster = await make(ack_s=0.05)
+    await cluster.on_two()
+    for number in range(600):
+        await cluster.done(cluster.pen.create(f"memory {number}", idempotency_key=f"key {number}"))
+    cluster.machines[1].state = "dead"
+    await cluster.done(cluster.pen.create("written on one machine"))
+    await cluster.ledger.leave(cluster.ledger.members[1])
+    fresh = Machine("ledger-new", Home.at(tmp_path / "new"))
+    cluster.machines.append(fresh)
+    await cluster.ledger.join(await fresh.start())
+    await cluster.on_two()
+    assert await cluster.contents(fresh) == await cluster.contents(cluster.machines[0])
+    cluster.machines[0].state = "dead"
+    (again,) = await cluster.done(cluster.pen.create("memory 7", idempotency_key="key 7"))
+    assert again.replayed
+
+
+async def test_what_only_the_dead_machine_had_comes_back_with_it(make: Any) -> None:
+    cluster = await make(ack_s=0.05)
+    await cluster.on_two()
+    cluster.machines[1].state = "dead"
+    (alone,) = await cluster.done(cluster.pen.create("on the first alone"))
+    assert "degraded" in alone.reason
+    cluster.machines[0].state = "dead"
+    cluster.machines[1].heal()
+    (other,) = await cluster.done(cluster.pen.create("on the second alone"))
+    assert set(await cluster.ledger.read([alone.memory.id, other.memory.id])) == {other.memory.id}
+    cluster.machines[0].heal()
+    await cluster.on_two()
+    assert set(await cluster.ledger.read([alone.memory.id, other.memory.id])) == {alone.memory.id, other.memory.id}
+    assert cluster.published[-1] == 2  # so that the index and the watchers learn of it
+    (third,) = await cluster.done(cluster.pen.create("then on both"))
+    assert third.seq == 3
+
+
+async def test_with_no_machine_left_a_call_says_so_and_the_first_to_return_serves(make: Any) -> None:
+    cluster = await make(ack_s=0.05)
+    await cluster.on_two()
+    (kept,) = await cluster.done(cluster.pen.create("kept"))
+    for machine in cluster.machines:
+        machine.state = "dead"
+    with pytest.raises(MnemeshError, match="gone"):
+        await cluster.ledger.commit([cluster.pen.create("refused")])
+    cluster.machines[1].heal()
+    assert set(await cluster.ledger.read([kept.memory.id])) == {kept.memory.id}
+
+
+async def test_an_erasure_is_on_both_machines_before_it_is_acknowledged(make: Any) -> None:
+    cluster = await make()
+    await cluster.on_two()
+    (written,) = await cluster.done(cluster.pen.create("to be erased"))
+    command = Erase(agent="owner/test", at=cluster.pen.now, actor=b"e" * 16, id=written.memory.id, as_admin=True)
+    gone = await cluster.ledger.erase(command)
+    assert gone.changes == 1
+    for machine in cluster.machines:
+        assert await cluster.contents(machine) == {}
+
+
+async def test_with_three_machines_one_that_hangs_is_not_waited_for(make: Any) -> None:
+    cluster = await make(3)
+    await until(lambda: len(cluster.ledger._current()) == 2)
+    cluster.machines[2].state = "hung"
+    (written,) = await cluster.done(cluster.pen.create("on two of three"))
+    assert "degraded" not in written.reason
+    cluster.machines[0].state = "dead"
+    (again,) = await cluster.done(cluster.pen.create("on two of three"))
+    assert again.memory.id == written.memory.id
+    assert cluster.ledger.primary is cluster.ledger.members[1]
