@@ -11,6 +11,8 @@ from node_process import Nodes
 
 # As pytest does it for the tests that lie there.
 sys.path.insert(0, str(Path(__file__).parents[1] / "doors" / "scenario"))
+# The builders of the ledger's own tests.
+sys.path.append(str(Path(__file__).parents[1] / "kernel"))
 
 
 @pytest_asyncio.fixture

@@ -363,7 +363,8 @@ class Ledger(Views, Exchange, Copies, Twin):
             last.callback(self.copy_end)
             if self._uses.pending:
                 self.commit([])
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            with explained(self.path, "everything acknowledged is in its write-ahead log"):
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _action_of(command: Command) -> str:

@@ -83,6 +83,10 @@ def writers_of(state: DocumentState) -> set[str]:
 
 
 def fold(db: sqlite3.Connection) -> bool:
-    """Bring the write-ahead log into the file and cut it; False when somebody reads the file just now."""
-    busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    """Bring the write-ahead log into the file and cut it; False when somebody reads the file just now, or when the disk
+    does not take it: what was written before is durable all the same."""
+    try:
+        busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    except sqlite3.OperationalError:
+        return False
     return not busy
