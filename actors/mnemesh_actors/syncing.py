@@ -162,7 +162,8 @@ class Syncing:
 
 class StreamShell:
     """One stream, run once. `peer_key` gives the name under which a node's cursors are kept; `told` hears every change
-    of the status. `compare` is whether to compare digests as soon as both sides are caught up."""
+    of the status. `compare` is whether to compare digests as soon as both sides are caught up. `refused` says as what
+    this side ended it, "" when it did not."""
 
     def __init__(
         self,
@@ -178,6 +179,7 @@ class StreamShell:
         self._peer_key = peer_key
         self._told = told
         self._compare = compare
+        self.refused = ""
         # Neither is bounded by itself: what comes in by `_room`, what goes out by `_send`.
         self._events: asyncio.Queue[Event | BaseException] = asyncio.Queue()
         self._outbox: asyncio.Queue[Message | None] = asyncio.Queue()
@@ -228,7 +230,8 @@ class StreamShell:
             match effect:
                 case Send(message):
                     self._send(message)
-                case Close():
+                case Close(code):
+                    self.refused = code
                     going = False
                 case Status():
                     self._told(effect)

@@ -1,4 +1,4 @@
-"""`python -m mnemesh_gateway up | doctor | backup | node`: the one place that reads the environment and builds everything."""
+"""`python -m mnemesh_gateway up | doctor | backup | node`: the one place that reads the environment and builds all."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
         print(json.dumps(asdict(done)))
     else:
         print(
-            f"{done.data_dir} is node {done.node_id} now; it was {done.old_node_id}. Its {done.memories} memories stay, "
-            "signed by the node that it was.\nPeers that call it have to remove it and add it again."
+            f"{done.data_dir} is node {done.node_id} now; it was {done.old_node_id}. Its {done.memories} memories "
+            "stay, signed by the node that it was.\nPeers that call it have to remove it and add it again."
         )
     return 0

@@ -24,7 +24,7 @@ from mnemesh_crdt.sync import Stream
 from mnemesh_gateway.peer_book import Peer, PeerBook
 from mnemesh_gateway.sync_channel import DialedChannel, ServedChannel
 from mnemesh_memory import limits
-from mnemesh_memory.errors import FailedPrecondition, MnemeshError, Overloaded, Unauthenticated
+from mnemesh_memory.errors import FailedPrecondition, MnemeshError, Overloaded, Unauthenticated, Unavailable
 from mnemesh_memory.grants import OWNER, PeerGrant
 
 FIRST_WAIT_S: Final = 0.5
@@ -126,6 +126,7 @@ class Peers:
         self._served: dict[int, PeerStatus] = {}
         self._shells: dict[int, StreamShell] = {}
         self._number = 0
+        self._faults = _Faults()
         self._closed = False
 
     def start(self) -> None:
@@ -295,6 +296,7 @@ class Peers:
         grant = grant_now()
         if grant is None:
             raise Unauthenticated("this token opens no stream")
+        self._faults.check(principal)
         if self._closed or len(self._served) >= SERVED_MAX:
             raise Overloaded("sync streams", SERVED_MAX)
         self._number += 1
@@ -317,7 +319,10 @@ class Peers:
         self._shells[number] = shell
         try:
             async with _watched(shell, grant_now):
-                await shell.run(LISTENER, ServedChannel(context))
+                last = await shell.run(LISTENER, ServedChannel(context))
+            if shell.refused == "fault":
+                log.warning("peer_at_fault", principal=principal, peer=str(context.peer()), reason=last.reason)
+            self._faults.note(principal, last.reason if shell.refused == "fault" else "")
         finally:
             del self._served[number], self._shells[number]
 
@@ -329,6 +334,33 @@ class Peers:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._lines.clear()
+
+
+class _Faults:
+    """Who said what no honest peer says is not served for a while, longer with each time, and told why."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, float, str]] = {}
+
+    def check(self, principal: str) -> None:
+        """Raises Unavailable while streams of `principal` are not served."""
+        count, until, why = self._known.get(principal, (0, 0.0, ""))
+        left = until - time.monotonic()
+        if left > 0:
+            raise Unavailable(
+                f"{count} streams with the token of {principal} were ended in a row, the last because of this: {why}; "
+                f"call again in {left:.1f} s",
+                part="peer",
+            )
+
+    def note(self, principal: str, why: str) -> None:
+        """A stream of `principal` has ended, because of a fault of theirs when there is a `why`."""
+        count = self._known.get(principal, (0, 0.0, ""))[0] + 1
+        if not why:
+            self._known.pop(principal, None)
+        else:
+            wait_s = min(WAIT_S_MAX, FIRST_WAIT_S * 2.0 ** min(count, 16))
+            self._known[principal] = (count, time.monotonic() + wait_s, why)
 
 
 def _called(node_id: str) -> str:

@@ -1,4 +1,4 @@
-"""`mnemesh node new-identity`: a copied directory becomes a node of its own, and what was written stays whose it was."""
+"""`mnemesh node new-identity`: a copied directory becomes a node of its own, and what was written stays as signed."""
 
 from __future__ import annotations
 

@@ -1,0 +1,275 @@
+"""Bad input over a real stream: it changes nothing, is answered with a reason, and nobody else notices."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import psutil
+import pytest
+from hostile_peer import HostileStream, Signer, resealed, stream_to
+from node_process import Nodes, NodeUnderTest
+from peer_scene import client, converged, introduce, texts
+
+from mnemesh_crdt.envelope import Entry
+from mnemesh_crdt.messages import Ack, Digest, Hello, Message, Refusal
+from mnemesh_gateway.sync_wire import to_wire
+from mnemesh_memory import limits
+from mnemesh_memory.errors import DataLoss
+from mnemesh_proto.v1 import sync_pb2
+
+ROUNDS = 200
+MESSAGES_A_ROUND = 50
+IDLE_MESSAGES = 5_000
+GROWTH_BYTES_MAX = 96 * 1024 * 1024
+YEAR_MS = 365 * 86_400_000
+
+
+@dataclass
+class Siege:
+    """A hub, an honest laptop that exchanges with it, and tokens for enemies."""
+
+    hub: NodeUnderTest
+    laptop: NodeUnderTest
+    told: int = 0
+
+    async def token(self, name: str, role: str = "writer") -> str:
+        async with client(self.hub) as there:
+            return (await there.add_agent(name, role=role, spaces=["team/*"])).token
+
+    async def stands(self) -> None:
+        """Both nodes answer, and what the one writes the other has."""
+        self.told += 1
+        async with client(self.laptop) as here:
+            await here.remember(f"all is well, for the {self.told}. time", space="team/honest")
+        await converged("team/honest", self.hub, self.laptop)
+
+
+@pytest.fixture
+async def siege(nodes: Nodes, tmp_path: Path) -> Siege:
+    hub, laptop = await asyncio.gather(nodes.start(tmp_path / "hub"), nodes.start(tmp_path / "laptop"))
+    await introduce(laptop, hub, "laptop", "team/*")
+    return Siege(hub, laptop)
+
+
+def wired(message: Message) -> bytes:
+    return to_wire(message, sync_pb2.SyncRequest).SerializeToString()
+
+
+def flipped(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
+
+
+@asynccontextmanager
+async def greeted(siege: Siege, token: str, eve: Signer) -> AsyncIterator[HostileStream]:
+    async with stream_to(siege.hub.grpc, token) as stream:
+        await stream.say(eve.hello())
+        await stream.hear(Hello)
+        yield stream
+
+
+# What is no message of an honest peer: what it is called, its bytes, and a word of the reason.
+SHOUTS: list[tuple[str, Callable[[Signer], bytes], str]] = [
+    ("nothing", lambda eve: b"", "message"),
+    ("noise", lambda eve: bytes(range(256)), "well-formed"),
+    ("truncated", lambda eve: wired(eve.batch(0, eve.says("x")))[:-7], "well-formed"),
+    ("a text that is no UTF-8", lambda eve: wired(Digest("team/xx", {})).replace(b"xx", b"\xff\xfe"), "UTF-8"),
+    ("another Hello", lambda eve: wired(eve.hello(wants=("team/*",))), "second Hello"),
+    ("a short hash", lambda eve: wired(eve.batch(0, replace(eve.says("x"), hash="ab"))), "hash"),
+    ("a long name", lambda eve: wired(eve.batch(0, replace(eve.says("x"), space="team/" + "x" * 300))), "space"),
+    ("an unknown type", lambda eve: wired(eve.batch(0, replace(eve.says("x"), type="drop"))), "type"),
+    ("a huge change", lambda eve: wired(eve.batch(0, replace(eve.says("x"), raw=bytes(200_000)))), "raw"),
+    (
+        "a huge batch",
+        lambda eve: wired(eve.batch(0, *(replace(eve.says("x"), raw=bytes(150_000)) for _ in range(8)))),
+        "a batch holds at most",
+    ),
+    ("a batch of many", lambda eve: wired(eve.batch(0, *[eve.says("x")] * 300)), "a batch holds at most"),
+    ("another's feed", lambda eve: wired(eve.batch(0, feed="ab" * 16 + "/scope")), "feed"),
+    ("numbers backwards", lambda eve: wired(eve.batch(9, last_seq=3)), "goes from 9 to 3"),
+    ("numbers beyond", lambda eve: wired(eve.batch(0, last_seq=2**63)), "goes from"),
+    ("an acknowledgement of nothing", lambda eve: wired(Ack("ab/scope", 7)), "was not sent"),
+    ("a digest of too many", lambda eve: wired(Digest("team/x", {5000: "ab" * 32})), "buckets"),
+]
+
+
+async def test_what_is_no_message_ends_its_stream_with_the_reason_and_nothing_else(siege: Siege) -> None:
+    for number, (name, shout, word) in enumerate(SHOUTS):
+        eve = Signer(f"far {number}")
+        token = await siege.token(f"eve{number}")
+        async with greeted(siege, token, eve) as stream:
+            await stream.shout(shout(eve))
+            refusal = await stream.hear(Refusal)
+        assert (refusal.code, word in refusal.reason) == ("fault", True), (name, refusal)
+    await siege.stands()
+    assert await texts(siege.hub, "team/x") == []
+
+
+async def test_what_comes_before_hello_or_in_place_of_it_is_refused(siege: Siege) -> None:
+    eve = Signer()
+    cases: list[tuple[Message, str, str]] = [
+        (eve.batch(0), "fault", "before Hello"),
+        (eve.hello(node_id="ab" * 16), "identity", "is not that of the key"),
+        (eve.hello(key=b"short"), "identity", "is not that of the key"),
+        (eve.hello(wants=("../x",)), "fault", "wants"),
+        (eve.hello(incarnation="a b"), "fault", "incarnation"),
+        (eve.hello(cursors={"x": 2**63}), "fault", "cursor"),
+        (eve.hello(cursors={str(number): 1 for number in range(300)}), "fault", "cursors"),
+        (eve.hello(protocol=999), "protocol", "upgrade Mnemesh on the other node"),
+    ]
+    for number, (message, code, word) in enumerate(cases):
+        async with stream_to(siege.hub.grpc, await siege.token(f"eve{number}")) as stream:
+            await stream.say(message)
+            refusal = await stream.hear(Refusal)
+        assert (refusal.code, word in refusal.reason) == (code, True), refusal
+    await siege.stands()
+
+
+async def test_a_message_beyond_the_size_of_one_is_not_read_also_when_it_is_small_on_the_wire(siege: Siege) -> None:
+    token = await siege.token("eve")
+    process = psutil.Process(siege.hub.process.pid)
+    before = process.memory_info().rss
+    async with greeted(siege, token, Signer()) as stream:
+        await stream.shout(bytes(limits.GRPC_MESSAGE_BYTES_MAX * 16))
+        with pytest.raises(EOFError, match="RESOURCE_EXHAUSTED"):
+            await stream.hear(Refusal)
+    assert process.memory_info().rss - before < GROWTH_BYTES_MAX
+    await siege.stands()
+
+
+def _other(entry: Entry, eve: Signer) -> Entry:
+    return eve.signs(entry.doc, entry.space, entry.raw, agent="ana/cli")
+
+
+def _broken(entry: Entry, eve: Signer) -> Entry:
+    raw = resealed(entry.raw, len(entry.raw) // 2)
+    return eve.signs(entry.doc, entry.space, raw)
+
+
+# How an entry lies, and a word of the reason for which it is in quarantine.
+LIES: list[tuple[str, Callable[[Entry, Signer], Entry], str]] = [
+    ("a bit flipped", lambda one, eve: replace(one, raw=flipped(one.raw, 20)), "checksum"),
+    ("truncated", lambda one, eve: replace(one, raw=one.raw[:-3]), "announced"),
+    ("no change at all", lambda one, eve: replace(one, raw=b"hello"), "does not start as one"),
+    ("a checksum made right", lambda one, eve: replace(one, raw=resealed(one.raw, 30)), "another hash"),
+    ("a space not granted", lambda one, eve: eve.signs(one.doc, "home/x", one.raw), "may not write to home/x"),
+    ("another principal", _other, "may not speak for ana/cli"),
+    ("the author inside", lambda one, eve: eve.says("x", by="ana"), ""),
+    ("a signature of noise", lambda one, eve: replace(one, signature=bytes(64)), "signature"),
+    ("another's node", lambda one, eve: replace(one, node="ab" * 16), "no key of node"),
+    ("another's id", lambda one, eve: eve.signs("not-an-id", one.space, one.raw), "doc"),
+]
+
+
+async def test_an_entry_that_lies_is_kept_aside_with_the_reason_and_what_follows_is_taken(siege: Siege) -> None:
+    eve = Signer()
+    lies = [(name, lie(eve.says(f"a lie: {name}"), eve), word) for name, lie, word in LIES]
+    stray = eve.says("meant for another space")
+    good = eve.says("the truth")
+    async with greeted(siege, await siege.token("eve"), eve) as stream:
+        await stream.say(
+            eve.batch(0, *(entry for _, entry, _ in lies), eve.signs(stray.doc, "team/y", stray.raw), good)
+        )
+        ack = await stream.hear(Ack, Refusal)
+        assert ack == Ack(eve.feed, len(lies) + 2)
+    assert await texts(siege.hub, "team/y") == []
+    assert await texts(siege.hub, "team/x") == ["the truth"]
+    async with client(siege.hub) as there:
+        kept = (await there.quarantine(limit=200)).entries
+        # A memory's beginning names its space: in another one the change builds on what never comes.
+        assert (await there.sync_status()).pending == 1
+    for name, entry, word in lies:
+        reasons = [one.reason for one in kept if one.hash == entry.hash or one.doc == entry.doc]
+        assert any(word in reason for reason in reasons), (name, reasons, [one.reason for one in kept])
+    assert len(kept) == len(lies)
+    await siege.stands()
+    assert await texts(siege.laptop, "team/x") == ["the truth"]
+
+
+async def test_changes_with_a_flipped_bit_and_a_checksum_made_right_never_break_what_is_read(siege: Siege) -> None:
+    eve, chance = Signer(), random.Random(7)
+    entries = []
+    for number in range(200):
+        entry = eve.says(f"number {number} of many")
+        raw = resealed(entry.raw, chance.randrange(12, len(entry.raw)), 1 << chance.randrange(8))
+        try:
+            entries.append(eve.signs(entry.doc, entry.space, raw))
+        except DataLoss:  # not even a head is left; sent with the hash of before
+            entries.append(replace(entry, raw=raw))
+    async with greeted(siege, await siege.token("eve", "admin"), eve) as stream:
+        await stream.say(eve.batch(0, *entries))
+        assert await stream.hear(Ack, Refusal) == Ack(eve.feed, 200)
+    async with client(siege.hub) as there:
+        held = (await there.list(space="team/x", limit=200)).memories
+        put_aside = await there.sync_status()
+        assert put_aside.quarantined + put_aside.pending + len(held) >= len(entries)
+        for memory in held:
+            await there.update(memory.id, content=f"{memory.id} can still be changed")
+    await siege.stands()
+
+
+async def test_a_peer_that_sends_garbage_for_long_is_held_off_and_costs_nobody_anything(siege: Siege) -> None:
+    eve, chance = Signer(), random.Random(11)
+    token = await siege.token("eve")
+    process = psutil.Process(siege.hub.process.pid)
+    sent = 0
+    before = 0
+    for turn in range(ROUNDS):
+        async with stream_to(siege.hub.grpc, token) as stream:
+            with contextlib.suppress(EOFError):  # it ends while we talk
+                await stream.say(eve.hello())
+                for _ in range(MESSAGES_A_ROUND):
+                    noise = chance.randbytes(chance.randrange(1, 4_000))
+                    await stream.shout(chance.choice((noise, wired(eve.batch(turn)), wired(Digest("team/x", {})))))
+                    sent += 1
+                await stream.hear(Refusal)
+        if turn == ROUNDS // 10:
+            before = process.memory_info().rss
+        if turn % (ROUNDS // 4) == 0:
+            await siege.stands()
+    async with stream_to(siege.hub.grpc, token) as stream:
+        await stream.say(eve.hello())
+        with pytest.raises(EOFError, match=r"UNAVAILABLE.*ended in a row.*call again in"):
+            await stream.hear(Refusal)
+    # What is allowed and says nothing, again and again; then well-formed lies, until there are too many.
+    async with greeted(siege, await siege.token("mallory"), eve) as stream:
+        for number in range(IDLE_MESSAGES):
+            await stream.say(chance.choice((eve.hello(), Digest(f"team/{number % 50}", {}), Digest("home/x", {}))))
+            sent += 1
+        await siege.stands()
+        lie, after = replace(eve.says("a lie"), signature=bytes(64)), 0
+        while after <= limits.SYNC_REFUSED_ENTRIES_MAX:
+            await stream.say(eve.batch(after, *[replace(lie, hash=f"{after + one:064x}") for one in range(250)]))
+            await stream.hear(Ack)
+            after += 250
+        refusal = await stream.hear(Refusal)
+        assert (refusal.code, "were refused" in refusal.reason) == ("fault", True)
+    assert process.memory_info().rss - before < GROWTH_BYTES_MAX
+    assert sent > IDLE_MESSAGES
+    async with client(siege.hub) as there:
+        assert [one.name for one in (await there.sync_status()).peers] == ["laptop"]
+
+
+async def test_a_clock_a_year_ahead_is_shown_as_receipt_and_orders_nothing(siege: Siege) -> None:
+    async with client(siege.hub) as there:
+        now = (await there.remember("the clock of the hub", space="team/y")).memory.created_at
+        assert now is not None
+        ahead = int(now.timestamp() * 1000) + YEAR_MS
+        eve = Signer(at=ahead)
+        async with greeted(siege, await siege.token("eve"), eve) as stream:
+            await stream.say(eve.batch(0, eve.says("from the future")))
+            assert await stream.hear(Ack, Refusal) == Ack(eve.feed, 1)
+        (memory,) = (await there.list(space="team/x", limit=10)).memories
+        assert memory.updated_at is not None
+        assert 0 < (memory.updated_at - now).total_seconds() <= limits.CLOCK_AHEAD_MS_MAX / 1000 + 60
+        await there.update(memory.id, content="said later, by a clock a year behind")
+    await converged("team/x", siege.hub, siege.laptop)
+    for node in (siege.hub, siege.laptop):
+        assert await texts(node, "team/x") == ["said later, by a clock a year behind"]
+        async with client(node) as one:
+            assert not (await one.conflicts(space="team/x")).conflicts

@@ -1,0 +1,125 @@
+"""Nodes that may not meet: two with one id, and one of another protocol. Both stay up and say what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from hostile_peer import Signer, stream_to
+from node_process import Nodes, stop_node
+from peer_scene import WAIT_S, client, converged, introduce, texts
+
+from mnemesh.errors import FailedPrecondition
+from mnemesh_crdt.handshake import PROTOCOL
+from mnemesh_crdt.messages import Ack, Batch, Hello, Refusal
+from mnemesh_gateway.sync_wire import to_wire
+from mnemesh_proto.v1 import sync_pb2
+
+
+@asynccontextmanager
+async def saying(hello: Hello) -> AsyncIterator[str]:
+    """A server that greets every stream with this and then listens; its address."""
+
+    async def sync(requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
+        yield to_wire(hello, sync_pb2.SyncResponse).SerializeToString()
+        async for _ in requests:
+            pass
+
+    handlers = {"Sync": grpc.stream_stream_rpc_method_handler(sync)}
+    server = grpc.aio.server()
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("mnemesh.v1.SyncService", handlers),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        await server.stop(0)
+
+
+async def test_two_nodes_on_copies_of_one_directory_refuse_each_other_until_one_has_an_id_of_its_own(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    one = await nodes.start(tmp_path / "one")
+    async with client(one) as here:
+        await here.remember("written before the copy", space="team/x")
+    await stop_node(one)
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    one, two = await asyncio.gather(nodes.start(tmp_path / "one"), nodes.start(tmp_path / "two"))
+    async with client(one) as here, client(two) as there:
+        token = (await there.add_agent("one", role="admin", spaces=["team/*"])).token
+        with pytest.raises(FailedPrecondition, match=r"two nodes with one id.*mnemesh node new-identity"):
+            await here.add_peer(two.grpc, token=token, spaces=["team/*"], name="two")
+        await here.remember("written by the one", space="team/x")
+        await there.remember("written by the other", space="team/x")
+    await stop_node(two)
+    renewing = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "mnemesh", "node", "new-identity", "--data", str(tmp_path / "two"),
+        stdout=asyncio.subprocess.PIPE, cwd="/",
+    )  # fmt: skip
+    said, _ = await asyncio.wait_for(renewing.communicate(), WAIT_S)
+    assert (renewing.returncode, b"2 memories stay" in b" ".join(said.split())) == (0, True), said
+    two = await nodes.start(tmp_path / "two")
+    async with client(one) as here, client(two) as there:
+        await there.remember("written with an id of its own", space="team/x")
+        await here.add_peer(two.grpc, token=token, spaces=["team/*"], name="two")
+    await converged("team/x", one, two)
+    async with client(one) as here:
+        ids = {memory.content: memory.id for memory in (await here.list(space="team/x", limit=10)).memories}
+        nodes_of = {text: (await here.history(ids[text])).revisions[0].node for text in ids}
+    old = nodes_of.pop("written before the copy")
+    new = nodes_of.pop("written with an id of its own")
+    assert nodes_of == {"written by the one": old, "written by the other": old}
+    assert new != old
+
+
+async def test_a_peer_of_a_newer_major_protocol_is_refused_with_what_to_do_whoever_calls(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    node, newer = await nodes.start(tmp_path / "node"), Signer()
+    async with client(node) as here:
+        token = (await here.add_agent("newer", role="admin", spaces=["team/*"])).token
+        async with stream_to(node.grpc, token) as stream:
+            await stream.say(newer.hello(protocol=PROTOCOL + 1000))
+            refusal = await stream.hear(Refusal)
+            assert (refusal.code, f"protocol {PROTOCOL + 1000} and {PROTOCOL}" in refusal.reason) == ("protocol", True)
+        async with saying(newer.hello(protocol=PROTOCOL + 1000)) as address:
+            with pytest.raises(FailedPrecondition, match="upgrade Mnemesh on this node"):
+                await here.add_peer(address, token="t", spaces=["team/*"], name="newer")
+        assert (await here.remember("it goes on", space="team/x")).action == "ADD"
+
+
+async def test_a_peer_of_a_newer_minor_protocol_exchanges_as_any_other(nodes: Nodes, tmp_path: Path) -> None:
+    node, newer = await nodes.start(tmp_path / "node"), Signer(agent="newer")
+    async with client(node) as here:
+        await here.remember("from here", space="team/x")
+        token = (await here.add_agent("newer", role="writer", spaces=["team/*"])).token
+        async with stream_to(node.grpc, token) as stream:
+            await stream.say(newer.hello(protocol=PROTOCOL + 7))
+            batch = await stream.hear(Batch)
+            assert [entry.space for entry in batch.entries] == ["team/x"]
+            await stream.say(newer.batch(0, newer.says("from the newer one")))
+            assert await stream.hear(Ack, Refusal) == Ack(newer.feed, 1)
+    assert await texts(node, "team/x") == ["from here", "from the newer one"]
+
+
+async def test_a_peer_that_turns_out_to_be_another_node_than_it_was_is_refused_until_it_is_added_anew(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    hub, laptop = await asyncio.gather(nodes.start(tmp_path / "hub"), nodes.start(tmp_path / "laptop"))
+    await introduce(laptop, hub, "laptop", "team/*")
+    address, token_file = hub.grpc, (tmp_path / "hub" / "access.sqlite").read_bytes()
+    await stop_node(hub)
+    other = await nodes.start(tmp_path / "other")
+    await stop_node(other)
+    (tmp_path / "other" / "access.sqlite").write_bytes(token_file)
+    await nodes.start(tmp_path / "other", "--grpc", address)
+    async with client(laptop) as here:
+        (peer,) = (await here.sync_now(wait_s=WAIT_S)).peers
+        assert (peer.state, "remove the peer and add it again" in peer.last_error) == ("refused", True)

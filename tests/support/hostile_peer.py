@@ -1,0 +1,137 @@
+"""A peer that is not one of ours: it signs what it likes and says what it likes, over a real stream."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
+
+import grpc
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from mnemesh_crdt.chunk import read_head
+from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields
+from mnemesh_crdt.envelope import CHANGE, Entry, node_id_of, signing_bytes
+from mnemesh_crdt.handshake import PROTOCOL
+from mnemesh_crdt.messages import Batch, Hello, Message
+from mnemesh_gateway.sync_channel import METHOD
+from mnemesh_gateway.sync_wire import from_wire, to_wire
+from mnemesh_memory.ids import uuid7
+from mnemesh_proto.v1 import sync_pb2
+
+HEARD_S = 20.0
+AT = 1_790_000_000_000
+
+
+@dataclass
+class Signer:
+    """A node with a key of its own that writes new memories. Nothing is random: ids come from the name and a count."""
+
+    name: str = "far"
+    agent: str = "eve"
+    at: int = AT
+    count: int = field(default=0)
+
+    def __post_init__(self) -> None:
+        self.key = Ed25519PrivateKey.from_private_bytes(hashlib.sha256(self.name.encode()).digest())
+        self.public = self.key.public_key().public_bytes_raw()
+        self.id = node_id_of(self.public)
+        self.incarnation = hashlib.sha256(self.public).hexdigest()[:32]
+
+    @property
+    def keys(self) -> dict[str, bytes]:
+        return {self.id: self.public}
+
+    @property
+    def feed(self) -> str:
+        return f"{self.incarnation}/scope"
+
+    def hello(self, **changes: Any) -> Hello:
+        said = Hello(
+            protocol=PROTOCOL, node_id=self.id, key=self.public, incarnation=self.incarnation, wants=("*",), only_by="",
+            cursors={},
+        )  # fmt: skip
+        return replace(said, **changes)
+
+    def says(self, content: str, space: str = "team/x", *, by: str = "", at: int = 0) -> Entry:
+        """A new memory, as an honest node writes it; `by` is who is said to have written the revision."""
+        self.count += 1
+        noise = hashlib.sha512(f"{self.name} {self.count}".encode()).digest()
+        doc = uuid7(AT + self.count, noise[:10])
+        said = RevisionFields(op="put", kind="fact", title="", content=content, by=by or self.agent, at=at or self.at)
+        change = MemoryDocument(doc, space).write(Edit(revision=said, at=at or self.at), noise[:16])
+        assert change is not None
+        return self.signs(doc, space, change.raw)
+
+    def signs(self, doc: str, space: str, raw: bytes, agent: str = "", hash: str = "") -> Entry:
+        who, known = agent or self.agent, hash or read_head(raw).hash
+        signature = self.key.sign(signing_bytes(doc, space, CHANGE, known, who, self.id))
+        return Entry(
+            doc=doc, space=space, type=CHANGE, hash=known, raw=raw, agent=who, node=self.id, signature=signature,
+            at=self.at,
+        )  # fmt: skip
+
+    def batch(self, after: int, *entries: Entry, **changes: Any) -> Batch:
+        last = after + max(1, len(entries))
+        said = Batch(feed=self.feed, after=after, last_seq=last, head=last, entries=entries, keys=self.keys)
+        return replace(said, **changes)
+
+
+def resealed(raw: bytes, at: int, bit: int = 1) -> bytes:
+    """The change with one bit flipped and its checksum made right again."""
+    damaged = bytearray(raw)
+    damaged[at] ^= bit
+    damaged[4:8] = hashlib.sha256(bytes(damaged[8:])).digest()[:4]
+    return bytes(damaged)
+
+
+class HostileStream:
+    """One open stream. What the node says is heard in order. Both ways raise EOFError, with what grpc knows of the
+    reason, when the stream has ended."""
+
+    def __init__(self, call: Any) -> None:
+        self._call = call
+
+    async def say(self, message: Message) -> None:
+        await self.shout(to_wire(message, sync_pb2.SyncRequest).SerializeToString())
+
+    async def shout(self, data: bytes) -> None:
+        async with asyncio.timeout(HEARD_S):
+            try:
+                await self._call.write(data)
+            except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                await self._ended()
+
+    async def hear(self, *kinds: type[Any]) -> Any:
+        """The next message of one of these kinds."""
+        async with asyncio.timeout(HEARD_S):
+            while True:
+                try:
+                    data = await self._call.read()
+                except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                    data = grpc.aio.EOF
+                if data is grpc.aio.EOF:
+                    await self._ended()
+                message = from_wire(sync_pb2.SyncResponse.FromString(data))
+                if isinstance(message, kinds):
+                    return message
+
+    async def _ended(self) -> NoReturn:
+        raise EOFError(f"{await self._call.code()}: {await self._call.details()}") from None
+
+
+@asynccontextmanager
+async def stream_to(target: str, token: str) -> AsyncIterator[HostileStream]:
+    """A stream to the node at `target`, of which grpc's own limits on our side are taken away."""
+    unlimited = (("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1))
+    async with grpc.aio.insecure_channel(target, options=unlimited) as channel:
+        call = channel.stream_stream(METHOD)(
+            metadata=(("authorization", f"Bearer {token}"),), compression=grpc.Compression.Gzip
+        )
+        try:
+            yield HostileStream(call)
+        finally:
+            call.cancel()
