@@ -88,6 +88,7 @@ class IndexFollower:
         """Open the shard and begin to follow; the ledger's last sequence number is `head`. With `patient` an index
         that is away is looked for later; otherwise that is an error."""
         self.head = head
+        self.news.tell(head)  # peers and watchers ask for the log, whether or not the index can be opened
         try:
             status = await self._open()
         except Unavailable as error:

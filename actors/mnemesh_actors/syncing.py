@@ -145,7 +145,7 @@ class Syncing:
         return found
 
     async def quarantined(self, limit: int) -> list[Quarantined]:
-        """The newest entries that were not let in."""
+        """The first entries that were not let in."""
         found: list[Quarantined] = await self._ledger.quarantined(0, limit)
         return found
 

@@ -5,6 +5,7 @@ Says nothing about changes that are here and not built on: what is judged by it 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
@@ -24,6 +25,22 @@ GENESIS_PATHS: Final[Mapping[OpId | None, Path]] = {
 }
 
 
+# Actors of changes by hash: what a hash stands for never changes, so one table serves all documents.
+_ACTORS: Final[OrderedDict[str, str]] = OrderedDict()
+_ACTORS_MAX: Final = 16_384
+
+
+def _actor_of(hash: str, raw: bytes) -> str:
+    """The actor of a change that was let in. Each is read once: a document's changes are looked through for every new
+    one, and inflating all of them each time would let one writer hold up everybody."""
+    known = _ACTORS.get(hash)
+    if known is None:
+        known = _ACTORS[hash] = read_head(raw).actor
+        if len(_ACTORS) > _ACTORS_MAX:
+            _ACTORS.popitem(last=False)
+    return known
+
+
 class Ancestry:
     """What the change with `head` builds on. `earlier` are its document's changes by hash, `genesis` is the hash of the
     document's first change. Raises Refused when something that it builds on is not there, or its actor wrote before.
@@ -38,11 +55,8 @@ class Ancestry:
         self._met: dict[str, bytes] = {}  # by actor
         self._seen: set[str] = set()
         self._next: list[str] = []
-        actor = bytes.fromhex(head.actor)
-        for raw in earlier.values():
-            # The actor of a change that is not deflated stands in its bytes: most need not be read.
-            if (actor in raw or raw[8:9] != b"\x01") and read_head(raw).actor == head.actor:
-                raise Refused("its actor wrote before; every change has a fresh actor")
+        if any(_actor_of(hash, raw) == head.actor for hash, raw in earlier.items()):
+            raise Refused("its actor wrote before; every change has a fresh actor")
         self.last = len(GENESIS_KEYS)
         self.is_empty = True
         for dep in head.deps:

@@ -19,7 +19,7 @@ from mnemesh_gateway.descriptors import descriptor_of, field_of, fields_of, inne
 from mnemesh_gateway.message_json import from_json, require_known
 from mnemesh_gateway.schema import Schema, brief_response_schema, request_schema
 from mnemesh_memory import grants
-from mnemesh_memory.grants import ADMINISTER, IDENTIFY, READ, WRITE
+from mnemesh_memory.grants import ADMINISTER, IDENTIFY, OWN, READ, WRITE
 from mnemesh_memory.model import Caller
 from mnemesh_proto.v1 import admin_pb2, backup_pb2, history_pb2, memory_pb2, peer_pb2, recall_pb2, watch_pb2
 from mnemesh_proto.v1.field_help import FIELD_HELP
@@ -268,38 +268,38 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     # No MCP tool either: it takes a token.
     Operation(
-        name="peer_add", service=PEER, rpc="AddPeer", toolset="admin", needs=ADMINISTER, invoke=peer_calls.add_peer,
+        name="peer_add", service=PEER, rpc="AddPeer", toolset="admin", needs=OWN, invoke=peer_calls.add_peer,
         request=peer_pb2.AddPeerRequest, response=peer_pb2.AddPeerResponse, routes=(Route("POST", "/v1/peers"),),
     ),
     Operation(
-        name="peer_remove", service=PEER, rpc="RemovePeer", toolset="admin", needs=ADMINISTER,
+        name="peer_remove", service=PEER, rpc="RemovePeer", toolset="admin", needs=OWN,
         mcp_name="peer_remove", invoke=peer_calls.remove_peer, request=peer_pb2.RemovePeerRequest,
         response=peer_pb2.RemovePeerResponse, routes=(Route("DELETE", "/v1/peers/{id}", "name"),), destructive=True,
     ),
     Operation(
-        name="sync_status", service=PEER, rpc="SyncStatus", toolset="admin", needs=ADMINISTER,
+        name="sync_status", service=PEER, rpc="SyncStatus", toolset="admin", needs=OWN,
         mcp_name="sync_status", invoke=peer_calls.sync_status, request=peer_pb2.SyncStatusRequest,
         response=peer_pb2.SyncStatusResponse, routes=(Route("GET", "/v1/sync"),), read_only=True, idempotent=True,
     ),
     Operation(
-        name="sync_now", service=PEER, rpc="SyncNow", toolset="admin", needs=ADMINISTER, mcp_name="sync_now",
+        name="sync_now", service=PEER, rpc="SyncNow", toolset="admin", needs=OWN, mcp_name="sync_now",
         invoke=peer_calls.sync_now, request=peer_pb2.SyncNowRequest, response=peer_pb2.SyncNowResponse,
         routes=(Route("POST", "/v1/sync"),), idempotent=True,
     ),
     Operation(
-        name="sync_quarantine", service=PEER, rpc="ListQuarantine", toolset="admin", needs=ADMINISTER,
+        name="sync_quarantine", service=PEER, rpc="ListQuarantine", toolset="admin", needs=OWN,
         mcp_name="sync_quarantine", invoke=peer_calls.list_quarantine, request=peer_pb2.ListQuarantineRequest,
         response=peer_pb2.ListQuarantineResponse, routes=(Route("GET", "/v1/sync/quarantine"),), read_only=True,
         idempotent=True,
     ),
     # No MCP tools: what they tell of is files of the node's machine.
     Operation(
-        name="backup_create", service=BACKUP, rpc="CreateBackup", toolset="admin", needs=ADMINISTER,
+        name="backup_create", service=BACKUP, rpc="CreateBackup", toolset="admin", needs=OWN,
         invoke=backup_calls.create, request=backup_pb2.CreateBackupRequest, response=backup_pb2.CreateBackupResponse,
         routes=(Route("POST", "/v1/backups"),),
     ),
     Operation(
-        name="backup_list", service=BACKUP, rpc="ListBackups", toolset="admin", needs=ADMINISTER,
+        name="backup_list", service=BACKUP, rpc="ListBackups", toolset="admin", needs=OWN,
         invoke=backup_calls.listed, request=backup_pb2.ListBackupsRequest, response=backup_pb2.ListBackupsResponse,
         routes=(Route("GET", "/v1/backups"),), read_only=True, idempotent=True,
     ),

@@ -31,6 +31,7 @@ FIRST_WAIT_S: Final = 0.5
 WAIT_S_MAX: Final = 60.0
 GRANT_CHECK_S: Final = 1.0
 SERVED_MAX: Final = 64
+SERVED_A_PRINCIPAL_MAX: Final = 8
 CLOSE_S: Final = 5.0
 COMPARE_AGAIN_S: Final = 3600.0
 NEEDS_A_PERSON: Final = ("protocol", "identity")
@@ -127,6 +128,7 @@ class Peers:
         self._shells: dict[int, StreamShell] = {}
         self._number = 0
         self._faults = _Faults()
+        self._compared: dict[str, float] = {}  # when a stream of a principal compared last
         self._closed = False
 
     def start(self) -> None:
@@ -221,13 +223,14 @@ class Peers:
     # ---- calling --------------------------------------------------------------------------------------------------
 
     async def _call_again_and_again(self, line: _Line) -> None:
-        wait_s = FIRST_WAIT_S
+        wait_s, changed = FIRST_WAIT_S, False
         while True:
             began = time.monotonic()
             code = await self._call(line)
-            if code == "changed":
-                wait_s = FIRST_WAIT_S
+            if code == "changed" and not changed:
+                wait_s, changed = FIRST_WAIT_S, True  # once at once; a peer that says it again and again is waited for
                 continue
+            changed = False
             if time.monotonic() - began > WAIT_S_MAX:
                 wait_s = FIRST_WAIT_S  # it held for a while: the next failure is a new one
             if code in NEEDS_A_PERSON:
@@ -297,8 +300,9 @@ class Peers:
         if grant is None:
             raise Unauthenticated("this token opens no stream")
         self._faults.check(principal)
-        if self._closed or len(self._served) >= SERVED_MAX:
-            raise Overloaded("sync streams", SERVED_MAX)
+        own = sum(one.name == principal for one in self._served.values())
+        if self._closed or len(self._served) >= SERVED_MAX or own >= SERVED_A_PRINCIPAL_MAX:
+            raise Overloaded("sync streams", SERVED_A_PRINCIPAL_MAX if own >= SERVED_A_PRINCIPAL_MAX else SERVED_MAX)
         self._number += 1
         number = self._number
         spaces = tuple(dict.fromkeys((*grant.read, *grant.write)))
@@ -315,7 +319,9 @@ class Peers:
             Stream(self.syncing.me, grant),
             lambda node_id: f"{principal}:{node_id}",
             told,
+            compare=time.monotonic() - self._compared.get(principal, -COMPARE_AGAIN_S) >= COMPARE_AGAIN_S,
         )
+        self._compared[principal] = time.monotonic()
         self._shells[number] = shell
         try:
             async with _watched(shell, grant_now):

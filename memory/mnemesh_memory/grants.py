@@ -25,15 +25,16 @@ from mnemesh_memory.spaces import space_path, well_formed
 
 OWNER: Final = "owner"
 ROLES: Final = ("reader", "writer", "admin")
-# What an operation needs: nothing but a valid token, to read, to write, or to administer the node.
-IDENTIFY, READ, WRITE, ADMINISTER = "identify", "read", "write", "administer"
-NEEDS: Final = (IDENTIFY, READ, WRITE, ADMINISTER)
+# What an operation needs: nothing but a valid token, to read, to write, to administer the node, or to own it. What
+# reaches beyond any grant, such as a stream with another node or a copy of everything, is the owner's alone.
+IDENTIFY, READ, WRITE, ADMINISTER, OWN = "identify", "read", "write", "administer", "own"
+NEEDS: Final = (IDENTIFY, READ, WRITE, ADMINISTER, OWN)
 ROLE_MAY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "reader": (IDENTIFY, READ),
         "writer": (IDENTIFY, READ, WRITE),
         "admin": (IDENTIFY, READ, WRITE, ADMINISTER),
-        OWNER: (IDENTIFY, READ, WRITE, ADMINISTER),
+        OWNER: (IDENTIFY, READ, WRITE, ADMINISTER, OWN),
     }
 )
 TOOLSETS: Final = ("core", "curate", "admin")

@@ -72,7 +72,7 @@ SYNC_MESSAGES_WAITING_MAX = 8  # of a peer, read and not yet handled
 SYNC_QUESTIONS_MAX = 8  # of one stream that the ledger has not answered, until no more is read of its peer
 SYNC_OUTBOX_MESSAGES_MAX = 4_096  # that a peer has not read; more than an honest one ever has
 QUARANTINE_ENTRIES_MAX = 10_000  # further refused entries are not kept
-DOCUMENT_CHANGES_MAX = 10_000  # of one memory, taken in from peers; our own writers stop at REVISIONS_MAX
+DOCUMENT_CHANGES_MAX = 4_000  # of one memory, taken in from peers; our own writers stop at REVISIONS_MAX
 NODE_KEYS_MAX = 10_000  # public keys of other nodes
 CLOCK_AHEAD_MS_MAX = 5 * 60 * 1000  # a time of another node's clock is shown as at most so long after its receipt
 

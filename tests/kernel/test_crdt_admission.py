@@ -596,7 +596,7 @@ def test_other_bytes_for_the_same_change_are_refused() -> None:
 
 def test_what_can_not_be_judged_is_refused() -> None:
     class Broken(dict[str, bytes]):
-        def values(self) -> Any:
+        def items(self) -> Any:
             raise RuntimeError("a fault of ours")
 
     with pytest.raises(Refused, match=r"can not be judged \(RuntimeError\)"):

@@ -77,7 +77,7 @@ def test_a_role_says_what_and_the_patterns_say_where(caller: Caller, space: str,
         ("reader", {"identify", "read"}),
         ("writer", {"identify", "read", "write"}),
         ("admin", {"identify", "read", "write", "administer"}),
-        ("owner", {"identify", "read", "write", "administer"}),
+        ("owner", {"identify", "read", "write", "administer", "own"}),
     ],
 )
 def test_each_role_may_what_its_row_says(role: str, may: set[str]) -> None:

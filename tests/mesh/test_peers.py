@@ -182,10 +182,10 @@ async def test_a_token_that_ends_stops_the_stream_and_says_so_and_a_peer_is_refu
         assert await texts(hub, "team/x") == []
 
 
-async def test_only_an_administrator_sees_or_changes_peers(nodes: Nodes, tmp_path: Path) -> None:
+async def test_only_the_owner_sees_or_changes_peers(nodes: Nodes, tmp_path: Path) -> None:
     node = await nodes.start(tmp_path / "node")
     async with client(node) as owner:
-        token = (await owner.add_agent("ana", role="writer", spaces=["*"])).token
+        token = (await owner.add_agent("ana", role="admin", spaces=["*"])).token
     async with client(node, token) as ana:
         for call in (
             ana.sync_status(),
@@ -212,3 +212,20 @@ async def test_who_watches_sees_what_a_peer_wrote_and_erased(nodes: Nodes, tmp_p
         assert (erased.type, erased.id, erased.merged) == ("erased", memory.id, True)
         assert added.node_id == erased.node_id
         await watch.close()
+
+
+async def test_a_node_whose_index_is_away_exchanges_all_the_same(nodes: Nodes, tmp_path: Path) -> None:
+    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    await introduce(laptop, hub, "laptop", "team/*")
+    async with client(hub) as there:
+        await there.remember("from the hub", space="team/x")
+    await converged("team/x", hub, laptop)
+    address = hub.grpc
+    await stop_node(hub)
+    hub = await nodes.start(tmp_path / "hub", "--grpc", address, env={"MNEMESH_QDRANT_URL": "http://127.0.0.1:9"})
+    async with client(hub) as there, client(laptop) as here:
+        assert (await there.sync_status()).head == 1
+        await here.remember("from the laptop", space="team/x", wait="durable")
+        await here.sync_now(wait_s=WAIT_S)
+        assert {peer.state for peer in (await here.sync_status()).peers} == {"connected"}
+    await converged("team/x", hub, laptop)
