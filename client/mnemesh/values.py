@@ -283,13 +283,30 @@ class ActorStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerReplica:
+    """A ledger of a log on several machines; `lag` is how many of the primary's entries it has yet to take in."""
+
+    actor: str
+    role: str
+    state: str
+    node_id: str
+    machine: str
+    place: str
+    incarnation: str
+    seq: int
+    lag: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerStatus:
-    """The durable log; `bytes` is its size on disk."""
+    """The durable log; `bytes` on disk. `replicas`: primary first, none for a log on one machine."""
 
     incarnation: str
     seq: int
     memories: int
     bytes: int
+    replicas: tuple[LedgerReplica, ...] = ()
+    state: str = "ok"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

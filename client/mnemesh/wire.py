@@ -41,6 +41,7 @@ NESTED: Final[Mapping[str, type]] = {
     "mnemesh.v1.BlamedField": history_values.BlamedField,
     "mnemesh.v1.Conflict": history_values.Conflict,
     "mnemesh.v1.ActorStatus": values.ActorStatus,
+    "mnemesh.v1.LedgerReplica": values.LedgerReplica,
     "mnemesh.v1.LedgerStatus": values.LedgerStatus,
     "mnemesh.v1.IndexStatus": values.IndexStatus,
     "mnemesh.v1.ModelStatus": values.ModelStatus,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -80,7 +81,12 @@ def _status(status: model.MeshStatus) -> admin_pb2.StatusResponse:
         )  # fmt: skip
     if log := status.ledger:
         ledger = admin_pb2.LedgerStatus(
-            incarnation=log.incarnation, seq=log.seq, memories=log.memories, bytes=log.bytes
+            incarnation=log.incarnation,
+            seq=log.seq,
+            memories=log.memories,
+            bytes=log.bytes,
+            replicas=[admin_pb2.LedgerReplica(**asdict(one)) for one in log.replicas],
+            state=log.state,
         )
         response.ledger.CopyFrom(ledger)
     if used := status.model:

@@ -12,11 +12,12 @@ import shutil
 import signal
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 from node_process import alive, descendants
-from ray_head import OBJECT_STORE_BYTES, START_TIMEOUT_S, RayHead, _free_port
+from ray_head import OBJECT_STORE_BYTES, START_TIMEOUT_S, RayHead
 
 # A dead or hung machine is found within two seconds, instead of Ray's half a minute.
 HEALTH = {
@@ -61,7 +62,8 @@ class Worker:
     def processes(self) -> list[psutil.Process]:
         """All that belong to the machine, also those that it has left behind."""
         assert self._process is not None
-        self._started |= {process.pid: process for process in descendants(self._process.pid)}
+        with suppress(psutil.NoSuchProcess):
+            self._started |= {process.pid: process for process in descendants(self._process.pid)}
         return alive(list(self._started.values()))
 
     @property
@@ -70,11 +72,12 @@ class Worker:
 
     def kill(self) -> None:
         """The machine loses power."""
-        for process in [psutil.Process(self._process.pid), *self.processes()]:  # type: ignore[union-attr]
-            try:
+        assert self._process is not None
+        for process in self.processes():
+            with suppress(psutil.NoSuchProcess):
                 process.kill()
-            except psutil.NoSuchProcess:
-                continue
+        if self._process.returncode is None:
+            self._process.kill()
 
     def kill_raylet(self) -> None:
         self.processes()
@@ -89,7 +92,7 @@ class Worker:
         if self._process is None:
             return
         for process in self.processes():
-            if process.status() == psutil.STATUS_STOPPED:
+            with suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGCONT)
         self.kill()
         if self._process.returncode is None:
@@ -117,6 +120,3 @@ class RayMachines:
             await worker.end()
         await self.head.end()
         shutil.rmtree(self.directory, ignore_errors=True)
-
-
-__all__ = ["RayMachines", "Worker", "_free_port"]

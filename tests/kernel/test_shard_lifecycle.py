@@ -105,6 +105,20 @@ def test_after_sigkill_the_shard_says_what_was_flushed_and_applying_again_sets_i
     shard.close()
 
 
+@pytest.mark.parametrize(("before", "kept"), [(9, 4), (10, 0)])
+def test_a_shard_goes_on_with_another_ledger_from_where_that_holds_what_it_holds(
+    tmp_path: Path, before: int, kept: int
+) -> None:
+    filled(tmp_path)
+    shard, _ = opened(tmp_path)
+    assert shard.rebase("life-2", 4, before).seq == kept
+    assert shard.rebase("life-2", 3, 0).seq == kept  # asked again after its answer was lost
+    shard.close()
+    shard, status = opened(tmp_path, incarnation="life-2")
+    assert (status.seq, status.rebuilt, status.points) == (kept, "", 7)
+    shard.close()
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [({"generation": "model-2"}, "generation"), ({"incarnation": "life-2"}, "incarnation"), ({"dimensions": 5}, "dim")],

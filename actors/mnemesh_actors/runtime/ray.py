@@ -87,7 +87,7 @@ class RayHandle:
         await self._call("shut")
 
     async def _call(self, method: str, *args: Any) -> Any:
-        from ray.exceptions import PendingCallsLimitExceeded, RayActorError, RayTaskError
+        from ray.exceptions import ActorUnschedulableError, PendingCallsLimitExceeded, RayActorError, RayTaskError
 
         try:
             return await getattr(self._actor, method).remote(*args)
@@ -96,7 +96,7 @@ class RayHandle:
             if isinstance(error.cause, Exception):
                 raise error.cause from None
             raise
-        except RayActorError as error:
+        except (RayActorError, ActorUnschedulableError) as error:  # the latter: its machine is gone
             why = str(error).partition("\n")[0]
             raise Unavailable(f"{self.name} is restarting: {why}", part=self.name) from error
         except PendingCallsLimitExceeded as error:

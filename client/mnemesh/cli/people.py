@@ -153,6 +153,9 @@ def status(facts: values.Status) -> Iterator[str]:
     yield f"  gRPC    {facts.grpc}   HTTP http://{facts.http}   up {facts.uptime_s:.0f} s"
     if facts.ledger:
         yield f"  ledger  {facts.ledger.memories} memories, seq {facts.ledger.seq}, {facts.ledger.bytes / 1e6:.1f} MB"
+        for one in facts.ledger.replicas:
+            how = f"{one.role}, seq {one.seq}, lag {one.lag}, life {one.incarnation[:NODE_ID_CHARS]}, {one.state}"
+            yield f"  replica {one.actor} in {one.place}: {how}"
     for index in facts.index:
         yield f"  index   {index.name} ({index.backend}): {index.points} points, {index.lag} behind, {index.state}"
     if facts.model:

@@ -27,17 +27,43 @@ class ActorStatus(_message.Message):
     state: str
     def __init__(self, name: _Optional[str] = ..., type: _Optional[str] = ..., pid: _Optional[int] = ..., node: _Optional[str] = ..., state: _Optional[str] = ...) -> None: ...
 
+class LedgerReplica(_message.Message):
+    __slots__ = ("actor", "role", "state", "node_id", "machine", "place", "incarnation", "seq", "lag")
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    MACHINE_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    LAG_FIELD_NUMBER: _ClassVar[int]
+    actor: str
+    role: str
+    state: str
+    node_id: str
+    machine: str
+    place: str
+    incarnation: str
+    seq: int
+    lag: int
+    def __init__(self, actor: _Optional[str] = ..., role: _Optional[str] = ..., state: _Optional[str] = ..., node_id: _Optional[str] = ..., machine: _Optional[str] = ..., place: _Optional[str] = ..., incarnation: _Optional[str] = ..., seq: _Optional[int] = ..., lag: _Optional[int] = ...) -> None: ...
+
 class LedgerStatus(_message.Message):
-    __slots__ = ("incarnation", "seq", "memories", "bytes")
+    __slots__ = ("incarnation", "seq", "memories", "bytes", "replicas", "state")
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     SEQ_FIELD_NUMBER: _ClassVar[int]
     MEMORIES_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
+    REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
     incarnation: str
     seq: int
     memories: int
     bytes: int
-    def __init__(self, incarnation: _Optional[str] = ..., seq: _Optional[int] = ..., memories: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
+    replicas: _containers.RepeatedCompositeFieldContainer[LedgerReplica]
+    state: str
+    def __init__(self, incarnation: _Optional[str] = ..., seq: _Optional[int] = ..., memories: _Optional[int] = ..., bytes: _Optional[int] = ..., replicas: _Optional[_Iterable[_Union[LedgerReplica, _Mapping]]] = ..., state: _Optional[str] = ...) -> None: ...
 
 class IndexStatus(_message.Message):
     __slots__ = ("name", "backend", "seq", "lag", "points", "state")

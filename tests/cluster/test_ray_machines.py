@@ -1,0 +1,182 @@
+"""A node on a Ray cluster of several machines: one dies or hangs while agents write, and nothing acknowledged goes with
+it. Each proof prints how long writes stood still, and shows the ledger in another process on another machine."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import pytest_asyncio
+from crash_load import LOST, CrashLoad, nothing_is_lost
+from node_process import Nodes, NodeUnderTest, stop_node
+from node_reads import eventually
+from ray_machines import RayMachines, Worker
+from scenario_doors import GrpcDoor, Refused
+
+pytestmark = [pytest.mark.proof, pytest.mark.timeout(300)]
+
+WRITES_BEFORE, WRITES_AFTER = 60, 60
+PROCESS_GAP_S, MACHINE_GAP_S = 3.0, 10.0
+PATIENCE_S = 60.0
+
+
+class Gap:
+    """Writes one memory after the other from its own connection, and keeps the longest time between two answers."""
+
+    def __init__(self, node: NodeUnderTest, space: str) -> None:
+        self._door = GrpcDoor(node)
+        self._space = space
+        self.longest_s = 0.0
+
+    async def run(self) -> None:
+        last = time.monotonic()
+        try:
+            while True:
+                text = f"Pulse {uuid.uuid4().hex}"
+                try:
+                    await self._door.call("remember", content=text, space=self._space, wait="durable", force=True)
+                except Refused as refused:
+                    if refused.code not in LOST:
+                        raise
+                    await asyncio.sleep(0.02)
+                    continue
+                now = time.monotonic()
+                self.longest_s, last = max(self.longest_s, now - last), now
+        finally:
+            await self._door.close()
+
+
+@pytest_asyncio.fixture
+async def machines() -> AsyncIterator[RayMachines]:
+    cluster = RayMachines(2)
+    try:
+        await cluster.start()
+        yield cluster
+    finally:
+        await cluster.end()
+
+
+@pytest_asyncio.fixture
+async def node(machines: RayMachines, nodes: Nodes, tmp_path: Path) -> AsyncIterator[NodeUnderTest]:
+    started = await start(machines, nodes, tmp_path)
+    door = GrpcDoor(started)
+    await in_step(door)
+    await door.close()
+    yield started
+    await nodes.end()  # before its cluster
+
+
+async def start(machines: RayMachines, nodes: Nodes, data: Path) -> NodeUnderTest:
+    options = ("--runtime", "ray", "--ray-address", machines.head.address, "--ray-replica-dir", machines.replica_dir)
+    return await nodes.start(data, *options, env=machines.head.env)
+
+
+async def replicas(door: GrpcDoor) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await door.call("status"))["ledger"]["replicas"]
+    return found
+
+
+async def in_step(door: GrpcDoor) -> None:
+    """Two ledgers, both with everything."""
+
+    async def both() -> bool:
+        found = await replicas(door)
+        return len(found) == 2 and all(one["state"] == "ok" for one in found)
+
+    await eventually(both, bool, "the log is on two machines", PATIENCE_S)
+
+
+async def pid_of(door: GrpcDoor, actor: str) -> int:
+    status = await door.call("status")
+    return next(int(one["pid"]) for one in status["actors"] if one["name"] == actor)
+
+
+def worker_of(machines: RayMachines, replica: dict[str, Any]) -> Worker:
+    return next(one for one in machines.workers if replica["place"].startswith(one.address + ":"))
+
+
+async def survives(
+    node: NodeUnderTest, role: int, strike: Callable[[Worker, int], None], machines: RayMachines, gap_max_s: float
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Agents write while `strike` hits the machine of the primary (0) or the secondary (1); the replicas before and
+    after. Everything that was acknowledged is there, and writes stood still for less than `gap_max_s`."""
+    seed = random.SystemRandom().getrandbits(32)
+    space = f"ray/{uuid.uuid4().hex}"
+    load = CrashLoad(space, seed)
+    await load.node_is_up(node)
+    gap = Gap(node, f"{space}/pulse")
+    door = GrpcDoor(node)
+    writing, pulsing = asyncio.create_task(load.run()), asyncio.create_task(gap.run())
+    await load.acknowledged_more(WRITES_BEFORE)
+    before = await replicas(door)
+    pid = await pid_of(door, before[role]["actor"])
+    strike(worker_of(machines, before[role]), pid)
+    struck = time.monotonic()
+    await load.acknowledged_more(WRITES_AFTER)
+    await in_step(door)
+    whole_s = time.monotonic() - struck
+    await load.acknowledged_more(WRITES_AFTER)
+    load.end()
+    await asyncio.wait_for(writing, PATIENCE_S)
+    pulsing.cancel()
+    await asyncio.gather(pulsing, return_exceptions=True)
+    after = await replicas(door)
+    print(
+        f"seed {seed}: {load.record.answers.total()} writes acknowledged, {load.record.lost} answers lost, longest gap "
+        f"{gap.longest_s:.2f} s, on two machines again after {whole_s:.1f} s"
+    )
+    await nothing_is_lost(door, space, load.record, seed)
+    assert gap.longest_s <= gap_max_s
+    assert await pid_of(door, after[role]["actor"]) != pid
+    await door.close()
+    return before, after
+
+
+async def test_a_killed_ledger_process_comes_back_on_its_machine(machines: RayMachines, node: NodeUnderTest) -> None:
+    before, after = await survives(node, 0, lambda _, pid: psutil.Process(pid).kill(), machines, PROCESS_GAP_S)
+    assert {one["machine"] for one in before} == {one["machine"] for one in after}
+
+
+async def test_a_dead_machine_of_the_second_ledger_is_replaced_by_another(
+    machines: RayMachines, node: NodeUnderTest
+) -> None:
+    before, after = await survives(node, 1, lambda worker, _: worker.kill(), machines, MACHINE_GAP_S)
+    assert after[0]["node_id"] == before[0]["node_id"]
+    assert after[1]["machine"] not in {one["machine"] for one in before}
+
+
+@pytest.mark.parametrize("strike", [Worker.kill, Worker.kill_raylet, Worker.hang])
+async def test_when_the_primarys_machine_dies_or_hangs_the_other_ledger_goes_on(
+    machines: RayMachines, node: NodeUnderTest, strike: Callable[[Worker], None]
+) -> None:
+    before, after = await survives(node, 0, lambda worker, _: strike(worker), machines, MACHINE_GAP_S)
+    assert after[0]["node_id"] == before[1]["node_id"]
+    assert after[0]["machine"] != before[0]["machine"]
+    assert after[1]["machine"] not in {one["machine"] for one in before}
+
+
+async def test_a_node_that_starts_again_finds_its_ledgers_on_their_machines(
+    machines: RayMachines, nodes: Nodes, tmp_path: Path
+) -> None:
+    first = await start(machines, nodes, tmp_path)
+    door = GrpcDoor(first)
+    await in_step(door)
+    await door.call("remember", content="written before the restart", space="life")
+    ids = {one["node_id"] for one in await replicas(door)}
+    await door.close()
+    assert await stop_node(first) == 0
+    second = await start(machines, nodes, tmp_path)
+    door = GrpcDoor(second)
+    await in_step(door)
+    assert {one["node_id"] for one in await replicas(door)} == ids
+    found = await door.call("recall", query="written before the restart", spaces=["life"], limit=1)
+    assert [hit["content"] for hit in found["results"]] == ["written before the restart"]
+    await door.close()
+    await nodes.end()
