@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from mnemesh_crdt.digest import BUCKETS, HASH_HEX
 from mnemesh_crdt.envelope import Entry
@@ -18,6 +19,9 @@ from mnemesh_crdt.handshake import StreamRefused
 from mnemesh_crdt.messages import Batch, Buckets, Digest, Measure, Measured, Reask, Reread
 from mnemesh_memory.grants import any_matches
 from mnemesh_memory.limits import SYNC_DIGEST_SPACES_MAX
+
+# Of one comparison; the peer hears at most SYNC_DIGEST_SPACES_MAX at a time, its own repairs among them.
+DIGESTS_TOLD_MAX: Final = SYNC_DIGEST_SPACES_MAX // 2
 
 
 @dataclass(slots=True)
@@ -45,6 +49,7 @@ class Comparison:
         self._reasked = False
         self._theirs: dict[str, Buckets] = {}
         self._digested: set[str] = set()
+        self._told_up_to = ""
         self._repairs: deque[_Repair] = deque()
         self._seq = 0
 
@@ -88,7 +93,10 @@ class Comparison:
         if ordered:
             self._measuring = False
         told = []
-        for space in sorted({*event.digests, *(self._theirs.keys() & set(event.patterns))}):
+        spaces = sorted({*event.digests, *(self._theirs.keys() & set(event.patterns))})
+        if ordered:
+            spaces = self._turn(spaces)
+        for space in spaces:
             ours = event.digests.get(space, {})
             theirs = self._theirs.pop(space, None)
             differing = () if theirs is None else _differing(ours, theirs)
@@ -99,6 +107,16 @@ class Comparison:
                 self._digested.add(space)
                 told.append(Digest(space, ours))
         return told
+
+    def _turn(self, spaces: list[str]) -> list[str]:
+        """Of more spaces than a peer hears of at a time, those whose turn it is: the next ones in order, round and
+        round, so that comparisons to come reach them all."""
+        if len(spaces) <= DIGESTS_TOLD_MAX:
+            return spaces
+        ahead = [space for space in spaces if space > self._told_up_to] or spaces
+        turn = [*ahead, *spaces][:DIGESTS_TOLD_MAX]
+        self._told_up_to = turn[-1]
+        return turn
 
     def reask(self) -> Reask | None:
         """The page to read next, when none is asked for or under way."""

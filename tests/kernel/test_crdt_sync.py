@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mnemesh_crdt.audience import common_patterns, feed_name
+from mnemesh_crdt.comparison import DIGESTS_TOLD_MAX, Comparison
 from mnemesh_crdt.envelope import Entry, node_id_of
 from mnemesh_crdt.handshake import DIALER, LISTENER, PROTOCOL, REFUSALS, Me
 from mnemesh_crdt.messages import (
@@ -598,3 +599,17 @@ def test_the_same_events_always_give_the_same_effects() -> None:
     ]
     left, right = Stream(US, EVERYTHING), Stream(US, EVERYTHING)
     assert [left.handle(event) for event in events] == [right.handle(event) for event in events]
+
+
+def test_of_very_many_spaces_each_comparison_tells_the_next_ones_until_all_were_told() -> None:
+    comparison = Comparison(("*",), "inc/repair")
+    spaces = [f"team/{number:05}" for number in range(1_300)]
+    told: list[str] = []
+    for _ in range(3):
+        comparison.ask()
+        assert comparison.begin(True) == Measure(("*",))
+        digests = comparison.measured(Measured(("*",), {space: {} for space in spaces}))
+        assert len(digests) == DIGESTS_TOLD_MAX
+        told += [digest.space for digest in digests]
+    assert set(told) == set(spaces)
+    assert told[: len(spaces)] == spaces
