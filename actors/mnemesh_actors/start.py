@@ -83,15 +83,16 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     log.info("model_ready", name=model.name, source=model.source, generation=model.generation, dir=model.directory)
     status: LedgerStatus = await ledger.status()
     server = _server(directory, config)
+    home = _machine_of_index(fleet, machines)
     shard_config = ShardConfig(
-        path=_shard_path(directory, config, machines[-1] if fleet else None),
+        path=_shard_path(directory, config, home),
         generation=model.generation,
         dimensions=model.dimensions,
         incarnation=status.incarnation,
         backend="edge" if server is None else "server",
         server=server,
     )
-    where: dict[str, Any] = {"machine": machines[-1].id, "roams": True} if fleet else {"pinned": True}
+    where: dict[str, Any] = {"machine": home.id, "roams": True} if home else {"pinned": True}
     shard = await runtime.spawn("shard-0", RetrievalShard, shard_config, **where)
     embedder = Embedder(worker, model.generation, model.dimensions)
     follower = IndexFollower(ledger, shard, embedder, notice, config.mesh.write_timeout_s)
@@ -145,6 +146,14 @@ def _fleet(
         return Fleet(directory, runtime, config.replica_dir, config.clock, config.entropy, notice)
     refuse_elsewhere(directory)
     return None
+
+
+def _machine_of_index(fleet: Fleet | None, machines: Sequence[Machine]) -> Machine | None:
+    """Not the primary ledger's, so that one machine does not take both; None for this one, beside its only ledger."""
+    if fleet is None:
+        return None
+    primary = fleet.ledger.primary.machine
+    return next((one for one in reversed(machines) if one.id != primary), machines[-1])
 
 
 def _follow(fleet: Fleet, follower: IndexFollower, syncing: Syncing) -> None:

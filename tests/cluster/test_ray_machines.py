@@ -117,7 +117,8 @@ async def survives(
     await load.acknowledged_more(WRITES_BEFORE)
     before = await replicas(door)
     pid = await pid_of(door, before[role]["actor"])
-    strike(worker_of(machines, before[role]), pid)
+    worker = worker_of(machines, before[role])
+    strike(worker, pid)
     struck = time.monotonic()
     await load.acknowledged_more(WRITES_AFTER)
     await in_step(door)
@@ -132,6 +133,9 @@ async def survives(
         f"seed {seed}: {load.record.answers.total()} writes acknowledged, {load.record.lost} answers lost, longest gap "
         f"{gap.longest_s:.2f} s, on two machines again after {whole_s:.1f} s"
     )
+    if gap_max_s == MACHINE_GAP_S:
+        # All machines of this test share one disk, so an index left behind by a hung one keeps the next from its files.
+        worker.kill()
     await nothing_is_lost(door, space, load.record, seed)
     assert gap.longest_s <= gap_max_s
     assert await pid_of(door, after[role]["actor"]) != pid
