@@ -98,13 +98,8 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     follower = IndexFollower(ledger, shard, embedder, notice, config.mesh.write_timeout_s)
     # A server may come later: what it lacks then comes from the ledger.
     opened = await follower.start(status.seq, patient=server is not None)
-    log.info(
-        "index_away" if follower.away else "index_ready",
-        seq=opened.seq,
-        points=opened.points,
-        behind=status.seq - opened.seq,
-        rebuilt=opened.rebuilt,
-    )
+    found = {"seq": opened.seq, "points": opened.points, "behind": status.seq - opened.seq, "rebuilt": opened.rebuilt}
+    log.info("index_away" if follower.away else "index_ready", **found)
     commits: Batcher[Command, Committed] = Batcher(
         "ledger", _publishing(ledger, follower), COMMIT_COMMANDS_MAX, limits.INBOX_MESSAGES_MAX
     )
