@@ -46,11 +46,15 @@ class MeteredRuntime(LocalRuntime):
 
     embedder: LocalHandle
 
-    async def spawn(self, name: str, cls: type, *args: Any, pinned: bool = False) -> LocalHandle:
-        if cls is not EmbeddingWorker:
-            return await super().spawn(name, cls, *args, pinned=pinned)
-        self.embedder = await super().spawn(name, MeteredWorker, *args, pinned=pinned)
-        return self.embedder
+    async def spawn(
+        self, name: str, cls: type, *args: Any, pinned: bool = False, machine: str = "", roams: bool = False
+    ) -> LocalHandle:
+        metered = cls is EmbeddingWorker
+        actor = MeteredWorker if metered else cls
+        handle = await super().spawn(name, actor, *args, pinned=pinned, machine=machine, roams=roams)
+        if metered:
+            self.embedder = handle
+        return handle
 
 
 async def serve(data_dir: Path) -> None:
