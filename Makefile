@@ -16,7 +16,7 @@ UV_VERSION := 0.13.8
 # More arguments for a recipe: `make up ARGS='--data /tmp/m'`, `make test ARGS='-k recall'`.
 ARGS ?=
 
-.PHONY: help setup up test coverage demo bench proof lint format types layers proto proto-check docs check lock clean
+.PHONY: help setup up test seeds coverage demo bench proof lint format types layers proto proto-check docs check lock clean
 
 help: ## List the recipes
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -28,6 +28,9 @@ up: setup ## Start a node in the foreground
 
 test: setup ## Run the tests
 	$(BIN)/python -m pytest -m "not proof" $(ARGS)
+
+seeds: setup ## Play 2,000 seeds of the simulated mesh
+	MNEMESH_TEST_MESH_SEEDS=2000 $(BIN)/python -m pytest -q -s -m "not proof" tests/mesh/test_simulator.py $(ARGS)
 
 coverage: setup ## Branch coverage of the pure core, 95 % at least
 	$(BIN)/python -m pytest -q --cov --cov-report=term-missing:skip-covered --cov-fail-under=95 \
@@ -43,7 +46,7 @@ bench: setup ## Measure speed and memory; writes bench/results/*.json
 proof: setup ## Run the slower evidence: kills, rounds, real clients
 	$(BIN)/python -m pytest -m proof $(ARGS)
 
-check: lint types layers proto-check coverage test ## All that CI checks
+check: lint types layers proto-check coverage seeds test ## All that CI checks
 
 lint: setup ## ruff
 	$(BIN)/ruff check .
