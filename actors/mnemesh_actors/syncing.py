@@ -180,6 +180,7 @@ class StreamShell:
         self._told = told
         self._compare = compare
         self.refused = ""
+        self._heard_at = 0.0
         # Neither is bounded by itself: what comes in by `_room`, what goes out by `_send`.
         self._events: asyncio.Queue[Event | BaseException] = asyncio.Queue()
         self._outbox: asyncio.Queue[Message | None] = asyncio.Queue()
@@ -194,10 +195,19 @@ class StreamShell:
         """Tell the machine something from outside: a changed grant, or that it is time to compare."""
         self._events.put_nowait(event)
 
+    def silent_s(self) -> float:
+        """For how many seconds nothing was heard of the peer, which may have nothing to say."""
+        return asyncio.get_running_loop().time() - self._heard_at
+
+    def hang_up(self, why: str) -> None:
+        """End the stream at once, without a word to the peer."""
+        self._events.put_nowait(Closed(why))
+
     async def run(self, role: str, channel: Channel, cursors: Mapping[str, int] | None = None) -> Status:
         """Carry the stream until it ends; the last status. Cancelling ends it at once, but for a batch that is being
         taken in."""
         head = self._syncing.head
+        self._heard_at = asyncio.get_running_loop().time()
         writer = asyncio.create_task(self._write(channel), name="sync-write")
         for work in (self._listen(channel), self._tick(), self._hear_news(head), self._compare_hourly()):
             self._spawn(work, self._tasks)
@@ -205,9 +215,10 @@ class StreamShell:
             event: Event = Opened(role=role, head=head, cursors=dict(cursors or {}) if role == DIALER else {})
             while self._carry(self._stream.handle(event)):
                 event = await self._next()
-            self._outbox.put_nowait(None)
-            with suppress(TimeoutError, MnemeshError):  # a peer that does not read its refusal has had its time
-                await asyncio.wait_for(writer, TICK_S)
+            if self.refused:
+                self._outbox.put_nowait(None)
+                with suppress(TimeoutError, MnemeshError):  # a peer that does not read its refusal has had its time
+                    await asyncio.wait_for(writer, TICK_S)
         finally:
             for task in {writer, *self._tasks, *self._questions} - self._taking:
                 task.cancel()
@@ -287,6 +298,7 @@ class StreamShell:
     async def _listen(self, channel: Channel) -> None:
         try:
             async for message in channel.messages():
+                self._heard_at = asyncio.get_running_loop().time()
                 self._events.put_nowait(Got(message))
                 self._unheard += 1
                 self._weigh()

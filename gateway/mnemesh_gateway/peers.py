@@ -34,6 +34,9 @@ SERVED_MAX: Final = 64
 SERVED_A_PRINCIPAL_MAX: Final = 8
 CLOSE_S: Final = 5.0
 COMPARE_AGAIN_S: Final = 3600.0
+# To be called now, a stream is opened anew when nothing was heard on it for so long, and not again for so long.
+SILENT_S: Final = 1.0
+ANEW_S: Final = 10.0
 NEEDS_A_PERSON: Final = ("protocol", "identity")
 CHANNEL_OPTIONS: Final = (
     ("grpc.max_receive_message_length", limits.GRPC_MESSAGE_BYTES_MAX),
@@ -103,6 +106,8 @@ class _Line:
     task: asyncio.Task[None] | None = None
     shell: StreamShell | None = None
     compared: float = -COMPARE_AGAIN_S
+    anew: float = -ANEW_S
+    hung_up: bool = False
     awake: asyncio.Event = field(default_factory=asyncio.Event)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -206,7 +211,12 @@ class Peers:
             if line.shell is None or line.status.state != "connected":
                 self._told(line, replace(line.status, state="connecting"))
             line.awake.set()
-            if line.shell is not None:
+            if line.shell is not None and line.shell.silent_s() > SILENT_S and time.monotonic() - line.anew > ANEW_S:
+                # The network may have been away: a connection from before waits long until it tries again.
+                line.anew, line.hung_up = time.monotonic(), True
+                self._told(line, replace(line.status, state="connecting", caught_up=False))
+                line.shell.hang_up("called anew")
+            elif line.shell is not None:
                 line.shell.say(Compare())
         await asyncio.gather(*(self._settled(line, wait_s, caught_up=True) for line in lines))
         return tuple(line.status.at(self.head) for line in lines)
@@ -241,7 +251,7 @@ class Peers:
             wait_s = min(WAIT_S_MAX, wait_s * 2)
 
     async def _call(self, line: _Line) -> str:
-        """One stream, from its opening to its end; the code of its end."""
+        """One stream, from its opening to its end; the code of its end, "changed" when it is to be opened anew."""
         peer = line.peer
         channel = DialedChannel(peer.target, peer.token, CHANNEL_OPTIONS)
         me = self.syncing.me  # before the cursors: the stream ends when both are not of one log
@@ -260,6 +270,9 @@ class Peers:
             line.shell = None
             with contextlib.suppress(TimeoutError):  # closing may hang on a peer that was killed
                 await asyncio.wait_for(channel.close(), CLOSE_S)
+        if line.hung_up:
+            line.hung_up = False
+            return "changed"
         refused = bool(channel.refused) or code in NEEDS_A_PERSON
         self._told(
             line,

@@ -13,7 +13,7 @@ import pytest
 from follower_scene import PATIENCE_S, until
 from stream_scene import EVERYTHING, Node, Wire, meeting, node, syncing_of, until_told, wire
 
-from mnemesh_actors.syncing import StreamShell
+from mnemesh_actors.syncing import TICK_S, StreamShell
 from mnemesh_crdt.handshake import DIALER, LISTENER, PROTOCOL
 from mnemesh_crdt.messages import Batch, Digest, Granted, Hello, Refusal
 from mnemesh_crdt.sync import Stream
@@ -290,6 +290,18 @@ async def test_a_peer_that_reads_nothing_of_what_it_causes_is_left_when_the_outb
     assert flood.said <= limits.SYNC_OUTBOX_MESSAGES_MAX + limits.SYNC_MESSAGES_WAITING_MAX + 2
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_stream_that_is_hung_up_ends_at_once_though_the_peer_reads_nothing(pair: tuple[Node, Node]) -> None:
+    ana, bob = pair
+    shell = bob.shell()
+    quiet = Endless(hello_of(ana), lambda _: Digest("team/x", {}), 1)
+    running = asyncio.create_task(shell.run(LISTENER, quiet))
+    await until_told(bob, lambda said: said.phase == "open")
+    shell.hang_up("called anew")
+    (done, _) = await asyncio.wait({running}, timeout=TICK_S / 2)
+    assert [task.result().reason for task in done] == ["called anew"]
+    assert shell.refused == ""
 
 
 async def test_a_peer_whose_entries_are_refused_again_and_again_is_left(pair: tuple[Node, Node]) -> None:

@@ -39,10 +39,13 @@ class Ended:
     stderr: str
 
 
-async def launch_node(data_dir: Path, *flags: str, env: dict[str, str] | None = None) -> asyncio.subprocess.Process:
-    """Start `mnemesh_gateway up` on free ports, unless `flags` give others, and return at once."""
+async def launch_node(
+    data_dir: Path, *flags: str, env: dict[str, str] | None = None, within: tuple[str, ...] = ()
+) -> asyncio.subprocess.Process:
+    """Start `mnemesh_gateway up` on free ports, unless `flags` give others, and return at once. `within` stands before
+    the command, and becomes it."""
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "mnemesh_gateway", "up", "--data", str(data_dir), "--grpc", "127.0.0.1:0",
+        *within, sys.executable, "-m", "mnemesh_gateway", "up", "--data", str(data_dir), "--grpc", "127.0.0.1:0",
         "--http", "127.0.0.1:0", *flags,
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         env={**os.environ, **(env or {})}, cwd="/",
@@ -115,16 +118,18 @@ class Nodes:
         self._children: list[psutil.Process] = []
 
     async def launch(
-        self, data_dir: Path, *flags: str, env: dict[str, str] | None = None
+        self, data_dir: Path, *flags: str, env: dict[str, str] | None = None, within: tuple[str, ...] = ()
     ) -> asyncio.subprocess.Process:
         """As launch_node."""
-        process = await launch_node(data_dir, *flags, env=env)
+        process = await launch_node(data_dir, *flags, env=env, within=within)
         self._processes.append(process)
         return process
 
-    async def start(self, data_dir: Path, *flags: str, env: dict[str, str] | None = None) -> NodeUnderTest:
+    async def start(
+        self, data_dir: Path, *flags: str, env: dict[str, str] | None = None, within: tuple[str, ...] = ()
+    ) -> NodeUnderTest:
         """As start_node."""
-        node = await ready_node(data_dir, await self.launch(data_dir, *flags, env=env))
+        node = await ready_node(data_dir, await self.launch(data_dir, *flags, env=env, within=within))
         self._children += descendants(node.process.pid)
         return node
 

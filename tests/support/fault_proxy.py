@@ -1,0 +1,81 @@
+"""A TCP proxy on loopback whose link can be cut, stalled in one direction, and healed."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+BUFFER_BYTES = 65_536
+
+
+class FaultProxy:
+    """Stands before `target` (host:port). `out` is the direction to the target, `back` the one from it. What a stalled
+    direction was given is delivered once it is healed, as TCP's own retransmission would do; a cut breaks every
+    connection, and new ones are refused until it is healed."""
+
+    def __init__(self, target: str) -> None:
+        self._host, _, port = target.rpartition(":")
+        self._port = int(port)
+        self._flows = {"out": asyncio.Event(), "back": asyncio.Event()}
+        self._down = False
+        self._server: asyncio.Server | None = None
+        self._links: set[asyncio.Task[None]] = set()
+        self.heal()
+
+    async def start(self) -> str:
+        """Listen; the address to call instead of the target's."""
+        self._server = await asyncio.start_server(self._accepted, "127.0.0.1", 0)
+        host, port = self._server.sockets[0].getsockname()[:2]
+        return f"{host}:{port}"
+
+    def cut(self) -> None:
+        """Break the link both ways."""
+        self._down = True
+        for link in self._links:
+            link.cancel()
+
+    def stall(self, direction: str) -> None:
+        """Let nothing through in one direction."""
+        self._flows[direction].clear()
+
+    def heal(self) -> None:
+        """Everything flows again."""
+        self._down = False
+        for flow in self._flows.values():
+            flow.set()
+
+    async def close(self) -> None:
+        """End all."""
+        self.cut()
+        if self._server is not None:
+            self._server.close()
+        await asyncio.gather(*self._links, return_exceptions=True)
+
+    async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._down:
+            writer.transport.abort()
+            return
+        link = asyncio.current_task()
+        assert link is not None
+        self._links.add(link)
+        far: asyncio.StreamWriter | None = None
+        try:
+            back, far = await asyncio.open_connection(self._host, self._port)
+            async with asyncio.TaskGroup() as both:
+                both.create_task(self._pump("out", reader, far))
+                both.create_task(self._pump("back", back, writer))
+        except* (OSError, asyncio.CancelledError):
+            pass  # broken, by us or by an end
+        finally:
+            self._links.discard(link)
+            for end in (writer, far):
+                if end is not None:
+                    end.transport.abort()
+
+    async def _pump(self, direction: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(BUFFER_BYTES):
+            await self._flows[direction].wait()
+            writer.write(data)
+            await writer.drain()
+        with suppress(OSError):
+            writer.write_eof()
