@@ -32,6 +32,7 @@ from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_memory.errors import MnemeshError
 
 TRIES = 4
+STEPS_AFTER_ERROR = 2
 FAILED = 1
 PR_SET_PTRACER, PR_SET_PTRACER_ANY = 0x59616D61, ctypes.c_ulong(-1)
 
@@ -78,12 +79,18 @@ def say(text: str) -> None:
 
 
 def live(directory: Path, known: list[dict[str, Any]]) -> int:
-    """Take all steps; an error must be one of ours, and a step must succeed when it is tried again."""
+    """Take all steps, or STEPS_AFTER_ERROR after one that was refused. An error must be one of ours, and a step must
+    succeed when it is tried again."""
     ctypes.CDLL(None).prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0)
     signal.sigwait({signal.SIGUSR1})
     ledger = _opened(directory)
+    left = len(known)
     for number, step in enumerate(steps()):
-        _take(ledger, number, step.take, known)
+        if _take(ledger, number, step.take, known) > 1:
+            left = STEPS_AFTER_ERROR + 1
+        left -= 1
+        if not left:
+            break
     _closed(ledger)
     say("closed")
     return 0
@@ -98,8 +105,9 @@ def _opened(directory: Path) -> Ledger:
     raise AssertionError("the ledger does not open")
 
 
-def _take(ledger: Ledger, number: int, take: Callable[[Ledger], None], known: list[dict[str, Any]]) -> None:
-    for _ in range(TRIES):
+def _take(ledger: Ledger, number: int, take: Callable[[Ledger], None], known: list[dict[str, Any]]) -> int:
+    """How often it was tried."""
+    for tries in range(1, TRIES + 1):
         try:
             take(ledger)
         except MnemeshError as error:
@@ -109,7 +117,7 @@ def _take(ledger: Ledger, number: int, take: Callable[[Ledger], None], known: li
             say(f"{word} {number}")
         else:
             say(f"done {number}")
-            return
+            return tries
     raise AssertionError(f"step {number} is never taken")
 
 

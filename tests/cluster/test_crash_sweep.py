@@ -8,6 +8,7 @@ must follow from its log, and it must go on to the same end.
 
 from __future__ import annotations
 
+import random
 import shutil
 import time
 from collections import Counter
@@ -40,10 +41,10 @@ def lives() -> Iterator[list[Lives]]:
         yield [started.enter_context(Lives()) for _ in range(SIDE_BY_SIDE)]
 
 
-def sweep(lives: list[Lives], folder: Path, hit: Hit) -> Counter[str]:
-    """Hit call n = 1, 2, ..., each in a directory of its own, until there is none any more; the sum of what was found,
-    with the number of `hits` and the `seconds` that all took."""
-    numbers = count(1)
+def sweep(lives: list[Lives], folder: Path, hit: Hit, first: int = 1, step: int = 1) -> Counter[str]:
+    """Hit call `first`, and every `step`th after it, each in a directory of its own, until there is none any more; the
+    sum of what was found, with the number of `hits` and the `seconds` that all took."""
+    numbers = count(first, step)
     ends: set[int] = set()
     figures: Counter[str] = Counter()
     writing = Lock()
@@ -72,10 +73,13 @@ def sweep(lives: list[Lives], folder: Path, hit: Hit) -> Counter[str]:
     return figures
 
 
-@pytest.mark.parametrize("call", ["fdatasync", "fsync", "ftruncate", "pwrite64"])
+# Of the many writes every tenth, from a place that chance gives: they lie between two of the others.
+@pytest.mark.parametrize(("call", "step"), [("fdatasync", 1), ("fsync", 1), ("ftruncate", 1), ("pwrite64", 10)])
 def test_a_kill_at_any_call_that_reaches_the_disk_loses_nothing_acknowledged(
-    lives: list[Lives], tmp_path: Path, call: str
+    lives: list[Lives], tmp_path: Path, call: str, step: int
 ) -> None:
+    first = random.SystemRandom().randint(1, step)
+
     def kill(one: Lives, directory: Path, number: int) -> Counter[str] | None:
         lived = one.live(directory, "-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={number}")
         if lived.status == 0:
@@ -87,10 +91,10 @@ def test_a_kill_at_any_call_that_reaches_the_disk_loses_nothing_acknowledged(
         assert not found["half"], f"kill at {call} {number}: {found['half']}"
         return Counter(acknowledged=found["acknowledged"], beyond=found["beyond"])
 
-    figures = sweep(lives, tmp_path, kill)
+    figures = sweep(lives, tmp_path, kill, first, step)
     print(
-        f"SIGKILL at {call} 1..{figures['hits']}: {figures['acknowledged']} steps acknowledged, lost 0, half-visible "
-        f"0, the step under way wholly there {figures['beyond']} times; {figures['seconds']} s"
+        f"SIGKILL at {figures['hits']} {call}, from {first} by {step}: {figures['acknowledged']} steps acknowledged, "
+        f"lost 0, half-visible 0, the step under way wholly there {figures['beyond']} times; {figures['seconds']} s"
     )
     assert figures["hits"] > 0
 
@@ -106,8 +110,8 @@ def test_a_disk_that_fails_at_any_call_gives_an_error_and_never_an_acknowledgeme
         lived = one.live(directory, *only, "-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={number}")
         assert lived.status == 0, f"{error} at {call} {number}: {lived.said}"
         assert lived.count("half") == 0, f"{error} at {call} {number}: {lived.said}"
-        assert lived.count("done") == len(steps())
         if not lived.hit:
+            assert lived.count("done") == len(steps())
             return None
         found = one.check(directory)
         assert not found["lost"], f"{error} at {call} {number}: an acknowledged step is lost"
