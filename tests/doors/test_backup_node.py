@@ -82,8 +82,9 @@ async def test_a_backup_made_while_four_write_becomes_a_node_that_knows_what_was
         with client_of(restored, node.token) as client:  # the owner's token is the old one
             found, second = client.get_many(before), client.status()
             assert len(found.memories) == len(before)
-            assert client.recall("turbines", space="team/load", limit=5).results
+            # Waits until recall sees it, and so until the index has taken in all that was loaded before it.
             assert client.remember("written after the restore", space="team/load").action == "ADD"
+            assert client.recall("turbines", space="team/load", limit=5).results
         assert (second.node_id, second.ledger and second.ledger.memories) == (first.node_id, backup["memories"])
         assert second.ledger is not None
         assert second.ledger.incarnation != backup["incarnation"]
