@@ -14,7 +14,7 @@ from mnemesh_proto.v1 import peer_pb2
 
 if TYPE_CHECKING:
     from mnemesh_gateway.gate import MeshGate
-    from mnemesh_gateway.peers import PeerStatus
+    from mnemesh_gateway.peer_status import PeerStatus
 
 FIRST_CONTACT_S: Final = 5.0
 NOW_S: Final = 20.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mnemesh_actors.ledger.peers import Backlog, Quarantined
 from mnemesh_crdt.envelope import Entry
 from mnemesh_gateway.peer_book import Peer
-from mnemesh_gateway.peers import PeerStatus
+from mnemesh_gateway.peer_status import PeerStatus
 from mnemesh_memory.errors import AlreadyExists, NotFound
 
 START_MS = 1_800_000_000_000
