@@ -73,7 +73,7 @@ class Side(Syncing):
         published: Callable[[int], None],
         marked: Callable[[int, bool], None],
     ) -> None:
-        super().__init__(member.handle, _Told(published), member.bell, member.me, clock)
+        super().__init__(member.handle, _Told(published), member.bell, member.me, clock, member.handle.prove)
         self._marked = marked
 
     async def take_in(self, order: TakeIn, peer: str) -> Took:

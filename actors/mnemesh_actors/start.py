@@ -25,7 +25,7 @@ from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.replicas import DEFAULT_ROOT, Fleet, read_known, refuse_elsewhere
 from mnemesh_actors.runtime.base import Handle, Machine, Runtime
 from mnemesh_actors.shard import RetrievalShard, ShardConfig
-from mnemesh_actors.syncing import Syncing
+from mnemesh_actors.syncing import Syncing, signing_with
 from mnemesh_crdt.handshake import Me
 from mnemesh_memory import limits
 from mnemesh_memory.errors import MnemeshError
@@ -114,12 +114,9 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         news=follower.news,
         index_backend=shard_config.shown,
     )
-    me = Me(
-        node_id=directory.node_id,
-        key=load_key(directory.key_file).public_key().public_bytes_raw(),
-        incarnation=status.incarnation,
-    )
-    syncing = Syncing(ledger, follower, follower.news, me, config.clock)
+    key = load_key(directory.key_file)
+    me = Me(node_id=directory.node_id, key=key.public_key().public_bytes_raw(), incarnation=status.incarnation)
+    syncing = Syncing(ledger, follower, follower.news, me, config.clock, signing_with(key))
     if fleet is not None:
         _follow(fleet, follower, syncing)
     return Mesh(parts, runtime, directory.node_id, _shown(model), notices, syncing)

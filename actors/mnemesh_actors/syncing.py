@@ -8,10 +8,13 @@ No more is read of a peer than is handled, so that none can fill this node's mem
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mnemesh_actors.ledger.commands import TakenIn
 from mnemesh_actors.ledger.exchange import Incoming
@@ -36,6 +39,8 @@ from mnemesh_crdt.messages import (
     Misread,
     News,
     Opened,
+    Prove,
+    Proved,
     Read,
     Reask,
     Reread,
@@ -45,6 +50,7 @@ from mnemesh_crdt.messages import (
     Tick,
     Took,
 )
+from mnemesh_crdt.proof import NONCE_BYTES, Claim, proof_bytes
 from mnemesh_crdt.sync import Stream
 from mnemesh_memory.errors import InvalidArgument, MnemeshError, Unavailable
 from mnemesh_memory.limits import (
@@ -80,11 +86,18 @@ class Publisher(Protocol):
         ...
 
 
-class Syncing:
-    """This node as its peers see it: identity, log, news. `clock` gives milliseconds since the epoch."""
+Signing: TypeAlias = Callable[[Claim], Awaitable[bytes]]
 
-    def __init__(self, ledger: Handle, follower: Publisher, bell: Bell, me: Me, clock: Callable[[], int]) -> None:
+
+class Syncing:
+    """This node as its peers see it: identity, log, news. `clock` gives milliseconds since the epoch, `sign` the
+    signature of a claim by the key of `me`."""
+
+    def __init__(
+        self, ledger: Handle, follower: Publisher, bell: Bell, me: Me, clock: Callable[[], int], sign: Signing
+    ) -> None:
         self.me = me
+        self._sign = sign
         self._ledger = ledger
         self._follower = follower
         self._bell = bell
@@ -99,6 +112,10 @@ class Syncing:
         """How far the feeds of `peer` were read, durably."""
         found: Mapping[str, int] = await self._ledger.cursors(peer)
         return found
+
+    async def prove(self, claim: Claim) -> Proved:
+        """This node's signature of what it claims to be on one stream."""
+        return Proved(await self._sign(claim))
 
     async def page(self, ask: Ask) -> Read:
         """A page of the log for a peer."""
@@ -160,6 +177,15 @@ class Syncing:
         self.me = replace(self.me, incarnation=incarnation)
 
 
+def signing_with(key: Ed25519PrivateKey) -> Signing:
+    """Signs claims, and nothing else, with a key of this process."""
+
+    async def sign(claim: Claim) -> bytes:
+        return key.sign(proof_bytes(claim))
+
+    return sign
+
+
 class StreamShell:
     """One stream, run once. `peer_key` gives the name under which a node's cursors are kept; `told` hears every change
     of the status. `compare` is whether to compare digests as soon as both sides are caught up. `refused` says as what
@@ -212,7 +238,8 @@ class StreamShell:
         for work in (self._listen(channel), self._tick(), self._hear_news(head), self._compare_hourly()):
             self._spawn(work, self._tasks)
         try:
-            event: Event = Opened(role=role, head=head, cursors=dict(cursors or {}) if role == DIALER else {})
+            known = dict(cursors or {}) if role == DIALER else {}
+            event: Event = Opened(role=role, head=head, nonce=secrets.token_bytes(NONCE_BYTES), cursors=known)
             while self._carry(self._stream.handle(event)):
                 event = await self._next()
             if self.refused:
@@ -248,6 +275,8 @@ class StreamShell:
                     self._told(effect)
                 case Meet(node_id):
                     self._ask(self._met(node_id))
+                case Prove(claim):
+                    self._ask(self._syncing.prove(claim))
                 case Ask():
                     self._ask(self._syncing.page(effect))
                 case TakeIn():

@@ -45,15 +45,14 @@ class Entry:
 def signing_bytes(doc: str, space: str, type: str, hash: str, agent: str, node: str) -> bytes:
     """The canonical input of an entry's ed25519 signature (RFC 8032).
 
-    `type` is change or erase; `hash` is the change's hash in hex; `node` is the origin's id. Each field is
-    written as its UTF-8 length in 4 bytes, big-endian, and its bytes.
+    `type` is change or erase; `hash` is the change's hash in hex; `node` is the origin's id.
     """
-    return _joined(_PURPOSE, doc, space, type, hash, agent, node)
+    return joined(_PURPOSE, doc, space, type, hash, agent, node)
 
 
 def erase_hash(doc: str, space: str, agent: str, node: str) -> str:
     """What stands for a change's hash in an entry that erases a document: one for each who erases it, where."""
-    return hashlib.sha256(_joined(_ERASE_PURPOSE, doc, space, agent, node)).hexdigest()
+    return hashlib.sha256(joined(_ERASE_PURPOSE, doc, space, agent, node)).hexdigest()
 
 
 def node_id_of(public_key: bytes) -> str:
@@ -74,5 +73,6 @@ def verify(entry: Entry, public_key: bytes) -> None:
         ) from None
 
 
-def _joined(*fields: str) -> bytes:
+def joined(*fields: str) -> bytes:
+    """What is signed or hashed of several fields: each as its UTF-8 length in 4 bytes, big-endian, and its bytes."""
     return b"".join(len(data).to_bytes(_LENGTH_BYTES, "big") + data for data in map(str.encode, fields))

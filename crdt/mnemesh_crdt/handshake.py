@@ -1,6 +1,7 @@
 """How a stream opens: what a Hello must say, and the ways in which a stream is refused.
 
-Each refusal has a code and a reason that a person can act on; both nodes stay up.
+A Hello says who its node is; greeting.py holds what makes it believed. Each refusal has a code and a reason that a
+person can act on; both nodes stay up.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from mnemesh_crdt.envelope import node_id_of
+from mnemesh_crdt.envelope import KEY_BYTES, node_id_of
 from mnemesh_crdt.messages import Hello
+from mnemesh_crdt.proof import NONCE_BYTES
 from mnemesh_memory.errors import InvalidArgument, shorten
 from mnemesh_memory.grants import EVERY_SPACE, PATTERNS_MAX, PeerGrant, check_pattern
 from mnemesh_memory.limits import SYNC_CURSORS_MAX
 
-PROTOCOL: Final = 1_000  # major * 1000 + minor
+PROTOCOL: Final = 2_000  # major * 1000 + minor
 DIALER: Final = "dialer"
 LISTENER: Final = "listener"
 # Why a stream is ended: another major protocol; a wrong or doubled node id; grants that changed (connect again at
@@ -43,8 +45,9 @@ class StreamRefused(Exception):
         self.reason = reason
 
 
-def hello_of(me: Me, grant: PeerGrant, cursors: Mapping[str, int]) -> Hello:
-    """What this node says first to a peer with that grant; `cursors` are those in the peer's feeds."""
+def hello_of(me: Me, grant: PeerGrant, cursors: Mapping[str, int], nonce: bytes) -> Hello:
+    """What this node says first to a peer with that grant; `cursors` are those in the peer's feeds, `nonce` is random
+    and of this stream alone."""
     return Hello(
         protocol=PROTOCOL,
         node_id=me.node_id,
@@ -53,6 +56,7 @@ def hello_of(me: Me, grant: PeerGrant, cursors: Mapping[str, int]) -> Hello:
         wants=grant.write,
         only_by="" if grant.relay else grant.principal,
         cursors=cursors,
+        nonce=nonce,
     )
 
 
@@ -69,7 +73,7 @@ def check_hello(hello: Hello, me: Me, expects: str, grant: PeerGrant) -> None:
             "identity",
             "two nodes with one id: one is a copy; give the copy a new identity with `mnemesh node new-identity`",
         )
-    if node_id_of(hello.key) != hello.node_id:
+    if len(hello.key) != KEY_BYTES or node_id_of(hello.key) != hello.node_id:
         raise StreamRefused("identity", f"node id {shorten(hello.node_id)} is not that of the key shown with it")
     if expects not in ("", hello.node_id):
         raise StreamRefused(
@@ -77,6 +81,8 @@ def check_hello(hello: Hello, me: Me, expects: str, grant: PeerGrant) -> None:
             f"this is node {hello.node_id}, not {expects} as when the peer was added; if that is right, remove the "
             "peer and add it again",
         )
+    if len(hello.nonce) != NONCE_BYTES:
+        raise StreamRefused("fault", f"a nonce has {NONCE_BYTES} bytes")
     if not is_name(hello.incarnation) or len(hello.only_by) > _NAME_CHARS_MAX:
         raise StreamRefused(
             "fault", f"an incarnation and a principal are names of at most {_NAME_CHARS_MAX} characters"

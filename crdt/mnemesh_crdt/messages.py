@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from mnemesh_crdt.envelope import Entry
+from mnemesh_crdt.proof import Claim
 from mnemesh_memory.grants import PeerGrant
 
 # Number of a digest's bucket, 0 to 4,095, to its hash in hex; empty buckets are left out.
@@ -30,7 +31,7 @@ class Hello:
 
     `protocol` is major * 1000 + minor; `key` the raw public key whose hash `node_id` is. `wants` are the patterns of
     spaces that it takes entries of, `only_by` the principal whose agents may have written them ("" for anyone).
-    `cursors` say how far it durably read feeds of the other node.
+    `cursors` say how far it durably read feeds of the other node; `nonce` is random, for the other's Proof.
     """
 
     protocol: int
@@ -40,6 +41,21 @@ class Hello:
     wants: tuple[str, ...]
     only_by: str
     cursors: Mapping[str, int]
+    nonce: bytes
+
+    @property
+    def origin(self) -> str:
+        """Under which entries are filed that this node's log brought: the incarnation that it says, and the id that it
+        proves, so that none takes the place of another's."""
+        return f"{self.node_id}/{self.incarnation}"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The second message of both sides, the dialer's first: the ed25519 signature of what proof.py says, by the key of
+    the Hello before."""
+
+    signature: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +97,7 @@ class Refusal:
     reason: str
 
 
-Message: TypeAlias = Hello | Batch | Ack | Digest | Refusal
+Message: TypeAlias = Hello | Proof | Batch | Ack | Digest | Refusal
 
 
 # Events: what happened, told by the shell -----------------------------------------------------------------------------
@@ -89,11 +105,13 @@ Message: TypeAlias = Hello | Batch | Ack | Digest | Refusal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """The stream stands. `role` is dialer or listener; `head` the last number of the own log. A dialer that knows its
-    peer gives its saved `cursors`; a listener is asked for them by Meet."""
+    """The stream stands. `role` is dialer or listener; `head` the last number of the own log; `nonce` NONCE_BYTES that
+    nobody could foresee. A dialer that knows its peer gives its saved `cursors`; a listener is asked for them by
+    Meet."""
 
     role: str
     head: int
+    nonce: bytes
     cursors: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -102,6 +120,13 @@ class Met:
     """The answer to Meet: the saved cursors in that peer's feeds."""
 
     cursors: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """The answer to Prove: the node's signature."""
+
+    signature: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +219,7 @@ class Closed:
 
 
 Event: TypeAlias = (
-    Opened | Met | Got | Misread | Read | Took | News | Compare | Measured | Reread | Granted | Tick | Closed
+    Opened | Met | Proved | Got | Misread | Read | Took | News | Compare | Measured | Reread | Granted | Tick | Closed
 )
 
 
@@ -210,15 +235,22 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Meet:
-    """Look up the saved cursors of this node's feeds and say Met."""
+    """Look up the saved cursors of this node's feeds and say Met. The node has not proved yet that it is that one."""
 
     node_id: str
 
 
 @dataclass(frozen=True, slots=True)
+class Prove:
+    """Sign the bytes of `claim` (proof.py) with this node's key and say Proved."""
+
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
     """Read a page of the own log and say Read: entries over `after` in spaces that one of `patterns` covers, without
-    those that the incarnation `not_from` brought; at most BATCH_ITEMS_MAX and BATCH_BYTES_MAX."""
+    those that the log `not_from` (Hello.origin) brought; at most BATCH_ITEMS_MAX and BATCH_BYTES_MAX."""
 
     after: int
     patterns: tuple[str, ...]
@@ -228,7 +260,7 @@ class Ask:
 @dataclass(frozen=True, slots=True)
 class TakeIn:
     """Take the batch in, judged by `grant`, and save the cursor `batch.feed` -> `batch.last_seq` of that node in the
-    same commit; then say Took. Entries come from `origin`, the peer's incarnation."""
+    same commit; then say Took. Entries come from `origin`, the peer's log (Hello.origin)."""
 
     batch: Batch
     node_id: str
@@ -282,4 +314,4 @@ class Status:
     reason: str = ""
 
 
-Effect: TypeAlias = Send | Meet | Ask | TakeIn | Measure | Reask | Close | Status
+Effect: TypeAlias = Send | Meet | Prove | Ask | TakeIn | Measure | Reask | Close | Status

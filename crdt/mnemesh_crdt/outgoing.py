@@ -14,7 +14,7 @@ from mnemesh_crdt.messages import Ask, Batch, Read
 
 
 class Outgoing:
-    """One feed to one peer. `feed` is its name, `not_from` the incarnation that needs not be told its own entries,
+    """One feed to one peer. `feed` is its name, `not_from` the log that needs not be told its own entries,
     `at` how far the peer has it."""
 
     def __init__(self, feed: str = "", audience: Audience | None = None, not_from: str = "", at: int = 0) -> None:

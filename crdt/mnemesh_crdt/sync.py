@@ -3,10 +3,11 @@
 `Stream.handle(event)` returns effects; the shell carries them out in order and answers with events (messages.py says
 which). The same events always give the same effects.
 
-1. Each side says Hello, the dialer first. Protocol, identity and patterns are checked; what does not fit is refused
-   with a reason, and both nodes stay up. Then each side reads its log from the other's cursor and sends what both its
-   grant and the other's wishes cover: spaces by pattern, authors by principal. A private space travels only when both
-   name it.
+1. Each side says Hello, the dialer first, and then proves that it is the node that it says, in the incarnation that it
+   says (greeting.py). Protocol, identity and patterns are checked; what does not fit is refused with a reason, and both
+   nodes stay up. Nothing else is said or believed before. Then each side reads its log from the other's cursor and
+   sends what both its grant and the other's wishes cover: spaces by pattern, authors by principal. A private space
+   travels only when both name it.
 2. A Batch says from where to where its numbers go. A receiver takes it in when it continues what it has, so a cursor
    never steps over a lost batch; late and repeated ones cost nothing. It acknowledges after the commit (TakeIn, Took),
    never before. At most `window` batches fly; Tick without progress sends the rest again, and then gives up.
@@ -18,18 +19,20 @@ which). The same events always give the same effects.
    has in the differing buckets, and, once, its own digest, so that one comparison repairs both ways.
 6. What may be said is fixed when the stream opens. A changed grant ends it; the next one has a feed of another name.
 
-A Hello says which node it is from, but does not prove it: the shell keeps cursors apart by the principal of the stream.
+Who holds a node's key is that node. Cursors are kept by the principal of the stream all the same, so that a node with
+two tokens has two feeds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, assert_never
+from typing import assert_never
 
 from mnemesh_crdt.audience import Audience, common_patterns, feed_name
 from mnemesh_crdt.comparison import Comparison
-from mnemesh_crdt.flow import Inflow, check_batch
-from mnemesh_crdt.handshake import DIALER, Me, StreamRefused, check_hello, hello_of
+from mnemesh_crdt.greeting import Greeting, ProofCheck
+from mnemesh_crdt.handshake import Me, StreamRefused
+from mnemesh_crdt.incoming import REPAIR, Incoming
 from mnemesh_crdt.messages import (
     Ack,
     Batch,
@@ -49,33 +52,41 @@ from mnemesh_crdt.messages import (
     Misread,
     News,
     Opened,
+    Proof,
+    Proved,
     Read,
     Refusal,
     Reread,
     Send,
     Status,
-    TakeIn,
     Tick,
     Took,
 )
 from mnemesh_crdt.outgoing import Outgoing
+from mnemesh_crdt.proof import check_proof
 from mnemesh_memory.errors import shorten
 from mnemesh_memory.grants import PeerGrant, any_matches
 from mnemesh_memory.limits import (
     SPACE_BYTES_MAX,
-    SYNC_REFUSED_ENTRIES_MAX,
     SYNC_SILENT_TICKS_MAX,
     SYNC_WINDOW_BATCHES,
 )
 
-_REPAIR: Final = "repair"
-
 
 class Stream:
     """One stream with one peer. `grant` is what the peer may read here and bring here; `expects` is the node id that it
-    must have, "" for any. `handle` is the only way to change it; nothing comes out after Close."""
+    must have, "" for any; `check` another check of proofs that decides the same. `handle` is the only way to change it;
+    nothing comes out after Close."""
 
-    def __init__(self, me: Me, grant: PeerGrant, *, expects: str = "", window: int = SYNC_WINDOW_BATCHES) -> None:
+    def __init__(
+        self,
+        me: Me,
+        grant: PeerGrant,
+        *,
+        expects: str = "",
+        window: int = SYNC_WINDOW_BATCHES,
+        check: ProofCheck = check_proof,
+    ) -> None:
         self.me = me
         self.grant = grant
         self.expects = expects
@@ -83,22 +94,16 @@ class Stream:
         self.status = Status()
         self._phase = "new"
         self._ended = ("", "")
-        self._dialer = False
-        self._peer: Hello | None = None
+        self._greeting = Greeting(me, grant, expects, check)
         self._effects: list[Effect] = []
         # what we say
         self._head = 0
         self._out = Outgoing()
         # what we hear
         self._cursors: Mapping[str, int] = {}
-        self._feed_in = ""
-        self._in = Inflow()
-        self._repair_in = Inflow()
-        self._peer_head = 0
-        self._taking: Batch | None = None
-        self._refused = 0
+        self._in = Incoming(grant, window)
         # comparison
-        self._comparison = Comparison(grant.write, f"{me.incarnation}/{_REPAIR}")
+        self._comparison = Comparison(grant.write, f"{me.incarnation}/{REPAIR}")
         # time
         self._progress = True
         self._silent = 0
@@ -128,7 +133,9 @@ class Stream:
             case Read():
                 self._read(event)
             case Took():
-                self._took(event)
+                self._effects += self._in.took(event)
+                self._effects += self._in.go_on()
+                self._maybe_compare()
             case News(head):
                 self._head = max(self._head, head)
                 self._pump()
@@ -136,8 +143,10 @@ class Stream:
                 self._opened(event)
             case Met(cursors):
                 self._cursors = cursors
-                self._greet()
-                self._begin()
+                self._send(self._greeting.hello(cursors))
+            case Proved(signature):
+                self._send(self._greeting.proved(signature))
+                self._go_on()
             case Compare():
                 self._comparison.ask()
                 self._maybe_compare()
@@ -157,11 +166,11 @@ class Stream:
 
     def _opened(self, event: Opened) -> None:
         self._phase = "greeting"
-        self._dialer = event.role == DIALER
         self._head = event.head
-        if self._dialer:
+        self._greeting.open(event.role, event.nonce)
+        if self._greeting.is_dialer:
             self._cursors = event.cursors
-            self._greet()
+            self._send(self._greeting.hello(event.cursors))
 
     def _tick(self) -> None:
         waits = self._phase == "greeting" or self._out.flow.flying or self._comparison.flying
@@ -177,11 +186,6 @@ class Stream:
         self._comparison.rewind()
         self._pump()
 
-    @property
-    def _known(self) -> Hello:
-        assert self._peer is not None
-        return self._peer
-
     # ---- messages ----------------------------------------------------------------------------------------------------
 
     def _got(self, message: Message) -> None:
@@ -189,8 +193,10 @@ class Stream:
             return self._close("", f"{shorten(message.code)}: {message.reason[:400]}", code=message.code)
         if isinstance(message, Hello):
             return self._hello(message)
+        if isinstance(message, Proof):
+            return self._proof(message)
         if self._phase != "open":
-            raise StreamRefused("fault", f"{type(message).__name__} came before Hello")
+            raise StreamRefused("fault", f"{type(message).__name__} came before Hello and its proof")
         match message:
             case Batch():
                 self._batch(message)
@@ -203,25 +209,30 @@ class Stream:
         return None
 
     def _hello(self, hello: Hello) -> None:
-        if self._peer is not None:
-            if hello != self._peer:
-                raise StreamRefused("fault", "a second Hello says something else")
+        if not self._greeting.heard(hello):
             return
-        check_hello(hello, self.me, self.expects, self.grant)
-        self._peer = hello
         self._progress = True
-        if self._dialer:
-            self._begin()
-        else:
+        if not self._greeting.is_dialer:
             self._effects.append(Meet(hello.node_id))
+        self._go_on()
 
-    def _greet(self) -> None:
-        self._send(hello_of(self.me, self.grant, self._cursors))
+    def _proof(self, proof: Proof) -> None:
+        if self._greeting.believe(proof):
+            self._progress = True
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """The next step of the opening, when it is this side's turn."""
+        if prove := self._greeting.prove():
+            self._effects.append(prove)
+        if self._greeting.done and self._phase == "greeting":
+            self._begin()
 
     def _begin(self) -> None:
         """Both sides know each other: say what the other has not got."""
-        peer = self._known
+        peer = self._greeting.peer
         self._phase = "open"
+        self._in.start(peer, self._cursors)
         audience = Audience(common_patterns(self.grant.read, peer.wants), peer.only_by)
         feed = feed_name(self.me.incarnation, audience.patterns, peer.only_by)
         at = peer.cursors.get(feed, 0)
@@ -231,35 +242,15 @@ class Stream:
                 f"you have read {at} entries of incarnation {self.me.incarnation}, whose log ends at {self._head}: it "
                 "was put back from a backup without a new incarnation. Restart that node from its backup once more",
             )
-        self._out = Outgoing(feed, audience, peer.incarnation, at)
+        self._out = Outgoing(feed, audience, peer.origin, at)
         if batch := self._out.nothing(self._head):
             self._send(batch)
         self._pump()
         self._maybe_compare()
 
     def _batch(self, batch: Batch) -> None:
-        peer = self._known
-        feed_in = f"{peer.incarnation}/{_REPAIR}"
-        flow = self._repair_in if batch.feed == feed_in else self._in
-        check_batch(batch, peer.incarnation)
-        if batch.entries and not self.grant.write:
-            raise StreamRefused("fault", "these entries were not asked for")
-        if flow is self._in:
-            if not self._feed_in:
-                self._feed_in = batch.feed
-                flow.taken = flow.saved = self._cursors.get(batch.feed, 0)
-            elif batch.feed != self._feed_in:
-                raise StreamRefused("fault", "a stream carries one feed")
-            self._peer_head = max(self._peer_head, batch.head)
-        if batch.last_seq <= flow.taken:
-            if batch.last_seq > batch.after:
-                self._send(Ack(batch.feed, flow.taken))  # the first acknowledgement may be lost
-            self._maybe_compare()
-            return
-        flow.waiting[batch.after] = batch
-        if len(flow.waiting) > self.window:
-            raise StreamRefused("fault", f"more than {self.window} batches without an acknowledgement")
-        self._take_next()
+        self._effects += self._in.batch(batch)
+        self._maybe_compare()
 
     def _ack(self, feed: str, seq: int) -> None:
         if feed == self._comparison.feed:
@@ -290,45 +281,11 @@ class Stream:
         self._pump()
         self._maybe_compare()
 
-    # ---- hearing -----------------------------------------------------------------------------------------------------
-
-    def _take_next(self) -> None:
-        peer = self._known
-        for flow in (self._in, self._repair_in):
-            while self._taking is None and (batch := flow.next()):
-                if flow.worth_saving(batch):
-                    self._taking = batch
-                    self._effects.append(TakeIn(batch, peer.node_id, peer.incarnation, self.grant))
-                else:
-                    flow.take(batch.last_seq, durable=False)
-                    self._send(Ack(batch.feed, flow.taken))
-        self._maybe_compare()
-
-    def _took(self, event: Took) -> None:
-        batch, self._taking = self._taking, None
-        if batch is None or event.feed != batch.feed:
-            raise ValueError(f"Took {event.feed!r} answers no TakeIn")
-        if event.full:
-            raise StreamRefused("full", "too many changes wait here for others that they build on; connect again later")
-        flow = self._in if batch.feed == self._feed_in else self._repair_in
-        flow.take(batch.last_seq, durable=True)
-        self._send(Ack(batch.feed, flow.taken))
-        self._refused += event.refused
-        if self._refused > SYNC_REFUSED_ENTRIES_MAX:
-            raise StreamRefused(
-                "fault",
-                f"{self._refused} entries of this stream were refused, the last of them for reasons that `mnemesh sync "
-                "quarantine` on this node tells",
-            )
-        self._take_next()
-
     # ---- comparing ---------------------------------------------------------------------------------------------------
 
     def caught_up(self) -> bool:
         """Whether each side has all that the other had for it, as far as is known here."""
-        idle = self._taking is None and not self._in.waiting
-        heard = not self.grant.write or (self._feed_in != "" and self._in.taken >= self._peer_head and idle)
-        return self._phase == "open" and self._out.done(self._head) and heard and not self._comparison.repairing
+        return self._phase == "open" and self._out.done(self._head) and self._in.done and not self._comparison.repairing
 
     def _maybe_compare(self) -> None:
         if measure := self._comparison.begin(self.caught_up()):
@@ -369,14 +326,15 @@ class Stream:
 
     def _status(self) -> Status:
         code, reason = self._ended
+        known = self._greeting.done
         return Status(
             phase=self._phase,
-            node_id=self._peer.node_id if self._peer else self.expects,
-            only_by=self._peer.only_by if self._peer else "",
+            node_id=self._greeting.peer.node_id if known else self.expects,
+            only_by=self._greeting.peer.only_by if known else "",
             head=self._head,
             acked=self._out.flow.acked,
             sending=len(self._out.flow.flying),
-            peer_head=self._peer_head,
+            peer_head=self._in.head,
             taken=self._in.taken,
             caught_up=self.caught_up(),
             code=code,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, TypeVar
 
 from mnemesh_crdt.envelope import CHANGE, ERASE, KEY_BYTES, SIGNATURE_BYTES, Entry
-from mnemesh_crdt.messages import Ack, Batch, Digest, Hello, Message, Refusal
+from mnemesh_crdt.messages import Ack, Batch, Digest, Hello, Message, Proof, Refusal
 from mnemesh_gateway.wire import moment, timestamp
 from mnemesh_memory.errors import InvalidArgument, shorten
 from mnemesh_memory.limits import AGENT_BYTES_MAX, CHANGE_BYTES_MAX, SPACE_BYTES_MAX
@@ -27,8 +27,11 @@ def to_wire(message: Message, envelope: type[Envelope]) -> Envelope:
                 cursors=message.cursors,
                 incarnation=message.incarnation,
                 only_by=message.only_by,
+                nonce=message.nonce,
             )
             return envelope(hello=hello)
+        case Proof(signature):
+            return envelope(proof=sync_pb2.SyncProof(signature=signature))
         case Batch():
             batch = sync_pb2.SyncBatch(
                 feed=message.feed,
@@ -61,7 +64,10 @@ def from_wire(envelope: sync_pb2.SyncRequest | sync_pb2.SyncResponse) -> Message
             wants=tuple(hello.spaces),
             only_by=hello.only_by,
             cursors=dict(hello.cursors),
+            nonce=hello.nonce,
         )
+    if which == "proof":
+        return Proof(envelope.proof.signature)
     if which == "batch":
         batch = envelope.batch
         return Batch(
@@ -79,7 +85,7 @@ def from_wire(envelope: sync_pb2.SyncRequest | sync_pb2.SyncResponse) -> Message
         return Digest(digest.space, {number: value.hex() for number, value in digest.buckets.items()})
     if which == "refusal":
         return Refusal(envelope.refusal.code, envelope.refusal.reason)
-    raise InvalidArgument("message", "none", "hello, batch, ack, digest or refusal")
+    raise InvalidArgument("message", "none", "hello, proof, batch, ack, digest or refusal")
 
 
 def _entry(one: Entry) -> sync_pb2.SyncEntry:

@@ -14,7 +14,7 @@ from follower_scene import PATIENCE_S, Scene, played
 from ledger_builders import START, Home, Pen
 
 from mnemesh_actors.directory import load_key
-from mnemesh_actors.syncing import StreamShell, Syncing
+from mnemesh_actors.syncing import StreamShell, Syncing, signing_with
 from mnemesh_crdt.handshake import DIALER, LISTENER, Me
 from mnemesh_crdt.messages import Message, Status
 from mnemesh_crdt.sync import Stream
@@ -119,7 +119,9 @@ async def syncing_of(scene: Scene, ledger: Any = None) -> Syncing:
     incarnation, head = await scene.ledger.position()
     scene.follower.publish(head)
     me = Me(node_id=scene.home.directory.node_id, key=key.public_key().public_bytes_raw(), incarnation=incarnation)
-    return Syncing(ledger or scene.ledger, scene.follower, scene.follower.news, me, lambda: START + 1_000_000)
+    return Syncing(
+        ledger or scene.ledger, scene.follower, scene.follower.news, me, lambda: START + 1_000_000, signing_with(key)
+    )
 
 
 @asynccontextmanager

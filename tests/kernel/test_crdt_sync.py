@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mnemesh_crdt.audience import common_patterns, feed_name
 from mnemesh_crdt.comparison import DIGESTS_TOLD_MAX, Comparison
@@ -29,6 +30,9 @@ from mnemesh_crdt.messages import (
     Met,
     News,
     Opened,
+    Proof,
+    Prove,
+    Proved,
     Read,
     Reask,
     Refusal,
@@ -39,6 +43,7 @@ from mnemesh_crdt.messages import (
     Tick,
     Took,
 )
+from mnemesh_crdt.proof import NONCE_BYTES, Claim, proof_bytes
 from mnemesh_crdt.sync import Stream
 from mnemesh_memory.grants import PeerGrant
 from mnemesh_memory.limits import (
@@ -51,20 +56,41 @@ from mnemesh_memory.limits import (
 )
 
 SPACE = "team/a"
-OUR_KEY, THEIR_KEY = bytes(32), bytes([1]) * 32
+OURS, THEIRS = (Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32) for number in (1, 2))
+OUR_KEY, THEIR_KEY = (key.public_key().public_bytes_raw() for key in (OURS, THEIRS))
+OUR_NONCE, THEIR_NONCE = bytes([3]) * NONCE_BYTES, bytes([4]) * NONCE_BYTES
 US = Me(node_id=node_id_of(OUR_KEY), key=OUR_KEY, incarnation="ours-1")
 THEM = node_id_of(THEIR_KEY)
 EVERYTHING = PeerGrant(read=("team/*",), write=("team/*",), principal="owner", relay=True)
 PULL_ONLY = replace(EVERYTHING, read=())
 PUSH_ONLY = replace(EVERYTHING, write=())
+OUR_CLAIM = Claim(
+    node_id=US.node_id, incarnation="ours-1", role=LISTENER, nonce=OUR_NONCE, peer_id=THEM, peer_nonce=THEIR_NONCE
+)
 OUR_FEED = feed_name("ours-1", ("team/*",), "")
 THEIR_FEED = "theirs-1/scope"
+THEIR_LOG = f"{THEM}/theirs-1"
 REPAIR, THEIR_REPAIR = "ours-1/repair", "theirs-1/repair"
 
 
 def hello(**fields: Any) -> Hello:
     given: dict[str, Any] = {"protocol": PROTOCOL, "node_id": THEM, "key": THEIR_KEY, "incarnation": "theirs-1"}
-    return Hello(**{**given, "wants": ("team/*",), "only_by": "", "cursors": {}, **fields})
+    rest: dict[str, Any] = {"wants": ("team/*",), "only_by": "", "cursors": {}, "nonce": THEIR_NONCE}
+    return Hello(**{**given, **rest, **fields})
+
+
+def opened(role: str, head: int = 0, **more: Any) -> Opened:
+    return Opened(role=role, head=head, nonce=OUR_NONCE, **more)
+
+
+def claim_of_theirs(role: str = LISTENER, **fields: Any) -> Claim:
+    """What they prove to us; `role` is theirs."""
+    given = {"node_id": THEM, "incarnation": "theirs-1", "role": role, "peer_id": US.node_id}
+    return Claim(**{**given, "nonce": THEIR_NONCE, "peer_nonce": OUR_NONCE, **fields})
+
+
+def proof(role: str = LISTENER, by: Ed25519PrivateKey = THEIRS, **fields: Any) -> Proof:
+    return Proof(by.sign(proof_bytes(claim_of_theirs(role, **fields))))
 
 
 def entry(number: int, space: str = SPACE, agent: str = "owner/test", raw: bytes = b"raw", node: str = "") -> Entry:
@@ -105,17 +131,22 @@ class Scene:
     def got(self, *messages: Any) -> list[Any]:
         return self.tell(*map(Got, messages))
 
+    def greeted(self, their: Hello | None = None) -> list[Any]:
+        """What a dialer does when their Hello comes, and their proof after ours."""
+        (prove,) = self.got(their or hello())
+        return self.tell(Proved(OURS.sign(proof_bytes(prove.claim))), Got(proof()))[1:]
+
     @property
     def status(self) -> Status:
         return self.stream.status
 
 
 def dialled(grant: PeerGrant = EVERYTHING, head: int = 0, their: Hello | None = None, **cursors: int) -> Scene:
-    """A stream that we opened, after both said Hello. `cursors` are ours in their feeds, by scope."""
+    """A stream that we opened, after both proved who they are. `cursors` are ours in their feeds, by scope."""
     scene = Scene(grant)
     saved = {f"theirs-1/{scope}": seq for scope, seq in cursors.items()}
-    scene.tell(Opened(role=DIALER, head=head, cursors=saved))
-    scene.got(their or hello())
+    scene.tell(opened(DIALER, head, cursors=saved))
+    scene.greeted(their)
     return scene
 
 
@@ -147,7 +178,7 @@ def refused(effects: list[Any]) -> str:
 
 def test_the_dialer_greets_first_with_what_it_wants_and_how_far_it_read() -> None:
     scene = Scene(replace(EVERYTHING, relay=False, principal="ana"), expects=THEM)
-    (greeting,) = sent(scene.tell(Opened(role=DIALER, head=5, cursors={"theirs-1/scope": 3})))
+    (greeting,) = sent(scene.tell(opened(DIALER, 5, cursors={"theirs-1/scope": 3})))
     assert greeting == Hello(
         protocol=PROTOCOL,
         node_id=US.node_id,
@@ -156,32 +187,36 @@ def test_the_dialer_greets_first_with_what_it_wants_and_how_far_it_read() -> Non
         wants=("team/*",),
         only_by="ana",
         cursors={"theirs-1/scope": 3},
+        nonce=OUR_NONCE,
     )
     assert scene.status.phase == "greeting"
-    assert scene.got(hello()) == [Ask(0, ("team/*",), "theirs-1")]
+    assert scene.greeted() == [Ask(0, ("team/*",), THEIR_LOG)]
     assert (scene.status.phase, scene.status.node_id) == ("open", THEM)
 
 
 def test_a_listener_looks_up_its_cursors_before_it_answers() -> None:
     scene = Scene()
-    assert scene.tell(Opened(role=LISTENER, head=0)) == []
+    assert scene.tell(opened(LISTENER)) == []
     assert scene.got(hello()) == [Meet(THEM)]
-    greeting, nothing = sent(scene.tell(Met({"theirs-1/scope": 7})))
-    assert (greeting.cursors, greeting.only_by) == ({"theirs-1/scope": 7}, "")
+    (greeting,) = sent(scene.tell(Met({"theirs-1/scope": 7})))
+    assert (greeting.cursors, greeting.only_by, greeting.nonce) == ({"theirs-1/scope": 7}, "", OUR_NONCE)
+    assert scene.got(proof(DIALER)) == [Prove(OUR_CLAIM)]
+    said, nothing = sent(scene.tell(Proved(b"ours")))
+    assert said == Proof(b"ours")
     assert nothing == Batch(feed=OUR_FEED, after=0, last_seq=0, head=0, entries=())
 
 
 def test_an_unknown_incarnation_is_read_from_its_beginning() -> None:
     scene = Scene()
-    scene.tell(Opened(role=DIALER, head=9))
+    scene.tell(opened(DIALER, 9))
     cursors = {feed_name("ours-0", ("team/*",), ""): 5}
-    assert scene.got(hello(cursors=cursors)) == [Ask(0, ("team/*",), "theirs-1")]
+    assert scene.greeted(hello(cursors=cursors)) == [Ask(0, ("team/*",), THEIR_LOG)]
 
 
 def test_a_known_cursor_is_where_the_reading_goes_on() -> None:
     scene = Scene()
-    scene.tell(Opened(role=DIALER, head=9))
-    assert scene.got(hello(cursors={OUR_FEED: 5})) == [Ask(5, ("team/*",), "theirs-1")]
+    scene.tell(opened(DIALER, 9))
+    assert scene.greeted(hello(cursors={OUR_FEED: 5})) == [Ask(5, ("team/*",), THEIR_LOG)]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +227,8 @@ def test_a_known_cursor_is_where_the_reading_goes_on() -> None:
 def test_a_feed_is_another_one_when_the_other_side_gets_something_else(change: dict[str, Any]) -> None:
     def feed(their: Hello) -> str:
         scene = Scene(replace(EVERYTHING, read=("*", "@ana")))
-        (nothing,) = sent(scene.tell(Opened(role=DIALER, head=0), Got(their)))[1:]
+        scene.tell(opened(DIALER))
+        (nothing,) = sent(scene.greeted(their))
         return str(nothing.feed)
 
     assert feed(hello()) == feed(hello(wants=("team/*", "team/a")))
@@ -203,7 +239,7 @@ def test_a_feed_is_another_one_when_the_other_side_gets_something_else(change: d
 def test_another_major_protocol_is_refused_and_another_minor_is_not() -> None:
     for protocol, who in ((PROTOCOL + 1000, "this node"), (PROTOCOL - 1000, "the other node")):
         scene = Scene()
-        effects = scene.tell(Opened(role=LISTENER, head=0), Got(hello(protocol=protocol)))
+        effects = scene.tell(opened(LISTENER), Got(hello(protocol=protocol)))
         assert refused(effects) == "protocol"
         assert f"upgrade Mnemesh on {who}" in scene.status.reason
         assert (scene.status.phase, scene.status.code) == ("closed", "protocol")
@@ -212,16 +248,16 @@ def test_another_major_protocol_is_refused_and_another_minor_is_not() -> None:
 
 def test_a_node_that_meets_its_own_id_says_how_to_give_the_copy_another() -> None:
     scene = Scene()
-    effects = scene.tell(Opened(role=LISTENER, head=0), Got(hello(node_id=US.node_id, key=OUR_KEY)))
+    effects = scene.tell(opened(LISTENER), Got(hello(node_id=US.node_id, key=OUR_KEY)))
     assert refused(effects) == "identity"
     assert "mnemesh node new-identity" in scene.status.reason
 
 
 def test_a_node_id_is_proved_by_its_key_and_by_what_was_pinned() -> None:
     forged = Scene()
-    assert refused(forged.tell(Opened(role=LISTENER, head=0), Got(hello(key=OUR_KEY)))) == "identity"
+    assert refused(forged.tell(opened(LISTENER), Got(hello(key=OUR_KEY)))) == "identity"
     other = Scene(expects="0" * 32)
-    assert refused(other.tell(Opened(role=DIALER, head=0), Got(hello()))) == "identity"
+    assert refused(other.tell(opened(DIALER), Got(hello()))) == "identity"
     assert "remove the peer" in other.status.reason
 
 
@@ -237,24 +273,139 @@ def test_a_node_id_is_proved_by_its_key_and_by_what_was_pinned() -> None:
         {"incarnation": "a/b"},
         {"incarnation": "a" * 65},
         {"only_by": "a" * 65},
+        {"nonce": bytes(31)},
+        {"nonce": bytes(33)},
     ],
     ids=str,
 )
 def test_a_hello_out_of_bounds_is_a_fault(fields: dict[str, Any]) -> None:
-    assert refused(Scene().tell(Opened(role=LISTENER, head=0), Got(hello(**fields)))) == "fault"
+    assert refused(Scene().tell(opened(LISTENER), Got(hello(**fields)))) == "fault"
 
 
 def test_nothing_may_come_before_hello_and_no_second_one() -> None:
-    for message in (batch(0, 1, entry(1)), Ack(OUR_FEED, 0), Digest(SPACE, {})):
-        assert refused(Scene().tell(Opened(role=LISTENER, head=0), Got(message))) == "fault"
+    for message in (batch(0, 1, entry(1)), Ack(OUR_FEED, 0), Digest(SPACE, {}), proof(DIALER)):
+        assert refused(Scene().tell(opened(LISTENER), Got(message))) == "fault"
     scene = dialled()
     assert scene.got(hello()) == [], "the same one twice says nothing new"
     assert refused(scene.got(hello(wants=()))) == "fault"
 
 
+# ---- proving ---------------------------------------------------------------------------------------------------------
+
+FALSE = {
+    "another key": proof(by=OURS),
+    "noise": Proof(bytes(64)),
+    "nothing": Proof(b""),
+    "too long": Proof(bytes(65)),
+    "another stream, by our number": proof(peer_nonce=bytes(NONCE_BYTES)),
+    "another stream, by theirs": proof(nonce=bytes(NONCE_BYTES)),
+    "the other role": proof(DIALER),
+    "another incarnation": proof(incarnation="theirs-0"),
+    "for another node": proof(peer_id="0" * 32),
+    "of another node": proof(node_id=US.node_id),
+    "the numbers swapped": proof(nonce=OUR_NONCE, peer_nonce=THEIR_NONCE),
+}
+
+
+@pytest.mark.parametrize("wrong", FALSE.values(), ids=FALSE)
+def test_a_proof_that_is_not_of_this_stream_node_and_role_is_refused_with_what_to_do(wrong: Proof) -> None:
+    scene = Scene(expects=THEM)
+    scene.tell(opened(DIALER, 3))
+    scene.got(hello())
+    scene.tell(Proved(b"ours"))
+    assert refused(scene.got(wrong)) == "identity"
+    assert "revoke it" in scene.status.reason
+    assert THEM in scene.status.reason
+
+
+def test_a_listener_refuses_a_wrong_proof_and_has_signed_nothing() -> None:
+    for wrong in (proof(LISTENER), proof(DIALER, by=OURS), Proof(bytes(64))):
+        scene = Scene()
+        scene.tell(opened(LISTENER, 3), Got(hello()), Met({"theirs-1/scope": 7}))
+        effects = scene.got(wrong)
+        assert refused(effects) == "identity"
+        assert not [effect for effect in effects if isinstance(effect, Prove)]
+
+
+def test_an_incarnation_is_believed_when_it_was_proved_and_not_when_it_was_said() -> None:
+    """Entries are filed under it and the node, and not sent back there."""
+    scene = Scene()
+    scene.tell(opened(DIALER, 3))
+    scene.got(hello(incarnation="anothers-1"))
+    scene.tell(Proved(b"ours"))
+    assert refused(scene.got(proof())) == "identity"
+    scene = Scene()
+    scene.tell(opened(DIALER, 3))
+    scene.got(hello(incarnation="anothers-1"))
+    scene.tell(Proved(b"ours"))
+    assert scene.got(proof(incarnation="anothers-1")) == [Ask(0, ("team/*",), f"{THEM}/anothers-1")]
+
+
+@pytest.mark.parametrize("role", [DIALER, LISTENER])
+def test_nothing_is_said_or_believed_before_the_proof_was_found_good(role: str) -> None:
+    scene = Scene()
+    heard: list[Any] = [
+        opened(role, 3),
+        News(4),
+        Compare(),
+        Got(hello()),
+        *([Met({})] if role == LISTENER else [Proved(b"ours")]),
+        News(5),
+        Tick(),
+    ]
+    effects = scene.tell(*heard)
+    assert {type(message) for message in sent(effects)} <= {Hello, Proof}
+    assert not {type(effect) for effect in effects} - {Send, Meet, Prove}
+    assert (scene.status.phase, scene.status.node_id, scene.status.only_by) == ("greeting", "", "")
+    for early in (batch(0, 1, entry(1)), Ack(OUR_FEED, 0), Digest(SPACE, {})):
+        again = Scene()
+        again.tell(*heard)
+        assert refused(again.got(early)) == "fault"
+        assert "before Hello and its proof" in again.status.reason
+
+
+def test_the_dialer_proves_itself_first() -> None:
+    scene = Scene()
+    scene.tell(opened(DIALER))
+    ours = replace(OUR_CLAIM, role=DIALER)
+    assert scene.got(hello()) == [Prove(ours)]
+    assert scene.got(proof()) == [], "a listener that is in a hurry waits all the same"
+    assert [type(one) for one in sent(scene.tell(Proved(b"ours")))] == [Proof, Batch]
+
+
+def test_the_same_proof_twice_says_nothing_new_and_another_one_is_a_fault() -> None:
+    scene = dialled()
+    assert scene.got(proof()) == []
+    assert refused(scene.got(Proof(bytes(64)))) == "fault"
+
+
+def test_two_machines_that_hear_each_other_are_both_open_after_two_messages_of_each() -> None:
+    ours = Scene(expects=THEM)
+    theirs = Scene()
+    theirs.stream = Stream(Me(node_id=THEM, key=THEIR_KEY, incarnation="theirs-1"), EVERYTHING, expects=US.node_id)
+    keys = {id(ours): OURS, id(theirs): THEIRS}
+    said: list[Any] = []
+    to_do = [(ours, opened(DIALER)), (theirs, Opened(role=LISTENER, head=0, nonce=THEIR_NONCE))]
+    while to_do:
+        scene, event = to_do.pop(0)
+        for effect in scene.tell(event):
+            match effect:
+                case Send(message):
+                    said.append(message)
+                    to_do.append((theirs if scene is ours else ours, Got(message)))
+                case Meet():
+                    to_do.append((scene, Met({})))
+                case Prove(claim):
+                    to_do.append((scene, Proved(keys[id(scene)].sign(proof_bytes(claim)))))
+    assert [type(one) for one in said[:4]] == [Hello, Hello, Proof, Proof]
+    assert (ours.status.phase, theirs.status.phase) == ("open", "open")
+    assert (ours.status.node_id, theirs.status.node_id) == (THEM, US.node_id)
+
+
 def test_a_cursor_beyond_the_end_of_the_log_is_refused_as_another_life_of_the_log() -> None:
     scene = Scene()
-    assert refused(scene.tell(Opened(role=DIALER, head=4), Got(hello(cursors={OUR_FEED: 5})))) == "identity"
+    scene.tell(opened(DIALER, 4))
+    assert refused(scene.greeted(hello(cursors={OUR_FEED: 5}))) == "identity"
     assert "new incarnation" in scene.status.reason
 
 
@@ -282,9 +433,9 @@ def test_entries_are_read_in_pages_and_sent_until_the_window_is_full() -> None:
         said, *asks = scene.tell(page(number, entry(number), head=100))
         assert sent([said])[0].entries == (entry(number),)
         assert (sent([said])[0].after, sent([said])[0].last_seq, sent([said])[0].head) == (number, number + 1, 100)
-        assert asks == ([] if last else [Ask(number + 1, ("team/*",), "theirs-1")])
+        assert asks == ([] if last else [Ask(number + 1, ("team/*",), THEIR_LOG)])
     assert scene.status.sending == SYNC_WINDOW_BATCHES
-    assert scene.got(Ack(OUR_FEED, 2)) == [Ask(4, ("team/*",), "theirs-1")]
+    assert scene.got(Ack(OUR_FEED, 2)) == [Ask(4, ("team/*",), THEIR_LOG)]
     assert (scene.status.acked, scene.status.sending) == (2, 2)
     assert scene.got(Ack(OUR_FEED, 1), Ack(OUR_FEED, 2)) == [], "late acknowledgements say nothing new"
 
@@ -328,7 +479,7 @@ def test_common_patterns_are_those_of_the_spaces_that_both_sides_cover() -> None
 def test_entries_that_are_none_of_theirs_are_stepped_over_and_told_at_the_end() -> None:
     scene = dialled(head=9)
     outside = entry(1, "secret")
-    assert scene.tell(page(0, outside, last_seq=5, head=9)) == [Ask(5, ("team/*",), "theirs-1")]
+    assert scene.tell(page(0, outside, last_seq=5, head=9)) == [Ask(5, ("team/*",), THEIR_LOG)]
     assert sent(scene.tell(page(5, last_seq=9))) == [Batch(feed=OUR_FEED, after=0, last_seq=9, head=9, entries=())]
     scene.got(Ack(OUR_FEED, 9), batch(0, 0))
     assert scene.status.caught_up
@@ -336,10 +487,12 @@ def test_entries_that_are_none_of_theirs_are_stepped_over_and_told_at_the_end() 
 
 def test_news_are_read_when_the_stream_is_open_and_something_may_be_said() -> None:
     scene = Scene()
-    scene.tell(Opened(role=LISTENER, head=0))
+    scene.tell(opened(LISTENER))
     assert scene.tell(News(3)) == []
     scene.got(hello())
-    assert scene.tell(Met({}))[-1] == Ask(0, ("team/*",), "theirs-1")
+    scene.tell(Met({}))
+    assert scene.tell(Got(proof(DIALER)), News(3)) == [Prove(OUR_CLAIM)]
+    assert scene.tell(Proved(b"ours")) == [Send(Proof(b"ours")), Ask(0, ("team/*",), THEIR_LOG)]
     assert scene.tell(News(4)) == [], "one page is asked for at a time"
     assert dialled(PULL_ONLY).tell(News(1)) == []
 
@@ -350,7 +503,7 @@ def test_news_are_read_when_the_stream_is_open_and_something_may_be_said() -> No
 def test_a_batch_is_acknowledged_after_it_was_taken_in_and_not_before() -> None:
     scene = dialled()
     one = batch(0, 2, entry(1), entry(2), head=5)
-    assert scene.got(one) == [TakeIn(one, THEM, "theirs-1", EVERYTHING)]
+    assert scene.got(one) == [TakeIn(one, THEM, THEIR_LOG, EVERYTHING)]
     assert scene.tell(Took(THEIR_FEED, 2)) == [Send(Ack(THEIR_FEED, 2))]
     assert (scene.status.taken, scene.status.peer_head, scene.status.caught_up) == (2, 5, False)
 
@@ -359,7 +512,7 @@ def test_a_saved_cursor_is_where_batches_have_to_go_on() -> None:
     scene = dialled(scope=7)
     assert scene.got(batch(5, 7, entry(1))) == [Send(Ack(THEIR_FEED, 7))], "it is here already"
     one = batch(7, 8, entry(2))
-    assert scene.got(one) == [TakeIn(one, THEM, "theirs-1", EVERYTHING)]
+    assert scene.got(one) == [TakeIn(one, THEM, THEIR_LOG, EVERYTHING)]
 
 
 def test_batches_may_come_in_any_order_and_more_than_once() -> None:
@@ -422,7 +575,7 @@ def test_steps_over_entries_of_others_reach_the_disk_only_now_and_then() -> None
     scene = dialled()
     assert scene.got(batch(0, 10)) == [Send(Ack(THEIR_FEED, 10))]
     far = batch(10, SYNC_CURSOR_LAG_MAX)
-    assert scene.got(far) == [TakeIn(far, THEM, "theirs-1", EVERYTHING)]
+    assert scene.got(far) == [TakeIn(far, THEM, THEIR_LOG, EVERYTHING)]
 
 
 def test_a_full_ledger_stops_the_stream_and_acknowledges_nothing() -> None:
@@ -455,7 +608,7 @@ def test_what_is_not_acknowledged_for_two_ticks_is_said_again_and_then_given_up(
     scene = dialled(head=1)
     (first,) = sent(scene.tell(page(0, entry(1))))
     assert scene.tell(Tick()) == []
-    assert scene.tell(Tick()) == [Ask(0, ("team/*",), "theirs-1")]
+    assert scene.tell(Tick()) == [Ask(0, ("team/*",), THEIR_LOG)]
     assert sent(scene.tell(page(0, entry(1)))) == [first], "with the keys, which may be lost too"
     for _ in range(SYNC_SILENT_TICKS_MAX - 1):
         scene.tell(Tick(), page(0, entry(1)))
@@ -474,14 +627,14 @@ def test_an_acknowledgement_shows_that_the_other_side_lives() -> None:
 def test_a_page_that_was_asked_for_before_all_is_said_again_is_not_used() -> None:
     scene = dialled(head=2)
     said, ask = scene.tell(page(0, entry(1), head=2))
-    assert (sent([said])[0].last_seq, ask) == (1, Ask(1, ("team/*",), "theirs-1"))
+    assert (sent([said])[0].last_seq, ask) == (1, Ask(1, ("team/*",), THEIR_LOG))
     scene.tell(Tick(), Tick())
-    assert scene.tell(page(1, entry(2), head=2)) == [Ask(0, ("team/*",), "theirs-1")]
+    assert scene.tell(page(1, entry(2), head=2)) == [Ask(0, ("team/*",), THEIR_LOG)]
 
 
 def test_a_peer_that_never_greets_is_given_up() -> None:
     scene = Scene()
-    scene.tell(Opened(role=DIALER, head=0))
+    scene.tell(opened(DIALER))
     assert scene.tell(Tick()) == []
     assert refused(scene.tell(Tick())) == "silent"
 
@@ -497,7 +650,7 @@ def test_a_comparison_waits_until_both_sides_have_caught_up() -> None:
     assert [type(effect) for effect in scene.tell(page(0, entry(1)))] == [Send]
     assert scene.got(Ack(OUR_FEED, 1)) == [], "the other side has not said that it has nothing"
     one = batch(0, 1, entry(2))
-    assert scene.got(one) == [TakeIn(one, THEM, "theirs-1", EVERYTHING)]
+    assert scene.got(one) == [TakeIn(one, THEM, THEIR_LOG, EVERYTHING)]
     assert scene.tell(Took(THEIR_FEED, 1)) == [Send(Ack(THEIR_FEED, 1)), Measure(("team/*",))]
     assert scene.tell(Compare()) == [], "one at a time"
     assert sent(scene.tell(Measured(("team/*",), {SPACE: {3: HERE}}))) == [Digest(SPACE, {3: HERE})]
@@ -546,7 +699,7 @@ def test_a_space_that_is_empty_here_is_asked_for_by_an_empty_digest() -> None:
 def test_a_repair_is_taken_in_like_any_batch_and_moves_no_cursor() -> None:
     scene = dialled(scope=7)
     one = batch(0, 1, entry(1), feed=THEIR_REPAIR)
-    assert scene.got(one) == [TakeIn(one, THEM, "theirs-1", EVERYTHING)]
+    assert scene.got(one) == [TakeIn(one, THEM, THEIR_LOG, EVERYTHING)]
     assert scene.tell(Took(THEIR_REPAIR, 1)) == [Send(Ack(THEIR_REPAIR, 1))]
     next_one = batch(7, 8, entry(2))
     assert [type(effect) for effect in scene.got(next_one)] == [TakeIn]
@@ -586,8 +739,10 @@ def test_so_many_digests_may_wait_for_an_answer() -> None:
 
 def test_the_same_events_always_give_the_same_effects() -> None:
     events: list[Any] = [
-        Opened(role=DIALER, head=1),
+        opened(DIALER, 1),
         Got(hello()),
+        Proved(b"ours"),
+        Got(proof()),
         page(0, entry(1)),
         Got(batch(0, 1, entry(2))),
         Took(THEIR_FEED, 1),

@@ -12,6 +12,7 @@ from mnemesh_actors.news import News
 from mnemesh_actors.replicas import REPLICAS_FILE, Scout, read_known, refuse_elsewhere, site_root
 from mnemesh_crdt.envelope import node_id_of
 from mnemesh_crdt.handshake import Me, StreamRefused, check_hello, hello_of
+from mnemesh_crdt.proof import NONCE_BYTES
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument
 from mnemesh_memory.grants import EVERY_SPACE, PeerGrant, any_matches, check_pattern
 
@@ -28,7 +29,7 @@ def test_every_space_is_between_the_ledgers_of_a_node_and_nobody_can_be_granted_
     with pytest.raises(InvalidArgument):
         check_pattern("spaces", EVERY_SPACE)
     assert any_matches((EVERY_SPACE,), "@owner/notes")
-    hello = hello_of(me("far"), ALL, {})
+    hello = hello_of(me("far"), ALL, {}, bytes(NONCE_BYTES))
     check_hello(hello, me("near"), "", ALL)
     with pytest.raises(StreamRefused):
         check_hello(hello, me("near"), "", ORDINARY)

@@ -15,7 +15,8 @@ from stream_scene import EVERYTHING, Node, Wire, meeting, node, syncing_of, unti
 
 from mnemesh_actors.syncing import TICK_S, StreamShell
 from mnemesh_crdt.handshake import DIALER, LISTENER, PROTOCOL
-from mnemesh_crdt.messages import Batch, Digest, Granted, Hello, Refusal
+from mnemesh_crdt.messages import Batch, Digest, Granted, Hello, Proof, Refusal
+from mnemesh_crdt.proof import NONCE_BYTES, Claim
 from mnemesh_crdt.sync import Stream
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument, Unavailable
@@ -73,7 +74,7 @@ def hello_of(node: Node, **changes: Any) -> Hello:
     me = node.syncing.me
     hello = Hello(
         protocol=PROTOCOL, node_id=me.node_id, key=me.key, incarnation=me.incarnation, wants=("*",), only_by="",
-        cursors={},
+        cursors={}, nonce=bytes(NONCE_BYTES),
     )  # fmt: skip
     return replace(hello, **changes)
 
@@ -233,22 +234,33 @@ async def test_a_grant_that_changes_ends_the_stream_at_once_and_a_busy_one_too(p
 
 
 class Endless:
-    """A peer that says Hello and then one thing again and again, and reads nothing."""
+    """A node that calls, proves who it is, and then says one thing again and again and reads nothing more."""
 
-    def __init__(self, hello: Hello, again: Any, times: int) -> None:
-        self._hello = hello
+    def __init__(self, caller: Node, again: Any, times: int) -> None:
+        self._caller = caller
         self._again = again
         self._times = times
         self.said = 0
-        self.greeted = asyncio.Event()
+        self._greeting: asyncio.Future[Hello] = asyncio.get_running_loop().create_future()
+        self._proved = asyncio.Event()
 
     async def send(self, message: Any) -> None:
-        self.greeted.set()
-        await asyncio.Event().wait()
+        if isinstance(message, Hello):
+            return self._greeting.set_result(message)
+        if isinstance(message, Proof):
+            self._proved.set()
+        return await asyncio.Event().wait()
 
     async def messages(self) -> AsyncIterator[Any]:
-        yield self._hello
-        await self.greeted.wait()
+        mine = hello_of(self._caller)
+        yield mine
+        theirs = await self._greeting
+        claim = Claim(
+            node_id=mine.node_id, incarnation=mine.incarnation, role=DIALER, nonce=mine.nonce, peer_id=theirs.node_id,
+            peer_nonce=theirs.nonce,
+        )  # fmt: skip
+        yield Proof((await self._caller.syncing.prove(claim)).signature)
+        await self._proved.wait()
         for _ in range(self._times):
             await asyncio.sleep(0)
             self.said += 1
@@ -260,7 +272,7 @@ async def test_a_peer_whose_questions_are_not_answered_yet_is_not_read_any_furth
     ana, bob = pair
     slow = Slow(bob.scene.ledger, "digests")
     bob.syncing = await syncing_of(bob.scene, slow)
-    flood = Endless(hello_of(ana), lambda number: Digest(f"team/{number}", {}), 5_000)
+    flood = Endless(ana, lambda number: Digest(f"team/{number}", {}), 5_000)
     shell = bob.shell(compare=False)
     running = asyncio.create_task(shell.run(LISTENER, flood))
     await until(lambda: slow.inside >= limits.SYNC_QUESTIONS_MAX)
@@ -283,7 +295,7 @@ async def test_a_peer_that_reads_nothing_of_what_it_causes_is_left_when_the_outb
         await until_told(ana, lambda said: said.acked == 1)
     feed = next(iter(await bob.cursors(ana)))
     old = Batch(feed=feed, after=0, last_seq=1, head=1, entries=())
-    flood = Endless(hello_of(ana), lambda _: old, limits.SYNC_OUTBOX_MESSAGES_MAX * 2)
+    flood = Endless(ana, lambda _: old, limits.SYNC_OUTBOX_MESSAGES_MAX * 2)
     shell = StreamShell(bob.syncing, Stream(bob.syncing.me, EVERYTHING), lambda id: f":{id}", bob.told.append)
     running = asyncio.create_task(shell.run(LISTENER, flood))
     await until_told(bob, lambda said: said.phase == "closed")
@@ -296,7 +308,7 @@ async def test_a_peer_that_reads_nothing_of_what_it_causes_is_left_when_the_outb
 async def test_a_stream_that_is_hung_up_ends_at_once_though_the_peer_reads_nothing(pair: tuple[Node, Node]) -> None:
     ana, bob = pair
     shell = bob.shell()
-    quiet = Endless(hello_of(ana), lambda _: Digest("team/x", {}), 1)
+    quiet = Endless(ana, lambda _: Digest("team/x", {}), 1)
     running = asyncio.create_task(shell.run(LISTENER, quiet))
     await until_told(bob, lambda said: said.phase == "open")
     shell.hang_up("called anew")

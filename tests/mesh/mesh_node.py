@@ -20,6 +20,7 @@ from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.envelope import CHANGE, ERASE, Entry, erase_hash, node_id_of, signing_bytes
 from mnemesh_crdt.handshake import Me
 from mnemesh_crdt.messages import Ask, Measured, News, Read, Reask, Reread
+from mnemesh_crdt.proof import Claim, proof_bytes
 from mnemesh_crdt.replica import Replica, read_state
 from mnemesh_crdt.replica_events import (
     Accepted,
@@ -44,7 +45,8 @@ SKIP_SAVE: Final = "skip the save"
 REUSE_ACTOR: Final = "reuse an actor id"
 DROP_TOMBSTONE: Final = "drop a tombstone"
 EARLY_ACK: Final = "ack before commit"
-BUGS: Final = (SKIP_SAVE, REUSE_ACTOR, DROP_TOMBSTONE, EARLY_ACK)
+BELIEVE_HELLO: Final = "believe a Hello without a proof"
+BUGS: Final = (SKIP_SAVE, REUSE_ACTOR, DROP_TOMBSTONE, EARLY_ACK, BELIEVE_HELLO)
 PAGE: Final = 6  # entries a batch, so that even a short life fills windows
 SKIPPED_SAVE_EVERY: Final = 7
 
@@ -60,6 +62,20 @@ class Crash(Exception):
 def sign(key: bytes, entry_fields: tuple[str, str, str, str, str, str]) -> bytes:
     """A stand-in for ed25519 that costs a microsecond; anyone could make it, nobody here does but the key's node."""
     return hashlib.sha256(key + signing_bytes(*entry_fields)).digest()
+
+
+def prove(key: bytes, claim: Claim) -> bytes:
+    """A stand-in as `sign` is."""
+    return hashlib.sha256(key + proof_bytes(claim)).digest()
+
+
+def believe(claim: Claim, key: bytes, signature: bytes) -> None:
+    """Believe whoever says Hello."""
+
+
+def check_proof(claim: Claim, key: bytes, signature: bytes) -> None:
+    if node_id_of(key) != claim.node_id or prove(key, claim) != signature:
+        raise DataLoss("bad proof", field="signature")
 
 
 def check_signature(entry: Entry, key: bytes) -> None:
@@ -97,7 +113,7 @@ class Memo:
 
 @dataclass(slots=True)
 class Disk:
-    """What survives. `log` is seq -> (entry, the incarnation that brought it, "" for here)."""
+    """What survives. `log` is seq -> (entry, the log that brought it, "" for here)."""
 
     incarnation: str
     head: int = 0
@@ -184,6 +200,10 @@ class Node:
     @property
     def me(self) -> Me:
         return Me(node_id=self.id, key=self.key, incarnation=self.disk.incarnation)
+
+    def stream(self, grant: PeerGrant, expects: str = "") -> Stream:
+        """One side of a stream."""
+        return Stream(self.me, grant, expects=expects, check=believe if self.bug == BELIEVE_HELLO else check_proof)
 
     # ---- life --------------------------------------------------------------------------------------------------------
 
@@ -321,6 +341,7 @@ class Node:
     def take_in(
         self,
         peer: str,
+        origin: str,
         grant: PeerGrant,
         feed: str,
         last_seq: int,
@@ -331,7 +352,7 @@ class Node:
         known = {**keys, **self.disk.keys}
         events = [Received(entry, grant, known.get(entry.node)) for entry in entries]
         proven = {node: key for node, key in keys.items() if node_id_of(key) == node}
-        self._commit(events, feed.partition("/")[0], lambda _: acknowledge(), (peer, feed, last_seq), proven)
+        self._commit(events, origin, lambda _: acknowledge(), (peer, feed, last_seq), proven)
 
     # ---- reads -------------------------------------------------------------------------------------------------------
 

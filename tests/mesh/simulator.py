@@ -23,13 +23,13 @@ from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from typing import Any, Final
 
-from mesh_node import DUTIES, Crash, Disk, Memo, Node, Violation, check_signature, key_of
+from mesh_node import DUTIES, Crash, Disk, Memo, Node, Violation, check_signature, key_of, prove
 
 from mnemesh_crdt import revisions
 from mnemesh_crdt.audience import common_patterns, feed_name
 from mnemesh_crdt.document import Edit, RevisionFields
 from mnemesh_crdt.envelope import CHANGE, Entry
-from mnemesh_crdt.handshake import DIALER, LISTENER
+from mnemesh_crdt.handshake import DIALER, LISTENER, hello_of
 from mnemesh_crdt.messages import (
     Ask,
     Batch,
@@ -45,6 +45,9 @@ from mnemesh_crdt.messages import (
     Met,
     News,
     Opened,
+    Proof,
+    Prove,
+    Proved,
     Reask,
     Refusal,
     Send,
@@ -53,6 +56,7 @@ from mnemesh_crdt.messages import (
     Tick,
     Took,
 )
+from mnemesh_crdt.proof import NONCE_BYTES, Claim
 from mnemesh_crdt.replica_events import Key
 from mnemesh_crdt.sync import Stream
 from mnemesh_memory.grants import PeerGrant, any_matches
@@ -78,6 +82,7 @@ FAULTS: Final = (
     "erase",
     "regrant",
     "forge",
+    "impersonate",
 )
 MALLORY: Final = PeerGrant(read=(), write=("team/*", PRIVATE), principal="mallory", relay=True)
 
@@ -203,6 +208,8 @@ class World:
                 self._regrant(edge, rng)
             case "forge":
                 self._forge(node, rng)
+            case "impersonate":
+                self._impersonate(node, rng.choice(self.nodes), rng)
             case "audit":
                 self._audit()
         return None
@@ -361,11 +368,41 @@ class World:
         keys = {one.id: one.key for one in self.nodes}
         had = entry.hash in node.disk.seqs
         try:
-            node.take_in("mallory", grant, "mallory/x", rng.randrange(9), (entry,), keys, lambda: None)
+            node.take_in("mallory", "mallory", grant, "mallory/x", rng.randrange(9), (entry,), keys, lambda: None)
         except Crash as crash:
             self._die(node, crash)
         if not had and entry.hash in node.disk.seqs:
             raise Violation(f"node {node.number} took in a forged entry: {kind}")
+
+    def _impersonate(self, node: Node, other: Node, rng: random.Random) -> None:
+        """Somebody who has no key says Hello in the name of another node, with a proof that this one made elsewhere or
+        that nobody made: it is told nothing."""
+        if node is other:
+            return self._impersonate(node, self.nodes[(other.number + 1) % len(self.nodes)], rng)
+        self._wake(node)
+        self._note("impersonate", f"{other.number} towards {node.number}")
+        nonce, key = rng.randbytes(NONCE_BYTES), rng.choice((b"nobody's", node.key))
+        stream = node.stream(replace(MALLORY, read=("*",)))
+        stream.handle(Opened(role=LISTENER, head=node.disk.head, nonce=rng.randbytes(NONCE_BYTES)))
+        hello = hello_of(other.me, replace(MALLORY, read=("*",)), {}, nonce)
+        (greeting,) = [
+            effect.message
+            for event in (Got(hello), Met({}))
+            for effect in stream.handle(event)
+            if isinstance(effect, Send)
+        ]
+        claim = Claim(
+            node_id=other.id,
+            incarnation=other.disk.incarnation,
+            role=DIALER,
+            nonce=nonce,
+            peer_id=node.id,
+            peer_nonce=greeting.nonce,
+        )
+        said = [effect for effect in stream.handle(Got(Proof(prove(key, claim)))) if isinstance(effect, Send | Prove)]
+        if stream.status.code != "identity" or [type(one.message) for one in said] != [Refusal]:
+            raise Violation(f"node {node.number} believed somebody who said to be {other.number}: {said}")
+        return None
 
     # ---- network -----------------------------------------------------------------------------------------------------
 
@@ -397,13 +434,14 @@ class World:
                     return
                 node.start()
         sides = (
-            Side(left, Stream(left.me, self.grants[edge], expects=right.id)),
-            Side(right, Stream(right.me, self.grants[edge[::-1]])),
+            Side(left, left.stream(self.grants[edge], right.id)),
+            Side(right, right.stream(self.grants[edge[::-1]])),
         )
         wire = self.wires[edge] = Wire(sides)
         cursors = dict(left.disk.cursors.get(right.id, {}))
-        self._tell(wire, sides[1], Opened(role=LISTENER, head=right.disk.head))
-        self._tell(wire, sides[0], Opened(role=DIALER, head=left.disk.head, cursors=cursors))
+        nonces = rng.randbytes(NONCE_BYTES), rng.randbytes(NONCE_BYTES)
+        self._tell(wire, sides[1], Opened(role=LISTENER, head=right.disk.head, nonce=nonces[1]))
+        self._tell(wire, sides[0], Opened(role=DIALER, head=left.disk.head, nonce=nonces[0], cursors=cursors))
 
     def _deliver(self, wire: Wire, side: Side, rng: random.Random) -> None:
         sender = wire.other(side).node.number
@@ -476,6 +514,8 @@ class World:
                 self._tell(wire, side, node.measured(patterns))
             case Meet(node_id):
                 self._tell(wire, side, Met(dict(node.disk.cursors.get(node_id, {}))))
+            case Prove(claim):
+                self._tell(wire, side, Proved(prove(node.key, claim)))
             case TakeIn():
                 self._take_in(wire, side, job)
 
@@ -487,7 +527,9 @@ class World:
                 self._tell(wire, side, Took(batch.feed, batch.last_seq))
 
         try:
-            node.take_in(job.node_id, job.grant, batch.feed, batch.last_seq, batch.entries, batch.keys, took)
+            node.take_in(
+                job.node_id, job.origin, job.grant, batch.feed, batch.last_seq, batch.entries, batch.keys, took
+            )
         except Crash as crash:
             self.seen[f"{crash} of a batch"] += 1
             self._die(node, crash)
@@ -712,7 +754,7 @@ def _schedule(rng: random.Random) -> list[Action]:
         *(f"crash before {duty}" for duty in DUTIES),
         *["partition", "one-way partition", "mend", "mend", "reset", "reset", "erase", "erase", "erase"],
         *["backup", "backup", "backup", "restore", "restore", "regrant", "regrant", "regrant"],
-        *["forge", "forge", "forge", "audit", "audit"],
+        *["forge", "forge", "forge", "impersonate", "impersonate", "audit", "audit"],
     ]
     names = ["write"] * (WRITES - 10) + faults
     rng.shuffle(names)

@@ -17,7 +17,7 @@ from node_process import Nodes, NodeUnderTest
 from peer_scene import client, converged, introduce, texts
 
 from mnemesh_crdt.envelope import Entry
-from mnemesh_crdt.messages import Ack, Digest, Hello, Message, Refusal
+from mnemesh_crdt.messages import Ack, Batch, Digest, Hello, Message, Proof, Refusal
 from mnemesh_gateway.sync_wire import to_wire
 from mnemesh_memory import limits
 from mnemesh_memory.errors import DataLoss
@@ -68,8 +68,7 @@ def flipped(data: bytes, at: int) -> bytes:
 @asynccontextmanager
 async def greeted(siege: Siege, token: str, eve: Signer) -> AsyncIterator[HostileStream]:
     async with stream_to(siege.hub.grpc, token) as stream:
-        await stream.say(eve.hello())
-        await stream.hear(Hello)
+        await stream.greet(eve)
         yield stream
 
 
@@ -79,6 +78,7 @@ SHOUTS: list[tuple[str, Callable[[Signer], bytes], str]] = [
     ("noise", lambda eve: bytes(range(256)), "well-formed"),
     ("truncated", lambda eve: wired(eve.batch(0, eve.says("x")))[:-7], "well-formed"),
     ("a text that is no UTF-8", lambda eve: wired(Digest("team/xx", {})).replace(b"xx", b"\xff\xfe"), "UTF-8"),
+    ("another proof", lambda eve: wired(Proof(bytes(64))), "second Proof"),
     ("another Hello", lambda eve: wired(eve.hello(wants=("team/*",))), "second Hello"),
     ("a short hash", lambda eve: wired(eve.batch(0, replace(eve.says("x"), hash="ab"))), "hash"),
     ("a long name", lambda eve: wired(eve.batch(0, replace(eve.says("x"), space="team/" + "x" * 300))), "space"),
@@ -114,6 +114,8 @@ async def test_what_comes_before_hello_or_in_place_of_it_is_refused(siege: Siege
     eve = Signer()
     cases: list[tuple[Message, str, str]] = [
         (eve.batch(0), "fault", "before Hello"),
+        (Proof(bytes(64)), "fault", "before Hello"),
+        (eve.hello(nonce=bytes(31)), "fault", "nonce"),
         (eve.hello(node_id="ab" * 16), "identity", "is not that of the key"),
         (eve.hello(key=b"short"), "identity", "is not that of the key"),
         (eve.hello(wants=("../x",)), "fault", "wants"),
@@ -128,6 +130,56 @@ async def test_what_comes_before_hello_or_in_place_of_it_is_refused(siege: Siege
             refusal = await stream.hear(Refusal)
         assert (refusal.code, word in refusal.reason) == (code, True), refusal
     await siege.stands()
+
+
+async def test_who_does_not_prove_to_be_the_node_that_it_says_is_told_nothing_and_believed_nothing(
+    siege: Siege,
+) -> None:
+    eve, ana = Signer("eve"), Signer("ana")
+    await siege.stands()
+    wrong: list[Callable[[Hello], Message]] = [
+        lambda theirs: eve.proof(theirs, node_id=ana.id),
+        lambda theirs: ana.proof(theirs, peer_nonce=bytes(32)),
+        lambda theirs: ana.proof(theirs, nonce=bytes(32)),
+        lambda theirs: ana.proof(theirs, role="listener"),
+        lambda theirs: ana.proof(theirs, incarnation=eve.incarnation),
+        lambda theirs: ana.proof(theirs, peer_id=eve.id),
+        lambda theirs: Proof(b""),
+    ]
+    for number, proof in enumerate(wrong):
+        async with stream_to(siege.hub.grpc, await siege.token(f"eve{number}", "admin")) as stream:
+            await stream.say(ana.hello())
+            theirs = await stream.hear(Hello)
+            await stream.say(proof(theirs))
+            await stream.say(ana.batch(0, ana.says("in the name of another")))
+            refusal = await stream.hear(Refusal, Batch, Ack, Proof)
+        assert (type(refusal), refusal.code) == (Refusal, "identity"), (number, refusal)
+        assert f"who says to be node {ana.id} has not proved it" in refusal.reason
+    async with stream_to(siege.hub.grpc, await siege.token("hasty", "admin")) as stream:
+        await stream.say(ana.hello())
+        await stream.say(ana.batch(0, ana.says("in the name of another")))
+        refusal = await stream.hear(Refusal, Batch, Ack, Proof)
+    assert (type(refusal), refusal.code) == (Refusal, "fault")
+    assert await texts(siege.hub, "team/x") == []
+    async with client(siege.hub) as there:
+        assert [one.name for one in (await there.sync_status()).peers] == ["laptop"]
+    await siege.stands()
+
+
+async def test_who_says_to_go_on_the_log_of_another_node_keeps_nothing_from_that_node(siege: Siege) -> None:
+    """What a log brought is not sent back to it: whose log that is follows from the key and not from what is said."""
+    await siege.stands()
+    eve = Signer("eve", agent="eve")
+    async with client(siege.laptop) as here:
+        token = (await here.add_agent("spy", role="reader", spaces=["team/*"])).token
+    async with stream_to(siege.laptop.grpc, token) as stream:
+        eve.incarnation = (await stream.greet(eve)).incarnation
+    async with stream_to(siege.hub.grpc, await siege.token("eve", "admin")) as stream:
+        await stream.greet(eve)
+        await stream.say(eve.batch(0, eve.says("not for the laptop")))
+        assert await stream.hear(Ack, Refusal) == Ack(eve.feed, 1)
+    await converged("team/x", siege.hub, siege.laptop)
+    assert await texts(siege.laptop, "team/x") == ["not for the laptop"]
 
 
 async def test_a_message_beyond_the_size_of_one_is_not_read_also_when_it_is_small_on_the_wire(siege: Siege) -> None:

@@ -101,7 +101,7 @@ async def test_a_peer_of_a_newer_minor_protocol_exchanges_as_any_other(nodes: No
         await here.remember("from here", space="team/x")
         token = (await here.add_agent("newer", role="writer", spaces=["team/*"])).token
         async with stream_to(node.grpc, token) as stream:
-            await stream.say(newer.hello(protocol=PROTOCOL + 7))
+            await stream.greet(newer, protocol=PROTOCOL + 7)
             batch = await stream.hear(Batch)
             assert [entry.space for entry in batch.entries] == ["team/x"]
             await stream.say(newer.batch(0, newer.says("from the newer one")))

@@ -15,8 +15,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields
 from mnemesh_crdt.envelope import CHANGE, Entry, node_id_of, signing_bytes
-from mnemesh_crdt.handshake import PROTOCOL
-from mnemesh_crdt.messages import Batch, Hello, Message
+from mnemesh_crdt.handshake import DIALER, LISTENER, PROTOCOL
+from mnemesh_crdt.messages import Batch, Hello, Message, Proof
+from mnemesh_crdt.proof import NONCE_BYTES, Claim, check_proof, proof_bytes
 from mnemesh_gateway.sync_channel import METHOD
 from mnemesh_gateway.sync_wire import from_wire, to_wire
 from mnemesh_memory.ids import uuid7
@@ -24,6 +25,7 @@ from mnemesh_proto.v1 import sync_pb2
 
 HEARD_S = 20.0
 AT = 1_790_000_000_000
+NONCE = bytes([7]) * NONCE_BYTES
 
 
 @dataclass
@@ -52,9 +54,17 @@ class Signer:
     def hello(self, **changes: Any) -> Hello:
         said = Hello(
             protocol=PROTOCOL, node_id=self.id, key=self.public, incarnation=self.incarnation, wants=("*",), only_by="",
-            cursors={},
+            cursors={}, nonce=NONCE,
         )  # fmt: skip
         return replace(said, **changes)
+
+    def proof(self, theirs: Hello, role: str = DIALER, **changes: Any) -> Proof:
+        """That this node is the one of `hello`, as the node of `theirs` wants it; `changes` are of the claim."""
+        claim = Claim(
+            node_id=self.id, incarnation=self.incarnation, role=role, nonce=NONCE, peer_id=theirs.node_id,
+            peer_nonce=theirs.nonce,
+        )  # fmt: skip
+        return Proof(self.key.sign(proof_bytes(replace(claim, **changes))))
 
     def says(self, content: str, space: str = "team/x", *, by: str = "", at: int = 0) -> Entry:
         """A new memory, as an honest node writes it; `by` is who is said to have written the revision."""
@@ -104,6 +114,22 @@ class HostileStream:
                 await self._call.write(data)
             except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
                 await self._ended()
+
+    async def greet(self, who: Signer, **changes: Any) -> Hello:
+        """Say and prove who calls; what the node said first. Its own proof is heard."""
+        said = who.hello(**changes)
+        await self.say(said)
+        theirs: Hello = await self.hear(Hello)
+        await self.say(who.proof(theirs, incarnation=said.incarnation))
+        check_proof(
+            Claim(
+                node_id=theirs.node_id, incarnation=theirs.incarnation, role=LISTENER, nonce=theirs.nonce,
+                peer_id=who.id, peer_nonce=said.nonce,
+            ),
+            theirs.key,
+            (await self.hear(Proof)).signature,
+        )  # fmt: skip
+        return theirs
 
     async def hear(self, *kinds: type[Any]) -> Any:
         """The next message of one of these kinds."""

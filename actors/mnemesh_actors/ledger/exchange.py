@@ -20,6 +20,7 @@ from mnemesh_actors.ledger.foreign import Intake
 from mnemesh_actors.ledger.journal import Journal
 from mnemesh_actors.ledger.peers import Backlog, Quarantined, SyncPage
 from mnemesh_crdt.envelope import Entry
+from mnemesh_crdt.proof import Claim
 from mnemesh_memory import checks, limits
 from mnemesh_memory.grants import PeerGrant
 
@@ -27,7 +28,7 @@ from mnemesh_memory.grants import PeerGrant
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incoming:
     """Entries of the node `peer`, judged by `grant`. With them `feed` is read up to `last_seq`; "" for entries that
-    were sent again outside a feed, which move no cursor. `origin` names the peer's ledger (its incarnation): entries
+    were sent again outside a feed, which move no cursor. `origin` names the peer's log (Hello.origin): entries
     are not sent back there. `keys` are raw public keys by node id."""
 
     peer: str
@@ -50,6 +51,10 @@ class Exchange:
 
     def _transaction(self) -> AbstractContextManager[None]:
         raise NotImplementedError
+
+    def prove(self, claim: Claim) -> bytes:
+        """The signature of what this ledger claims to be on a stream, by its own key."""
+        return self._journal.prove(claim)
 
     # ---- out --------------------------------------------------------------------------------------------------
 

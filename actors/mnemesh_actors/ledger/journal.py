@@ -21,6 +21,7 @@ from mnemesh_actors.ledger.shelves import Brought
 from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import DocumentState, Edit, MemoryDocument
 from mnemesh_crdt.envelope import CHANGE, ERASE, Entry, erase_hash, signing_bytes
+from mnemesh_crdt.proof import Claim, proof_bytes
 from mnemesh_crdt.replica_events import Key
 from mnemesh_crdt.revisions import materialise
 from mnemesh_crdt.shape import rank
@@ -119,6 +120,10 @@ class Journal:
     def erasure(self, key: Key, command: Command) -> Entry:
         """The signed entry by which `command` erases a document."""
         return self._signed(key, ERASE, erase_hash(key.id, key.space, command.agent, self._node_id), b"", command)
+
+    def prove(self, claim: Claim) -> bytes:
+        """The signature of a claim, which fits no entry."""
+        return self._key.sign(proof_bytes(claim))
 
     def _signed(self, key: Key, type: str, hash: str, raw: bytes, command: Command) -> Entry:
         signed = signing_bytes(key.id, key.space, type, hash, command.agent, self._node_id)

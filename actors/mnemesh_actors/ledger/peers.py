@@ -36,7 +36,7 @@ class SyncPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarantined:
-    """An entry that was refused, and why. `origin` is the incarnation of the peer's ledger that brought it, at
+    """An entry that was refused, and why. `origin` is the log (node id/incarnation) that brought it, at
     `received` (ms); `builds_on` names the quarantined change because of which it is here, "" for none."""
 
     id: int

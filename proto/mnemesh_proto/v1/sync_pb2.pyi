@@ -10,7 +10,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class SyncHello(_message.Message):
-    __slots__ = ("protocol", "node_id", "node_key", "spaces", "cursors", "incarnation", "only_by")
+    __slots__ = ("protocol", "node_id", "node_key", "spaces", "cursors", "incarnation", "only_by", "nonce")
     class CursorsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -25,6 +25,7 @@ class SyncHello(_message.Message):
     CURSORS_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     ONLY_BY_FIELD_NUMBER: _ClassVar[int]
+    NONCE_FIELD_NUMBER: _ClassVar[int]
     protocol: int
     node_id: str
     node_key: bytes
@@ -32,7 +33,14 @@ class SyncHello(_message.Message):
     cursors: _containers.ScalarMap[str, int]
     incarnation: str
     only_by: str
-    def __init__(self, protocol: _Optional[int] = ..., node_id: _Optional[str] = ..., node_key: _Optional[bytes] = ..., spaces: _Optional[_Iterable[str]] = ..., cursors: _Optional[_Mapping[str, int]] = ..., incarnation: _Optional[str] = ..., only_by: _Optional[str] = ...) -> None: ...
+    nonce: bytes
+    def __init__(self, protocol: _Optional[int] = ..., node_id: _Optional[str] = ..., node_key: _Optional[bytes] = ..., spaces: _Optional[_Iterable[str]] = ..., cursors: _Optional[_Mapping[str, int]] = ..., incarnation: _Optional[str] = ..., only_by: _Optional[str] = ..., nonce: _Optional[bytes] = ...) -> None: ...
+
+class SyncProof(_message.Message):
+    __slots__ = ("signature",)
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    signature: bytes
+    def __init__(self, signature: _Optional[bytes] = ...) -> None: ...
 
 class SyncEntry(_message.Message):
     __slots__ = ("doc", "space", "type", "hash", "raw", "agent", "node_id", "signature", "at")
@@ -111,29 +119,33 @@ class SyncRefusal(_message.Message):
     def __init__(self, code: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class SyncRequest(_message.Message):
-    __slots__ = ("hello", "batch", "ack", "digest", "refusal")
+    __slots__ = ("hello", "batch", "ack", "digest", "refusal", "proof")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     BATCH_FIELD_NUMBER: _ClassVar[int]
     ACK_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    PROOF_FIELD_NUMBER: _ClassVar[int]
     hello: SyncHello
     batch: SyncBatch
     ack: SyncAck
     digest: SyncDigest
     refusal: SyncRefusal
-    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ..., digest: _Optional[_Union[SyncDigest, _Mapping]] = ..., refusal: _Optional[_Union[SyncRefusal, _Mapping]] = ...) -> None: ...
+    proof: SyncProof
+    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ..., digest: _Optional[_Union[SyncDigest, _Mapping]] = ..., refusal: _Optional[_Union[SyncRefusal, _Mapping]] = ..., proof: _Optional[_Union[SyncProof, _Mapping]] = ...) -> None: ...
 
 class SyncResponse(_message.Message):
-    __slots__ = ("hello", "batch", "ack", "digest", "refusal")
+    __slots__ = ("hello", "batch", "ack", "digest", "refusal", "proof")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     BATCH_FIELD_NUMBER: _ClassVar[int]
     ACK_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    PROOF_FIELD_NUMBER: _ClassVar[int]
     hello: SyncHello
     batch: SyncBatch
     ack: SyncAck
     digest: SyncDigest
     refusal: SyncRefusal
-    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ..., digest: _Optional[_Union[SyncDigest, _Mapping]] = ..., refusal: _Optional[_Union[SyncRefusal, _Mapping]] = ...) -> None: ...
+    proof: SyncProof
+    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ..., digest: _Optional[_Union[SyncDigest, _Mapping]] = ..., refusal: _Optional[_Union[SyncRefusal, _Mapping]] = ..., proof: _Optional[_Union[SyncProof, _Mapping]] = ...) -> None: ...

@@ -47,7 +47,7 @@ class SyncServiceServicer:
     """
 
     def Sync(self, request_iterator, context):
-        """One stream a pair of peers: hello from both sides, then batches, acknowledgements and digests from both sides.
+        """One stream a pair of peers: hello from both sides, proof from both sides, then batches, acknowledgements and digests from both sides.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
