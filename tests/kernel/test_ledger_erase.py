@@ -31,7 +31,7 @@ from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Vectors
 from mnemesh_actors.ledger.erase import Erase, Gone
 from mnemesh_crdt.envelope import ERASE, verify
-from mnemesh_memory.errors import AlreadyExists, FailedPrecondition, MnemeshError, NotFound, PermissionDenied
+from mnemesh_memory.errors import FailedPrecondition, MnemeshError, NotFound, PermissionDenied
 from mnemesh_memory.model import Memory
 from mnemesh_memory.text import chunks as chunks_of
 from mnemesh_memory.text import content_hash, duplicate_key
@@ -173,6 +173,7 @@ def test_only_hashes_stay_and_the_next_erasure_of_it_changes_nothing(home: Home,
         ]
         for table in ("memory", "text_hash", "vector", "activity"):
             assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+        assert db.execute("SELECT key, fingerprint FROM idempotency").fetchall() == [("k", b"")]
 
 
 def test_an_erased_text_can_be_remembered_again_as_a_new_memory(ledger: Ledger, pen: Pen) -> None:
@@ -189,7 +190,7 @@ def test_a_key_of_an_erased_memory_never_brings_it_back(ledger: Ledger, pen: Pen
     command = pen.create("said once", idempotency_key="k")
     memory = done(ledger, command).memory
     erased(ledger, pen, memory.id)
-    with pytest.raises((NotFound, AlreadyExists)):
+    with pytest.raises(FailedPrecondition, match="which was erased since; use a new key"):
         done(ledger, command)
     assert len(all_entries(ledger)) == 1
 

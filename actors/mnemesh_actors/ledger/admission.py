@@ -31,7 +31,8 @@ class Admission:
         self._touch = touch
 
     def seen(self, agent: str, key: str, fingerprint: bytes, now: int) -> Committed | None:
-        """The outcome of the write that used this idempotency key within its life; AlreadyExists for other content."""
+        """The outcome of the write that used this idempotency key within its life. Raises AlreadyExists for other
+        content, FailedPrecondition when what was written was erased since."""
         if not key:
             return None
         row = self._db.execute(
@@ -39,6 +40,13 @@ class Admission:
         ).fetchone()
         if row is None or now - row[3] > KEY_LIFE_MS:
             return None
+        if not row[0]:
+            raise FailedPrecondition(
+                f"idempotency_key: {key!r} wrote {row[1]}, which was erased since; use a new key to write it again",
+                field="idempotency_key",
+                value=key,
+                limit="a memory that was not erased",
+            )
         if row[0] != fingerprint:
             raise AlreadyExists(
                 f"idempotency_key: {key!r} was used with other content within {limits.IDEMPOTENCY_DAYS} days "

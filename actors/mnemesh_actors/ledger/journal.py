@@ -98,6 +98,8 @@ class Journal:
             ("DELETE FROM memory WHERE id = ? AND space = ?", named),
             ("DELETE FROM text_hash WHERE doc = ? AND space = ?", named),
             ("DELETE FROM activity WHERE id = ?", named[:1]),
+            # The key stays, so that a late retry does not bring the text back; what tells the text does not.
+            ("UPDATE idempotency SET fingerprint = x'' WHERE id = ?", named[:1]),
             ("DELETE FROM pending WHERE doc = ? AND space = ?", named),
             # Whatever space it claims: an id is that of one memory, and these bytes may be of its text.
             ("DELETE FROM quarantine WHERE doc = ?", named[:1]),
