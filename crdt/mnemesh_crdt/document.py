@@ -33,7 +33,7 @@ from mnemesh_crdt.shape import (
     state_of,
 )
 from mnemesh_memory.errors import DataLoss, InvalidArgument
-from mnemesh_memory.limits import CHANGE_BYTES_MAX, CHANGE_INFLATED_BYTES_MAX
+from mnemesh_memory.limits import CHANGE_BYTES_MAX, CHANGE_INFLATED_BYTES_MAX, REVISIONS_MAX
 
 AUTOMERGE_VERSION: Final = "1.0.0rc1"
 
@@ -83,8 +83,8 @@ class MemoryDocument:
         """Apply `edit` as one change by `actor` (16 random bytes, never used before); None when nothing
         changes.
 
-        Raises InvalidArgument when a parent is unknown or the change would be over limits.CHANGE_BYTES_MAX;
-        the document is then as it was. Creating a memory takes about 0.05 ms.
+        Raises InvalidArgument when a parent is unknown, parents are over limits.REVISIONS_MAX or the change would be
+        over limits.CHANGE_BYTES_MAX; the document is then as it was. Creating a memory takes about 0.05 ms.
         """
         if len(actor) != ACTOR_BYTES or actor == GENESIS_ACTOR:
             raise ValueError(f"an actor is {ACTOR_BYTES} random bytes")
@@ -187,6 +187,10 @@ def _transact(document: Document, edit: Edit, actor: str) -> None:
     with document.transaction() as transaction:
         if edit.revision is not None:
             revisions = _collection(transaction, "rev")
+            if len(edit.revision.parents) > REVISIONS_MAX:  # peers would not let it in
+                raise InvalidArgument(
+                    "parents", len(edit.revision.parents), f"at most {REVISIONS_MAX} versions at once; purge the memory"
+                )
             for parent in edit.revision.parents:
                 if transaction.get(revisions, parent) is None:
                     raise InvalidArgument("parents", parent, "revisions of this memory")

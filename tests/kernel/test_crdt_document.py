@@ -129,6 +129,17 @@ def test_an_unknown_parent_is_refused_and_changes_nothing() -> None:
     assert doc.write(Edit(revision=put("y", heads(before)), at=1), actor(3)) is not None
 
 
+def test_more_versions_at_once_than_peers_let_in_can_not_be_joined() -> None:
+    versions = [
+        document().write(Edit(revision=put(f"version {n}"), at=n), actor(n)) for n in range(limits.REVISIONS_MAX + 1)
+    ]
+    doc = document(*(one.raw for one in versions if one is not None))
+    many = tuple(doc.state().revisions)
+    with pytest.raises(InvalidArgument, match="at most 1000 versions at once; purge the memory"):
+        doc.write(Edit(revision=put("joined", many), at=1), actor(9_999))
+    assert doc.write(Edit(revision=put("joined", many[1:]), at=1), actor(9_999)) is not None
+
+
 def test_text_that_is_not_unicode_is_a_bug_of_the_caller_and_changes_nothing() -> None:
     doc = document(created())
     before = doc.state()
