@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import itertools
 import random
+import time
 import uuid
 from collections import Counter
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ from scenario_doors import Door, GrpcDoor, Refused
 
 WRITERS = 6
 GIVEN_UP_SHARE = 0.1
-RESTART_S = 60.0
+RESTART_S = 120.0
 RETRY_S = 0.1
 RECALLED_MAX = 60
 # How often a writer does what, once it has something to do it to.
@@ -72,25 +73,28 @@ class CrashLoad:
         self._space = space
         self._seed = seed
         self._door: GrpcDoor | None = None
+        self._doors: list[GrpcDoor] = []
         self._changed = asyncio.Condition()
         self._ending = False
         self._failed = False
+        self._doing: dict[str, str] = {}  # what each writer's task waits for
 
     async def node_is_up(self, node: NodeUnderTest) -> None:
         """A node has started: go on there."""
-        old = self._door
         async with self._changed:
             self._door = GrpcDoor(node)
+            # An old one is closed at the end only: grpc.aio never ends a call whose channel was closed meanwhile.
+            self._doors.append(self._door)
             self._changed.notify_all()
-        if old is not None:
-            await _close(old)
 
     async def acknowledged_more(self, count: int) -> None:
         """Return once `count` more writes are acknowledged."""
         wanted = self.record.answers.total() + count
-        async with self._changed:
-            async with asyncio.timeout(RESTART_S):
+        try:
+            async with self._changed, asyncio.timeout(RESTART_S):
                 await self._changed.wait_for(lambda: self._failed or self.record.answers.total() >= wanted)
+        except TimeoutError:
+            raise AssertionError(f"no {count} answers within {RESTART_S:g} s; the writers: {self._doing}") from None
         assert not self._failed, "a writer was told what it should not be"
 
     async def run(self) -> None:
@@ -105,8 +109,8 @@ class CrashLoad:
                 self._changed.notify_all()
             raise
         finally:
-            if self._door is not None:
-                await _close(self._door)
+            for door in self._doors:
+                await _close(door)
 
     def end(self) -> None:
         """No new writes."""
@@ -181,9 +185,11 @@ class CrashLoad:
             while True:
                 assert self._door is not None
                 door = self._door
+                self._note(f"{operation} at {door.address}")
                 try:
                     answer = await door.call(operation, wait=wait, **fields)
                 except Refused as refused:
+                    self._note(f"after {operation} at {door.address}: {refused}")
                     if refused.code not in LOST:
                         raise
                 else:
@@ -194,6 +200,11 @@ class CrashLoad:
                 self.record.lost += not lost
                 lost = True
                 await self._next_door(door)
+
+    def _note(self, what: str) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._doing[task.get_name()] = f"{time.monotonic():.1f} {what}"
 
     async def _count(self, operation: str) -> None:
         async with self._changed:

@@ -26,6 +26,7 @@ KILL_WITHIN_S = 0.05
 KILL_IN_START_EVERY = 5
 START_LASTS_S = 2.0
 WAIT_S = 60.0
+PROGRESS_EVERY = 20
 # A peer that was away for long is called again at most every minute.
 CONVERGED_S = 150.0
 
@@ -115,6 +116,8 @@ class Struck:
             began = time.monotonic()
             await self.start()
             self.restarts.append(time.monotonic() - began)
+            if number % PROGRESS_EVERY == 0:
+                print(f"{self.space}: {number} kills, {self.load.record.answers.total()} acknowledged")
         await self.load.acknowledged_more(1)
         self.load.end()
         await asyncio.wait_for(writing, WAIT_S)

@@ -128,3 +128,20 @@ def test_a_disk_that_fails_at_any_call_gives_an_error_and_never_an_acknowledgeme
         f"{figures['acknowledged']} steps acknowledged, lost 0, half-visible 0; {figures['seconds']} s"
     )
     assert figures["hits"] > 0
+
+
+def test_no_step_is_acknowledged_while_a_byte_of_its_log_is_not_synced(lives: list[Lives], tmp_path: Path) -> None:
+    lived = lives[0].live(tmp_path, "-y", "-e", "trace=pwrite64,fdatasync,write")
+    assert lived.status == 0
+    unsynced = synced = acknowledged = 0
+    for line in (tmp_path / "trace").read_text("utf-8", "replace").splitlines():
+        call, _, rest = line.partition("(")
+        if call == "write" and '"done ' in rest:
+            assert unsynced == 0, f"{unsynced} writes are not synced: {line}"
+            assert synced > 0, f"nothing was synced for it: {line}"
+            acknowledged += 1
+            synced = 0
+        elif "0.sqlite-wal>" in rest:
+            unsynced, synced = (unsynced + 1, synced) if call == "pwrite64" else (0, synced + 1)
+    print(f"{acknowledged} steps acknowledged, each after its log was synced")
+    assert acknowledged == len(steps())

@@ -110,6 +110,7 @@ class GrpcDoor:
     name = "grpc"
 
     def __init__(self, node: NodeUnderTest, agent: str = "") -> None:
+        self.address = node.grpc
         self._channel = grpc.aio.insecure_channel(node.grpc)
         self._metadata = tuple(_headers(node, agent).items())
 
