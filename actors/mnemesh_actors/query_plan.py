@@ -12,9 +12,10 @@ from mnemesh_actors.shard import Search
 from mnemesh_memory import limits
 from mnemesh_memory.model import ListQuery, Query
 
-CANDIDATES = 100
-# By words: on LoCoMo the 40 that follow never change what is shown, and each hit costs microseconds.
-CANDIDATES_BY_WORDS = 60
+# Of each list, for the 10 results of a usual question and with more for more. What follows in a list can only be shown
+# when the filters take away what stands before it, and each hit costs microseconds.
+CANDIDATES = 60
+CANDIDATES_A_RESULT = 3
 # Another order than relevance applies to so many of the best matches.
 CANDIDATES_SORTED = 400
 # Filters that are judged after the search take candidates away, so as many as the index gives are asked for.
@@ -50,7 +51,8 @@ def search_of(query: Query, vector: Vector | None, ids: tuple[str, ...] | None, 
     """The search for candidates. `ids`: among these alone. `late`: candidates will be taken away after the search."""
     past = query.as_of is not None
     best = query.sort == "relevance" and not late
-    limit = CANDIDATES_JUDGED_LATE if late else CANDIDATES if best else CANDIDATES_SORTED
+    few = min(max(CANDIDATES, CANDIDATES_A_RESULT * query.limit), SEARCH_LIMIT_MAX)
+    limit = CANDIDATES_JUDGED_LATE if late else few if best else CANDIDATES_SORTED
     return Search(
         text=query.text,
         vector=vector,
@@ -68,7 +70,6 @@ def search_of(query: Query, vector: Vector | None, ids: tuple[str, ...] | None, 
         include_forgotten=past,
         ids=ids,
         limit=max(query.limit, limit),
-        words_limit=max(query.limit, CANDIDATES_BY_WORDS) if best and query.mode == "hybrid" else SEARCH_LIMIT_MAX,
         bm25=query.mode != "semantic",
         dense=vector is not None,
     )

@@ -181,8 +181,7 @@ class RetrievalShard:
             if search.dense and search.vector is not None:
                 legs.append(_Leg(DENSE, search.vector, where, limit))
             if terms is not None and terms.indices:
-                shorter = min(limit, search.words_limit)
-                legs.append(_Leg(BM25, terms, where, shorter, in_spaces(search.spaces, EVERYTHING)))
+                legs.append(_Leg(BM25, terms, where, limit, in_spaces(search.spaces, EVERYTHING)))
         scores: dict[str, dict[str, float]] = {DENSE: {}, BM25: {}}
         for leg, found in zip(legs, self._ranked(legs), strict=True):
             scores[leg.using].update(found)
