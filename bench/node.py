@@ -63,6 +63,11 @@ class NodeProcess:
         return found
 
     @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
+
+    @property
     def token(self) -> str:
         """The owner token."""
         return read_token(self.data_dir) or ""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from pathlib import Path
 
 import psutil
 from bench.corpus import sentences
+from bench.idle import idle_row
 from bench.node import NodeProcess
 from bench.report import Row, machine, median_row, percentile, show
 from bench.storage import create_command
@@ -40,11 +40,9 @@ RESULTS = Path(__file__).resolve().parent / "results" / "sync.json"
 TAKE_IN_A_S_MIN = 1000.0
 WIRE_BYTES_MAX = 900.0
 VISIBLE_MS_MAX = 250.0
-IDLE_SHARE_MAX = 1.0
 ROUNDS = 5
 CHANGES_A_ROUND = 2_000
 VISIBLE_ROUNDS = 40
-IDLE_S = 30.0
 WAIT_S = 600.0
 POLL_S = 0.002
 SPACE = "bench/sync"
@@ -56,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.sync", description="Measure the exchange between nodes.")
     parser.add_argument("--corpus", type=Path, help="file or folder of text, Markdown or JSONL")
     parser.add_argument("--memories", type=int, default=10_000, help="memories that a fresh peer takes over")
-    parser.add_argument("--large", type=int, default=100_000, help="memories of the ledger whose memory is measured")
+    parser.add_argument("--large", type=int, default=100_000, help="memories of the ledger and the idle nodes")
     parser.add_argument("--ledger-of", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args(argv)
     if given.ledger_of is not None:
@@ -67,6 +65,7 @@ def main(argv: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as folder:
         rows = [*_ledger_rows(texts, Path(folder)), *_growth(given.memories, given.large, Path(folder))]
         rows += _node_rows(texts[: given.memories], iter(texts[given.memories :]), Path(folder))
+        rows.append(idle_row(given.large, Path(folder)))
     show(rows, console)
     RESULTS.write_text(json.dumps({**facts, "rows": [asdict(row) for row in rows]}, indent=1) + "\n", "utf-8")
     console.print(f"Written to {RESULTS}")
@@ -175,17 +174,14 @@ def _node_rows(texts: Sequence[str], more: Iterator[str], folder: Path) -> list[
                 ]
             )
         token = there.add_agent("fresh", role="admin", spaces=["*"]).token
-        processes = [psutil.Process(_pid(node)) for node in (hub, fresh)]
-        began, cpu = time.perf_counter(), _cpu(processes[1])
+        process = psutil.Process(fresh.pid)
+        began, cpu = time.perf_counter(), _cpu(process)
         here.add_peer(hub.address.grpc, token=token, spaces=["*"])
         written = there.sync_status().head
         _until(lambda: here.sync_status().head >= written)
-        seconds, spent = time.perf_counter() - began, _cpu(processes[1]) - cpu
+        seconds, spent = time.perf_counter() - began, _cpu(process) - cpu
         _until(lambda: not any(index.lag for node in (here, there) for index in node.status().index))
         visible = [_visible(there, here, next(more)) for _ in range(VISIBLE_ROUNDS)]
-        before = [_cpu(process) for process in processes]
-        time.sleep(IDLE_S)
-        idle = [100 * (_cpu(process) - old) / IDLE_S for process, old in zip(processes, before, strict=True)]
     return [
         median_row(
             f"a fresh peer takes over {len(texts):,}",
@@ -199,12 +195,6 @@ def _node_rows(texts: Sequence[str], more: Iterator[str], folder: Path) -> list[
             "ms",
             at_most=VISIBLE_MS_MAX,
             floor=f"p95 {percentile(visible, 0.95):.0f} ms; embedding on both sides within",
-        ),
-        median_row(
-            f"idle, two nodes with {len(texts):,} memories and an open stream",
-            [statistics.mean(idle)],
-            "% of a core",
-            at_most=IDLE_SHARE_MAX,
         ),
     ]
 
@@ -229,10 +219,6 @@ def _until(holds: object) -> None:
 def _cpu(process: psutil.Process) -> float:
     times = process.cpu_times()
     return float(times.user + times.system)
-
-
-def _pid(node: NodeProcess) -> int:
-    return int(json.loads((node.data_dir / "node.json").read_text())["pid"])
 
 
 if __name__ == "__main__":
