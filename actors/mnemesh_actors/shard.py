@@ -42,15 +42,16 @@ __all__ = [
 ]  # fmt: skip
 
 BACKENDS = ("edge", "local", "server")
+MACHINE = "{ip}"
 FETCH_MARGIN_POINTS = 12
 FETCH_GROWTH = (1, 4, 16)
 
 
 @dataclass(frozen=True, slots=True)
 class ShardConfig:
-    """`path` is the shard's own directory. `generation` and `dimensions` are the embedding model's, `incarnation` the
-    ledger's. `backend`: edge, server (the Qdrant that `server` names), or local (qdrant-client in memory, for tests and
-    comparison)."""
+    """`path` is the shard's own directory; {ip} in it stands for the machine where the shard lives. `generation` and
+    `dimensions` are the embedding model's, `incarnation` the ledger's. `backend`: edge, server (the Qdrant that
+    `server` names), or local (qdrant-client in memory, for tests and comparison)."""
 
     path: str
     generation: str
@@ -98,7 +99,7 @@ class RetrievalShard:
         if config.backend not in BACKENDS or (config.backend == "server") != (config.server is not None):
             raise InvalidArgument("backend", config.backend, "edge, local, or server with its address")
         self._config = config
-        self._directory = Path(config.path).expanduser()  # on the machine where this runs
+        self._directory = Path(config.path).expanduser()
         self._storage = _storage(config, self._directory)
         self._doubted = False  # the server was away: what it holds is looked at again before it is used
         self._backend: IndexBackend | None = None
@@ -108,6 +109,13 @@ class RetrievalShard:
         self._seq = 0
         self._dirty = False
         self._rebuilt = ""
+
+    def arrive(self, address: str) -> None:
+        """It lives on the machine of that address from now on. What it may have left on another one can be in use
+        there still, by a process that hangs, so each machine has a directory of its own."""
+        if MACHINE in self._config.path:
+            self._directory = Path(self._config.path.replace(MACHINE, address)).expanduser()
+            self._storage = _storage(self._config, self._directory)
 
     def open(self, incarnation: str = "") -> ShardStatus:
         """Open the index, or make it new. Raises Unavailable when another process holds it. Safe to call twice; after

@@ -24,7 +24,7 @@ from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.replicas import DEFAULT_ROOT, Fleet, read_known, refuse_elsewhere
 from mnemesh_actors.runtime.base import Handle, Machine, Runtime
-from mnemesh_actors.shard import RetrievalShard, ShardConfig
+from mnemesh_actors.shard import MACHINE, RetrievalShard, ShardConfig
 from mnemesh_actors.syncing import Syncing, signing_with
 from mnemesh_crdt.handshake import Me
 from mnemesh_memory import limits
@@ -85,7 +85,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     server = _server(directory, config)
     home = _machine_of_index(fleet, machines)
     shard_config = ShardConfig(
-        path=_shard_path(directory, config, home),
+        path=_shard_path(directory, config) if home else str(directory.index(0)),
         generation=model.generation,
         dimensions=model.dimensions,
         incarnation=status.incarnation,
@@ -148,6 +148,14 @@ def _machine_of_index(fleet: Fleet | None, machines: Sequence[Machine]) -> Machi
     return next((one for one in reversed(machines) if one.id != primary), machines[-1])
 
 
+def _where_to_embed(machines: Sequence[Machine]) -> dict[str, Any]:
+    """Where the embedding worker lives. On several machines not with the doors, which need theirs, and not on the last
+    one, where the index is as a rule; when that machine is gone, Ray takes another."""
+    if len(machines) == 1:
+        return {"roams": True}
+    return {"machine": machines[max(1, len(machines) - 2)].id, "roams": True}
+
+
 def _follow(fleet: Fleet, follower: IndexFollower, syncing: Syncing) -> None:
     """Index, watchers and peers go with the ledger when that of another machine goes on."""
 
@@ -167,7 +175,8 @@ async def _ledger_and_worker(
     undo: AsyncExitStack,
 ) -> tuple[Handle, Handle]:
     """The model takes longest; the ledger checks its pages meanwhile."""
-    worker = asyncio.create_task(runtime.spawn("embedder-0", EmbeddingWorker, config.model, roams=True))
+    embedding = runtime.spawn("embedder-0", EmbeddingWorker, config.model, **_where_to_embed(machines))
+    worker = asyncio.create_task(embedding)
     try:
         if fleet is not None:
             replicated = await fleet.open(machines)
@@ -212,9 +221,6 @@ def _server(directory: DataDirectory, config: StartConfig) -> ServerConfig | Non
     )
 
 
-def _shard_path(directory: DataDirectory, config: StartConfig, machine: Machine | None) -> str:
-    """In the data directory; on another machine beside the ledgers there, with ~ left for that machine to read."""
-    if machine is None:
-        return str(directory.index(0))
-    root = (config.replica_dir or DEFAULT_ROOT).replace("{ip}", machine.address)
-    return f"{root}/{directory.node_id}-index/0"
+def _shard_path(directory: DataDirectory, config: StartConfig) -> str:
+    """Beside the ledgers of the machine where the shard lives, which reads ~ and {ip} for itself."""
+    return f"{config.replica_dir or DEFAULT_ROOT}/{directory.node_id}-index/{MACHINE}"

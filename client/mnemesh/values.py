@@ -110,8 +110,7 @@ class Superseded(Updated):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered(Updated):
     """`novelty` is 1 - the similarity of the nearest of `related`, None when the neighbours could not be asked for.
-    `deduplicated`: an identical memory was there. `restorable`: an identical one was forgotten; restore it, or force.
-    """
+    `deduplicated`: an identical memory was there. `restorable`: an identical one was forgotten; restore it or force."""
 
     novelty: float | None
     related: tuple[Related, ...]
@@ -273,13 +272,14 @@ class RevokedAgent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActorStatus:
-    """One actor of the node; `state` is ready, starting or failed."""
+    """One actor of the node; `state` is ready, busy, starting or failed, `address` that of the machine where it is."""
 
     name: str
     type: str
     pid: int
     node: str
     state: str
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,7 +73,7 @@ def _status(status: model.MeshStatus) -> admin_pb2.StatusResponse:
         state=status.state, runtime=status.runtime, node_id=status.node_id, notices=status.notices
     )
     for actor in status.actors:
-        response.actors.add(name=actor.name, type=actor.type, pid=actor.pid, node=actor.node, state=actor.state)
+        response.actors.add(**asdict(actor))
     for index in status.index:
         response.index.add(
             name=index.name, backend=index.backend, seq=index.seq, lag=index.lag, points=index.points,

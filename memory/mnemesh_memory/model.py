@@ -342,13 +342,14 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActorStatus:
-    """One actor: where it lives, and its state: ready, busy (it has not answered for a while), starting or failed."""
+    """One actor: its process, Ray node and that node's IP address; ready, busy (silent for a while) or starting."""
 
     name: str
     type: str
     pid: int
     state: str
     node: str = ""
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -377,8 +378,7 @@ class IndexStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStatus:
-    """The embedding model. `generation` is the fingerprint that the index is bound to; `source` is configured,
-    packaged or downloaded."""
+    """The model: `generation` is the fingerprint of its vectors; `source` is configured, packaged or downloaded."""
 
     generation: str
     name: str

@@ -159,6 +159,25 @@ async def test_status_lists_the_actors_with_type_and_process(runtime: LocalRunti
     ]
 
 
+class Settler:
+    """An actor that wants to know where it is."""
+
+    def __init__(self) -> None:
+        self.address = ""
+
+    def arrive(self, address: str) -> None:
+        self.address = address
+
+    def where(self) -> str:
+        return self.address
+
+
+async def test_an_actor_is_told_the_address_of_its_machine_before_it_is_asked(runtime: LocalRuntime) -> None:
+    handle = await runtime.spawn("settler-0", Settler)
+    (here,) = await runtime.machines()
+    assert await handle.where() == here.address
+
+
 async def test_closing_finishes_what_was_accepted_and_then_closes_in_reverse_order() -> None:
     runtime, lines = LocalRuntime(), list[str]()
     await runtime.spawn("first", Diary, lines, "first")

@@ -270,3 +270,28 @@ def test_a_passage_that_a_crash_left_behind_goes_with_the_next_write(tmp_path: P
     shard.apply([item(1, "one")], [], 2)
     assert shard.status().points == 1
     shard.close()
+
+
+def test_an_index_that_has_to_live_on_another_machine_is_not_kept_out_by_what_hangs_on_the_first(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / "{ip}"
+
+    def at(address: str) -> RetrievalShard:
+        shard = RetrievalShard(config(place))
+        shard.arrive(address)
+        return shard
+
+    first = at("10.0.0.1")
+    assert first.open().rebuilt == "absent"
+    first.apply([item(1, "apple")], [], 4)
+    with pytest.raises(Unavailable, match="in use"):
+        at("10.0.0.1").open()
+    second = at("10.0.0.2")
+    assert second.open() == ShardStatus(0, 0, "absent", "edge")
+    first.close()
+    second.close()
+    again = at("10.0.0.1")
+    assert again.open() == ShardStatus(4, 1, "", "edge")
+    again.close()
+    assert not place.exists()

@@ -27,7 +27,8 @@ class Machine:
 
 
 class Runtime(Protocol):
-    """Makes actors and ends them. `name` is local or ray."""
+    """Makes actors and ends them. `name` is local or ray. An actor may have `close()`, called at its end, and
+    `arrive(address)`, called before all else on the machine where it has come to live."""
 
     @property
     def name(self) -> str: ...

@@ -15,6 +15,8 @@ from mnemesh_memory import limits
 from mnemesh_memory.errors import Overloaded, Unavailable
 from mnemesh_memory.model import ActorStatus
 
+HERE = "127.0.0.1"
+
 
 class LocalHandle:
     """One object, one thread. More than `inbox_messages_max` waiting calls are refused, not queued."""
@@ -31,7 +33,7 @@ class LocalHandle:
     async def construct(self, cls: type, *args: Any) -> None:
         """Build the object in its own thread, because SQLite and Edge objects stay where they were made."""
         self.type = cls.__name__
-        self._actor = await asyncio.get_running_loop().run_in_executor(self._executor, cls, *args)
+        self._actor = await asyncio.get_running_loop().run_in_executor(self._executor, _made, cls, args)
 
     def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]:
         if method.startswith("_"):
@@ -82,7 +84,7 @@ class LocalRuntime:
         return handle
 
     async def machines(self) -> tuple[Machine, ...]:
-        return (Machine("", "127.0.0.1"),)
+        return (Machine("", HERE),)
 
     async def drop(self, handle: Handle) -> None:
         assert isinstance(handle, LocalHandle)
@@ -99,3 +101,10 @@ class LocalRuntime:
             for handle in self._handles:
                 last.push_async_callback(handle.shut)
             self._handles.clear()
+
+
+def _made(cls: type, args: tuple[Any, ...]) -> Any:
+    actor = cls(*args)
+    if arrive := getattr(actor, "arrive", None):
+        arrive(HERE)
+    return actor

@@ -12,6 +12,7 @@ import os
 import secrets
 import signal
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from mnemesh_memory.errors import FailedPrecondition, Overloaded, Unavailable
 from mnemesh_memory.model import ActorStatus
 
 TASK_RETRIES = 3
+ROAMING_BYTES = 1
 OBJECT_STORE_BYTES = 128 * 2**20
 START_TIMEOUT_S = 60.0
 PLACEMENT_TIMEOUT_S = 2.0
@@ -58,7 +60,12 @@ class _Host:
 
     def _built(self) -> Any:
         if self._object is None:
-            self._object = self._cls(*self._args)
+            made = self._cls(*self._args)
+            if arrive := getattr(made, "arrive", None):
+                import ray
+
+                arrive(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
+            self._object = made
         return self._object
 
 
@@ -210,6 +217,9 @@ class RayRuntime:
         }
         if pinned:
             machine = ray.get_runtime_context().get_node_id()
+        if roams:
+            # Ray places what asks for nothing at random, whatever the strategy, unless it must stay where it is.
+            options["memory"] = ROAMING_BYTES
         if machine:
             options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(machine, soft=roams)
         elif roams:
@@ -254,7 +264,11 @@ class RayRuntime:
 
         here = ray.get_runtime_context().get_node_id()
         gone = partial(process_gone, here=here)
-        return tuple(await asyncio.gather(*(status_of(handle, gone) for handle in self._handles)))
+        addresses: dict[str, str] = {}
+        with contextlib.suppress(TimeoutError):  # shown without them
+            addresses = {one.id: one.address for one in await self.machines()}
+        found = await asyncio.gather(*(status_of(handle, gone) for handle in self._handles))
+        return tuple(replace(one, address=addresses.get(one.node, "")) for one in found)
 
     async def close(self) -> None:
         import ray

@@ -161,9 +161,8 @@ def status(facts: values.Status) -> Iterator[str]:
     if facts.model:
         yield f"  model   {facts.model.name}, {facts.model.dimensions} dimensions, {facts.model.source}"
     for actor in facts.actors:
-        yield paint(
-            f"  actor   {actor.name} ({actor.type}) pid {actor.pid} {actor.node[:NODE_ID_CHARS]} {actor.state}", DIM
-        )
+        where = f" on {actor.address} (node {actor.node[:NODE_ID_CHARS]})" if actor.node else ""
+        yield paint(f"  actor   {actor.name} ({actor.type}) pid {actor.pid}{where} {actor.state}", DIM)
     for notice in facts.notices:
         yield paint(f"  notice  {one_line(notice)}", YELLOW)
 

@@ -14,18 +14,20 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class ActorStatus(_message.Message):
-    __slots__ = ("name", "type", "pid", "node", "state")
+    __slots__ = ("name", "type", "pid", "node", "state", "address")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     PID_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
     name: str
     type: str
     pid: int
     node: str
     state: str
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[str] = ..., pid: _Optional[int] = ..., node: _Optional[str] = ..., state: _Optional[str] = ...) -> None: ...
+    address: str
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[str] = ..., pid: _Optional[int] = ..., node: _Optional[str] = ..., state: _Optional[str] = ..., address: _Optional[str] = ...) -> None: ...
 
 class LedgerReplica(_message.Message):
     __slots__ = ("actor", "role", "state", "node_id", "machine", "place", "incarnation", "seq", "lag")

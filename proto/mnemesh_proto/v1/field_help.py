@@ -12,6 +12,7 @@ from typing import Final
 FIELD_HELP: Final = MappingProxyType(
     {
         "mnemesh.v1.ActorStatus": "One actor of the node.",
+        "mnemesh.v1.ActorStatus.address": "IP address of that Ray node; empty in the local runtime.",
         "mnemesh.v1.ActorStatus.name": "Name, such as ledger-0, embedder-0 or shard-0.",
         "mnemesh.v1.ActorStatus.node": "Ray node that it lives on; empty in the local runtime.",
         "mnemesh.v1.ActorStatus.pid": "Process that it lives in.",
