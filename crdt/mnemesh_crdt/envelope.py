@@ -17,12 +17,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from mnemesh_memory.errors import DataLoss
 
 CHANGE: Final = "change"
+# An admin erases any memory; who began one retracts it. Both delete it for good.
 ERASE: Final = "erase"
+RETRACT: Final = "retract"
+ERASURES: Final = (ERASE, RETRACT)
 KEY_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64
 NODE_ID_BYTES: Final = 16
 _PURPOSE: Final = "mnemesh.entry.1"
-_ERASE_PURPOSE: Final = "mnemesh.erase.1"
 _LENGTH_BYTES: Final = 4
 
 
@@ -45,14 +47,14 @@ class Entry:
 def signing_bytes(doc: str, space: str, type: str, hash: str, agent: str, node: str) -> bytes:
     """The canonical input of an entry's ed25519 signature (RFC 8032).
 
-    `type` is change or erase; `hash` is the change's hash in hex; `node` is the origin's id.
+    `type` is change, erase or retract; `hash` is the change's hash in hex; `node` is the origin's id.
     """
     return joined(_PURPOSE, doc, space, type, hash, agent, node)
 
 
-def erase_hash(doc: str, space: str, agent: str, node: str) -> str:
-    """What stands for a change's hash in an entry that erases a document: one for each who erases it, where."""
-    return hashlib.sha256(joined(_ERASE_PURPOSE, doc, space, agent, node)).hexdigest()
+def erase_hash(type: str, doc: str, space: str, agent: str, node: str) -> str:
+    """What stands for a change's hash in an entry that erases or retracts a document: one for each who does, where."""
+    return hashlib.sha256(joined(f"mnemesh.{type}.1", doc, space, agent, node)).hexdigest()
 
 
 def node_id_of(public_key: bytes) -> str:

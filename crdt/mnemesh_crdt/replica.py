@@ -8,7 +8,8 @@ the same. Nothing here knows a clock, disk or peer; what to send to whom is deci
   change in another envelope, or by another stream, is judged anew: nobody can keep a change out by forging it first.
   When it is accepted, what was quarantined for building on it is judged again too.
 - A change is taken in after all changes that it builds on; until then it waits, and so many may wait at most.
-- Erasing a document wins over every change of it, before or after; nothing of it is kept, not even in quarantine.
+- Erasing a document wins over every change of it, before or after; nothing of it is kept, not even in quarantine. Who
+  may is in erasing.py. A retraction by a stream that may not relay waits until it is known who began its memory.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from mnemesh_crdt.admission import admit
 from mnemesh_crdt.chunk import ChangeHead, read_head
 from mnemesh_crdt.digest import bucket_of, fingerprint
 from mnemesh_crdt.document import MemoryDocument, genesis_hash
-from mnemesh_crdt.envelope import ERASE, Entry, erase_hash, verify
+from mnemesh_crdt.envelope import ERASURES, RETRACT, Entry, verify
+from mnemesh_crdt.erasing import begun_by, disputed, misshapen, not_granted
 from mnemesh_crdt.refusal import Refused
 from mnemesh_crdt.replica_events import (
     Accepted,
@@ -39,7 +41,7 @@ from mnemesh_crdt.replica_events import (
 )
 from mnemesh_crdt.shape import DocumentState
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, shorten
-from mnemesh_memory.grants import any_matches, principal_of
+from mnemesh_memory.grants import any_matches
 from mnemesh_memory.limits import PENDING_CHANGES_MAX, QUARANTINE_ENTRIES_MAX
 
 Judge: TypeAlias = Callable[[Key, Entry, Mapping[str, bytes] | None], ChangeHead]
@@ -107,7 +109,7 @@ class Replica:
         entry = event.entry
         key = Key(entry.space, entry.doc)
         if key in self._erased:
-            if entry.type == ERASE:
+            if entry.type in ERASURES:
                 return [Duplicate(key, entry.hash)]
             return [Dropped(key, entry.hash, "its memory was erased")]
         log = self._logs.get(key) or _Log(genesis_hash(key.id, key.space))
@@ -156,7 +158,7 @@ class Replica:
         yield from (Received(entry) for entry in self._erased.values())
         for log in self._logs.values():
             yield from (Received(entry) for entry in log.entries.values())
-            yield from (Received(entry) for entry in log.pending.values())
+            yield from (Received(entry, waited=True) for entry in log.pending.values())
 
     def digest(self, space: str) -> dict[int, str]:
         """One hash (hex) for each of 4,096 buckets of documents that holds any: equal digests mean equal
@@ -173,12 +175,13 @@ class Replica:
 
     def _receive(self, key: Key, log: _Log, event: Received) -> list[Effect]:
         entry = event.entry
-        if entry.hash in log.entries or entry.hash in log.pending:
+        believed = not event.waited and (event.grant is None or event.grant.relay)
+        if entry.hash in log.entries or (entry.hash in log.pending and not (entry.type == RETRACT and believed)):
             return [Duplicate(key, entry.hash)]
         try:
-            self._check_sender(log, event)
-            if entry.type == ERASE:
-                return self._erase(key, log, entry)
+            self._check_sender(event)
+            if entry.type in ERASURES:
+                return self._erase_if_known(key, log, entry, believed)
             deps = _deps(entry)
             if log.missing(deps):
                 self._judge(key, entry, None)
@@ -188,11 +191,11 @@ class Replica:
             return self._quarantine(key, log, Kept(entry, refused.reason))
         return self._accept(key, log, entry, deps)
 
-    def _check_sender(self, log: _Log, event: Received) -> None:
+    def _check_sender(self, event: Received) -> None:
         """Whether the stream may bring this entry, and the entry is what its node signed. Raises Refused."""
         entry, grant = event.entry, event.grant
-        if entry.type == ERASE and (entry.raw or entry.hash != _erasure(entry)):
-            raise Refused("it is no erasure that Mnemesh writes")
+        if entry.type in ERASURES and (why := misshapen(entry)):
+            raise Refused(why)
         if grant is None:
             return
         if not any_matches(grant.write, entry.space):
@@ -205,9 +208,8 @@ class Replica:
             self._verify(entry, event.signer)
         except DataLoss as error:
             raise Refused(error.message) from error
-        first = next(iter(log.entries.values()), entry)
-        if entry.type == ERASE and not grant.relay and principal_of(first.agent) != grant.principal:
-            raise Refused("only its author or an admin may erase a memory")
+        if why := not_granted(entry, grant):
+            raise Refused(why)
 
     def _check_change(self, key: Key, log: _Log, entry: Entry) -> None:
         """Whether a change may enter, all that it builds on being here. Raises Refused."""
@@ -244,7 +246,7 @@ class Replica:
                     effects += self._quarantine(key, log, Kept(found, refused.reason))
                 else:
                     ready.append((found, waiting_for))
-        return effects
+        return effects + self._retract_waiting(key, log)
 
     def _hold(self, key: Key, log: _Log, entry: Entry, deps: tuple[str, ...]) -> list[Effect]:
         """Let an entry wait, in quarantine when something that it builds on is there."""
@@ -288,6 +290,36 @@ class Replica:
             condemned += [_tainted(waiter, hash) for waiter in waiters]
         return effects
 
+    def _erase_if_known(self, key: Key, log: _Log, entry: Entry, believed: bool) -> list[Effect]:
+        """Erase, unless that is a retraction by somebody who did not begin the memory (raises Refused), or one that is
+        not `believed` while nobody here knows who did: it waits."""
+        began = begun_by(self._read(key, log.changes)) if log.changes else frozenset()
+        if why := disputed(entry, began):
+            raise Refused(why)
+        if began or believed:
+            return self._erase(key, log, entry)
+        if self._pending >= self.pending_max:
+            return [Full(key, entry.hash, self.pending_max)]
+        self._forget(log, entry.hash)
+        log.pending[entry.hash] = entry
+        self._pending += 1
+        log.waiting.setdefault(log.genesis, []).append(entry.hash)
+        return [Held(key, entry, (log.genesis,))]
+
+    def _retract_waiting(self, key: Key, log: _Log) -> list[Effect]:
+        """Something of the document is here now: perhaps it is known who began it."""
+        effects: list[Effect] = []
+        for hash in log.waiting.pop(log.genesis, ()):
+            if (found := log.pending.get(hash)) is None:
+                continue
+            self._forget(log, hash)
+            try:
+                done = self._erase_if_known(key, log, found, believed=False)
+            except Refused as refused:
+                done = self._quarantine(key, log, Kept(found, refused.reason))
+            effects += [one for one in done if not isinstance(one, Held)]
+        return effects
+
     def _erase(self, key: Key, log: _Log, entry: Entry) -> list[Effect]:
         self._forget(log, entry.hash)  # it may have come by a stream that may not erase, before
         gone = (*log.entries, *log.pending, *log.quarantined)
@@ -319,10 +351,6 @@ def _deps(entry: Entry) -> tuple[str, ...]:
         return read_head(entry.raw).deps
     except DataLoss as error:
         raise Refused(error.message) from error
-
-
-def _erasure(entry: Entry) -> str:
-    return erase_hash(entry.doc, entry.space, entry.agent, entry.node)
 
 
 def _tainted(entry: Entry, root: str) -> Kept:

@@ -27,11 +27,13 @@ class Key:
 @dataclass(frozen=True, slots=True)
 class Received:
     """Event: an entry arrived, perhaps twice, perhaps early. `grant` is what its stream may do and `signer` the raw
-    public key of its node; both None for what is already trusted: written here, or read from the own log."""
+    public key of its node; both None for what is already trusted: written here, or read from the own log. `waited`:
+    it was Held before a restart."""
 
     entry: Entry
     grant: PeerGrant | None = None
     signer: bytes | None = None
+    waited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Effect: keep the entry; it waits for the `missing` hashes."""
+    """Effect: keep the entry; it waits for the `missing` hashes, a retraction for any beginning of its memory."""
 
     key: Key
     entry: Entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, TypeVar
 
-from mnemesh_crdt.envelope import CHANGE, ERASE, KEY_BYTES, SIGNATURE_BYTES, Entry
+from mnemesh_crdt.envelope import CHANGE, ERASURES, KEY_BYTES, SIGNATURE_BYTES, Entry
 from mnemesh_crdt.messages import Ack, Batch, Digest, Hello, Message, Proof, Refusal
 from mnemesh_gateway.wire import moment, timestamp
 from mnemesh_memory.errors import InvalidArgument, shorten
@@ -104,8 +104,8 @@ def _entry(one: Entry) -> sync_pb2.SyncEntry:
 
 def _from_entry(one: sync_pb2.SyncEntry) -> Entry:
     """What the ledger would keep even when it refuses it is bounded here."""
-    if one.type not in (CHANGE, ERASE):
-        raise InvalidArgument("type", one.type, f"{CHANGE} or {ERASE}")
+    if one.type not in (CHANGE, *ERASURES):
+        raise InvalidArgument("type", one.type, f"one of {CHANGE}, {', '.join(ERASURES)}")
     _bounded("hash", one.doc, one.hash, HASH_BYTES)
     _bounded("signature", one.doc, one.signature, SIGNATURE_BYTES)
     limits = (("space", one.space, SPACE_BYTES_MAX), ("agent", one.agent, AGENT_BYTES_MAX), ("doc", one.doc, 64))

@@ -15,7 +15,7 @@ from automerge.core import ROOT, Document, ObjType, ScalarType
 from mnemesh_crdt import revisions
 from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields
-from mnemesh_crdt.envelope import Entry, erase_hash
+from mnemesh_crdt.envelope import ERASE, Entry, erase_hash
 from mnemesh_crdt.replica import Replica
 from mnemesh_crdt.replica_events import Key, Received
 from mnemesh_memory.errors import DataLoss
@@ -48,9 +48,9 @@ def entry_of(key: Key, raw: bytes, **fields: Any) -> Entry:
     return Entry(doc=key.id, space=key.space, **{**given, "signature": b"", "at": 0, **fields})
 
 
-def erasure_of(key: Key, agent: str = AGENT, node: str = NODE) -> Entry:
-    hash = erase_hash(key.id, key.space, agent, node)
-    return entry_of(key, b"", type="erase", hash=hash, agent=agent, node=node)
+def erasure_of(key: Key, agent: str = AGENT, node: str = NODE, type: str = ERASE) -> Entry:
+    hash = erase_hash(type, key.id, key.space, agent, node)
+    return entry_of(key, b"", type=type, hash=hash, agent=agent, node=node)
 
 
 def received(key: Key, raw: bytes) -> Received:

@@ -17,7 +17,7 @@ from mnemesh_actors.ledger.peers import Quarantined, SyncPage
 from mnemesh_crdt import revisions
 from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields
-from mnemesh_crdt.envelope import CHANGE, ERASE, Entry, erase_hash, node_id_of, signing_bytes
+from mnemesh_crdt.envelope import CHANGE, ERASE, RETRACT, Entry, erase_hash, node_id_of, signing_bytes
 from mnemesh_memory import limits
 from mnemesh_memory.grants import PeerGrant
 
@@ -89,9 +89,15 @@ class Node:
         return self.signs(id, space, change.raw, agent or self.agent)
 
     def erases(self, id: str = ID, space: str = SPACE, agent: str = "") -> Entry:
+        """As an admin; `retracts` as who began it."""
         self.now += 1
         by = agent or self.agent
-        return self._signed(id, space, ERASE, erase_hash(id, space, by, self.id), b"", by)
+        return self._signed(id, space, ERASE, erase_hash(ERASE, id, space, by, self.id), b"", by)
+
+    def retracts(self, id: str = ID, space: str = SPACE, agent: str = "") -> Entry:
+        self.now += 1
+        by = agent or self.agent
+        return self._signed(id, space, RETRACT, erase_hash(RETRACT, id, space, by, self.id), b"", by)
 
     def signs(self, id: str, space: str, raw: bytes, agent: str) -> Entry:
         return self._signed(id, space, CHANGE, read_head(raw).hash, raw, agent)

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_crdt.envelope import Entry, erase_hash, node_id_of, signing_bytes, verify
+from mnemesh_crdt.envelope import ERASE, ERASURES, Entry, erase_hash, node_id_of, signing_bytes, verify
 from mnemesh_memory.errors import DataLoss
 
 FIELDS = st.lists(st.text("a\0\u00e9", max_size=3), min_size=6, max_size=6)
@@ -56,8 +56,11 @@ def test_no_signed_field_can_be_changed(field: str) -> None:
         verify(replace(entry_by(key), **{field: "other"}), key.public_key().public_bytes_raw())
 
 
-def test_an_erasure_has_a_hash_of_its_own_for_each_who_erases_it_and_where() -> None:
-    hashes = {erase_hash("d", "s", agent, node) for agent in ("a", "b") for node in ("n", "m")}
-    assert len(hashes) == 4
-    assert erase_hash("d", "s", "a", "n") == erase_hash("d", "s", "a", "n")
-    assert erase_hash("d", "s", "a", "n") not in {erase_hash("ds", "", "a", "n"), erase_hash("d", "s", "an", "")}
+def test_an_erasure_has_a_hash_of_its_own_for_each_type_who_erases_it_and_where() -> None:
+    hashes = {erase_hash(type, "d", "s", a, n) for type in ERASURES for a in ("a", "b") for n in ("n", "m")}
+    assert len(hashes) == 8
+    assert erase_hash(ERASE, "d", "s", "a", "n") == erase_hash(ERASE, "d", "s", "a", "n")
+    assert erase_hash(ERASE, "d", "s", "a", "n") not in {
+        erase_hash(ERASE, "ds", "", "a", "n"),
+        erase_hash(ERASE, "d", "s", "an", ""),
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from crdt_scenarios import AGENT, ID, KEY, SPACE, created, edited, entry_of, era
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mnemesh_crdt.admission import Refused, admit
-from mnemesh_crdt.envelope import Entry, node_id_of, signing_bytes
+from mnemesh_crdt.envelope import ERASE, RETRACT, Entry, node_id_of, signing_bytes
 from mnemesh_crdt.replica import Replica
 from mnemesh_crdt.replica_events import (
     Accepted,
@@ -208,20 +209,93 @@ def test_an_erasure_is_signed_and_granted_like_any_entry() -> None:
         assert "no erasure" in reason(told(Replica(), wrong, None, None))
 
 
-def test_a_writer_erases_what_its_principal_made_and_an_admin_everything() -> None:
-    first, _, _ = family()
-    bobs = signed(erasure_of(KEY, agent="bob/cli", node=NODE_ID))
-    owners = signed(erasure_of(KEY, agent=AGENT, node=NODE_ID))
+def retraction(agent: str = AGENT) -> Entry:
+    return signed(erasure_of(KEY, agent=agent, node=NODE_ID, type=RETRACT))
 
-    def holding() -> Replica:
+
+def holding(*raws: bytes) -> Replica:
+    replica = Replica()
+    for raw in raws:
+        told(replica, change(raw))
+    return replica
+
+
+def test_who_began_a_memory_retracts_it_whoever_brings_that_and_nobody_else_does() -> None:
+    first = created()
+    bobs = edited([first], "bob was here", 2)
+    for grant in (OWNER, RELAY):
+        assert kinds(told(holding(first), retraction(), grant)) == ["Accepted", "Purged"]
+        assert kinds(told(holding(first, bobs), retraction(), grant)) == ["Accepted", "Purged"], (
+            "edits are no beginning"
+        )
+    for grant in (STRANGER, RELAY):
+        assert "'bob/cli' did not begin" in reason(told(holding(first), retraction("bob/cli"), grant))
+    assert "'bob/cli' did not begin" in reason(told(holding(first), retraction("bob/cli"), None, None)), "not even here"
+
+
+def test_what_an_admin_erased_is_believed_of_peers_that_relay_alone() -> None:
+    first = created()
+    admins = signed(erasure_of(KEY, agent="bob/cli", node=NODE_ID))
+    owners = signed(erasure_of(KEY, node=NODE_ID))
+    assert kinds(told(holding(first), admins, RELAY)) == ["Accepted", "Purged"]
+    for erase, grant in ((admins, STRANGER), (owners, OWNER)):
+        assert "only a peer that relays" in reason(told(holding(first), erase, grant))
+        assert "only a peer that relays" in reason(told(Replica(), erase, grant))
+
+
+def test_a_signature_of_a_retraction_is_none_of_an_erasure() -> None:
+    retract = retraction()
+    for other in (replace(retract, type=ERASE), replace(retract, type=ERASE, hash=erasure_of(KEY, node=NODE_ID).hash)):
+        assert kinds(told(holding(created()), other)) == ["Quarantined"]
+
+
+def test_a_retraction_of_what_is_not_here_is_believed_of_a_relay_and_waits_when_its_agent_brings_it() -> None:
+    first = change(created())
+    assert kinds(told(Replica(), retraction())) == ["Accepted"]
+    replica = Replica()
+    (held,) = told(replica, retraction(), OWNER)
+    assert isinstance(held, Held)
+    assert kinds(told(replica, retraction(), OWNER)) == ["Duplicate"]
+    assert kinds(told(replica, first)) == ["Accepted", "Accepted", "Purged"]
+    assert (replica.erased(), replica.pending(), replica.entries(KEY)) == ((KEY,), (), (retraction(),))
+
+
+def test_a_retraction_that_waits_for_what_another_began_is_refused_when_that_comes() -> None:
+    replica = Replica()
+    told(replica, retraction("bob/cli"), STRANGER)
+    accepted, refused = told(replica, change(created()))
+    assert kinds([accepted, refused]) == ["Accepted", "Quarantined"]
+    assert (replica.documents(), replica.pending()) == ((KEY,), ())
+
+
+def test_a_retraction_that_waits_goes_on_waiting_after_a_restart_and_is_carried_out_for_a_relay() -> None:
+    before = Replica(pending_max=1)
+    told(before, retraction(), OWNER)
+    other = Key(SPACE, ID[:-1] + "9")
+    more = signed(erasure_of(other, node=NODE_ID, type=RETRACT))
+    assert kinds(told(before, more, OWNER)) == ["Full"]
+    for events in ([Received(one, waited=True) for one in before.pending()], list(before.events())):
+        after = Replica()
+        assert [kinds(after.handle(event)) for event in events] == [["Held"]]
+        assert after.erased() == ()
+        assert kinds(told(after, retraction())) == ["Accepted"], "it waits no more"
+
+
+@pytest.mark.parametrize("ways", list(itertools.product((OWNER, RELAY), repeat=2)))
+def test_an_author_who_erases_while_another_edits_wins_in_every_order(ways: tuple[PeerGrant, PeerGrant]) -> None:
+    first = created()
+    family = [
+        (change(first), ways[0]),
+        (change(edited([first], "meanwhile", 2)), RELAY),
+        (change(edited([first], "meanwhile, elsewhere", 3)), RELAY),
+        (retraction(), ways[1]),
+    ]
+    for order in itertools.permutations(family):
         replica = Replica()
-        told(replica, first)
-        return replica
-
-    assert "only its author or an admin" in reason(told(holding(), bobs, STRANGER))
-    assert kinds(told(holding(), owners, OWNER)) == ["Accepted", "Purged"]
-    assert kinds(told(holding(), bobs, RELAY)) == ["Accepted", "Purged"]
-    assert kinds(told(Replica(), bobs, STRANGER)) == ["Accepted"], "there is nobody to ask"
+        for entry, grant in order:
+            told(replica, entry, grant)
+        assert (replica.erased(), replica.documents(), replica.pending()) == ((KEY,), (), ()), order
+        assert replica.quarantined() == ()
 
 
 def test_an_erasure_that_was_quarantined_is_carried_out_when_somebody_brings_it_who_may() -> None:

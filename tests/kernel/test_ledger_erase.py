@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -30,7 +31,7 @@ from peer_builders import (
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Vectors
 from mnemesh_actors.ledger.erase import Erase, Gone
-from mnemesh_crdt.envelope import ERASE, verify
+from mnemesh_crdt.envelope import RETRACT, verify
 from mnemesh_memory.errors import FailedPrecondition, MnemeshError, NotFound, PermissionDenied
 from mnemesh_memory.model import Memory
 from mnemesh_memory.text import chunks as chunks_of
@@ -165,7 +166,7 @@ def test_only_hashes_stay_and_the_next_erasure_of_it_changes_nothing(home: Home,
     first = erased(ledger, pen, memory.id)
     assert erased(ledger, pen, memory.id) == replace(first, changes=0)
     (entry,) = all_entries(ledger)
-    assert (entry.type, entry.raw, entry.doc, entry.agent) == (ERASE, b"", memory.id, AGENT)
+    assert (entry.type, entry.raw, entry.doc, entry.agent) == (RETRACT, b"", memory.id, AGENT)
     verify(entry, ledger.sync_page(0, ("*",), "", 10, 1000).keys[entry.node])
     with home.looked_into() as db:
         assert db.execute("SELECT doc, space, hashes FROM erased").fetchall() == [
@@ -345,24 +346,110 @@ def test_over_a_writers_stream_only_its_own_memories_are_erased(ledger: Ledger, 
     bob = Node("bobs", BOB)
     taken(ledger, node, node.says("anas"), bob.says("bobs", OTHER), keys=bob.keys)
     bobs = replace(ANAS, principal="bob")
-    assert outcome(taken(ledger, bob, bob.erases(ID), grant=bobs)) == {"quarantined": 1}
-    assert "writer or an admin" in reasons(ledger)[0]
-    assert outcome(taken(ledger, bob, bob.erases(OTHER), grant=bobs)) == {"erased": 1}
+    assert outcome(taken(ledger, bob, bob.retracts(ID), grant=bobs)) == {"quarantined": 1}
+    assert "'ana' did" in reasons(ledger)[0]
+    assert outcome(taken(ledger, bob, bob.retracts(OTHER), grant=bobs)) == {"erased": 1}
     assert contents(ledger, [ID, OTHER]) == ["anas"]
     (one,) = refused(ledger)
-    assert outcome(ledger.release([one.id], NOW)) == {"erased": 1}, "an admin lets it through"
-    assert contents(ledger, [ID, OTHER]) == []
+    assert outcome(ledger.release([one.id], NOW)) == {"quarantined": 1}, "nobody makes bob its writer"
+    assert contents(ledger, [ID, OTHER]) == ["anas"]
 
 
-def test_over_a_writers_stream_an_erasure_waits_until_its_writer_is_known(ledger: Ledger, node: Node) -> None:
+def test_what_an_admin_erased_is_not_believed_of_a_writers_stream(ledger: Ledger, node: Node) -> None:
+    bob = Node("bobs", BOB)
+    taken(ledger, bob, bob.says("bobs"))
+    bobs = replace(ANAS, principal="bob")
+    assert outcome(taken(ledger, bob, bob.erases(), grant=bobs)) == {"quarantined": 1}
+    assert "only a peer that relays" in reasons(ledger)[0]
+    assert contents(ledger) == ["bobs"]
+    (one,) = refused(ledger)
+    assert outcome(ledger.release([one.id], NOW)) == {"erased": 1}, "an admin here lets it through"
+    assert contents(ledger) == []
+
+
+def test_over_a_writers_stream_a_retraction_waits_until_its_writer_is_known(ledger: Ledger, node: Node) -> None:
     bob = Node("bobs", BOB)
     bobs = replace(ANAS, principal="bob")
-    assert outcome(taken(ledger, bob, bob.erases(ID), bob.erases(OTHER), grant=bobs)) == {"held": 2}
+    assert outcome(taken(ledger, bob, bob.retracts(ID), bob.retracts(OTHER), grant=bobs)) == {"held": 2}
+    assert outcome(taken(ledger, bob, bob.retracts(ID), grant=bobs)) == {"duplicates": 1}
     mine, theirs = node.says("anas", ID), bob.says("bobs", OTHER)
     result = taken(ledger, node, mine, theirs, keys=bob.keys, grant=EVERYTHING)
     assert outcome(result) == {"accepted": 2, "erased": 1, "quarantined": 1}
     assert contents(ledger, [ID, OTHER]) == ["anas"]
     assert ledger.backlog().pending == 0
+
+
+def test_a_retraction_that_waits_is_carried_out_when_a_peer_brings_it_that_may_relay(home: Home, node: Node) -> None:
+    bob = Node("bobs", BOB)
+    said, gone = bob.says("bobs"), bob.retracts()
+    with home.opened() as ledger:
+        assert outcome(taken(ledger, bob, gone, grant=replace(ANAS, principal="bob"))) == {"held": 1}
+    with home.opened() as ledger:
+        assert outcome(taken(ledger, node, gone, keys=bob.keys)) == {"erased": 1}
+        assert ledger.backlog().pending == 0
+        assert outcome(taken(ledger, bob, said)) == {"dropped": 1}
+
+
+def test_a_retraction_goes_on_waiting_while_what_comes_is_refused(ledger: Ledger) -> None:
+    bob = Node("bobs", BOB)
+    bobs = replace(ANAS, principal="bob")
+    said, gone = bob.says("bobs"), bob.retracts()
+    assert outcome(taken(ledger, bob, gone, grant=bobs)) == {"held": 1}
+    forged = replace(said, signature=bytes(64))
+    assert outcome(taken(ledger, bob, forged, gone, grant=bobs)) == {"quarantined": 1, "duplicates": 1}
+    assert ledger.backlog().pending == 1
+    assert outcome(taken(ledger, bob, said, grant=bobs)) == {"accepted": 1, "erased": 1}
+
+
+def test_who_began_a_memory_that_is_not_here_retracts_it_over_a_relay_and_the_real_one_elsewhere_stays(
+    home: Home, node: Node
+) -> None:
+    """Mallory says to have begun a memory whose id it knows, at a hub that has not got it, and retracts it there. The
+    hub believes that, and tells everyone; who has the memory sees that another began it."""
+    mallory = Node("mallorys", "mallory/cli")
+    mallorys = replace(ANAS, principal="mallory")
+    with home.opened() as hub, Home.for_one_example() as other, other.opened() as anas:
+        taken(anas, node, node.says("anas"))
+        assert outcome(taken(hub, mallory, mallory.says("mine, too"), grant=mallorys)) == {"accepted": 1}
+        assert outcome(taken(hub, mallory, mallory.retracts(), grant=mallorys)) == {"erased": 1}
+        (result,) = hand_over(hub, anas, home)
+        assert outcome(result) == {"quarantined": 1}
+        assert "'mallory/cli' did not begin this memory alone, 'ana' did" in reasons(anas)[0]
+        assert contents(anas) == ["anas"]
+
+
+@pytest.mark.parametrize("relay", [True, False])
+def test_a_retraction_wins_over_what_others_edited_whatever_the_order_and_the_batches(relay: bool) -> None:
+    """Who began the memory decides, not who edited it: an edit that another made offline does not keep it."""
+    ana, bob = Node("anas"), Node("bobs", BOB)
+    began = ana.says("begun by ana")
+    bob.knows(began)
+    entries = (began, bob.says("edited by bob meanwhile"), ana.retracts())
+    for order in itertools.permutations(entries):
+        for sizes in ((3,), (1, 2), (2, 1), (1, 1, 1)) if relay else ((1, 1, 1),):
+            left = list(order)
+            with Home.for_one_example() as home, home.opened() as ledger:
+                for size in sizes:
+                    batch, left = left[:size], left[size:]
+                    # What bob wrote comes by a peer that relays in any case.
+                    grant = EVERYTHING if relay or batch[0].agent == BOB else replace(EVERYTHING, relay=False)
+                    taken(ledger, ana, *batch, grant=grant, keys=bob.keys)
+                assert contents(ledger) == []
+                assert [one.type for one in all_entries(ledger)] == ["retract"], (order, sizes)
+                assert (ledger.backlog().pending, ledger.backlog().quarantined) == (0, 0)
+
+
+def test_an_erasure_has_the_type_of_the_right_by_which_it_was_made(ledger: Ledger, pen: Pen, node: Node) -> None:
+    mine, own = done(ledger, pen.create("mine")).memory, done(ledger, pen.create("the admin's own")).memory
+    taken(ledger, node, node.says("anas"))
+    erased(ledger, pen, mine.id)
+    erased(ledger, pen, own.id, as_admin=True)
+    erased(ledger, pen, ID, as_admin=True)
+    assert {entry.doc: entry.type for entry in all_entries(ledger)} == {
+        mine.id: "retract",
+        own.id: "retract",
+        ID: "erase",
+    }
 
 
 def test_nobody_becomes_the_writer_of_anothers_memory_by_adding_to_it(ledger: Ledger, node: Node) -> None:
@@ -371,7 +458,7 @@ def test_nobody_becomes_the_writer_of_anothers_memory_by_adding_to_it(ledger: Le
     taken(ledger, bob, bob.says("a second beginning"))
     memory = ledger.read([ID])[ID]
     assert len(memory.heads) == 2
-    assert outcome(taken(ledger, bob, bob.erases(), grant=replace(ANAS, principal="bob"))) == {"quarantined": 1}
+    assert outcome(taken(ledger, bob, bob.retracts(), grant=replace(ANAS, principal="bob"))) == {"quarantined": 1}
     assert len(ledger.read([ID])) == 1
 
 

@@ -17,7 +17,8 @@ from mnemesh_crdt import revisions
 from mnemesh_crdt.admission import admit
 from mnemesh_crdt.digest import bucket_of
 from mnemesh_crdt.document import Edit, MemoryDocument
-from mnemesh_crdt.envelope import CHANGE, ERASE, Entry, erase_hash, node_id_of, signing_bytes
+from mnemesh_crdt.envelope import CHANGE, ERASURES, Entry, erase_hash, node_id_of, signing_bytes
+from mnemesh_crdt.erasing import begun_by, kind_of_erasure
 from mnemesh_crdt.handshake import Me
 from mnemesh_crdt.messages import Ask, Measured, News, Read, Reask, Reread
 from mnemesh_crdt.proof import Claim, proof_bytes
@@ -46,7 +47,8 @@ REUSE_ACTOR: Final = "reuse an actor id"
 DROP_TOMBSTONE: Final = "drop a tombstone"
 EARLY_ACK: Final = "ack before commit"
 BELIEVE_HELLO: Final = "believe a Hello without a proof"
-BUGS: Final = (SKIP_SAVE, REUSE_ACTOR, DROP_TOMBSTONE, EARLY_ACK, BELIEVE_HELLO)
+BELIEVE_AUTHORS: Final = "let anybody retract anything"
+BUGS: Final = (SKIP_SAVE, REUSE_ACTOR, DROP_TOMBSTONE, EARLY_ACK, BELIEVE_HELLO, BELIEVE_AUTHORS)
 PAGE: Final = 6  # entries a batch, so that even a short life fills windows
 SKIPPED_SAVE_EVERY: Final = 7
 
@@ -111,6 +113,13 @@ class Memo:
         return self.memories[at]
 
 
+class Gullible(Replica):
+    """Asks nobody who began a memory."""
+
+    def _erase_if_known(self, key: Key, log: Any, entry: Entry, believed: bool) -> list[Effect]:
+        return self._erase(key, log, entry)
+
+
 @dataclass(slots=True)
 class Disk:
     """What survives. `log` is seq -> (entry, the log that brought it, "" for here)."""
@@ -154,7 +163,7 @@ class Disk:
         self.head += 1
         self.log[self.head] = (entry, origin)
         self.seqs[entry.hash] = self.head
-        if entry.type == ERASE:
+        if entry.type in ERASURES:
             self.erased[key_of(entry)] = self.head
 
     def purge(self, key: Key, hashes: Iterable[str]) -> None:
@@ -209,12 +218,13 @@ class Node:
 
     def start(self) -> None:
         """Make the replica again from the disk."""
-        self.replica = Replica(judge=self.memo.judge, read=self.memo.read, verifier=check_signature)
+        kind = Gullible if self.bug == BELIEVE_AUTHORS else Replica
+        self.replica = kind(judge=self.memo.judge, read=self.memo.read, verifier=check_signature)
         for entry, _ in self.disk.log.values():
-            if not (self.bug == DROP_TOMBSTONE and entry.type == ERASE):
+            if not (self.bug == DROP_TOMBSTONE and entry.type in ERASURES):
                 self.replica.handle(Received(entry))
         for entry, _ in self.disk.pending.values():
-            self.replica.handle(Received(entry))
+            self.replica.handle(Received(entry, waited=True))
         for kept in self.disk.quarantine.values():
             self.replica.handle(kept)
         self.up = True
@@ -313,8 +323,12 @@ class Node:
         return True
 
     def erase(self, key: Key, acknowledge: Callable[[Entry], None]) -> None:
-        hash = erase_hash(key.id, key.space, self.agent, self.id)
-        self._write_entry(self._signed(key, ERASE, hash, b""), acknowledge)
+        state = self.replica.state(key)
+        began = begun_by(state) if state else frozenset()
+        self._write_entry(self.erasure(key, kind_of_erasure(self.agent, began, as_admin=True)), acknowledge)
+
+    def erasure(self, key: Key, type: str) -> Entry:
+        return self._signed(key, type, erase_hash(type, key.id, key.space, self.agent, self.id), b"")
 
     def _write_entry(self, entry: Entry, acknowledge: Callable[[Entry], None]) -> None:
         def done(effects: list[Effect]) -> None:

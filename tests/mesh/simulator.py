@@ -28,7 +28,7 @@ from mesh_node import DUTIES, Crash, Disk, Memo, Node, Violation, check_signatur
 from mnemesh_crdt import revisions
 from mnemesh_crdt.audience import common_patterns, feed_name
 from mnemesh_crdt.document import Edit, RevisionFields
-from mnemesh_crdt.envelope import CHANGE, Entry
+from mnemesh_crdt.envelope import CHANGE, ERASE, ERASURES, RETRACT, Entry
 from mnemesh_crdt.handshake import DIALER, LISTENER, hello_of
 from mnemesh_crdt.messages import (
     Ask,
@@ -352,11 +352,13 @@ class World:
         self._wake(node)
         source = [entry for entry, _ in rng.choice(self.nodes).disk.log.values() if entry.type == CHANGE]
         if not source:
-            return
+            return None
         entry = rng.choice(source)
-        kind = rng.choice(("signature", "raw", "agent", "space"))
+        kind = rng.choice(("signature", "raw", "agent", "space", *ERASURES))
         self._note("forge", f"{kind} of {entry.hash[:6]} to {node.number}")
         grant = MALLORY
+        if kind in ERASURES:
+            return self._usurp(node, kind, rng)
         if kind == "signature":
             entry = replace(entry, signature=rng.randbytes(32))
         elif kind == "raw":
@@ -373,6 +375,25 @@ class World:
             self._die(node, crash)
         if not had and entry.hash in node.disk.seqs:
             raise Violation(f"node {node.number} took in a forged entry: {kind}")
+        return None
+
+    def _usurp(self, node: Node, kind: str, rng: random.Random) -> None:
+        """A writer erases what others began, as if it had begun it itself or were an admin."""
+        if not (known := node.replica.documents()):
+            return
+        key = rng.choice(known)
+        mallory = Node(99, node.memo, 0)
+        mallory.agent = "mallory/cli"
+        grant = replace(MALLORY, relay=kind == RETRACT and rng.random() < 0.5)
+        erasure = mallory.erasure(key, kind)
+        try:
+            node.take_in(
+                "mallory", "mallory", grant, "mallory/x", 0, (erasure,), {mallory.id: mallory.key}, lambda: None
+            )
+        except Crash as crash:
+            self._die(node, crash)
+        if key in node.disk.erased:
+            raise Violation(f"node {node.number} erased {key.id[-4:]} for who did not begin it")
 
     def _impersonate(self, node: Node, other: Node, rng: random.Random) -> None:
         """Somebody who has no key says Hello in the name of another node, with a proof that this one made elsewhere or
@@ -521,6 +542,7 @@ class World:
 
     def _take_in(self, wire: Wire, side: Side, job: TakeIn) -> None:
         node, batch = side.node, job.batch
+        before = set(node.disk.seqs)
 
         def took() -> None:
             if wire.is_open:
@@ -537,6 +559,9 @@ class World:
         for entry in batch.entries:
             stored = node.disk.seqs.get(entry.hash)
             allowed = any_matches(grant.write, entry.space) and grant.may_speak_for(entry.agent)
+            fresh = stored and entry.hash not in before
+            if fresh and entry.type == ERASE and not job.grant.relay:
+                raise Violation(f"node {node.number} took in an admin's erasure over a stream that may not relay")
             if stored and node.disk.log[stored][1] == job.origin and not allowed:
                 raise Violation(f"node {node.number} stored {entry.agent}'s entry of {entry.space} against its grant")
 

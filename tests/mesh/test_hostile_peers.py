@@ -14,9 +14,9 @@ import psutil
 import pytest
 from hostile_peer import HostileStream, Signer, resealed, stream_to
 from node_process import Nodes, NodeUnderTest
-from peer_scene import client, converged, introduce, texts
+from peer_scene import WAIT_S, client, converged, introduce, texts
 
-from mnemesh_crdt.envelope import Entry
+from mnemesh_crdt.envelope import ERASE, RETRACT, Entry
 from mnemesh_crdt.messages import Ack, Batch, Digest, Hello, Message, Proof, Refusal
 from mnemesh_gateway.sync_wire import to_wire
 from mnemesh_memory import limits
@@ -241,6 +241,31 @@ async def test_an_entry_that_lies_is_kept_aside_with_the_reason_and_what_follows
     assert len(kept) == len(lies)
     await siege.stands()
     assert await texts(siege.laptop, "team/x") == ["the truth"]
+
+
+async def test_nobody_erases_anothers_memory_by_saying_at_a_hub_to_have_begun_it(
+    siege: Siege, nodes: Nodes, tmp_path: Path
+) -> None:
+    """The hub has not got the memory yet, and passes on what the writer says, whom it has no reason to doubt."""
+    eve, ana = Signer(), await nodes.start(tmp_path / "ana")
+    async with client(ana) as here:
+        kept = [(await here.remember(text, space="team/x")).memory.id for text in ("a real one", "another real one")]
+        async with greeted(siege, await siege.token("eve"), eve) as stream:
+            mine = eve.says("eve's own", doc=kept[0])
+            retracted, erased = eve.erases(RETRACT, kept[0]), eve.erases(ERASE, kept[1])
+            await stream.say(eve.batch(0, mine, retracted, erased))
+            assert await stream.hear(Ack, Refusal) == Ack(eve.feed, 3)
+        await introduce(ana, siege.hub, "ana", "team/*")
+        await here.sync_now(wait_s=WAIT_S)
+        assert await texts(ana, "team/x") == ["a real one", "another real one"]
+        refused = (await here.quarantine(limit=10)).entries
+        assert [(one.doc, one.hash) for one in refused] == [(kept[0], retracted.hash)]
+        assert "'eve' did not begin this memory alone, 'owner' did" in refused[0].reason
+    async with client(siege.hub) as there:
+        refused = (await there.quarantine(limit=10)).entries
+        assert [(one.doc, one.hash) for one in refused] == [(kept[1], erased.hash)]
+        assert "only a peer that relays" in refused[0].reason
+    await siege.stands()
 
 
 async def test_changes_with_a_flipped_bit_and_a_checksum_made_right_never_break_what_is_read(siege: Siege) -> None:

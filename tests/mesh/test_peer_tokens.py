@@ -87,6 +87,32 @@ async def test_a_members_node_called_like_its_token_brings_what_its_owner_writes
         assert (await there.sync_status()).quarantined == 0
 
 
+async def test_what_a_member_purges_at_home_is_gone_at_the_hub_though_another_edited_it_there(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    hub = await nodes.start(tmp_path / "hub")
+    laptop = await nodes.start(tmp_path / "laptop", "--owner", "ana")
+    await introduce(laptop, hub, "ana", "team/*", role="writer")
+    async with client(laptop) as here, client(hub) as there:
+        mine = (await here.remember("ana wrote this and takes it back", space="team/x")).memory
+        theirs = (await there.remember("the hub's owner wrote this", space="team/x")).memory
+        await converged("team/x", hub, laptop)
+        await there.update(mine.id, content="the hub's owner wrote it again")
+        await here.purge(mine.id)
+
+        async def gone() -> bool:
+            return await texts(hub, "team/x") == ["the hub's owner wrote this"]
+
+        await until(gone, "the purge reached the hub")
+        # As an admin of her own node she erases what others wrote, there alone: the hub did not make her one.
+        await here.purge(theirs.id)
+        await here.sync_now(wait_s=WAIT_S)
+        assert await texts(laptop, "team/x") == []
+        assert await texts(hub, "team/x") == ["the hub's owner wrote this"]
+        (refused,) = (await there.quarantine(limit=10)).entries
+        assert (refused.doc, "only a peer that relays" in refused.reason) == (theirs.id, True)
+
+
 async def test_two_nodes_of_one_principal_share_its_private_space_over_a_hub(nodes: Nodes, tmp_path: Path) -> None:
     hub = await nodes.start(tmp_path / "hub")
     async with client(hub) as there:

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields
-from mnemesh_crdt.envelope import CHANGE, Entry, node_id_of, signing_bytes
+from mnemesh_crdt.envelope import CHANGE, Entry, erase_hash, node_id_of, signing_bytes
 from mnemesh_crdt.handshake import DIALER, LISTENER, PROTOCOL
 from mnemesh_crdt.messages import Batch, Hello, Message, Proof
 from mnemesh_crdt.proof import NONCE_BYTES, Claim, check_proof, proof_bytes
@@ -66,21 +66,27 @@ class Signer:
         )  # fmt: skip
         return Proof(self.key.sign(proof_bytes(replace(claim, **changes))))
 
-    def says(self, content: str, space: str = "team/x", *, by: str = "", at: int = 0) -> Entry:
+    def says(self, content: str, space: str = "team/x", *, by: str = "", at: int = 0, doc: str = "") -> Entry:
         """A new memory, as an honest node writes it; `by` is who is said to have written the revision."""
         self.count += 1
         noise = hashlib.sha512(f"{self.name} {self.count}".encode()).digest()
-        doc = uuid7(AT + self.count, noise[:10])
+        doc = doc or uuid7(AT + self.count, noise[:10])
         said = RevisionFields(op="put", kind="fact", title="", content=content, by=by or self.agent, at=at or self.at)
         change = MemoryDocument(doc, space).write(Edit(revision=said, at=at or self.at), noise[:16])
         assert change is not None
         return self.signs(doc, space, change.raw)
 
     def signs(self, doc: str, space: str, raw: bytes, agent: str = "", hash: str = "") -> Entry:
-        who, known = agent or self.agent, hash or read_head(raw).hash
-        signature = self.key.sign(signing_bytes(doc, space, CHANGE, known, who, self.id))
+        return self._signed(doc, space, CHANGE, hash or read_head(raw).hash, raw, agent or self.agent)
+
+    def erases(self, type: str, doc: str, space: str = "team/x") -> Entry:
+        """That a memory is erased, by an entry of that type."""
+        return self._signed(doc, space, type, erase_hash(type, doc, space, self.agent, self.id), b"", self.agent)
+
+    def _signed(self, doc: str, space: str, type: str, hash: str, raw: bytes, agent: str) -> Entry:
+        signature = self.key.sign(signing_bytes(doc, space, type, hash, agent, self.id))
         return Entry(
-            doc=doc, space=space, type=CHANGE, hash=known, raw=raw, agent=who, node=self.id, signature=signature,
+            doc=doc, space=space, type=type, hash=hash, raw=raw, agent=agent, node=self.id, signature=signature,
             at=self.at,
         )  # fmt: skip
 

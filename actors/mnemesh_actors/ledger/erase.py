@@ -12,15 +12,16 @@ from dataclasses import dataclass
 
 from mnemesh_actors.ledger.commands import Command
 from mnemesh_actors.ledger.journal import Journal
+from mnemesh_crdt.erasing import begun_by, kind_of_erasure
 from mnemesh_crdt.replica_events import Key
-from mnemesh_crdt.shape import DocumentState
 from mnemesh_memory.errors import NotFound, PermissionDenied
 from mnemesh_memory.grants import principal_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erase(Command):
-    """Erase memory `id` for good. Unless `as_admin`, only who began it may."""
+    """Erase memory `id` for good. Unless `as_admin`, only who began it may. What an admin began itself it retracts, as
+    everybody does: other nodes believe that of it without taking it for an admin."""
 
     id: str
     as_admin: bool = False
@@ -42,16 +43,23 @@ def carry_out(db: sqlite3.Connection, journal: Journal, command: Erase) -> Gone:
     """Erase, inside the caller's transaction. Raises NotFound, PermissionDenied."""
     row = db.execute("SELECT space, seq FROM memory WHERE id = ?", (command.id,)).fetchone()
     if row is None:
-        done = db.execute("SELECT space, seq FROM entry WHERE doc = ? AND type = 'erase'", (command.id,)).fetchone()
+        done = db.execute("SELECT space, seq FROM entry WHERE doc = ? AND type <> 'change'", (command.id,)).fetchone()
         if done is not None:
             return Gone(id=command.id, space=done[0], seq=done[1], changes=0)
         row = _only_waiting(db, command)
     if row is None:
         raise NotFound("memory", command.id)
     space = str(row[0])
-    if not command.as_admin:
-        _refuse_others(journal, command, space)
-    seq, changes = journal.erase(journal.erasure(Key(space, command.id), command), command.actor)
+    key = Key(space, command.id)
+    began = begun_by(journal.load(key).state())
+    if not (type_ := kind_of_erasure(command.agent, began, as_admin=command.as_admin)):
+        raise PermissionDenied(
+            principal_of(command.agent),
+            f"erase {command.id}, begun by {', '.join(sorted(began))},",
+            "what it began itself; an admin may erase all",
+            space=space,
+        )
+    seq, changes = journal.erase(journal.erasure(key, type_, command), command.actor)
     return Gone(id=command.id, space=space, seq=seq, changes=changes)
 
 
@@ -64,22 +72,6 @@ def _only_waiting(db: sqlite3.Connection, command: Erase) -> tuple[str] | None:
         if row is not None:
             return (str(row[0]),)
     return None
-
-
-def _refuse_others(journal: Journal, command: Erase, space: str) -> None:
-    writers = writers_of(journal.document(journal.memory(command.id)).state())
-    if writers != {principal_of(command.agent)}:
-        raise PermissionDenied(
-            principal_of(command.agent),
-            f"erase {command.id}, begun by {', '.join(sorted(writers))},",
-            "what it began itself; an admin may erase all",
-            space=space,
-        )
-
-
-def writers_of(state: DocumentState) -> set[str]:
-    """The principals that began a memory: each of them wrote a revision without parents."""
-    return {principal_of(one.by) for one in state.revisions.values() if not one.parents}
 
 
 def fold(db: sqlite3.Connection) -> bool:

@@ -11,71 +11,24 @@ from __future__ import annotations
 import sqlite3
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from dataclasses import replace
 
+from mnemesh_actors.ledger.arrivals import Arrival, Document, Loaded, because, loaded
 from mnemesh_actors.ledger.commands import COUNTED, TakenIn
-from mnemesh_actors.ledger.erase import writers_of
 from mnemesh_actors.ledger.journal import Journal, Received
 from mnemesh_actors.ledger.senders import Sender, presentable
 from mnemesh_actors.ledger.shelves import PENDING, QUARANTINE, Brought, Shelves
 from mnemesh_crdt.admission import admit
-from mnemesh_crdt.chunk import ChangeHead, read_head
-from mnemesh_crdt.document import MemoryDocument, genesis_hash
-from mnemesh_crdt.envelope import ERASE, Entry
+from mnemesh_crdt.chunk import read_head
+from mnemesh_crdt.document import genesis_hash
+from mnemesh_crdt.envelope import ERASE, ERASURES, RETRACT, Entry
+from mnemesh_crdt.erasing import begun_by, disputed
 from mnemesh_crdt.refusal import Refused
 from mnemesh_crdt.replica import Judge
 from mnemesh_crdt.replica_events import Key
-from mnemesh_crdt.shape import DocumentState
 from mnemesh_memory import limits
-from mnemesh_memory.errors import DataLoss, FailedPrecondition
-from mnemesh_memory.grants import PeerGrant, principal_of
-
-_Loaded: TypeAlias = tuple[MemoryDocument, DocumentState]
-
-
-@dataclass(slots=True)
-class _Arrival:
-    """A change on its way, found good but for what it builds on. `kept`: it was durable here before."""
-
-    brought: Brought
-    head: ChangeHead
-    kept: bool = False
-
-    @property
-    def hash(self) -> str:
-        return self.brought.entry.hash
-
-
-@dataclass(slots=True)
-class _Document:
-    """What is known of a document while a batch is taken in. `spaces`: where its id is, and whether it is erased there;
-    `changes`: those that are in it or about to be, by hash."""
-
-    key: Key
-    genesis: str = ""
-    known: set[str] = field(default_factory=set)
-    waiting: set[str] = field(default_factory=set)
-    spaces: dict[str, bool] = field(default_factory=dict)
-    changes: dict[str, bytes] = field(default_factory=dict)
-    waits: dict[str, list[_Arrival]] = field(default_factory=dict)
-    erasures: list[Brought] = field(default_factory=list)
-
-    @property
-    def here(self) -> bool:
-        return self.key.space in self.spaces
-
-    @property
-    def erased(self) -> bool:
-        return self.spaces.get(self.key.space, False)
-
-    @property
-    def elsewhere(self) -> str:
-        return next((space for space, gone in self.spaces.items() if space != self.key.space and not gone), "")
-
-    def missing(self, head: ChangeHead) -> str:
-        """A change that this one builds on and that is not here, or ""."""
-        return next((dep for dep in head.deps if dep not in self.changes and dep != self.genesis), "")
+from mnemesh_memory.errors import DataLoss
+from mnemesh_memory.grants import PeerGrant
 
 
 class Intake:
@@ -132,9 +85,9 @@ class _Batch:
             self._settle(document, by_document[document.key])
         return TakenIn(**self._tally, full=self._full, first=self._first, last=self._last)
 
-    def _documents(self, keys: Sequence[Key]) -> list[_Document]:
+    def _documents(self, keys: Sequence[Key]) -> list[Document]:
         """What is known of these documents, asked for once a batch."""
-        found = {key: _Document(key) for key in keys}
+        found = {key: Document(key) for key in keys}
         ids = tuple({key.id for key in keys})
         marks = ", ".join("?" * len(ids))
         for doc, space, hash in self._db.execute(f"SELECT doc, space, hash FROM entry WHERE doc IN ({marks})", ids):
@@ -154,12 +107,13 @@ class _Batch:
 
     # ---- one document -----------------------------------------------------------------------------------------
 
-    def _settle(self, document: _Document, brought: Sequence[Brought]) -> None:
-        arrivals: deque[_Arrival] = deque()
+    def _settle(self, document: Document, brought: Sequence[Brought]) -> None:
+        arrivals: deque[Arrival] = deque()
         seen: set[str] = set()
         for one in brought:
             hash = one.entry.hash
-            if hash in document.known or hash in document.waiting or hash in seen:
+            again = one.entry.type == RETRACT and self._relay  # what waits here may be believed of this stream
+            if hash in document.known or (hash in document.waiting and not again) or hash in seen:
                 self._tally["duplicates"] += 1
             elif document.erased:
                 self._drop(one)
@@ -167,26 +121,26 @@ class _Batch:
                 self._refuse(document, one, why)
             else:
                 seen.add(hash)
-                if one.entry.type == ERASE:
+                if one.entry.type in ERASURES:
                     document.erasures.append(one)
                 else:
-                    arrivals.append(_Arrival(one, read_head(one.entry.raw)))
-        if document.erasures and self._relay:
-            self._erase(document)
+                    arrivals.append(Arrival(one, read_head(one.entry.raw)))
+        for erasure in [one for one in document.erasures if one.entry.type == ERASE][:1]:
+            self._erase(document, erasure)
         if document.erased:
             for arrival in arrivals:
                 self._drop(arrival.brought)
             return
         if arrivals:
             self._take(document, arrivals)
-        if document.erasures:
-            self._erase_as_author(document)
+        if document.erasures or document.retractions:
+            self._retract(document)
 
-    def _objection(self, document: _Document, one: Brought) -> str:
+    def _objection(self, document: Document, one: Brought) -> str:
         """Why an entry is refused, whatever the operations of its change, or ""."""
         if document.elsewhere:
             return f"its id is that of a memory in {document.elsewhere}"
-        if (why := self._sender.objection(one.entry)) or one.entry.type == ERASE:
+        if (why := self._sender.objection(one.entry)) or one.entry.type in ERASURES:
             return why
         try:
             head = read_head(one.entry.raw)
@@ -196,7 +150,7 @@ class _Batch:
             return "its change has another hash"
         return "" if head.deps else "its change builds on nothing, not even on its memory's beginning"
 
-    def _take(self, document: _Document, arrivals: deque[_Arrival]) -> None:
+    def _take(self, document: Document, arrivals: deque[Arrival]) -> None:
         document.genesis = genesis_hash(document.key.id, document.key.space)
         if document.known:
             document.changes = self._journal.log(document.key.id)
@@ -210,10 +164,10 @@ class _Batch:
         for arrival in left:
             self._hold(document, arrival)
 
-    def _in_order(self, document: _Document, arrivals: deque[_Arrival]) -> list[_Arrival]:
+    def _in_order(self, document: Document, arrivals: deque[Arrival]) -> list[Arrival]:
         """The changes that wait for nothing and may enter, each after those that it builds on, with those that waited
         for them here; the others are left in `waits`."""
-        ready: list[_Arrival] = []
+        ready: list[Arrival] = []
         if not document.here:
             arrivals.extend(self._released(document, document.genesis))
         while arrivals:
@@ -231,7 +185,7 @@ class _Batch:
                 arrivals.extend(self._released(document, arrival.hash))
         return ready
 
-    def _not_allowed(self, document: _Document, arrival: _Arrival) -> str:
+    def _not_allowed(self, document: Document, arrival: Arrival) -> str:
         """Why a change may not enter now that all that it builds on is here, or ""."""
         if len(document.changes) >= limits.DOCUMENT_CHANGES_MAX:
             return f"its memory has {limits.DOCUMENT_CHANGES_MAX} changes, more are not allowed"
@@ -241,23 +195,23 @@ class _Batch:
             return refused.reason
         return ""
 
-    def _released(self, document: _Document, hash: str) -> Iterator[_Arrival]:
+    def _released(self, document: Document, hash: str) -> Iterator[Arrival]:
         """What waits here for a change that is good now, taken off its shelf."""
         for table in (PENDING, QUARANTINE):
             for one in self._shelves.take(table, document.key, hash):
                 document.waiting.discard(one.entry.hash)
-                if one.entry.type == ERASE:
-                    document.erasures.append(one)
+                if one.entry.type in ERASURES:
+                    document.retractions.append(one)
                 else:
-                    yield _Arrival(one, read_head(one.entry.raw), kept=True)
+                    yield Arrival(one, read_head(one.entry.raw), kept=True)
 
-    def _append(self, document: _Document, before: list[bytes], ready: list[_Arrival]) -> None:
-        loaded = _loaded(document.key, [*before, *(one.brought.entry.raw for one in ready)])
-        if isinstance(loaded, str):
-            ready, loaded = self._readable(document, before, ready)
-        if not ready or isinstance(loaded, str):
+    def _append(self, document: Document, before: list[bytes], ready: list[Arrival]) -> None:
+        now = loaded(document.key, [*before, *(one.brought.entry.raw for one in ready)])
+        if isinstance(now, str):
+            ready, now = self._readable(document, before, ready)
+        if not ready or isinstance(now, str):
             return
-        last = self._stored(document, loaded, ready)
+        last = self._stored(document, now, ready)
         if last:
             self._shelves.acquit(document.key, [one.hash for one in ready])
             document.known.update(one.hash for one in ready)
@@ -265,14 +219,14 @@ class _Batch:
             self._tally["accepted"] += len(ready)
             self._appended(last - len(ready) + 1, last)
 
-    def _stored(self, document: _Document, loaded: _Loaded, ready: list[_Arrival]) -> int:
+    def _stored(self, document: Document, now: Loaded, ready: list[Arrival]) -> int:
         """Append; the last entry's number. What does not fit the file, though it was found good, is quarantined, so
         that one entry never holds up all that come after it; 0 then."""
         received = [Received(one.brought, one.head.actor) for one in ready]
         mark = self._journal.digest.mark()
         self._db.execute("SAVEPOINT document")
         try:
-            last = self._journal.take(*loaded, received, new=not document.here)
+            last = self._journal.take(*now, received, new=not document.here)
         except (sqlite3.IntegrityError, OverflowError, UnicodeError) as error:
             self._db.execute("ROLLBACK TO document")
             self._journal.digest.undo(mark)
@@ -284,20 +238,20 @@ class _Batch:
         return last
 
     def _readable(
-        self, document: _Document, before: list[bytes], ready: list[_Arrival]
-    ) -> tuple[list[_Arrival], _Loaded | str]:
+        self, document: Document, before: list[bytes], ready: list[Arrival]
+    ) -> tuple[list[Arrival], Loaded | str]:
         """The document with those of `ready`, one by one, with which it can be read; the others are refused."""
-        good: _Loaded | str = ""
+        good: Loaded | str = ""
         if before:
-            good = _loaded(document.key, before)
+            good = loaded(document.key, before)
             if isinstance(good, str):
                 raise DataLoss(good, field="document", value=document.key.id)
-        kept: list[_Arrival] = []
+        kept: list[Arrival] = []
         refused: set[str] = set()
         for arrival in ready:
             culprit = next((dep for dep in arrival.head.deps if dep in refused), "")
             changes = [*before, *(one.brought.entry.raw for one in kept), arrival.brought.entry.raw]
-            tried = _because(culprit) if culprit else _loaded(document.key, changes)
+            tried = because(culprit) if culprit else loaded(document.key, changes)
             if isinstance(tried, str):
                 refused.add(arrival.hash)
                 del document.changes[arrival.hash]
@@ -309,11 +263,11 @@ class _Batch:
 
     # ---- what does not enter a document -----------------------------------------------------------------------
 
-    def _hold(self, document: _Document, arrival: _Arrival) -> None:
+    def _hold(self, document: Document, arrival: Arrival) -> None:
         """Keep a change until what it builds on comes: in quarantine when that is there."""
         missing = [dep for dep in arrival.head.deps if dep not in document.changes and dep != document.genesis]
         if culprit := self._shelves.culprit(document.key, missing):
-            self._refuse(document, arrival.brought, _because(culprit), culprit)
+            self._refuse(document, arrival.brought, because(culprit), culprit)
         elif arrival.kept:
             self._wait(document, arrival.brought, missing[0])
         elif self._shelves.full:
@@ -327,11 +281,11 @@ class _Batch:
                 self._wait(document, arrival.brought, missing[0])
                 self._tally["held"] += 1
 
-    def _wait(self, document: _Document, one: Brought, awaited: str) -> None:
+    def _wait(self, document: Document, one: Brought, awaited: str) -> None:
         self._shelves.wait(one, awaited)
         document.waiting.add(one.entry.hash)
 
-    def _refuse(self, document: _Document, one: Brought, why: str, culprit: str = "") -> None:
+    def _refuse(self, document: Document, one: Brought, why: str, culprit: str = "") -> None:
         """Quarantine an entry, and with it what waits for it."""
         todo = [(one, why, culprit)]
         while todo:
@@ -342,59 +296,43 @@ class _Batch:
             waiters = [arrival.brought for arrival in document.waits.pop(hash, ())]
             waiters += self._shelves.take(PENDING, document.key, hash)
             document.waiting.difference_update(waiter.entry.hash for waiter in waiters)
-            todo += [(waiter, _because(hash), hash) for waiter in waiters]
+            todo += [(waiter, because(hash), hash) for waiter in waiters]
 
     # ---- erasing ----------------------------------------------------------------------------------------------
 
     def _drop(self, one: Brought) -> None:
         """Of an erased document: a late copy, or another erasure of it."""
-        self._tally["duplicates" if one.entry.type == ERASE else "dropped"] += 1
+        self._tally["duplicates" if one.entry.type in ERASURES else "dropped"] += 1
 
-    def _erase(self, document: _Document) -> None:
-        one, *others = document.erasures
+    def _erase(self, document: Document, one: Brought) -> None:
         seq, _ = self._journal.erase(one.entry, None, one.origin, one.received)
         self._shelves.recount()
         document.spaces[document.key.space] = True
-        document.erasures = []
         self._tally["erased"] += 1
-        self._tally["duplicates"] += len(others)
+        self._tally["duplicates"] += len(document.erasures) - (one in document.erasures)
+        document.erasures = []
+        document.retractions = []
         self._appended(seq, seq)
 
-    def _erase_as_author(self, document: _Document) -> None:
-        """Over a stream that may not relay, only who began a memory erases it. While nobody here knows who did, an
-        erasure waits for the memory's beginning."""
-        waiting, document.erasures = document.erasures, []
-        if not document.here:
-            for one in waiting:
-                if self._shelves.full:
-                    self._full = True
-                else:
-                    self._wait(document, one, genesis_hash(document.key.id, document.key.space))
-                    self._tally["held"] += 1
-            return
-        writers = writers_of(self._journal.load(document.key).state())
-        for one in waiting:
+    def _retract(self, document: Document) -> None:
+        """Who began a memory erases it. While nobody here knows who did, that is believed of a stream that may relay;
+        over another one, a retraction waits for the memory's beginning."""
+        began = begun_by(self._journal.load(document.key).state()) if document.here else frozenset()
+        waited, brought = document.retractions, document.erasures
+        document.retractions = []
+        for one in (*waited, *brought):
             if document.erased:
-                self._drop(one)
-            elif writers == {principal_of(one.entry.agent)}:
-                document.erasures = [one]
-                self._erase(document)
-            else:
-                why = f"{one.entry.agent} did not begin this memory alone; erasing it needs its writer or an admin"
+                break  # and they with it
+            if why := disputed(one.entry, began):
                 self._refuse(document, one, why)
+                document.erasures = [other for other in document.erasures if other is not one]
+            elif began or (one in brought and self._relay):
+                self._erase(document, one)
+            elif one in waited or not self._shelves.full:
+                self._wait(document, one, genesis_hash(document.key.id, document.key.space))
+                self._tally["held"] += one in brought
+            else:
+                self._full = True
 
     def _appended(self, first: int, last: int) -> None:
         self._first, self._last = self._first or first, max(self._last, last)
-
-
-def _because(culprit: str) -> str:
-    return f"it builds on {culprit}, which is quarantined"
-
-
-def _loaded(key: Key, changes: list[bytes]) -> _Loaded | str:
-    """The document of `changes` and what it holds, or why it can not be read."""
-    try:
-        document = MemoryDocument(key.id, key.space, changes)
-        return document, document.state()
-    except (DataLoss, FailedPrecondition) as error:
-        return error.message

@@ -20,7 +20,7 @@ from mnemesh_actors.ledger.faults import damaged
 from mnemesh_actors.ledger.shelves import Brought
 from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import DocumentState, Edit, MemoryDocument
-from mnemesh_crdt.envelope import CHANGE, ERASE, Entry, erase_hash, signing_bytes
+from mnemesh_crdt.envelope import CHANGE, Entry, erase_hash, signing_bytes
 from mnemesh_crdt.proof import Claim, proof_bytes
 from mnemesh_crdt.replica_events import Key
 from mnemesh_crdt.revisions import materialise
@@ -119,9 +119,10 @@ class Journal:
         """The index has taken in everything up to `after`: nothing that was erased before is on its way any more."""
         self._late = {digest: seq for digest, seq in self._late.items() if seq > after}
 
-    def erasure(self, key: Key, command: Command) -> Entry:
-        """The signed entry by which `command` erases a document."""
-        return self._signed(key, ERASE, erase_hash(key.id, key.space, command.agent, self._node_id), b"", command)
+    def erasure(self, key: Key, type: str, command: Command) -> Entry:
+        """The signed entry of one of the types ERASURES by which `command` erases a document."""
+        hash = erase_hash(type, key.id, key.space, command.agent, self._node_id)
+        return self._signed(key, type, hash, b"", command)
 
     def prove(self, claim: Claim) -> bytes:
         """The signature of a claim, which fits no entry."""
@@ -303,7 +304,7 @@ def check_log(db: sqlite3.Connection, path: Path) -> None:
         "SELECT seq, hash, raw, type, doc, space, agent, node FROM entry"
     ):
         try:
-            found = erase_hash(*named) if type_ == ERASE else read_head(raw).hash
+            found = read_head(raw).hash if type_ == CHANGE else erase_hash(type_, *named)
         except DataLoss as error:
             raise damaged(path, f"entry {seq}: {error.message}") from error
         if found != digest.hex():

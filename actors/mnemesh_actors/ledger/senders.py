@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import Final
 
 from mnemesh_actors.ledger.shelves import count
-from mnemesh_crdt.envelope import CHANGE, ERASE, SIGNATURE_BYTES, Entry, erase_hash, node_id_of, verify
+from mnemesh_crdt.envelope import CHANGE, ERASURES, SIGNATURE_BYTES, Entry, node_id_of, verify
+from mnemesh_crdt.erasing import misshapen, not_granted
 from mnemesh_memory import checks, limits
 from mnemesh_memory.errors import DataLoss, InvalidArgument
 from mnemesh_memory.grants import PeerGrant, any_matches
@@ -43,8 +44,8 @@ class Sender:
 
     def misshapen(self, entry: Entry) -> str:
         """What of an entry no honest node sends, or ""."""
-        if entry.type not in (CHANGE, ERASE):
-            return "its type is neither change nor erase"
+        if entry.type not in (CHANGE, *ERASURES):
+            return f"its type is none of {CHANGE}, {', '.join(ERASURES)}"
         if not (_HASH.fullmatch(entry.hash) and _NODE.fullmatch(entry.node)):
             return "its hash or node is not in hex of the right length"
         if len(entry.signature) != SIGNATURE_BYTES:
@@ -69,11 +70,7 @@ class Sender:
             return f"this peer may not write to {entry.space}"
         if not self._grant.may_speak_for(entry.agent):
             return f"this peer may not speak for {entry.agent}"
-        if entry.type == ERASE and (
-            entry.raw or entry.hash != erase_hash(entry.doc, entry.space, entry.agent, entry.node)
-        ):
-            return "it is not what an erasure of this memory looks like"
-        return ""
+        return (misshapen(entry) or not_granted(entry, self._grant)) if entry.type in ERASURES else ""
 
     def _unsigned(self, entry: Entry) -> str:
         key = self._keys.get(entry.node) or self._shown.get(entry.node)
