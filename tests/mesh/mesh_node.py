@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from twin import Twin
 
 from mnemesh_crdt import revisions
 from mnemesh_crdt.admission import admit
@@ -63,7 +65,7 @@ class Crash(Exception):
 
 def sign(key: bytes, entry_fields: tuple[str, str, str, str, str, str]) -> bytes:
     """A stand-in for ed25519 that costs a microsecond; anyone could make it, nobody here does but the key's node."""
-    return hashlib.sha256(key + signing_bytes(*entry_fields)).digest()
+    return hashlib.sha512(key + signing_bytes(*entry_fields)).digest()
 
 
 def prove(key: bytes, claim: Claim) -> bytes:
@@ -134,6 +136,7 @@ class Disk:
     view: dict[Key, Memory] = field(default_factory=dict)
     cursors: dict[str, dict[str, int]] = field(default_factory=dict)
     keys: dict[str, bytes] = field(default_factory=dict)
+    twin: Twin | None = None  # a real ledger that must come to the same
 
     def copy(self, incarnation: str) -> Disk:
         return Disk(
@@ -147,6 +150,7 @@ class Disk:
             dict(self.view),
             {peer: dict(cursors) for peer, cursors in self.cursors.items()},
             dict(self.keys),
+            self.twin and self.twin.copy(),
         )
 
     def knows(self, key: Key, hash: str) -> bool:
@@ -244,7 +248,7 @@ class Node:
 
     def _commit(
         self,
-        events: Iterable[Received],
+        events: Sequence[Received],
         origin: str,
         acknowledge: Callable[[list[Effect]], None],
         cursor: tuple[str, str, int] | None = None,
@@ -278,6 +282,10 @@ class Node:
         if not (self.bug == SKIP_SAVE and self.transactions % SKIPPED_SAVE_EVERY == 0):
             for put in staged:
                 put(self.disk)
+        if self.disk.twin is not None:
+            self.disk.twin.commit(events, origin)
+            if apart := self.disk.twin.differences(self.replica):
+                raise Violation(f"node {self.number}: the ledger differs from the model: {'; '.join(apart)}")
         self._reach("publish")
         self.publish(self)
         self._reach("acknowledge")

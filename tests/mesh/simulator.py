@@ -24,6 +24,7 @@ from multiprocessing import get_context
 from typing import Any, Final
 
 from mesh_node import DUTIES, Crash, Disk, Memo, Node, Violation, check_signature, key_of, prove
+from twin import Twin
 
 from mnemesh_crdt import revisions
 from mnemesh_crdt.audience import common_patterns, feed_name
@@ -126,15 +127,20 @@ class Failure:
 
 class World:
     """The mesh of one seed. `run` plays it; `left_out` are numbers of actions that do not happen; `bug` is planted in
-    every node."""
+    every node. With `twins` each node keeps a real ledger beside the model."""
 
-    def __init__(self, seed: int, bug: str = "", left_out: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self, seed: int, bug: str = "", left_out: frozenset[int] = frozenset(), *, twins: bool = False
+    ) -> None:
         self.seed = seed
         self.left_out = left_out
         rng = random.Random(seed)
         memo = Memo()
         count = rng.choice((3, 3, 3, 4, 4, 5))
         self.nodes = [Node(n, memo, rng.randint(-YEAR_MS, YEAR_MS), bug) for n in range(count)]
+        for node in self.nodes if twins else ():
+            node.disk.twin = Twin(node.id)
+            node.disk.twin.trust(node.id, node.key)
         self.backups: dict[int, Disk] = {n.number: n.disk.copy("") for n in self.nodes}
         for node in self.nodes:
             node.publish = self._publish
@@ -360,7 +366,7 @@ class World:
         if kind in ERASURES:
             return self._usurp(node, kind, rng)
         if kind == "signature":
-            entry = replace(entry, signature=rng.randbytes(32))
+            entry = replace(entry, signature=rng.randbytes(64))
         elif kind == "raw":
             entry = replace(entry, raw=rng.randbytes(40))
         elif kind == "agent":
@@ -744,6 +750,7 @@ class World:
             group, key = rng.choice(shared)
             node = rng.choice(group)
             self.trace.append(f"{node.number} loses {key.id[-4:]} to a bad disk")
+            node.disk.twin = None  # which would have lost nothing
             node.disk.purge(key, [entry.hash for entry in node.replica.entries(key)])
             node.start()
         for wire in self.wires.values():

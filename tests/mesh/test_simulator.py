@@ -10,12 +10,16 @@ import os
 from collections import Counter
 
 import pytest
-from mesh_node import BUGS, DUTIES
+from mesh_node import BUGS, DUTIES, Violation, check_signature
 from simulator import FAULTS, WRITES, World, failure_of, run, smallest
+
+from mnemesh_actors.ledger import senders
 
 SEEDS = int(os.environ.get("MNEMESH_TEST_MESH_SEEDS", "500"))
 FIRST = int(os.environ.get("MNEMESH_TEST_MESH_FIRST", "1"))
 PLANTED_FOUND_WITHIN = 200
+# Beside every tenth a real ledger takes in the same, which costs five times as much.
+TWINS = max(20, SEEDS // 10)
 
 
 @pytest.mark.timeout(1200)
@@ -25,6 +29,20 @@ def test_no_seed_breaks_an_invariant(capsys: pytest.CaptureFixture[str]) -> None
         print(f"\nmesh: seeds {FIRST} to {FIRST + SEEDS - 1}, {len(failures)} failed", end=" ")
     if failures:
         pytest.fail(f"{smallest(failures[0])}\nfailing seeds: {[one.seed for one in failures]}")
+
+
+@pytest.mark.timeout(600)
+def test_the_real_ledger_logs_holds_refuses_and_erases_what_the_model_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(senders, "verify", check_signature)
+    for seed in range(FIRST, FIRST + TWINS):
+        World(seed, twins=True).run()
+
+
+def test_a_ledger_that_takes_in_otherwise_than_the_model_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(senders, "verify", lambda entry, key: None)
+    with pytest.raises(Violation, match="the ledger differs from the model"):
+        for seed in range(1, 21):
+            World(seed, twins=True).run()
 
 
 @pytest.mark.parametrize("bug", BUGS)

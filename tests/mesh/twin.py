@@ -1,0 +1,87 @@
+"""The real ledger's intake beside the model: it is told what a simulated node commits, and must come to the same.
+
+The model is `Replica` on a few dictionaries; the twin is `Intake` and `Journal` on SQLite, in memory, as a node has
+them on its disk. After every commit both must have logged, kept waiting, quarantined and erased the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from mnemesh_actors.ledger import schema
+from mnemesh_actors.ledger.foreign import Intake
+from mnemesh_actors.ledger.journal import Journal
+from mnemesh_crdt.replica import Replica
+from mnemesh_crdt.replica_events import Received
+from mnemesh_memory.grants import PeerGrant
+
+_NOW: Final = 1_700_000_000_000
+_KEY: Final = Ed25519PrivateKey.from_private_bytes(hashlib.sha256(b"twin").digest())
+
+
+class Twin:
+    """A ledger in memory for the node `node_id`."""
+
+    def __init__(self, node_id: str) -> None:
+        self._node_id = node_id
+        self._db = schema.connect(Path(":memory:"))
+        self._begin()
+
+    def _begin(self) -> None:
+        self._journal = Journal(self._db, _KEY, self._node_id)
+        self._intake = Intake(self._db, self._journal)
+
+    def copy(self) -> Twin:
+        """One with the same file."""
+        other = Twin.__new__(Twin)
+        other._node_id = self._node_id
+        other._db = sqlite3.connect(":memory:", isolation_level=None)
+        self._db.backup(other._db)
+        other._begin()
+        return other
+
+    def commit(self, events: Iterable[Received], origin: str) -> None:
+        """Take in what one transaction of the node brought, in its order; its own writes as from one it trusts."""
+        self._db.execute("BEGIN IMMEDIATE")
+        self._journal.digest.begin()
+        for event in events:
+            own = PeerGrant(read=(), write=(event.entry.space,), principal="", relay=True)
+            keys = {event.entry.node: event.signer} if event.signer else {}
+            self._intake.take_in(origin, event.grant or own, [event.entry], keys, _NOW)
+        self._journal.digest.write()
+        self._db.execute("COMMIT")
+
+    def trust(self, node_id: str, key: bytes) -> None:
+        """The key of a node, as the ledger knows its own."""
+        self._db.execute("INSERT OR IGNORE INTO node_key VALUES (?, ?)", (node_id, key))
+
+    def differences(self, model: Replica) -> list[str]:
+        """What model and ledger do not agree on."""
+        logged = {one.hash for key in (*model.documents(), *model.erased()) for one in model.entries(key)}
+        pairs: dict[str, tuple[Any, Any]] = {
+            "logged": (logged, self._hashes("entry")),
+            "waiting": ({one.hash for one in model.pending()}, self._hashes("pending")),
+            "quarantined": ({kept.entry.hash for kept in model.quarantined()}, self._hashes("quarantine")),
+            "erased": (
+                {(key.id, key.space) for key in model.erased()},
+                set(self._db.execute("SELECT doc, space FROM erased")),
+            ),
+        }
+        for (space,) in self._db.execute("SELECT DISTINCT space FROM document").fetchall():
+            pairs[f"digest of {space}"] = (model.digest(space), self._journal.digest.of(space))
+        return [f"{what}: {_apart(*pair)}" for what, pair in pairs.items() if pair[0] != pair[1]]
+
+    def _hashes(self, table: str) -> set[str]:
+        return {hash.hex() for (hash,) in self._db.execute(f"SELECT hash FROM {table}")}
+
+
+def _apart(model: Any, ledger: Any) -> str:
+    if isinstance(model, dict):
+        model, ledger = set(model.items()), set(ledger.items())
+    return f"only the model {sorted(map(str, model - ledger))}, only the ledger {sorted(map(str, ledger - model))}"
