@@ -25,7 +25,7 @@ from mnemesh import Client
 from mnemesh_actors.directory import open_directory
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Vectors
-from mnemesh_actors.syncing import COMPARE_S
+from mnemesh_actors.streaming import COMPARE_S
 from mnemesh_gateway.new_identity import give_new_identity
 from mnemesh_memory.limits import BATCH_ITEMS_MAX
 from mnemesh_memory.text import content_hash

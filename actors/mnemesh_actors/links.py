@@ -15,7 +15,7 @@ import structlog
 
 from mnemesh_actors.members import Member, Pipe, Side, cursor_name
 from mnemesh_actors.news import News
-from mnemesh_actors.syncing import StreamShell
+from mnemesh_actors.streaming import StreamShell
 from mnemesh_crdt.handshake import DIALER, LISTENER
 from mnemesh_crdt.messages import Status
 from mnemesh_crdt.sync import Stream

@@ -9,7 +9,10 @@ from datetime import datetime
 @dataclass(frozen=True, slots=True)
 class PeerStatus:
     """How it stands with one peer. `state` is connecting, connected, offline or refused (token, protocol or identity: a
-    person has to see to it); `incoming` says that the peer opened the stream, under the name of its token."""
+    person has to see to it); `incoming` says that the peer opened the stream, under the name of its token. `auth` is
+    what became of the token at the last contact: accepted, refused or unknown. `lag_s` is for how long one side has not
+    had all that the other has for it, 0 while both have it, None when they never had. `comparing`: a comparison that
+    somebody waits for is not over."""
 
     name: str
     incoming: bool
@@ -26,6 +29,9 @@ class PeerStatus:
     last_contact: datetime | None
     last_error: str
     attempts: int
+    auth: str
+    lag_s: float | None
+    comparing: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,9 +50,10 @@ def remove_peer(name: str) -> Call[peer_values.RemovedPeer]:
 
 
 def sync_status() -> Call[peer_values.SyncStatus]:
-    """How it stands with every peer: state, pending out and in, last contact, last error.
+    """How it stands with every peer: state, pending out and in, cursors, lag, last contact, last error, and whether its
+    token counts; also with those that called this node within 30 days.
 
-    >>> [peer.name for peer in client.sync_status().peers if not peer.caught_up]
+    >>> [peer.name for peer in client.sync_status().peers if peer.lag_s is None or peer.lag_s > 3600]
     """
     return Call(
         rpc=PEER + "SyncStatus",
@@ -64,8 +65,9 @@ def sync_status() -> Call[peer_values.SyncStatus]:
 
 
 def sync_now(name: str = "", *, wait_s: float | None = None) -> Call[peer_values.Synced]:
-    """Call one peer, or all, at once; answers when they have caught up or after `wait_s` seconds (20, and never longer
-    than this client waits for an answer). Raises NotFound.
+    """Call one peer, or all, at once, and have both sides compare all that they hold, those that called this node among
+    them; answers when they have caught up and what was missing is repaired, or after `wait_s` seconds (20, and never
+    longer than this client waits for an answer). Raises NotFound.
 
     >>> all(peer.caught_up for peer in client.sync_now().peers)
     """

@@ -90,6 +90,26 @@ class Digest:
 
 
 @dataclass(frozen=True, slots=True)
+class DigestsEnd:
+    """The sender said some digests, for the `number`th time on this stream. `back`: the receiver is to compare as well.
+    `serves`: the last end of the receiver that asked so before the sender's last comparison began, 0 for none. `reply`:
+    they were no comparison of the sender's own, but an answer to the receiver's."""
+
+    number: int
+    back: bool = False
+    serves: int = 0
+    reply: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What the receiver's digests up to its end `number` showed to be missing there was sent again, and is
+    acknowledged."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """Why the sender ends the stream; both nodes stay up. `code` is one of handshake.REFUSALS."""
 
@@ -97,7 +117,7 @@ class Refusal:
     reason: str
 
 
-Message: TypeAlias = Hello | Proof | Batch | Ack | Digest | Refusal
+Message: TypeAlias = Hello | Proof | Batch | Ack | Digest | DigestsEnd | Compared | Refusal
 
 
 # Events: what happened, told by the shell -----------------------------------------------------------------------------
@@ -175,7 +195,10 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """It is time to compare digests (after connecting, unless that was done within the hour, and hourly)."""
+    """It is time to compare digests (after connecting, unless that was done within the hour, hourly, and when a person
+    asks). `back`: the peer is asked to compare as well, since only it knows of spaces that are missing here."""
+
+    back: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,8 +320,9 @@ class Status:
     """How the stream stands now; said when it changed.
 
     `phase` is new, greeting, open or closed. `only_by` is the principal whose entries alone the peer takes, "" when it
-    takes any. `acked` of `head` is what the peer durably has of what it may see, `taken`
-    of `peer_head` how far we read; `sending` batches are under way.
+    takes any. `acked` of `head` is what the peer durably has of what it may see, `taken` of `peer_head` how far we
+    read; `sending` batches are under way. The first `compared` of the Compare events that came are done with: what they
+    found on either side is repaired.
     """
 
     phase: str = "new"
@@ -310,6 +334,7 @@ class Status:
     peer_head: int = 0
     taken: int = 0
     caught_up: bool = False
+    compared: int = 0
     code: str = ""
     reason: str = ""
 

@@ -16,7 +16,8 @@ which). The same events always give the same effects.
 4. A cursor in a feed that is not known starts at 0. A cursor beyond the log's end is refused as a matter of identity:
    the log was put back without a new incarnation, and would say different entries under numbers already read.
 5. Compare waits until both directions are caught up, then each space's digest is sent; the receiver sends again what it
-   has in the differing buckets, and, once, its own digest, so that one comparison repairs both ways.
+   has in the differing buckets, and, once, its own digest, so that one comparison repairs both ways. DigestsEnd and
+   Compared tell when that is over.
 6. What may be said is fixed when the stream opens. A changed grant ends it; the next one has a feed of another name.
 
 Who holds a node's key is that node. Cursors are kept by the principal of the stream all the same, so that a node with
@@ -39,12 +40,15 @@ from mnemesh_crdt.messages import (
     Close,
     Closed,
     Compare,
+    Compared,
     Digest,
+    DigestsEnd,
     Effect,
     Event,
     Got,
     Granted,
     Hello,
+    Measure,
     Measured,
     Meet,
     Message,
@@ -116,6 +120,8 @@ class Stream:
                 self._on(event)
             except StreamRefused as refused:
                 self._refuse(refused.code, refused.reason)
+        if self._phase == "open" and (answer := self._comparison.settle()):
+            self._send(answer)
         status = self._status()
         if status != self.status:
             self.status = status
@@ -147,8 +153,8 @@ class Stream:
             case Proved(signature):
                 self._send(self._greeting.proved(signature))
                 self._go_on()
-            case Compare():
-                self._comparison.ask()
+            case Compare(back):
+                self._comparison.ask(back=back)
                 self._maybe_compare()
             case Measured():
                 self._measured(event)
@@ -204,6 +210,11 @@ class Stream:
                 self._ack(feed, seq)
             case Digest():
                 self._digest(message)
+            case DigestsEnd():
+                self._comparison.ended(message)
+                self._maybe_compare()
+            case Compared(number):
+                self._comparison.answered(number)
             case _ as unreachable:
                 assert_never(unreachable)
         return None
@@ -288,8 +299,11 @@ class Stream:
         return self._phase == "open" and self._out.done(self._head) and self._in.done and not self._comparison.repairing
 
     def _maybe_compare(self) -> None:
-        if measure := self._comparison.begin(self.caught_up()):
-            self._effects.append(measure)
+        match self._comparison.begin(self.caught_up()):
+            case DigestsEnd() as end:
+                self._send(end)
+            case Measure() as measure:
+                self._effects.append(measure)
 
     def _digest(self, digest: Digest) -> None:
         if not any_matches(self._out.audience.patterns, digest.space) or len(digest.space) > SPACE_BYTES_MAX:
@@ -298,9 +312,10 @@ class Stream:
             self._effects.append(measure)
 
     def _measured(self, event: Measured) -> None:
-        for digest in self._comparison.measured(event):
-            self._send(digest)
+        for message in self._comparison.measured(event):
+            self._send(message)
         self._pump()
+        self._maybe_compare()
 
     def _reread(self, page: Reread) -> None:
         entries = self._out.audience.allowed(page.entries)
@@ -337,6 +352,7 @@ class Stream:
             peer_head=self._in.head,
             taken=self._in.taken,
             caught_up=self.caught_up(),
+            compared=self._comparison.done,
             code=code,
             reason=reason,
         )

@@ -107,8 +107,8 @@ class Node:
                     from mnemesh_gateway.peers import Peers
 
                     self._peers = peers = Peers(PeerBook(self._data_dir), self._mesh.syncing, _now_ms, settings.owner)
+                    await peers.start()
                     gate.open(self._mesh, peers)
-                    peers.start()
                     await grpc_door.set_serving(True)
                     self._on_ready(gate)
                     mcp.load()

@@ -118,4 +118,7 @@ def _status(one: PeerStatus) -> peer_pb2.PeerStatus:
         last_contact=timestamp(one.last_contact),
         last_error=one.last_error,
         attempts=one.attempts,
+        auth=one.auth,
+        lag_s=one.lag_s,
+        comparing=one.comparing,
     )

@@ -10,27 +10,29 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import grpc
 import structlog
 
-from mnemesh_actors.syncing import StreamShell, Syncing
+from mnemesh_actors.streaming import StreamShell
+from mnemesh_actors.syncing import Syncing
 from mnemesh_crdt.handshake import DIALER, LISTENER
-from mnemesh_crdt.messages import Compare, Granted, Status
+from mnemesh_crdt.messages import Status
 from mnemesh_crdt.sync import Stream
 from mnemesh_gateway.peer_book import Peer, PeerBook
-from mnemesh_gateway.peer_status import PeerStatus
+from mnemesh_gateway.peer_contacts import SAVE_S, Contacts
+from mnemesh_gateway.peer_guard import Faults, watched
+from mnemesh_gateway.peer_status import PeerStatus, Standing, cursor_name
 from mnemesh_gateway.sync_channel import DialedChannel, ServedChannel
 from mnemesh_memory import limits
-from mnemesh_memory.errors import FailedPrecondition, MnemeshError, Overloaded, Unauthenticated, Unavailable
+from mnemesh_memory.errors import FailedPrecondition, MnemeshError, NotFound, Overloaded, Unauthenticated
 from mnemesh_memory.grants import OWNER, PeerGrant
 
 FIRST_WAIT_S: Final = 0.5
 WAIT_S_MAX: Final = 60.0
-GRANT_CHECK_S: Final = 1.0
 SERVED_MAX: Final = 64
 SERVED_A_PRINCIPAL_MAX: Final = 8
 CLOSE_S: Final = 5.0
@@ -51,19 +53,17 @@ CHANNEL_OPTIONS: Final = (
 log = structlog.get_logger("mnemesh.sync")
 
 
-@dataclass(slots=True)
-class _Line:
-    """A peer that is kept up: its present status, its open stream, and a bell that ends a wait."""
+class _Line(Standing):
+    """A peer that is kept up: how it stands with it, and a bell that ends the wait for the next call."""
 
-    peer: Peer
-    status: PeerStatus
-    task: asyncio.Task[None] | None = None
-    shell: StreamShell | None = None
-    compared: float = -COMPARE_AGAIN_S
-    anew: float = -ANEW_S
-    hung_up: bool = False
-    awake: asyncio.Event = field(default_factory=asyncio.Event)
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    def __init__(self, peer: Peer, status: PeerStatus, clock: Callable[[], int]) -> None:
+        super().__init__(status, clock)
+        self.peer = peer
+        self.task: asyncio.Task[None] | None = None
+        self.compared = -COMPARE_AGAIN_S
+        self.anew = -ANEW_S
+        self.hung_up = False
+        self.awake = asyncio.Event()
 
 
 class Peers:
@@ -83,17 +83,19 @@ class Peers:
         self._clock = clock
         self._jitter = jitter
         self._lines: dict[str, _Line] = {}
-        self._served: dict[int, PeerStatus] = {}
-        self._shells: dict[int, StreamShell] = {}
-        self._number = 0
-        self._faults = _Faults()
+        self._served: list[Standing] = []
+        self._faults = Faults()
+        self._contacts = Contacts(syncing)
+        self._saving: asyncio.Task[None] | None = None
         self._compared: dict[str, float] = {}  # when a stream of a principal compared last
         self._closed = False
 
-    def start(self) -> None:
-        """Call every peer in the book."""
+    async def start(self) -> None:
+        """Call every peer in the book. Raises Unavailable or DataLoss when the ledger can not be read."""
+        await self._contacts.load()
         for peer in self._book.all():
             self._keep_up(peer)
+        self._saving = asyncio.create_task(self._save_contacts(), name="peer-contacts")
 
     def _keep_up(self, peer: Peer) -> _Line:
         status = PeerStatus(
@@ -104,7 +106,7 @@ class Peers:
             spaces=peer.spaces,
             node_id=peer.node_id,
         )
-        line = self._lines[peer.name] = _Line(peer, status)
+        line = self._lines[peer.name] = _Line(peer, self._contacts.of(status), self._clock)
         line.task = asyncio.create_task(self._call_again_and_again(line), name=f"peer-{peer.name}")
         line.task.add_done_callback(lambda task: self._ended(line, task))
         return line
@@ -114,14 +116,14 @@ class Peers:
         if not task.cancelled() and (error := task.exception()) is not None:
             why = f"ended by a fault of ours: {error!r}; restart the node"
             log.error("peer_ended", peer=line.peer.name, exc_info=error)
-            self._told(line, replace(line.status, state="refused", caught_up=False, last_error=why))
+            line.ended("refused", why)
 
     async def add(self, peer: Peer, wait_s: float) -> PeerStatus:
         """Keep a peer up from now on; how it stands after the first contact, or after `wait_s`. Raises AlreadyExists,
         and FailedPrecondition when the peer refuses this node; it is then not kept."""
         self._book.add(peer)
         line = self._keep_up(peer)
-        await self._settled(line, wait_s)
+        await line.settled(wait_s)
         if line.status.state == "refused":
             await self.remove(peer.name)
             raise FailedPrecondition(
@@ -149,40 +151,46 @@ class Peers:
         return self.syncing.head
 
     def status(self) -> tuple[PeerStatus, ...]:
-        """Every peer that is kept up by name, then the streams that others opened."""
-        served = sorted(self._served.values(), key=lambda one: (one.name, one.node_id))
+        """Every peer that is kept up by name, then those that opened a stream, now or not long ago."""
+        served = [one.status for one in self._served]
+        served = sorted([*served, *self._contacts.away(served)], key=lambda one: (one.name, one.node_id))
         kept_up = (self._lines[name].status for name in sorted(self._lines))
-        return tuple(one.at(self.head) for one in (*kept_up, *served))
+        return tuple(self._now(one) for one in (*kept_up, *served))
+
+    def _now(self, status: PeerStatus) -> PeerStatus:
+        return status.at(self.head, self._clock())
 
     async def now(self, name: str, wait_s: float) -> tuple[PeerStatus, ...]:
-        """Call the peer (or all, for "") at once and compare everything; how it stands when they have caught up, or
-        after `wait_s`. Raises NotFound."""
-        if name:
-            self._book.get(name)
+        """Call the peer (or all, for "") at once, and have both sides compare all that they hold: also those that
+        opened a stream to this node with a token called `name`. How it stands when they have caught up and what was
+        missing is repaired, or after `wait_s`. Raises NotFound."""
         lines = [line for line in self._lines.values() if name in ("", line.peer.name)]
+        served = [one for one in self._served if name in ("", one.status.name)]
+        if name and not (lines or served):
+            raise NotFound("peer", name)
         for line in lines:
-            line.compared = -COMPARE_AGAIN_S
-            if line.shell is None or line.status.state != "connected":
-                self._told(line, replace(line.status, state="connecting"))
-            line.awake.set()
-            if line.shell is not None and line.shell.silent_s() > SILENT_S and time.monotonic() - line.anew > ANEW_S:
-                # The network may have been away: a connection from before waits long until it tries again.
-                line.anew, line.hung_up = time.monotonic(), True
-                self._told(line, replace(line.status, state="connecting", caught_up=False))
-                line.shell.hang_up("called anew")
-            elif line.shell is not None:
-                line.shell.say(Compare())
-        await asyncio.gather(*(self._settled(line, wait_s, caught_up=True) for line in lines))
-        return tuple(line.status.at(self.head) for line in lines)
+            self._call_now(line)
+        for one in served:
+            if one.shell is not None:
+                one.shell.compare()
+        asked = [*lines, *served]
+        await asyncio.gather(*(one.settled(wait_s, compared=True) for one in asked))
+        return tuple(self._now(one.status) for one in asked)
 
-    async def _settled(self, line: _Line, wait_s: float, *, caught_up: bool = False) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(wait_s):
-                while line.status.state == "connecting" or (
-                    caught_up and line.status.state == "connected" and not line.status.caught_up
-                ):
-                    line.changed.clear()
-                    await line.changed.wait()
+    def _call_now(self, line: _Line) -> None:
+        line.compared = -COMPARE_AGAIN_S
+        shell, anew_s = line.shell, time.monotonic() - line.anew
+        if shell is None or line.status.state != "connected":
+            line.tell(replace(line.status, state="connecting"))
+        line.awake.set()
+        # A peer that compares, and measures all that it holds for it, may say nothing for a while.
+        if shell is not None and anew_s > ANEW_S and shell.silent_s() > (ANEW_S if shell.comparing else SILENT_S):
+            # The network may have been away: a connection from before waits long until it tries again.
+            line.anew, line.hung_up = time.monotonic(), True
+            line.ended("connecting", "")
+            shell.hang_up("called anew")
+        elif shell is not None:
+            shell.compare()
 
     # ---- calling --------------------------------------------------------------------------------------------------
 
@@ -214,47 +222,38 @@ class Peers:
             stream = Stream(me, peer.grant, expects=peer.node_id)
             compare = time.monotonic() - line.compared >= COMPARE_AGAIN_S
             line.shell = StreamShell(
-                self.syncing, stream, _called, lambda status: self._heard(line, status), compare=compare
+                self.syncing, stream, _called, lambda status: self._heard(line, status), compare=compare, back=True
             )
             last = await line.shell.run(DIALER, channel, cursors)
             why, code = channel.refused or last.reason, last.code
         except MnemeshError as error:
             why, code = error.message, ""
         finally:
-            line.shell = None
+            line.over()
             with contextlib.suppress(TimeoutError):  # closing may hang on a peer that was killed
                 await asyncio.wait_for(channel.close(), CLOSE_S)
         if line.hung_up:
             line.hung_up = False
             return "changed"
         refused = bool(channel.refused) or code in NEEDS_A_PERSON
-        self._told(
-            line,
-            replace(
-                line.status,
-                state="refused" if refused else "offline",
-                caught_up=False,
-                last_error=why,
-                attempts=line.status.attempts + 1,
-            ),
-        )
+        ended = line.status.ended("refused" if refused else "offline", why, self._clock())
+        auth = "refused" if channel.refused else ended.auth
+        line.tell(replace(ended, auth=auth, attempts=ended.attempts + 1))
         log.info("peer_gone", peer=peer.name, reason=why, code=code, attempts=line.status.attempts)
         return code
 
     def _heard(self, line: _Line, status: Status) -> None:
+        if line.hung_up:
+            return  # the last words of a stream that is opened anew
         if status.phase == "open":
             if line.status.state != "connected":
                 log.info("peer_connected", peer=line.peer.name, node=status.node_id)
             if line.peer.node_id != status.node_id:
                 self._book.pin(line.peer.name, status.node_id)
                 line.peer = replace(line.peer, node_id=status.node_id)
-            if status.caught_up:
+            if status.compared:
                 line.compared = time.monotonic()
-        self._told(line, line.status.with_stream(status, self._clock()))
-
-    def _told(self, line: _Line, status: PeerStatus) -> None:
-        line.status = status
-        line.changed.set()
+        line.heard(status)
 
     # ---- being called ---------------------------------------------------------------------------------------------
 
@@ -267,92 +266,57 @@ class Peers:
         if grant is None:
             raise Unauthenticated("this token opens no stream")
         self._faults.check(principal)
-        own = sum(one.name == principal for one in self._served.values())
+        own = sum(one.status.name == principal for one in self._served)
         if self._closed or len(self._served) >= SERVED_MAX or own >= SERVED_A_PRINCIPAL_MAX:
             raise Overloaded("sync streams", SERVED_A_PRINCIPAL_MAX if own >= SERVED_A_PRINCIPAL_MAX else SERVED_MAX)
-        self._number += 1
-        number = self._number
         spaces = tuple(dict.fromkeys((*grant.read, *grant.write)))
         direction = "both" if grant.read and grant.write else "pull" if grant.write else "push"
-        self._served[number] = PeerStatus(
-            name=principal, incoming=True, target=str(context.peer()), direction=direction, spaces=spaces
-        )
-
-        def told(status: Status) -> None:
-            self._served[number] = self._served[number].with_stream(status, self._clock())
-
-        shell = StreamShell(
+        target = str(context.peer())
+        status = PeerStatus(name=principal, incoming=True, target=target, direction=direction, spaces=spaces)
+        one = Standing(status, self._clock)
+        one.shell = shell = StreamShell(
             self.syncing,
             Stream(self.syncing.me, grant),
-            lambda node_id: f"{principal}:{node_id}",
-            told,
+            lambda node_id: cursor_name(principal, node_id),
+            one.heard,
             compare=time.monotonic() - self._compared.get(principal, -COMPARE_AGAIN_S) >= COMPARE_AGAIN_S,
         )
         self._compared[principal] = time.monotonic()
-        self._shells[number] = shell
+        self._served.append(one)
+        why = "the node is stopping"
         try:
-            async with _watched(shell, grant_now):
+            async with watched(shell, grant_now):
                 last = await shell.run(LISTENER, ServedChannel(context))
+            why = last.reason
             if shell.refused == "fault":
                 log.warning("peer_at_fault", principal=principal, peer=str(context.peer()), reason=last.reason)
             self._faults.note(principal, last.reason if shell.refused == "fault" else "")
         finally:
-            del self._served[number], self._shells[number]
+            self._served.remove(one)
+            one.over()
+            one.tell(one.status.ended("offline", why, self._clock()))
+            if grant_now() is None:
+                one.tell(replace(one.status, auth="refused"))
+            self._contacts.left(one.status)
 
     async def close(self) -> None:
         """End every stream; cursors and what was taken in are on disk already."""
         self._closed = True
+        statuses = [one.status for one in (*self._lines.values(), *self._served)]
         tasks = [line.task for line in self._lines.values() if line.task is not None]
+        if self._saving is not None:
+            tasks.append(self._saving)
+            await self._contacts.save(statuses, last=True)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._lines.clear()
 
-
-class _Faults:
-    """Who said what no honest peer says is not served for a while, longer with each time, and told why."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[int, float, str]] = {}
-
-    def check(self, principal: str) -> None:
-        """Raises Unavailable while streams of `principal` are not served."""
-        count, until, why = self._known.get(principal, (0, 0.0, ""))
-        left = until - time.monotonic()
-        if left > 0:
-            raise Unavailable(
-                f"{count} streams with the token of {principal} were ended in a row, the last because of this: {why}; "
-                f"call again in {left:.1f} s",
-                part="peer",
-            )
-
-    def note(self, principal: str, why: str) -> None:
-        """A stream of `principal` has ended, because of a fault of theirs when there is a `why`."""
-        count = self._known.get(principal, (0, 0.0, ""))[0] + 1
-        if not why:
-            self._known.pop(principal, None)
-        else:
-            wait_s = min(WAIT_S_MAX, FIRST_WAIT_S * 2.0 ** min(count, 16))
-            self._known[principal] = (count, time.monotonic() + wait_s, why)
+    async def _save_contacts(self) -> None:
+        while True:
+            await asyncio.sleep(SAVE_S)
+            await self._contacts.save([one.status for one in (*self._lines.values(), *self._served)])
 
 
 def _called(node_id: str) -> str:
-    """The name of cursors in the feeds of a node that this one calls."""
-    return f":{node_id}"
-
-
-@contextlib.asynccontextmanager
-async def _watched(shell: StreamShell, grant_now: Callable[[], PeerGrant | None]) -> AsyncIterator[None]:
-    """Meanwhile a token that is revoked, expires or is given other spaces changes what the stream may do."""
-
-    async def watch() -> None:
-        while True:
-            await asyncio.sleep(GRANT_CHECK_S)
-            shell.say(Granted(grant_now() or PeerGrant(read=(), write=(), principal="")))
-
-    task = asyncio.create_task(watch(), name="sync-grant")
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+    return cursor_name("", node_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, TypeVar
 
 from mnemesh_crdt.envelope import CHANGE, ERASURES, KEY_BYTES, SIGNATURE_BYTES, Entry
-from mnemesh_crdt.messages import Ack, Batch, Digest, Hello, Message, Proof, Refusal
+from mnemesh_crdt.messages import Ack, Batch, Compared, Digest, DigestsEnd, Hello, Message, Proof, Refusal
 from mnemesh_gateway.wire import moment, timestamp
 from mnemesh_memory.errors import InvalidArgument, shorten
 from mnemesh_memory.limits import AGENT_BYTES_MAX, CHANGE_BYTES_MAX, SPACE_BYTES_MAX
@@ -47,6 +47,11 @@ def to_wire(message: Message, envelope: type[Envelope]) -> Envelope:
         case Digest(space, buckets):
             packed = {number: bytes.fromhex(value) for number, value in buckets.items()}
             return envelope(digest=sync_pb2.SyncDigest(space=space, buckets=packed))
+        case DigestsEnd(number, back, serves, reply):
+            end = sync_pb2.SyncDigestsEnd(number=number, back=back, serves=serves, reply=reply)
+            return envelope(digests_end=end)
+        case Compared(number):
+            return envelope(compared=sync_pb2.SyncCompared(number=number))
         case Refusal(code, reason):
             return envelope(refusal=sync_pb2.SyncRefusal(code=code, reason=reason))
 
@@ -83,9 +88,15 @@ def from_wire(envelope: sync_pb2.SyncRequest | sync_pb2.SyncResponse) -> Message
     if which == "digest":
         digest = envelope.digest
         return Digest(digest.space, {number: value.hex() for number, value in digest.buckets.items()})
+    if which == "digests_end":
+        end = envelope.digests_end
+        return DigestsEnd(end.number, end.back, end.serves, end.reply)
+    if which == "compared":
+        return Compared(envelope.compared.number)
     if which == "refusal":
         return Refusal(envelope.refusal.code, envelope.refusal.reason)
-    raise InvalidArgument("message", "none", "hello, proof, batch, ack, digest or refusal")
+    known = "hello, proof, batch, ack, digest, digests_end, compared or refusal"
+    raise InvalidArgument("message", "none", known)
 
 
 def _entry(one: Entry) -> sync_pb2.SyncEntry:

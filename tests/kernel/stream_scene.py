@@ -14,7 +14,8 @@ from follower_scene import PATIENCE_S, Scene, played
 from ledger_builders import START, Home, Pen
 
 from mnemesh_actors.directory import load_key
-from mnemesh_actors.syncing import StreamShell, Syncing, signing_with
+from mnemesh_actors.streaming import StreamShell
+from mnemesh_actors.syncing import Syncing, signing_with
 from mnemesh_crdt.handshake import DIALER, LISTENER, Me
 from mnemesh_crdt.messages import Message, Status
 from mnemesh_crdt.sync import Stream

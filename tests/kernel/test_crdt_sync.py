@@ -20,7 +20,9 @@ from mnemesh_crdt.messages import (
     Close,
     Closed,
     Compare,
+    Compared,
     Digest,
+    DigestsEnd,
     Got,
     Granted,
     Hello,
@@ -653,7 +655,10 @@ def test_a_comparison_waits_until_both_sides_have_caught_up() -> None:
     assert scene.got(one) == [TakeIn(one, THEM, THEIR_LOG, EVERYTHING)]
     assert scene.tell(Took(THEIR_FEED, 1)) == [Send(Ack(THEIR_FEED, 1)), Measure(("team/*",))]
     assert scene.tell(Compare()) == [], "one at a time"
-    assert sent(scene.tell(Measured(("team/*",), {SPACE: {3: HERE}}))) == [Digest(SPACE, {3: HERE})]
+    assert sent(scene.tell(Measured(("team/*",), {SPACE: {3: HERE}}))) == [
+        Digest(SPACE, {3: HERE}),
+        DigestsEnd(1),
+    ]
 
 
 def test_a_comparison_may_begin_at_once() -> None:
@@ -672,7 +677,8 @@ def test_a_digest_that_differs_is_answered_with_the_entries_of_those_buckets_and
     scene = idle()
     scene.got(Digest(SPACE, {1: HERE, 2: HERE, 3: HERE}))
     effects = scene.tell(Measured((SPACE,), {SPACE: {1: HERE, 2: THERE, 4: THERE}}))
-    assert effects == [Send(Digest(SPACE, {1: HERE, 2: THERE, 4: THERE})), Reask(SPACE, (2, 3, 4), 0)]
+    told = [Send(Digest(SPACE, {1: HERE, 2: THERE, 4: THERE})), Send(DigestsEnd(1, reply=True))]
+    assert effects == [*told, Reask(SPACE, (2, 3, 4), 0)]
     assert not scene.status.caught_up
     outside = entry(9, "secret")
     (said,) = sent(scene.tell(Reread(space=SPACE, after=0, entries=(entry(1), outside), last_seq=5, done=False)))
@@ -690,10 +696,89 @@ def test_a_digest_that_differs_is_answered_with_the_entries_of_those_buckets_and
     assert scene.tell(Reread(space=SPACE, after=9, entries=(), last_seq=9, done=True)) == []
 
 
+def test_the_end_of_digests_is_answered_once_nothing_is_left_to_be_sent_again() -> None:
+    scene = idle()
+    scene.got(Digest(SPACE, {1: HERE}))
+    assert scene.got(DigestsEnd(1)) == []
+    scene.tell(Measured((SPACE,), {SPACE: {1: THERE}}))
+    scene.tell(Reread(space=SPACE, after=0, entries=(entry(1),), last_seq=5, done=True))
+    assert scene.got(Ack(REPAIR, 1)) == [Send(Compared(1))]
+    assert scene.got(DigestsEnd(2)) == [Send(Compared(2))], "nothing differed"
+
+
+def test_a_digest_is_answered_by_ones_own_once_a_comparison() -> None:
+    scene = idle()
+    for number in (1, 2, 3):
+        for answer in ([Digest(SPACE, {}), DigestsEnd(number, reply=True)], []):
+            scene.got(Digest(SPACE, {1: HERE}))
+            assert sent(scene.tell(Measured((SPACE,), {}))) == answer
+        scene.got(DigestsEnd(number))
+
+
+def test_a_comparison_is_over_when_the_peer_has_nothing_to_send_again_and_neither_have_we() -> None:
+    scene = idle()
+    scene.tell(Compare(), Measured(("team/*",), {SPACE: {3: HERE}}))
+    assert scene.status.compared == 0
+    scene.got(Digest(SPACE, {3: THERE}))
+    scene.tell(Measured((SPACE,), {SPACE: {3: HERE}}))
+    scene.got(Compared(1))
+    assert scene.status.compared == 0, "the peer's digest differed, and it has not got what it lacks"
+    scene.tell(Reread(space=SPACE, after=0, entries=(entry(1),), last_seq=5, done=True))
+    scene.got(Ack(REPAIR, 1))
+    assert scene.status.compared == 1
+    scene.tell(Compare(), Measured(("team/*",), {}))
+    scene.got(Digest("team/b", {3: THERE}), Compared(2))
+    assert sent(scene.tell(Measured(("team/b",), {}))) == [Digest("team/b", {}), DigestsEnd(3, reply=True)]
+    assert scene.status.compared == 1, "what it lacks of that space may still come"
+    scene.got(Compared(3))
+    assert scene.status.compared == 2
+    push = idle(PUSH_ONLY)
+    push.tell(Compare())
+    assert push.status.compared == 1, "nothing can be missing"
+
+
+def test_a_peer_that_is_asked_to_compare_as_well_says_when_it_has() -> None:
+    scene = idle()
+    asked = sent(scene.tell(Compare(back=True), Measured(("team/*",), {})))
+    assert asked == [DigestsEnd(1, back=True)]
+    scene.got(Compared(1))
+    assert scene.status.compared == 0, "the peer has not compared"
+    scene.got(DigestsEnd(1, serves=1))
+    assert scene.status.compared == 1
+
+
+def test_who_is_asked_to_compare_does_so_and_who_takes_nothing_says_so_at_once() -> None:
+    scene = idle()
+    assert scene.got(DigestsEnd(4, back=True)) == [Measure(("team/*",)), Send(Compared(4))]
+    assert sent(scene.tell(Measured(("team/*",), {}))) == [DigestsEnd(1, serves=4)]
+    assert sent(idle(PUSH_ONLY).got(DigestsEnd(4, back=True))) == [DigestsEnd(1, serves=4), Compared(4)]
+    assert sent(idle(PUSH_ONLY).tell(Compare(back=True))) == [DigestsEnd(1, back=True)]
+
+
+def test_two_sides_that_ask_each_other_at_once_do_not_wait_for_each_other() -> None:
+    sides = (idle(), idle())
+    waiting = [(at, Compare(back=True)) for at in (0, 1)]
+    while waiting:
+        at, event = waiting.pop(0)
+        for effect in sides[at].tell(event):
+            if isinstance(effect, Measure):
+                waiting.append((at, Measured(effect.patterns, {SPACE: {1: HERE}})))
+            else:
+                waiting.append((1 - at, Got(effect.message)))
+    assert [side.status.compared for side in sides] == [1, 1]
+
+
+@pytest.mark.parametrize("lie", [Compared(2), DigestsEnd(1, serves=1)], ids=str)
+def test_an_answer_to_a_comparison_that_was_not_told_is_a_fault(lie: Any) -> None:
+    scene = idle()
+    scene.tell(Compare(), Measured(("team/*",), {}))
+    assert refused(scene.got(lie)) == "fault"
+
+
 def test_a_space_that_is_empty_here_is_asked_for_by_an_empty_digest() -> None:
     scene = idle()
     scene.got(Digest(SPACE, {1: HERE}))
-    assert scene.tell(Measured((SPACE,), {})) == [Send(Digest(SPACE, {}))]
+    assert scene.tell(Measured((SPACE,), {})) == [Send(Digest(SPACE, {})), Send(DigestsEnd(1, reply=True))]
 
 
 def test_a_repair_is_taken_in_like_any_batch_and_moves_no_cursor() -> None:
@@ -764,7 +849,7 @@ def test_of_very_many_spaces_each_comparison_tells_the_next_ones_until_all_were_
         comparison.ask()
         assert comparison.begin(True) == Measure(("*",))
         digests = comparison.measured(Measured(("*",), {space: {} for space in spaces}))
-        assert len(digests) == DIGESTS_TOLD_MAX
-        told += [digest.space for digest in digests]
+        assert len(digests) == DIGESTS_TOLD_MAX + 1
+        told += [digest.space for digest in digests if isinstance(digest, Digest)]
     assert set(told) == set(spaces)
     assert told[: len(spaces)] == spaces

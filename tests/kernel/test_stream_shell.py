@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 from follower_scene import PATIENCE_S, until
+from ledger_builders import START
 from stream_scene import EVERYTHING, Node, Wire, meeting, node, syncing_of, until_told, wire
 
-from mnemesh_actors.syncing import TICK_S, StreamShell
+from mnemesh_actors.ledger.exchange import Incoming
+from mnemesh_actors.streaming import TICK_S, StreamShell
+from mnemesh_crdt.audience import feed_name
 from mnemesh_crdt.handshake import DIALER, LISTENER, PROTOCOL
 from mnemesh_crdt.messages import Batch, Digest, Granted, Hello, Proof, Refusal
 from mnemesh_crdt.proof import NONCE_BYTES, Claim
@@ -211,7 +214,7 @@ async def test_a_slow_ledger_takes_one_batch_at_a_time_and_is_never_acknowledged
 async def test_a_peer_that_says_what_is_no_message_is_told_so(pair: tuple[Node, Node]) -> None:
     ana, _ = pair
     here, there = wire()
-    here.inbox.put_nowait(InvalidArgument("message", "none", "hello, batch, ack, digest or refusal"))
+    here.inbox.put_nowait(InvalidArgument("message", "none", "hello, batch or another"))
     ended = await asyncio.wait_for(ana.shell().run(DIALER, here, {}), PATIENCE_S)
     assert (ended.code, "message" in ended.reason) == ("fault", True)
     said = [there.inbox.get_nowait() for _ in range(there.inbox.qsize())]
@@ -303,6 +306,48 @@ async def test_a_peer_that_reads_nothing_of_what_it_causes_is_left_when_the_outb
     assert flood.said <= limits.SYNC_OUTBOX_MESSAGES_MAX + limits.SYNC_MESSAGES_WAITING_MAX + 2
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+async def skipped(reader: Node, writer: Node) -> None:
+    """The cursor of `reader` says that it has read all of `writer`'s log, which is not so."""
+    feed = feed_name(writer.syncing.me.incarnation, ("*",), "")
+    peer = f":{writer.syncing.me.node_id}"
+    nothing = Incoming(peer=peer, origin="", grant=EVERYTHING, entries=(), feed=feed, last_seq=writer.syncing.head)
+    await reader.scene.ledger.take_in(nothing, START)
+
+
+@pytest.mark.parametrize("asked", ["dialer", "listener"])
+async def test_a_comparison_that_one_side_is_asked_for_repairs_both_and_is_over_then(
+    pair: tuple[Node, Node], asked: str
+) -> None:
+    ana, bob = pair
+    await ana.writes("one")
+    await bob.writes("two", space="team/y")
+    await skipped(ana, bob)
+    await skipped(bob, ana)
+    shells = {"dialer": ana.shell(compare=False), "listener": bob.shell(compare=False)}
+    async with meeting(ana, bob, **shells):
+        await until_told(ana, lambda said: said.caught_up)
+        await until_told(bob, lambda said: said.caught_up)
+        assert (await ana.texts(), await bob.texts()) == (["one"], ["two"])
+        shell = shells[asked]
+        assert not shell.comparing
+        shell.compare()
+        shell.compare()
+        assert shell.comparing
+        asker = {"dialer": ana, "listener": bob}[asked]
+        await until_told(asker, lambda said: said.compared == 1 and said.caught_up)
+        assert not shell.comparing
+        assert await ana.texts() == await bob.texts() == ["one", "two"]
+
+
+async def test_when_the_peer_was_last_heard_is_known(pair: tuple[Node, Node]) -> None:
+    ana, bob = pair
+    shells = {"dialer": ana.shell(), "listener": bob.shell()}
+    assert shells["dialer"].heard_ms is None
+    async with meeting(ana, bob, **shells):
+        await until_told(ana, lambda said: said.caught_up)
+        assert shells["dialer"].heard_ms == ana.syncing.now()
 
 
 async def test_a_stream_that_is_hung_up_ends_at_once_though_the_peer_reads_nothing(pair: tuple[Node, Node]) -> None:

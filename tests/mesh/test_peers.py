@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -180,6 +182,80 @@ async def test_a_token_that_ends_stops_the_stream_and_says_so_and_a_peer_is_refu
         await until(refused, "the laptop says that its token has ended")
         await here.remember("nobody gets this", space="team/x")
         assert await texts(hub, "team/x") == []
+
+
+def lose(data_dir: Path, *ids: str) -> None:
+    """A bad disk: these memories are gone from under a running node."""
+    (path,) = data_dir.glob("ledger/*.sqlite")
+    with closing(sqlite3.connect(path, timeout=PATIENCE_S)) as db, db:
+        for id_ in ids:
+            space, bucket = db.execute("SELECT space, bucket FROM document WHERE doc = ?", (id_,)).fetchone()
+            for table, column in (("entry", "doc"), ("document", "doc"), ("memory", "id"), ("text_hash", "doc")):
+                db.execute(f"DELETE FROM {table} WHERE {column} = ?", (id_,))
+            db.execute("DELETE FROM digest WHERE space = ? AND bucket = ?", (space, bucket))
+
+
+async def test_sync_now_at_either_end_brings_back_what_a_bad_disk_lost_before_it_answers(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    async with client(hub) as there, client(laptop) as here:
+        one = (await here.remember("written at the laptop", space="team/x")).memory
+        two = (await there.remember("written at the hub", space="team/y")).memory
+        await introduce(laptop, hub, "laptop", "team/*")
+        (peer,) = (await here.sync_now(wait_s=WAIT_S)).peers
+        assert (peer.caught_up, peer.comparing, peer.lag_s) == (True, False, 0)
+        for asked, name in ((there, "laptop"), (there, ""), (here, "laptop"), (here, "")):
+            lose(tmp_path / "laptop", one.id)
+            lose(tmp_path / "hub", two.id)
+            (peer,) = (await asked.sync_now(name, wait_s=WAIT_S)).peers
+            assert (peer.state, peer.caught_up, peer.comparing) == ("connected", True, False)
+            assert await texts(laptop, "team/x") == await texts(hub, "team/x") == ["written at the laptop"]
+            assert await texts(laptop, "team/y") == await texts(hub, "team/y") == ["written at the hub"]
+        with pytest.raises(NotFound, match="peer"):
+            await there.sync_now("nobody")
+
+
+async def test_what_is_known_of_a_peer_is_known_after_a_restart_before_the_first_contact(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    await introduce(laptop, hub, "laptop", "team/*")
+    async with client(hub) as there, client(laptop) as here:
+        await here.remember("written at the laptop", space="team/x")
+        await there.remember("written at the hub", space="team/x")
+        await converged("team/x", hub, laptop)
+        await here.sync_now(wait_s=WAIT_S)
+        (before,) = (await here.sync_status()).peers
+        assert (before.auth, before.lag_s, before.cursor_out, before.cursor_in) == ("accepted", 0, 2, 2)
+        assert before.last_contact is not None
+    await stop_node(laptop)
+    async with client(hub) as there:
+
+        async def left() -> bool:
+            (peer,) = (await there.sync_status()).peers
+            return peer.state == "offline"
+
+        await until(left, "the hub says that the laptop has left")
+        (peer,) = (await there.sync_status()).peers
+        assert (peer.incoming, peer.name, peer.auth, peer.cursor_out) == (True, "laptop", "accepted", 2)
+    await stop_node(hub)
+    laptop = await nodes.start(tmp_path / "laptop")
+    async with client(laptop) as here:
+        await here.remember("nobody is there to hear it", space="team/x")
+        status = await here.sync_status()
+        laptop_id, (after,) = status.node_id, status.peers
+        assert after.state in ("connecting", "offline")
+        assert (after.last_contact, after.auth) == (before.last_contact, "accepted")
+        assert (after.cursor_out, after.cursor_in, after.pending_out, after.pending_in) == (2, 2, 1, 0)
+        assert after.lag_s is not None
+        assert after.lag_s > 0
+    hub = await nodes.start(tmp_path / "hub")
+    async with client(hub) as there:
+        (peer,) = (await there.sync_status()).peers
+        assert (peer.state, peer.incoming, peer.name, peer.node_id) == ("offline", True, "laptop", laptop_id)
+        assert (peer.cursor_out, peer.auth) == (2, "accepted")
+        assert peer.cursor_in >= 1, "what is durable: entries that are none of the reader's are not saved one by one"
 
 
 async def test_only_the_owner_sees_or_changes_peers(nodes: Nodes, tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mnemesh_actors.ledger import erase, peers
+from mnemesh_actors.ledger import contacts, erase, peers
 from mnemesh_actors.ledger.commands import TakenIn
+from mnemesh_actors.ledger.contacts import Contact
 from mnemesh_actors.ledger.erase import Erase, Gone
 from mnemesh_actors.ledger.faults import reading
 from mnemesh_actors.ledger.foreign import Intake
@@ -48,6 +49,7 @@ class Exchange:
     _journal: Journal
     _intake: Intake
     _unfolded: bool
+    _incarnation: str
 
     def _transaction(self) -> AbstractContextManager[None]:
         raise NotImplementedError
@@ -102,6 +104,16 @@ class Exchange:
     def cursors(self, peer: str) -> dict[str, int]:
         """How far the feeds of the node `peer` were durably read, by feed."""
         return peers.cursors(self._db, peer)
+
+    @reading
+    def contacts(self, now: int) -> list[Contact]:
+        """How it stood with the nodes that were heard of lately; see contacts.known."""
+        return contacts.known(self._db, self._incarnation, now)
+
+    def keep_contacts(self, found: Sequence[Contact], now: int) -> None:
+        """Note how it stands with some nodes; those that were not heard of for PEER_CONTACT_DAYS are forgotten."""
+        with self._transaction():
+            contacts.keep(self._db, found, self._incarnation, now)
 
     @reading
     def backlog(self) -> Backlog:

@@ -113,7 +113,23 @@ def _conflicts(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX memory_conflicted ON memory (created_at, id) WHERE conflicted = 1")
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _shared_vectors, _mesh, _conflicts)
+def _contacts(db: sqlite3.Connection) -> None:
+    # `cursor_out` counts entries of the own log in that incarnation.
+    db.execute(
+        """CREATE TABLE peer_contact (
+             peer TEXT PRIMARY KEY, heard INTEGER NOT NULL, caught_up INTEGER, incarnation TEXT NOT NULL,
+             cursor_out INTEGER NOT NULL, head_in INTEGER NOT NULL, target TEXT NOT NULL, direction TEXT NOT NULL,
+             spaces TEXT NOT NULL, auth TEXT NOT NULL, error TEXT NOT NULL) WITHOUT ROWID"""
+    )
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    _first,
+    _shared_vectors,
+    _mesh,
+    _conflicts,
+    _contacts,
+)
 # The view is rebuilt from the entries when this differs from what the file says.
 VIEW_VERSION = 4
 

@@ -83,7 +83,7 @@ def remove(shell: Shell, name: Name) -> None:
 
 
 def status(shell: Shell) -> None:
-    """Tell what is pending with each peer, the last contact and the last error."""
+    """Tell what is pending with each peer, the lag, the last contact and the last error."""
     with shell.client() as client:
         found = client.sync_status()
     shell.answer(found, lambda: _status(found))
@@ -94,18 +94,18 @@ def now(
     name: Annotated[str, typer.Argument(metavar="[NAME]", help=contract("SyncNowRequest.name"))] = "",
     wait: Annotated[float, _option("SyncNowRequest.wait_s", "--wait", metavar="SECONDS")] = 30.0,
 ) -> None:
-    """Call the peers at once and wait until everything is exchanged, with what is left meanwhile."""
+    """Call the peers at once, compare everything, and wait until what is missing is exchanged, with what is left
+    meanwhile."""
     deadline = time.monotonic() + wait
     with shell.client() as client:
         while True:
             left = max(0.0, deadline - time.monotonic())
             done = client.sync_now(name, wait_s=min(STEP_S, left))
-            open_ = [one for one in done.peers if one.state == "connected" and not one.caught_up]
+            open_ = [one for one in done.peers if one.state == "connected" and (one.comparing or not one.caught_up)]
             if not open_ or left <= STEP_S:
                 break
             for one in open_:
-                left_over = f"{one.pending_out} to give, {one.pending_in} to take"
-                print(f"{one_line(one.name)}: {left_over}", file=sys.stderr)
+                print(f"{one_line(one.name)}: {_left(one)}", file=sys.stderr)
     shell.answer(done, lambda: _lines(done.peers))
 
 
@@ -132,16 +132,37 @@ def _added(added: peer_values.AddedPeer) -> Iterator[str]:
 
 def _line(peer: peer_values.PeerStatus) -> str:
     arrow = "<-" if peer.incoming else "->"
-    left = "caught up" if peer.caught_up else f"{peer.pending_out} to give, {peer.pending_in} to take"
     heard = f"; heard {rfc3339(peer.last_contact)}" if peer.last_contact else "; never heard"
     fault = f"; {one_line(peer.last_error)}" if peer.last_error else ""
     where = f"{one_line(peer.target)}  {peer.direction}  {', '.join(map(one_line, peer.spaces))}"
-    return f"{arrow} {one_line(peer.name)}  {where}  {peer.state}: {left}{heard}{fault}"
+    return f"{arrow} {one_line(peer.name)}  {where}  {peer.state}: {_left(peer)}{_lag(peer)}{heard}{fault}"
+
+
+def _left(peer: peer_values.PeerStatus) -> str:
+    if peer.caught_up:
+        return "caught up, comparing" if peer.comparing else "caught up"
+    return f"{peer.pending_out} to give, {peer.pending_in} to take"
+
+
+def _lag(peer: peer_values.PeerStatus) -> str:
+    if peer.lag_s is None:
+        return ", never caught up"
+    return "" if peer.caught_up else f", {peer.lag_s:.0f} s behind"
+
+
+def _more(peer: peer_values.PeerStatus) -> str:
+    read = f"it has read {peer.cursor_out} of this log, this node {peer.cursor_in} of its log"
+    failed = f"; {peer.attempts} attempts failed" if peer.attempts else ""
+    return f"     {read}; token {peer.auth}{failed}; node {one_line(peer.node_id) or 'unknown'}"
 
 
 def _status(found: peer_values.SyncStatus) -> Iterator[str]:
     yield f"node {found.node_id}, log at {found.head}"
-    yield from _lines(found.peers)
+    for peer in found.peers:
+        yield _line(peer)
+        yield _more(peer)
+    if not found.peers:
+        yield from _lines(())
     if found.pending:
         yield f"{found.pending} entries wait for changes that they build on"
     if found.quarantined:

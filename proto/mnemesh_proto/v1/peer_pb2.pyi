@@ -90,7 +90,7 @@ class ListQuarantineResponse(_message.Message):
     def __init__(self, entries: _Optional[_Iterable[_Union[QuarantinedEntry, _Mapping]]] = ..., total: _Optional[int] = ...) -> None: ...
 
 class PeerStatus(_message.Message):
-    __slots__ = ("name", "incoming", "target", "direction", "spaces", "state", "node_id", "caught_up", "pending_out", "pending_in", "cursor_out", "cursor_in", "last_contact", "last_error", "attempts")
+    __slots__ = ("name", "incoming", "target", "direction", "spaces", "state", "node_id", "caught_up", "pending_out", "pending_in", "cursor_out", "cursor_in", "last_contact", "last_error", "attempts", "auth", "lag_s", "comparing")
     NAME_FIELD_NUMBER: _ClassVar[int]
     INCOMING_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
@@ -106,6 +106,9 @@ class PeerStatus(_message.Message):
     LAST_CONTACT_FIELD_NUMBER: _ClassVar[int]
     LAST_ERROR_FIELD_NUMBER: _ClassVar[int]
     ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    AUTH_FIELD_NUMBER: _ClassVar[int]
+    LAG_S_FIELD_NUMBER: _ClassVar[int]
+    COMPARING_FIELD_NUMBER: _ClassVar[int]
     name: str
     incoming: bool
     target: str
@@ -121,7 +124,10 @@ class PeerStatus(_message.Message):
     last_contact: _timestamp_pb2.Timestamp
     last_error: str
     attempts: int
-    def __init__(self, name: _Optional[str] = ..., incoming: _Optional[bool] = ..., target: _Optional[str] = ..., direction: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., state: _Optional[str] = ..., node_id: _Optional[str] = ..., caught_up: _Optional[bool] = ..., pending_out: _Optional[int] = ..., pending_in: _Optional[int] = ..., cursor_out: _Optional[int] = ..., cursor_in: _Optional[int] = ..., last_contact: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_error: _Optional[str] = ..., attempts: _Optional[int] = ...) -> None: ...
+    auth: str
+    lag_s: float
+    comparing: bool
+    def __init__(self, name: _Optional[str] = ..., incoming: _Optional[bool] = ..., target: _Optional[str] = ..., direction: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., state: _Optional[str] = ..., node_id: _Optional[str] = ..., caught_up: _Optional[bool] = ..., pending_out: _Optional[int] = ..., pending_in: _Optional[int] = ..., cursor_out: _Optional[int] = ..., cursor_in: _Optional[int] = ..., last_contact: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_error: _Optional[str] = ..., attempts: _Optional[int] = ..., auth: _Optional[str] = ..., lag_s: _Optional[float] = ..., comparing: _Optional[bool] = ...) -> None: ...
 
 class QuarantinedEntry(_message.Message):
     __slots__ = ("doc", "space", "hash", "agent", "node_id", "peer", "reason", "at")

@@ -81,14 +81,14 @@ class PeerServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SyncStatus(self, request, context):
-        """How it stands with every peer: state, what is pending, last contact, last error.
+        """How it stands with every peer: state, what is pending, cursors, lag, last contact, last error, whether the token counts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SyncNow(self, request, context):
-        """Call one peer or all at once, compare everything, and answer when they have caught up or the wait is over.
+        """Call one peer or all at once, have both sides compare all that they hold, and answer when they have caught up and what was missing is repaired, or when the wait is over. Nodes that called this one take part.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

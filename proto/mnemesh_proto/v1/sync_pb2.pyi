@@ -110,6 +110,24 @@ class SyncDigest(_message.Message):
     buckets: _containers.ScalarMap[int, bytes]
     def __init__(self, space: _Optional[str] = ..., buckets: _Optional[_Mapping[int, bytes]] = ...) -> None: ...
 
+class SyncDigestsEnd(_message.Message):
+    __slots__ = ("number", "back", "serves", "reply")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    BACK_FIELD_NUMBER: _ClassVar[int]
+    SERVES_FIELD_NUMBER: _ClassVar[int]
+    REPLY_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    back: bool
+    serves: int
+    reply: bool
+    def __init__(self, number: _Optional[int] = ..., back: _Optional[bool] = ..., serves: _Optional[int] = ..., reply: _Optional[bool] = ...) -> None: ...
+
+class SyncCompared(_message.Message):
+    __slots__ = ("number",)
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    def __init__(self, number: _Optional[int] = ...) -> None: ...
+
 class SyncRefusal(_message.Message):
     __slots__ = ("code", "reason")
     CODE_FIELD_NUMBER: _ClassVar[int]
@@ -119,33 +137,41 @@ class SyncRefusal(_message.Message):
     def __init__(self, code: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class SyncRequest(_message.Message):
-    __slots__ = ("hello", "batch", "ack", "digest", "refusal", "proof")
+    __slots__ = ("hello", "batch", "ack", "digest", "refusal", "proof", "digests_end", "compared")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     BATCH_FIELD_NUMBER: _ClassVar[int]
     ACK_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
     PROOF_FIELD_NUMBER: _ClassVar[int]
+    DIGESTS_END_FIELD_NUMBER: _ClassVar[int]
+    COMPARED_FIELD_NUMBER: _ClassVar[int]
     hello: SyncHello
     batch: SyncBatch
     ack: SyncAck
     digest: SyncDigest
     refusal: SyncRefusal
     proof: SyncProof
-    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ..., digest: _Optional[_Union[SyncDigest, _Mapping]] = ..., refusal: _Optional[_Union[SyncRefusal, _Mapping]] = ..., proof: _Optional[_Union[SyncProof, _Mapping]] = ...) -> None: ...
+    digests_end: SyncDigestsEnd
+    compared: SyncCompared
+    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ..., digest: _Optional[_Union[SyncDigest, _Mapping]] = ..., refusal: _Optional[_Union[SyncRefusal, _Mapping]] = ..., proof: _Optional[_Union[SyncProof, _Mapping]] = ..., digests_end: _Optional[_Union[SyncDigestsEnd, _Mapping]] = ..., compared: _Optional[_Union[SyncCompared, _Mapping]] = ...) -> None: ...
 
 class SyncResponse(_message.Message):
-    __slots__ = ("hello", "batch", "ack", "digest", "refusal", "proof")
+    __slots__ = ("hello", "batch", "ack", "digest", "refusal", "proof", "digests_end", "compared")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     BATCH_FIELD_NUMBER: _ClassVar[int]
     ACK_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
     PROOF_FIELD_NUMBER: _ClassVar[int]
+    DIGESTS_END_FIELD_NUMBER: _ClassVar[int]
+    COMPARED_FIELD_NUMBER: _ClassVar[int]
     hello: SyncHello
     batch: SyncBatch
     ack: SyncAck
     digest: SyncDigest
     refusal: SyncRefusal
     proof: SyncProof
-    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ..., digest: _Optional[_Union[SyncDigest, _Mapping]] = ..., refusal: _Optional[_Union[SyncRefusal, _Mapping]] = ..., proof: _Optional[_Union[SyncProof, _Mapping]] = ...) -> None: ...
+    digests_end: SyncDigestsEnd
+    compared: SyncCompared
+    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ..., digest: _Optional[_Union[SyncDigest, _Mapping]] = ..., refusal: _Optional[_Union[SyncRefusal, _Mapping]] = ..., proof: _Optional[_Union[SyncProof, _Mapping]] = ..., digests_end: _Optional[_Union[SyncDigestsEnd, _Mapping]] = ..., compared: _Optional[_Union[SyncCompared, _Mapping]] = ...) -> None: ...

@@ -1,0 +1,75 @@
+"""What the ledger remembers of contacts with peers: read once at the start, written now and then and at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+import structlog
+
+from mnemesh_actors.ledger.contacts import Contact
+from mnemesh_actors.syncing import Syncing
+from mnemesh_gateway.peer_status import PeerStatus, gone
+from mnemesh_memory.errors import MnemeshError
+
+# A node that dies loses so much of it.
+SAVE_S: Final = 10.0
+# While nothing happens both sides are caught up; that this is still so is written this often.
+STILL_CAUGHT_UP_MS: Final = 600_000
+log = structlog.get_logger("mnemesh.sync")
+
+
+class Contacts:
+    """Contacts by the name of their cursors, as the disk has them and as they are now."""
+
+    def __init__(self, syncing: Syncing) -> None:
+        self._syncing = syncing
+        self._on_disk: dict[str, Contact] = {}
+        self._gone: dict[str, PeerStatus] = {}
+
+    async def load(self) -> None:
+        """Read what the last life left."""
+        self._on_disk = {one.peer: one for one in await self._syncing.contacts()}
+        for name, one in self._on_disk.items():
+            if not name.startswith(":"):
+                self._gone[name] = gone(one)
+
+    def of(self, status: PeerStatus) -> PeerStatus:
+        """The status of a peer that was not heard in this life, with what is known of it."""
+        contact = self._on_disk.get(status.contact_name)
+        return status if contact is None or status.last_contact is not None else status.with_contact(contact)
+
+    def left(self, status: PeerStatus) -> None:
+        """A stream that the peer had opened is over."""
+        if status.contact() is not None:
+            self._gone[status.contact_name] = status
+
+    def away(self, present: Iterable[PeerStatus]) -> list[PeerStatus]:
+        """Those who called once and are not among `present`."""
+        here = {one.contact_name for one in present}
+        return [one for name, one in self._gone.items() if name not in here]
+
+    async def save(self, statuses: Iterable[PeerStatus], *, last: bool = False) -> None:
+        """Have the disk know what changed; at the `last` time, to the moment."""
+        found: dict[str, Contact] = {}
+        for status in (*self._gone.values(), *statuses):
+            contact = status.contact()
+            if contact is not None and (contact.peer not in found or contact.heard >= found[contact.peer].heard):
+                found[contact.peer] = contact
+        changed = [one for name, one in found.items() if last or _differs(one, self._on_disk.get(name))]
+        changed = [one for one in changed if one != self._on_disk.get(one.peer)]
+        if not changed:
+            return
+        try:
+            await self._syncing.keep_contacts(changed)
+        except MnemeshError as error:  # tried again with the next ones; nothing else depends on it
+            log.warning("contacts_not_saved", reason=error.message)
+        else:
+            self._on_disk |= {one.peer: one for one in changed}
+
+
+def _differs(now: Contact, before: Contact | None) -> bool:
+    if before is None or (now.caught_up or 0) - (before.caught_up or 0) >= STILL_CAUGHT_UP_MS:
+        return True
+    return now != replace(before, caught_up=now.caught_up, cursor_in=now.cursor_in)
