@@ -162,7 +162,9 @@ async def test_who_does_not_prove_to_be_the_node_that_it_says_is_told_nothing_an
     assert (type(refusal), refusal.code) == (Refusal, "fault")
     assert await texts(siege.hub, "team/x") == []
     async with client(siege.hub) as there:
-        assert [one.name for one in (await there.sync_status()).peers] == ["laptop"]
+        shown = [one.name for one in (await there.sync_status()).peers]
+        assert "laptop" in shown
+        assert not {"hasty", *(f"eve{number}" for number in range(len(wrong)))} & {*shown}
     await siege.stands()
 
 
@@ -329,7 +331,7 @@ async def test_a_peer_that_sends_garbage_for_long_is_held_off_and_costs_nobody_a
     assert process.memory_info().rss - before < GROWTH_BYTES_MAX
     assert sent > IDLE_MESSAGES
     async with client(siege.hub) as there:
-        assert [one.name for one in (await there.sync_status()).peers] == ["laptop"]
+        assert [one.name for one in (await there.sync_status()).peers if one.state == "connected"] == ["laptop"]
 
 
 async def test_a_clock_a_year_ahead_is_shown_as_receipt_and_orders_nothing(siege: Siege) -> None:
