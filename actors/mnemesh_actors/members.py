@@ -49,7 +49,9 @@ class Member:
     @property
     def me(self) -> Me:
         """As it says Hello."""
-        return Me(node_id=self.identity.node_id, key=self.identity.key, incarnation=self.identity.incarnation)
+        known = self.identity
+        # Nobody but this process opens a stream in its name.
+        return Me(node_id=known.node_id, key=known.key, incarnation=known.incarnation, life=known.incarnation)
 
     def begin_anew(self) -> None:
         """Nothing is known any more of how it stands to the primary."""

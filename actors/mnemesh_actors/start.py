@@ -16,6 +16,7 @@ from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig, ModelInfo
 from mnemesh_actors.follower import IndexFollower
 from mnemesh_actors.handover import page_of
+from mnemesh_actors.identity import signing_with
 from mnemesh_actors.index.storage import ServerConfig
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Command, Committed
@@ -25,7 +26,7 @@ from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.replicas import DEFAULT_ROOT, Fleet, read_known, refuse_elsewhere
 from mnemesh_actors.runtime.base import Handle, Machine, Runtime
 from mnemesh_actors.shard import MACHINE, RetrievalShard, ShardConfig
-from mnemesh_actors.syncing import Syncing, signing_with
+from mnemesh_actors.syncing import Syncing
 from mnemesh_crdt.handshake import Me
 from mnemesh_memory import limits
 from mnemesh_memory.errors import MnemeshError
@@ -115,7 +116,12 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         index_backend=shard_config.shown,
     )
     key = load_key(directory.key_file)
-    me = Me(node_id=directory.node_id, key=key.public_key().public_bytes_raw(), incarnation=status.incarnation)
+    me = Me(
+        node_id=directory.node_id,
+        key=key.public_key().public_bytes_raw(),
+        incarnation=status.incarnation,
+        life=config.entropy(16).hex(),
+    )
     syncing = Syncing(ledger, follower, follower.news, me, config.clock, signing_with(key))
     if fleet is not None:
         _follow(fleet, follower, syncing)

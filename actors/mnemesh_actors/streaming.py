@@ -13,9 +13,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
+from mnemesh_actors.identity import Admission, anyone
 from mnemesh_actors.syncing import Syncing
 from mnemesh_crdt.handshake import DIALER
 from mnemesh_crdt.messages import (
+    Admit,
+    Admitted,
+    Alive,
     Ask,
     Close,
     Closed,
@@ -31,6 +35,7 @@ from mnemesh_crdt.messages import (
     Misread,
     News,
     Opened,
+    Probe,
     Prove,
     Reask,
     Send,
@@ -68,7 +73,8 @@ class StreamShell:
     """One stream, run once. `peer_key` gives the name under which a node's cursors are kept; `told` hears every change
     of the status. `compare` is whether to compare digests as soon as both sides are caught up, `back` whether the peer
     is asked to do so as well. `refused` says as what this side ended it, "" when it did not; `heard_ms` is when the
-    peer was last heard, in ms since the epoch, None before."""
+    peer was last heard, in ms since the epoch, None before. `admit` says of a caller's node id and life why it is a
+    copy, or ""."""
 
     def __init__(
         self,
@@ -79,11 +85,14 @@ class StreamShell:
         *,
         compare: bool = True,
         back: bool = False,
+        admit: Admission = anyone,
     ) -> None:
         self._syncing = syncing
         self._stream = stream
         self._peer_key = peer_key
         self._told = told
+        self._admit = admit
+        self._asked: dict[int, asyncio.Future[bool]] = {}
         self.refused = ""
         self.heard_ms: int | None = None
         self._heard_at = 0.0
@@ -125,6 +134,18 @@ class StreamShell:
         """For how many seconds nothing was heard of the peer, which may have nothing to say."""
         return asyncio.get_running_loop().time() - self._heard_at
 
+    async def answers(self, within_s: float) -> bool:
+        """Whether the peer is alive: it answers when it is asked now."""
+        number = secrets.randbits(63)
+        answer = self._asked[number] = asyncio.get_running_loop().create_future()
+        self._events.put_nowait(Probe(number))
+        try:
+            return await asyncio.wait_for(answer, within_s)
+        except TimeoutError:
+            return False
+        finally:
+            del self._asked[number]
+
     def hang_up(self, why: str) -> None:
         """End the stream at once, without a word to the peer."""
         self._events.put_nowait(Closed(why))
@@ -147,6 +168,8 @@ class StreamShell:
                 with suppress(TimeoutError, MnemeshError):  # a peer that does not read its refusal has had its time
                     await asyncio.wait_for(writer, TICK_S)
         finally:
+            for number in self._asked:
+                self._answered(number, False)
             for task in {writer, *self._tasks, *self._questions} - self._taking:
                 task.cancel()
             await asyncio.gather(writer, *self._tasks, *self._questions, return_exceptions=True)
@@ -176,6 +199,10 @@ class StreamShell:
                     self._told(effect)
                 case Meet(node_id):
                     self._ask(self._met(node_id))
+                case Admit(node_id, life):
+                    self._ask(self._admitted(node_id, life))
+                case Alive(number):
+                    self._answered(number, True)
                 case Prove(claim):
                     self._ask(self._syncing.prove(claim))
                 case Ask():
@@ -194,6 +221,13 @@ class StreamShell:
             self._events.put_nowait(Closed(f"the peer left {SYNC_OUTBOX_MESSAGES_MAX} messages unread"))
         elif self._outbox.qsize() < SYNC_OUTBOX_MESSAGES_MAX:
             self._outbox.put_nowait(message)
+
+    def _answered(self, number: int, alive: bool) -> None:
+        if number in self._asked and not self._asked[number].done():
+            self._asked[number].set_result(alive)
+
+    async def _admitted(self, node_id: str, life: str) -> Admitted:
+        return Admitted(await self._admit(node_id, life))
 
     async def _met(self, node_id: str) -> Met:
         return Met(await self._syncing.cursors(self._peer_key(node_id)))

@@ -5,12 +5,11 @@ Decides nothing and keeps nothing: each question is one call of the ledger.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
+from mnemesh_actors.identity import Signing
 from mnemesh_actors.ledger.commands import TakenIn
 from mnemesh_actors.ledger.contacts import Contact
 from mnemesh_actors.ledger.exchange import Incoming
@@ -28,7 +27,7 @@ from mnemesh_crdt.messages import (
     TakeIn,
     Took,
 )
-from mnemesh_crdt.proof import Claim, proof_bytes
+from mnemesh_crdt.proof import Claim
 from mnemesh_memory.limits import (
     BATCH_BYTES_MAX,
     BATCH_ITEMS_MAX,
@@ -41,9 +40,6 @@ class Publisher(Protocol):
     def publish(self, seq: int) -> None:
         """The ledger has committed up to `seq`."""
         ...
-
-
-Signing: TypeAlias = Callable[[Claim], Awaitable[bytes]]
 
 
 class Syncing:
@@ -145,12 +141,3 @@ class Syncing:
         """The ledger of another machine goes on: streams that were opened with the old one end, so that its numbers
         are never taken for the other's."""
         self.me = replace(self.me, incarnation=incarnation)
-
-
-def signing_with(key: Ed25519PrivateKey) -> Signing:
-    """Signs claims, and nothing else, with a key of this process."""
-
-    async def sign(claim: Claim) -> bytes:
-        return key.sign(proof_bytes(claim))
-
-    return sign

@@ -1,7 +1,8 @@
 """The opening of one stream: who the other side says to be, and whether it has proved that.
 
 Hello and Hello, then the dialer's Proof, then the listener's: who listens signs nothing for a caller that has proved
-nothing. Until `done` nothing else is said, and nothing of the other side's Hello is believed.
+nothing, or that is the copy of a node whose stream stands. Until `done` nothing else is said, and nothing of the other
+side's Hello is believed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from mnemesh_crdt.handshake import DIALER, LISTENER, Me, StreamRefused, check_hello, hello_of
-from mnemesh_crdt.messages import Hello, Proof, Prove
+from mnemesh_crdt.messages import Admit, Hello, Proof, Prove
 from mnemesh_crdt.proof import Claim
 from mnemesh_memory.errors import DataLoss
 from mnemesh_memory.grants import PeerGrant
@@ -31,6 +32,7 @@ class Greeting:
         self._nonce = b""
         self._peer: Hello | None = None
         self._greeted = False
+        self._admitted = False
         self._asked = False
         self._said = False
         self._proof: Proof | None = None
@@ -70,9 +72,19 @@ class Greeting:
         self._peer = hello
         return True
 
+    def admit(self) -> Admit | None:
+        """What a listener has to know before it proves itself: whether the caller is a copy."""
+        return None if self.is_dialer else Admit(self.peer.node_id, self.peer.life)
+
+    def admitted(self, reason: str) -> None:
+        """Raises StreamRefused for a copy."""
+        if reason:
+            raise StreamRefused("identity", reason)
+        self._admitted = True
+
     def prove(self) -> Prove | None:
         """What this side has to sign, when it is its turn."""
-        turn = self._peer is not None and (self.is_dialer or self._proof is not None)
+        turn = self._peer is not None and (self.is_dialer or self._admitted)
         if not turn or self._asked:
             return None
         self._asked = True
@@ -108,6 +120,7 @@ class Greeting:
             return Claim(
                 node_id=me.node_id,
                 incarnation=me.incarnation,
+                life=me.life,
                 role=self._role,
                 nonce=self._nonce,
                 peer_id=peer.node_id,
@@ -116,6 +129,7 @@ class Greeting:
         return Claim(
             node_id=peer.node_id,
             incarnation=peer.incarnation,
+            life=peer.life,
             role=LISTENER if self.is_dialer else DIALER,
             nonce=peer.nonce,
             peer_id=me.node_id,

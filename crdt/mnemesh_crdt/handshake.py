@@ -24,16 +24,21 @@ LISTENER: Final = "listener"
 # once); no room for entries that wait (later); no answer (later); a message that no honest peer sends.
 REFUSALS: Final = ("protocol", "identity", "changed", "full", "silent", "fault")
 SEQ_MAX: Final = 2**63 - 1
-_NAME_CHARS_MAX: Final = 64  # of an incarnation, a principal, the scope in a feed's name
+ONE_IS_A_COPY: Final = (
+    "two nodes with one id: one is a copy; give the copy a new identity with `mnemesh node new-identity`"
+)
+_NAME_CHARS_MAX: Final = 64  # of an incarnation, a life, a principal, the scope in a feed's name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Me:
-    """This node as it says Hello: its id, raw public key, and the incarnation of its log."""
+    """This node as it says Hello: its id, raw public key, the incarnation of its log, and the life of its process,
+    random and of that alone."""
 
     node_id: str
     key: bytes
     incarnation: str
+    life: str
 
 
 class StreamRefused(Exception):
@@ -53,6 +58,7 @@ def hello_of(me: Me, grant: PeerGrant, cursors: Mapping[str, int], nonce: bytes)
         node_id=me.node_id,
         key=me.key,
         incarnation=me.incarnation,
+        life=me.life,
         wants=grant.write,
         only_by="" if grant.relay else grant.principal,
         cursors=cursors,
@@ -69,10 +75,7 @@ def check_hello(hello: Hello, me: Me, expects: str, grant: PeerGrant) -> None:
             "protocol", f"protocol {hello.protocol} and {PROTOCOL} do not fit; upgrade Mnemesh on {older}"
         )
     if hello.node_id == me.node_id:
-        raise StreamRefused(
-            "identity",
-            "two nodes with one id: one is a copy; give the copy a new identity with `mnemesh node new-identity`",
-        )
+        raise StreamRefused("identity", ONE_IS_A_COPY)
     if len(hello.key) != KEY_BYTES or node_id_of(hello.key) != hello.node_id:
         raise StreamRefused("identity", f"node id {shorten(hello.node_id)} is not that of the key shown with it")
     if expects not in ("", hello.node_id):
@@ -83,9 +86,9 @@ def check_hello(hello: Hello, me: Me, expects: str, grant: PeerGrant) -> None:
         )
     if len(hello.nonce) != NONCE_BYTES:
         raise StreamRefused("fault", f"a nonce has {NONCE_BYTES} bytes")
-    if not is_name(hello.incarnation) or len(hello.only_by) > _NAME_CHARS_MAX:
+    if not (is_name(hello.incarnation) and is_name(hello.life)) or len(hello.only_by) > _NAME_CHARS_MAX:
         raise StreamRefused(
-            "fault", f"an incarnation and a principal are names of at most {_NAME_CHARS_MAX} characters"
+            "fault", f"an incarnation, a life and a principal are names of at most {_NAME_CHARS_MAX} characters"
         )
     if len(hello.wants) > PATTERNS_MAX or len(hello.cursors) > SYNC_CURSORS_MAX:
         raise StreamRefused(

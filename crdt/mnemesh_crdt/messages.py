@@ -31,7 +31,8 @@ class Hello:
 
     `protocol` is major * 1000 + minor; `key` the raw public key whose hash `node_id` is. `wants` are the patterns of
     spaces that it takes entries of, `only_by` the principal whose agents may have written them ("" for anyone).
-    `cursors` say how far it durably read feeds of the other node; `nonce` is random, for the other's Proof.
+    `cursors` say how far it durably read feeds of the other node; `nonce` is random, for the other's Proof; `life`
+    names the process.
     """
 
     protocol: int
@@ -42,6 +43,7 @@ class Hello:
     only_by: str
     cursors: Mapping[str, int]
     nonce: bytes
+    life: str
 
     @property
     def origin(self) -> str:
@@ -117,7 +119,21 @@ class Refusal:
     reason: str
 
 
-Message: TypeAlias = Hello | Proof | Batch | Ack | Digest | DigestsEnd | Compared | Refusal
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """A question to who is alive, answered with Pong of the same number, 0 to 2**63 - 1."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pong:
+    """The answer to Ping."""
+
+    number: int
+
+
+Message: TypeAlias = Hello | Proof | Batch | Ack | Digest | DigestsEnd | Compared | Ping | Pong | Refusal
 
 
 # Events: what happened, told by the shell -----------------------------------------------------------------------------
@@ -147,6 +163,20 @@ class Proved:
     """The answer to Prove: the node's signature."""
 
     signature: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The answer to Admit: why the stream is refused as a copy's, or ""."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Somebody wants to know whether the other side is alive: Alive with this number says so."""
+
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +271,8 @@ class Closed:
     reason: str = ""
 
 
-Event: TypeAlias = (
-    Opened | Met | Proved | Got | Misread | Read | Took | News | Compare | Measured | Reread | Granted | Tick | Closed
-)
+Opening: TypeAlias = Opened | Met | Admitted | Proved | Probe
+Event: TypeAlias = Opening | Got | Misread | Read | Took | News | Compare | Measured | Reread | Granted | Tick | Closed
 
 
 # Effects: what the shell is to do -------------------------------------------------------------------------------------
@@ -261,6 +290,22 @@ class Meet:
     """Look up the saved cursors of this node's feeds and say Met. The node has not proved yet that it is that one."""
 
     node_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Admit:
+    """The caller has proved who it is. Say Admitted, once it is known whether another process is alive that is the same
+    node in another life."""
+
+    node_id: str
+    life: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """The other side has answered the Probe of this number."""
+
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,4 +384,4 @@ class Status:
     reason: str = ""
 
 
-Effect: TypeAlias = Send | Meet | Prove | Ask | TakeIn | Measure | Reask | Close | Status
+Effect: TypeAlias = Send | Meet | Admit | Alive | Prove | Ask | TakeIn | Measure | Reask | Close | Status

@@ -1,8 +1,9 @@
 """How a node proves on a stream that it has the key of the id that it says: a signature that fits this stream alone.
 
 It covers the random numbers (nonces) of both sides, so that no recorded one fits; the role, so that none can be said
-back to who made it; the incarnation, because entries are filed under it; and the id of whom it is made for, so that a
-node that is called can not pass it on to a third one and stand there in the caller's name.
+back to who made it; the incarnation, because entries are filed under it; the life, because it tells a copy from a node
+that was restarted; and the id of whom it is made for, so that a node that is called can not pass it on to a third one
+and stand there in the caller's name.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ _PURPOSE: Final = "mnemesh.stream.1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What one side of a stream proves: that it is `node_id`, in that incarnation and role, towards `peer_id`. `nonce`
-    is from its own Hello, `peer_nonce` from the other's."""
+    """What one side of a stream proves: that it is `node_id`, in that incarnation, life and role, towards `peer_id`.
+    `nonce` is from its own Hello, `peer_nonce` from the other's."""
 
     node_id: str
     incarnation: str
+    life: str
     role: str
     nonce: bytes
     peer_id: str
@@ -36,7 +38,7 @@ class Claim:
 def proof_bytes(claim: Claim) -> bytes:
     """The canonical input of a proof's ed25519 signature (RFC 8032), made as that of an entry; nonces are in hex."""
     nonces = claim.nonce.hex(), claim.peer_nonce.hex()
-    return joined(_PURPOSE, claim.node_id, claim.incarnation, claim.role, claim.peer_id, *nonces)
+    return joined(_PURPOSE, claim.node_id, claim.incarnation, claim.life, claim.role, claim.peer_id, *nonces)
 
 
 def check_proof(claim: Claim, key: bytes, signature: bytes) -> None:

@@ -5,7 +5,8 @@ which). The same events always give the same effects.
 
 1. Each side says Hello, the dialer first, and then proves that it is the node that it says, in the incarnation that it
    says (greeting.py). Protocol, identity and patterns are checked; what does not fit is refused with a reason, and both
-   nodes stay up. Nothing else is said or believed before. Then each side reads its log from the other's cursor and
+   nodes stay up. Nothing else is said or believed before, and nothing to a copy of a node whose stream stands here and
+   answers (Admit, Ping). Then each side reads its log from the other's cursor and
    sends what both its grant and the other's wishes cover: spaces by pattern, authors by principal. A private space
    travels only when both name it.
 2. A Batch says from where to where its numbers go. A receiver takes it in when it continues what it has, so a cursor
@@ -36,6 +37,8 @@ from mnemesh_crdt.handshake import Me, StreamRefused
 from mnemesh_crdt.incoming import REPAIR, Incoming
 from mnemesh_crdt.messages import (
     Ack,
+    Admitted,
+    Alive,
     Batch,
     Close,
     Closed,
@@ -56,6 +59,9 @@ from mnemesh_crdt.messages import (
     Misread,
     News,
     Opened,
+    Ping,
+    Pong,
+    Probe,
     Proof,
     Proved,
     Read,
@@ -109,6 +115,7 @@ class Stream:
         # comparison
         self._comparison = Comparison(grant.write, f"{me.incarnation}/{REPAIR}")
         # time
+        self._probes: list[int] = []
         self._progress = True
         self._silent = 0
 
@@ -150,9 +157,16 @@ class Stream:
             case Met(cursors):
                 self._cursors = cursors
                 self._send(self._greeting.hello(cursors))
+            case Admitted(reason):
+                self._greeting.admitted(reason)
+                self._progress = True
+                self._go_on()
             case Proved(signature):
                 self._send(self._greeting.proved(signature))
                 self._go_on()
+            case Probe(number):
+                self._probes.append(number)
+                self._ask_who_is_alive()
             case Compare(back):
                 self._comparison.ask(back=back)
                 self._maybe_compare()
@@ -215,6 +229,10 @@ class Stream:
                 self._maybe_compare()
             case Compared(number):
                 self._comparison.answered(number)
+            case Ping(number):
+                self._send(Pong(number))
+            case Pong(number):
+                self._effects.append(Alive(number))
             case _ as unreachable:
                 assert_never(unreachable)
         return None
@@ -230,6 +248,8 @@ class Stream:
     def _proof(self, proof: Proof) -> None:
         if self._greeting.believe(proof):
             self._progress = True
+            if admit := self._greeting.admit():
+                self._effects.append(admit)
             self._go_on()
 
     def _go_on(self) -> None:
@@ -254,10 +274,18 @@ class Stream:
                 "was put back from a backup without a new incarnation. Restart that node from its backup once more",
             )
         self._out = Outgoing(feed, audience, peer.origin, at)
+        self._ask_who_is_alive()
         if batch := self._out.nothing(self._head):
             self._send(batch)
         self._pump()
         self._maybe_compare()
+
+    def _ask_who_is_alive(self) -> None:
+        """Once the other side listens to anything but the greeting."""
+        if self._phase == "open":
+            for number in self._probes:
+                self._send(Ping(number))
+            self._probes.clear()
 
     def _batch(self, batch: Batch) -> None:
         self._effects += self._in.batch(batch)

@@ -22,6 +22,7 @@ from mnemesh_actors.syncing import Syncing
 from mnemesh_crdt.handshake import DIALER, LISTENER
 from mnemesh_crdt.messages import Status
 from mnemesh_crdt.sync import Stream
+from mnemesh_gateway.copies import Copies
 from mnemesh_gateway.peer_book import Peer, PeerBook
 from mnemesh_gateway.peer_contacts import SAVE_S, Contacts
 from mnemesh_gateway.peer_guard import Faults, watched
@@ -85,6 +86,7 @@ class Peers:
         self._lines: dict[str, _Line] = {}
         self._served: list[Standing] = []
         self._faults = Faults()
+        self._copies = Copies()
         self._contacts = Contacts(syncing)
         self._saving: asyncio.Task[None] | None = None
         self._compared: dict[str, float] = {}  # when a stream of a principal compared last
@@ -158,7 +160,9 @@ class Peers:
         return tuple(self._now(one) for one in (*kept_up, *served))
 
     def _now(self, status: PeerStatus) -> PeerStatus:
-        return status.at(self.head, self._clock())
+        told = status.at(self.head, self._clock())
+        copied = self._copies.note(told.node_id) if told.incoming else ""
+        return replace(told, last_error=copied) if copied else told
 
     async def now(self, name: str, wait_s: float) -> tuple[PeerStatus, ...]:
         """Call the peer (or all, for "") at once, and have both sides compare all that they hold: also those that
@@ -279,6 +283,7 @@ class Peers:
             Stream(self.syncing.me, grant),
             lambda node_id: cursor_name(principal, node_id),
             one.heard,
+            admit=lambda node_id, life: self._copies.admit(shell, principal, node_id, life),
             compare=time.monotonic() - self._compared.get(principal, -COMPARE_AGAIN_S) >= COMPARE_AGAIN_S,
         )
         self._compared[principal] = time.monotonic()
@@ -292,6 +297,7 @@ class Peers:
                 log.warning("peer_at_fault", principal=principal, peer=str(context.peer()), reason=last.reason)
             self._faults.note(principal, last.reason if shell.refused == "fault" else "")
         finally:
+            self._copies.leave(shell)
             self._served.remove(one)
             one.over()
             one.tell(one.status.ended("offline", why, self._clock()))

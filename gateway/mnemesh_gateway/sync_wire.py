@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import Final, TypeVar
 
 from mnemesh_crdt.envelope import CHANGE, ERASURES, KEY_BYTES, SIGNATURE_BYTES, Entry
-from mnemesh_crdt.messages import Ack, Batch, Compared, Digest, DigestsEnd, Hello, Message, Proof, Refusal
+from mnemesh_crdt.messages import (
+    Ack,
+    Batch,
+    Compared,
+    Digest,
+    DigestsEnd,
+    Hello,
+    Message,
+    Ping,
+    Pong,
+    Proof,
+    Refusal,
+)
 from mnemesh_gateway.wire import moment, timestamp
 from mnemesh_memory.errors import InvalidArgument, shorten
 from mnemesh_memory.limits import AGENT_BYTES_MAX, CHANGE_BYTES_MAX, SPACE_BYTES_MAX
@@ -28,6 +40,7 @@ def to_wire(message: Message, envelope: type[Envelope]) -> Envelope:
                 incarnation=message.incarnation,
                 only_by=message.only_by,
                 nonce=message.nonce,
+                life=message.life,
             )
             return envelope(hello=hello)
         case Proof(signature):
@@ -52,6 +65,10 @@ def to_wire(message: Message, envelope: type[Envelope]) -> Envelope:
             return envelope(digests_end=end)
         case Compared(number):
             return envelope(compared=sync_pb2.SyncCompared(number=number))
+        case Ping(number):
+            return envelope(ping=sync_pb2.SyncPing(number=number))
+        case Pong(number):
+            return envelope(pong=sync_pb2.SyncPong(number=number))
         case Refusal(code, reason):
             return envelope(refusal=sync_pb2.SyncRefusal(code=code, reason=reason))
 
@@ -70,6 +87,7 @@ def from_wire(envelope: sync_pb2.SyncRequest | sync_pb2.SyncResponse) -> Message
             only_by=hello.only_by,
             cursors=dict(hello.cursors),
             nonce=hello.nonce,
+            life=hello.life,
         )
     if which == "proof":
         return Proof(envelope.proof.signature)
@@ -88,6 +106,10 @@ def from_wire(envelope: sync_pb2.SyncRequest | sync_pb2.SyncResponse) -> Message
     if which == "digest":
         digest = envelope.digest
         return Digest(digest.space, {number: value.hex() for number, value in digest.buckets.items()})
+    if which == "ping":
+        return Ping(envelope.ping.number)
+    if which == "pong":
+        return Pong(envelope.pong.number)
     if which == "digests_end":
         end = envelope.digests_end
         return DigestsEnd(end.number, end.back, end.serves, end.reply)
@@ -95,7 +117,7 @@ def from_wire(envelope: sync_pb2.SyncRequest | sync_pb2.SyncResponse) -> Message
         return Compared(envelope.compared.number)
     if which == "refusal":
         return Refusal(envelope.refusal.code, envelope.refusal.reason)
-    known = "hello, proof, batch, ack, digest, digests_end, compared or refusal"
+    known = "hello, proof, batch, ack, digest, digests_end, compared, ping, pong or refusal"
     raise InvalidArgument("message", "none", known)
 
 

@@ -14,8 +14,9 @@ from follower_scene import PATIENCE_S, Scene, played
 from ledger_builders import START, Home, Pen
 
 from mnemesh_actors.directory import load_key
+from mnemesh_actors.identity import signing_with
 from mnemesh_actors.streaming import StreamShell
-from mnemesh_actors.syncing import Syncing, signing_with
+from mnemesh_actors.syncing import Syncing
 from mnemesh_crdt.handshake import DIALER, LISTENER, Me
 from mnemesh_crdt.messages import Message, Status
 from mnemesh_crdt.sync import Stream
@@ -119,7 +120,12 @@ async def syncing_of(scene: Scene, ledger: Any = None) -> Syncing:
     key: Ed25519PrivateKey = load_key(scene.home.directory.key_file)
     incarnation, head = await scene.ledger.position()
     scene.follower.publish(head)
-    me = Me(node_id=scene.home.directory.node_id, key=key.public_key().public_bytes_raw(), incarnation=incarnation)
+    me = Me(
+        node_id=scene.home.directory.node_id,
+        key=key.public_key().public_bytes_raw(),
+        incarnation=incarnation,
+        life=incarnation,
+    )
     return Syncing(
         ledger or scene.ledger, scene.follower, scene.follower.news, me, lambda: START + 1_000_000, signing_with(key)
     )

@@ -12,9 +12,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from mnemesh_crdt.audience import common_patterns, feed_name
 from mnemesh_crdt.comparison import DIGESTS_TOLD_MAX, Comparison
 from mnemesh_crdt.envelope import Entry, node_id_of
-from mnemesh_crdt.handshake import DIALER, LISTENER, PROTOCOL, REFUSALS, Me
+from mnemesh_crdt.handshake import DIALER, LISTENER, ONE_IS_A_COPY, PROTOCOL, REFUSALS, Me
 from mnemesh_crdt.messages import (
     Ack,
+    Admit,
+    Admitted,
+    Alive,
     Ask,
     Batch,
     Close,
@@ -32,6 +35,9 @@ from mnemesh_crdt.messages import (
     Met,
     News,
     Opened,
+    Ping,
+    Pong,
+    Probe,
     Proof,
     Prove,
     Proved,
@@ -61,13 +67,19 @@ SPACE = "team/a"
 OURS, THEIRS = (Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32) for number in (1, 2))
 OUR_KEY, THEIR_KEY = (key.public_key().public_bytes_raw() for key in (OURS, THEIRS))
 OUR_NONCE, THEIR_NONCE = bytes([3]) * NONCE_BYTES, bytes([4]) * NONCE_BYTES
-US = Me(node_id=node_id_of(OUR_KEY), key=OUR_KEY, incarnation="ours-1")
+US = Me(node_id=node_id_of(OUR_KEY), key=OUR_KEY, incarnation="ours-1", life="ourlife")
 THEM = node_id_of(THEIR_KEY)
 EVERYTHING = PeerGrant(read=("team/*",), write=("team/*",), principal="owner", relay=True)
 PULL_ONLY = replace(EVERYTHING, read=())
 PUSH_ONLY = replace(EVERYTHING, write=())
 OUR_CLAIM = Claim(
-    node_id=US.node_id, incarnation="ours-1", role=LISTENER, nonce=OUR_NONCE, peer_id=THEM, peer_nonce=THEIR_NONCE
+    node_id=US.node_id,
+    incarnation="ours-1",
+    life="ourlife",
+    role=LISTENER,
+    nonce=OUR_NONCE,
+    peer_id=THEM,
+    peer_nonce=THEIR_NONCE,
 )
 OUR_FEED = feed_name("ours-1", ("team/*",), "")
 THEIR_FEED = "theirs-1/scope"
@@ -77,7 +89,13 @@ REPAIR, THEIR_REPAIR = "ours-1/repair", "theirs-1/repair"
 
 def hello(**fields: Any) -> Hello:
     given: dict[str, Any] = {"protocol": PROTOCOL, "node_id": THEM, "key": THEIR_KEY, "incarnation": "theirs-1"}
-    rest: dict[str, Any] = {"wants": ("team/*",), "only_by": "", "cursors": {}, "nonce": THEIR_NONCE}
+    rest: dict[str, Any] = {
+        "wants": ("team/*",),
+        "only_by": "",
+        "cursors": {},
+        "nonce": THEIR_NONCE,
+        "life": "theirlife",
+    }
     return Hello(**{**given, **rest, **fields})
 
 
@@ -87,7 +105,7 @@ def opened(role: str, head: int = 0, **more: Any) -> Opened:
 
 def claim_of_theirs(role: str = LISTENER, **fields: Any) -> Claim:
     """What they prove to us; `role` is theirs."""
-    given = {"node_id": THEM, "incarnation": "theirs-1", "role": role, "peer_id": US.node_id}
+    given = {"node_id": THEM, "incarnation": "theirs-1", "life": "theirlife", "role": role, "peer_id": US.node_id}
     return Claim(**{**given, "nonce": THEIR_NONCE, "peer_nonce": OUR_NONCE, **fields})
 
 
@@ -190,6 +208,7 @@ def test_the_dialer_greets_first_with_what_it_wants_and_how_far_it_read() -> Non
         only_by="ana",
         cursors={"theirs-1/scope": 3},
         nonce=OUR_NONCE,
+        life="ourlife",
     )
     assert scene.status.phase == "greeting"
     assert scene.greeted() == [Ask(0, ("team/*",), THEIR_LOG)]
@@ -202,7 +221,8 @@ def test_a_listener_looks_up_its_cursors_before_it_answers() -> None:
     assert scene.got(hello()) == [Meet(THEM)]
     (greeting,) = sent(scene.tell(Met({"theirs-1/scope": 7})))
     assert (greeting.cursors, greeting.only_by, greeting.nonce) == ({"theirs-1/scope": 7}, "", OUR_NONCE)
-    assert scene.got(proof(DIALER)) == [Prove(OUR_CLAIM)]
+    assert scene.got(proof(DIALER)) == [Admit(THEM, "theirlife")]
+    assert scene.tell(Admitted()) == [Prove(OUR_CLAIM)]
     said, nothing = sent(scene.tell(Proved(b"ours")))
     assert said == Proof(b"ours")
     assert nothing == Batch(feed=OUR_FEED, after=0, last_seq=0, head=0, entries=())
@@ -277,6 +297,8 @@ def test_a_node_id_is_proved_by_its_key_and_by_what_was_pinned() -> None:
         {"only_by": "a" * 65},
         {"nonce": bytes(31)},
         {"nonce": bytes(33)},
+        {"life": ""},
+        {"life": "a" * 65},
     ],
     ids=str,
 )
@@ -303,6 +325,7 @@ FALSE = {
     "another stream, by theirs": proof(nonce=bytes(NONCE_BYTES)),
     "the other role": proof(DIALER),
     "another incarnation": proof(incarnation="theirs-0"),
+    "another life": proof(life="anotherlife"),
     "for another node": proof(peer_id="0" * 32),
     "of another node": proof(node_id=US.node_id),
     "the numbers swapped": proof(nonce=OUR_NONCE, peer_nonce=THEIR_NONCE),
@@ -384,7 +407,9 @@ def test_the_same_proof_twice_says_nothing_new_and_another_one_is_a_fault() -> N
 def test_two_machines_that_hear_each_other_are_both_open_after_two_messages_of_each() -> None:
     ours = Scene(expects=THEM)
     theirs = Scene()
-    theirs.stream = Stream(Me(node_id=THEM, key=THEIR_KEY, incarnation="theirs-1"), EVERYTHING, expects=US.node_id)
+    theirs.stream = Stream(
+        Me(node_id=THEM, key=THEIR_KEY, incarnation="theirs-1", life="theirlife"), EVERYTHING, expects=US.node_id
+    )
     keys = {id(ours): OURS, id(theirs): THEIRS}
     said: list[Any] = []
     to_do = [(ours, opened(DIALER)), (theirs, Opened(role=LISTENER, head=0, nonce=THEIR_NONCE))]
@@ -397,11 +422,53 @@ def test_two_machines_that_hear_each_other_are_both_open_after_two_messages_of_e
                     to_do.append((theirs if scene is ours else ours, Got(message)))
                 case Meet():
                     to_do.append((scene, Met({})))
+                case Admit():
+                    to_do.append((scene, Admitted()))
                 case Prove(claim):
                     to_do.append((scene, Proved(keys[id(scene)].sign(proof_bytes(claim)))))
     assert [type(one) for one in said[:4]] == [Hello, Hello, Proof, Proof]
     assert (ours.status.phase, theirs.status.phase) == ("open", "open")
     assert (ours.status.node_id, theirs.status.node_id) == (THEM, US.node_id)
+
+
+# ---- copies ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_copy_is_refused_before_anything_is_said_to_it_or_taken_of_it() -> None:
+    scene = Scene()
+    scene.tell(opened(LISTENER, 3), Got(hello()), Met({}))
+    assert scene.got(proof(DIALER)) == [Admit(THEM, "theirlife")]
+    assert scene.tell(News(4), Tick()) == [], "it waits until the other process was asked"
+    effects = scene.tell(Admitted(ONE_IS_A_COPY))
+    assert refused(effects) == "identity"
+    assert [type(message) for message in sent(effects)] == [Refusal]
+    assert "mnemesh node new-identity" in scene.status.reason
+
+
+def test_who_listens_waits_for_the_answer_of_the_other_process_before_it_gives_up() -> None:
+    scene = Scene()
+    scene.tell(opened(LISTENER), Got(hello()), Met({}), Tick(), Got(proof(DIALER)))
+    assert scene.tell(Tick()) == []
+    assert scene.tell(Admitted()) == [Prove(OUR_CLAIM)]
+
+
+def test_who_is_asked_whether_it_is_alive_says_so() -> None:
+    assert dialled().got(Ping(7), Ping(2**63 - 1)) == [Send(Pong(7)), Send(Pong(2**63 - 1))]
+    for early in (Ping(7), Pong(7)):
+        scene = Scene()
+        scene.tell(opened(LISTENER), Got(hello()))
+        assert refused(scene.got(early)) == "fault"
+
+
+def test_the_other_side_is_asked_once_it_listens_and_its_answer_has_the_number_of_the_question() -> None:
+    scene = dialled()
+    assert scene.tell(Probe(5)) == [Send(Ping(5))]
+    assert scene.got(Pong(5)) == [Alive(5)]
+    early = Scene()
+    early.tell(opened(DIALER))
+    assert early.tell(Probe(6)) == []
+    assert early.greeted()[0] == Send(Ping(6))
+    assert early.tell(Tick()) == []
 
 
 def test_a_cursor_beyond_the_end_of_the_log_is_refused_as_another_life_of_the_log() -> None:
@@ -493,7 +560,7 @@ def test_news_are_read_when_the_stream_is_open_and_something_may_be_said() -> No
     assert scene.tell(News(3)) == []
     scene.got(hello())
     scene.tell(Met({}))
-    assert scene.tell(Got(proof(DIALER)), News(3)) == [Prove(OUR_CLAIM)]
+    assert scene.tell(Got(proof(DIALER)), News(3), Admitted()) == [Admit(THEM, "theirlife"), Prove(OUR_CLAIM)]
     assert scene.tell(Proved(b"ours")) == [Send(Proof(b"ours")), Ask(0, ("team/*",), THEIR_LOG)]
     assert scene.tell(News(4)) == [], "one page is asked for at a time"
     assert dialled(PULL_ONLY).tell(News(1)) == []

@@ -22,7 +22,7 @@ ORDINARY = PeerGrant(read=("*",), write=("*",), principal="ana", relay=True)
 
 def me(name: str) -> Me:
     key = name.encode().ljust(32, b".")
-    return Me(node_id=node_id_of(key), key=key, incarnation=name)
+    return Me(node_id=node_id_of(key), key=key, incarnation=name, life=name)
 
 
 def test_every_space_is_between_the_ledgers_of_a_node_and_nobody_can_be_granted_it() -> None:

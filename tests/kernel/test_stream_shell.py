@@ -77,7 +77,7 @@ def hello_of(node: Node, **changes: Any) -> Hello:
     me = node.syncing.me
     hello = Hello(
         protocol=PROTOCOL, node_id=me.node_id, key=me.key, incarnation=me.incarnation, wants=("*",), only_by="",
-        cursors={}, nonce=bytes(NONCE_BYTES),
+        cursors={}, nonce=bytes(NONCE_BYTES), life=me.life,
     )  # fmt: skip
     return replace(hello, **changes)
 
@@ -259,8 +259,8 @@ class Endless:
         yield mine
         theirs = await self._greeting
         claim = Claim(
-            node_id=mine.node_id, incarnation=mine.incarnation, role=DIALER, nonce=mine.nonce, peer_id=theirs.node_id,
-            peer_nonce=theirs.nonce,
+            node_id=mine.node_id, incarnation=mine.incarnation, life=mine.life, role=DIALER, nonce=mine.nonce,
+            peer_id=theirs.node_id, peer_nonce=theirs.nonce,
         )  # fmt: skip
         yield Proof((await self._caller.syncing.prove(claim)).signature)
         await self._proved.wait()
@@ -360,6 +360,42 @@ async def test_a_stream_that_is_hung_up_ends_at_once_though_the_peer_reads_nothi
     (done, _) = await asyncio.wait({running}, timeout=TICK_S / 2)
     assert [task.result().reason for task in done] == ["called anew"]
     assert shell.refused == ""
+
+
+async def test_a_living_peer_answers_and_one_that_is_gone_or_silent_does_not(pair: tuple[Node, Node]) -> None:
+    ana, bob = pair
+    shell = bob.shell()
+    async with meeting(ana, bob, listener=shell) as (dialing, listening):
+        await until_told(bob, lambda said: said.phase == "open")
+        assert await asyncio.gather(*(shell.answers(PATIENCE_S) for _ in range(5))) == [True] * 5
+        asking = asyncio.create_task(shell.answers(PATIENCE_S))
+        dialing.cancel()
+        shell.hang_up("gone")
+        await asyncio.wait_for(listening, PATIENCE_S)
+        assert not await asyncio.wait_for(asking, PATIENCE_S), "the end of the stream is an answer"
+    silent = bob.shell()
+    running = asyncio.create_task(silent.run(LISTENER, Endless(ana, lambda _: Digest("team/x", {}), 1)))
+    await until_told(bob, lambda said: said.phase == "open")
+    assert not await silent.answers(0.05)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_caller_that_is_not_admitted_is_refused_with_the_reason(pair: tuple[Node, Node]) -> None:
+    ana, bob = pair
+    await ana.writes("one")
+    asked: list[tuple[str, str]] = []
+
+    async def nobody(node_id: str, life: str) -> str:
+        asked.append((node_id, life))
+        return "a copy"
+
+    async with meeting(ana, bob, listener=bob.shell(admit=nobody)) as (dialing, listening):
+        ended = await asyncio.wait_for(listening, PATIENCE_S)
+        assert (ended.code, ended.reason) == ("identity", "a copy")
+        assert "a copy" in (await asyncio.wait_for(dialing, PATIENCE_S)).reason
+    assert asked == [(ana.syncing.me.node_id, ana.syncing.me.life)]
+    assert await bob.texts() == []
 
 
 async def test_a_peer_whose_entries_are_refused_again_and_again_is_left(pair: tuple[Node, Node]) -> None:

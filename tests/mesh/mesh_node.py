@@ -212,7 +212,7 @@ class Node:
 
     @property
     def me(self) -> Me:
-        return Me(node_id=self.id, key=self.key, incarnation=self.disk.incarnation)
+        return Me(node_id=self.id, key=self.key, incarnation=self.disk.incarnation, life=self.disk.incarnation)
 
     def stream(self, grant: PeerGrant, expects: str = "") -> Stream:
         """One side of a stream."""

@@ -32,6 +32,8 @@ from mnemesh_crdt.document import Edit, RevisionFields
 from mnemesh_crdt.envelope import CHANGE, ERASE, ERASURES, RETRACT, Entry
 from mnemesh_crdt.handshake import DIALER, LISTENER, hello_of
 from mnemesh_crdt.messages import (
+    Admit,
+    Admitted,
     Ask,
     Batch,
     Close,
@@ -421,6 +423,7 @@ class World:
         claim = Claim(
             node_id=other.id,
             incarnation=other.disk.incarnation,
+            life=other.disk.incarnation,
             role=DIALER,
             nonce=nonce,
             peer_id=node.id,
@@ -541,6 +544,8 @@ class World:
                 self._tell(wire, side, node.measured(patterns))
             case Meet(node_id):
                 self._tell(wire, side, Met(dict(node.disk.cursors.get(node_id, {}))))
+            case Admit():
+                self._tell(wire, side, Admitted())
             case Prove(claim):
                 self._tell(wire, side, Proved(prove(node.key, claim)))
             case TakeIn():

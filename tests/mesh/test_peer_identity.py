@@ -12,9 +12,10 @@ from typing import Any
 
 import grpc
 import pytest
+from fault_proxy import FaultProxy
 from hostile_peer import Signer, stream_to
-from node_process import Nodes, stop_node
-from peer_scene import WAIT_S, client, converged, introduce, texts
+from node_process import Nodes, kill_node, stop_node
+from peer_scene import WAIT_S, client, converged, introduce, texts, until
 
 from mnemesh.errors import FailedPrecondition
 from mnemesh_crdt.handshake import PROTOCOL
@@ -77,6 +78,79 @@ async def test_two_nodes_on_copies_of_one_directory_refuse_each_other_until_one_
     new = nodes_of.pop("written with an id of its own")
     assert nodes_of == {"written by the one": old, "written by the other": old}
     assert new != old
+
+
+async def test_a_hub_that_a_node_and_its_copy_call_refuses_the_copy_and_says_so(nodes: Nodes, tmp_path: Path) -> None:
+    hub, laptop = await asyncio.gather(nodes.start(tmp_path / "hub"), nodes.start(tmp_path / "laptop"))
+    await introduce(laptop, hub, "laptop", "team/*")
+    async with client(laptop) as here:
+        await here.remember("written before the copy", space="team/x")
+    await converged("team/x", hub, laptop)
+    await stop_node(laptop)
+    shutil.copytree(tmp_path / "laptop", tmp_path / "copy")
+    laptop = await nodes.start(tmp_path / "laptop")
+    async with client(laptop) as here, client(hub) as there:
+        (peer,) = (await here.sync_now(wait_s=WAIT_S)).peers
+        assert (peer.state, peer.caught_up, peer.last_error) == ("connected", True, "")
+        copy = await nodes.start(tmp_path / "copy")
+        async with client(copy) as twin:
+            await twin.remember("written by the copy", space="team/x")
+
+            async def refused() -> bool:
+                (peer,) = (await twin.sync_status()).peers
+                return peer.state == "refused"
+
+            await until(refused, "the copy is refused")
+            (peer,) = (await twin.sync_status()).peers
+            assert "two nodes with one id" in peer.last_error
+            assert "mnemesh node new-identity" in peer.last_error
+        (peer,) = (await there.sync_status()).peers
+        assert (peer.name, peer.state, peer.incoming) == ("laptop", "connected", True)
+        assert "another process called with the id of this node and was refused" in peer.last_error
+        assert await texts(hub, "team/x") == ["written before the copy"], "nothing of the copy was taken in"
+        # The node itself does not notice.
+        await here.remember("written by the node", space="team/x")
+        await converged("team/x", hub, laptop)
+        (peer,) = (await here.sync_now(wait_s=WAIT_S)).peers
+        assert (peer.state, peer.last_error) == ("connected", "")
+    await stop_node(copy)
+    renewing = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "mnemesh", "node", "new-identity", "--data", str(tmp_path / "copy"),
+        stdout=asyncio.subprocess.DEVNULL, cwd="/",
+    )  # fmt: skip
+    assert await asyncio.wait_for(renewing.wait(), WAIT_S) == 0
+    copy = await nodes.start(tmp_path / "copy")
+    await converged("team/x", hub, laptop, copy)
+    assert len(await texts(hub, "team/x")) == 3
+
+
+async def test_a_node_that_lost_its_power_is_let_in_again_though_its_old_stream_still_stands(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    hub, laptop = await asyncio.gather(nodes.start(tmp_path / "hub"), nodes.start(tmp_path / "laptop"))
+    proxy = FaultProxy(hub.grpc)
+    address = await proxy.start()
+    async with client(hub) as there:
+        token = (await there.add_agent("laptop", role="admin", spaces=["team/*"])).token
+        async with client(laptop) as here:
+            await here.add_peer(address, token=token, spaces=["team/*"], name="hub")
+            await here.remember("written before", space="team/x")
+            await converged("team/x", hub, laptop)
+        proxy.abandon()
+        await kill_node(laptop)
+        laptop = await nodes.start(tmp_path / "laptop")
+
+        async def connected() -> bool:
+            async with client(laptop) as here:
+                (peer,) = (await here.sync_now(wait_s=WAIT_S)).peers
+            return peer.state == "connected"
+
+        await until(connected, "the laptop is let in")
+        async with client(laptop) as here:
+            await here.remember("written after", space="team/x")
+        await converged("team/x", hub, laptop)
+        assert [(one.name, one.last_error) for one in (await there.sync_status()).peers] == [("laptop", "")]
+    await proxy.close()
 
 
 async def test_a_peer_of_a_newer_major_protocol_is_refused_with_what_to_do_whoever_calls(

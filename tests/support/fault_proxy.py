@@ -11,11 +11,13 @@ BUFFER_BYTES = 65_536
 class FaultProxy:
     """Stands before `target` (host:port). `out` is the direction to the target, `back` the one from it. What a stalled
     direction was given is delivered once it is healed, as TCP's own retransmission would do; a cut breaks every
-    connection, and new ones are refused until it is healed."""
+    connection, and new ones are refused until it is healed; one that was abandoned stays open at both ends, and nothing
+    more comes through it, its end neither."""
 
     def __init__(self, target: str) -> None:
         self._host, _, port = target.rpartition(":")
         self._port = int(port)
+        self._abandoned: set[asyncio.Task[None]] = set()
         self._flows = {"out": asyncio.Event(), "back": asyncio.Event()}
         self._down = False
         self._server: asyncio.Server | None = None
@@ -37,6 +39,10 @@ class FaultProxy:
     def stall(self, direction: str) -> None:
         """Let nothing through in one direction."""
         self._flows[direction].clear()
+
+    def abandon(self) -> None:
+        """Forget the present connections, as a network does whose one end lost its power; new ones go through."""
+        self._abandoned |= self._links
 
     def heal(self) -> None:
         """Everything flows again."""
@@ -62,8 +68,8 @@ class FaultProxy:
         try:
             back, far = await asyncio.open_connection(self._host, self._port)
             async with asyncio.TaskGroup() as both:
-                both.create_task(self._pump("out", reader, far))
-                both.create_task(self._pump("back", back, writer))
+                both.create_task(self._pump("out", link, reader, far))
+                both.create_task(self._pump("back", link, back, writer))
         except* (OSError, asyncio.CancelledError):
             pass  # broken, by us or by an end
         finally:
@@ -72,10 +78,23 @@ class FaultProxy:
                 if end is not None:
                     end.transport.abort()
 
-    async def _pump(self, direction: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(BUFFER_BYTES):
+    async def _pump(
+        self, direction: str, link: asyncio.Task[None], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        while data := await self._read(link, reader):
             await self._flows[direction].wait()
             writer.write(data)
             await writer.drain()
         with suppress(OSError):
             writer.write_eof()
+
+    async def _read(self, link: asyncio.Task[None], reader: asyncio.StreamReader) -> bytes:
+        """What comes next, its end too; of an abandoned link never anything."""
+        try:
+            data = await reader.read(BUFFER_BYTES)
+        except OSError:
+            if link not in self._abandoned:
+                raise
+        while link in self._abandoned:
+            await asyncio.Event().wait()
+        return data

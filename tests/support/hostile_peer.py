@@ -36,6 +36,7 @@ class Signer:
     agent: str = "eve"
     at: int = AT
     count: int = field(default=0)
+    life: str = "first"
 
     def __post_init__(self) -> None:
         self.key = Ed25519PrivateKey.from_private_bytes(hashlib.sha256(self.name.encode()).digest())
@@ -54,15 +55,15 @@ class Signer:
     def hello(self, **changes: Any) -> Hello:
         said = Hello(
             protocol=PROTOCOL, node_id=self.id, key=self.public, incarnation=self.incarnation, wants=("*",), only_by="",
-            cursors={}, nonce=NONCE,
+            cursors={}, nonce=NONCE, life=self.life,
         )  # fmt: skip
         return replace(said, **changes)
 
     def proof(self, theirs: Hello, role: str = DIALER, **changes: Any) -> Proof:
         """That this node is the one of `hello`, as the node of `theirs` wants it; `changes` are of the claim."""
         claim = Claim(
-            node_id=self.id, incarnation=self.incarnation, role=role, nonce=NONCE, peer_id=theirs.node_id,
-            peer_nonce=theirs.nonce,
+            node_id=self.id, incarnation=self.incarnation, life=self.life, role=role, nonce=NONCE,
+            peer_id=theirs.node_id, peer_nonce=theirs.nonce,
         )  # fmt: skip
         return Proof(self.key.sign(proof_bytes(replace(claim, **changes))))
 
@@ -129,8 +130,8 @@ class HostileStream:
         await self.say(who.proof(theirs, incarnation=said.incarnation))
         check_proof(
             Claim(
-                node_id=theirs.node_id, incarnation=theirs.incarnation, role=LISTENER, nonce=theirs.nonce,
-                peer_id=who.id, peer_nonce=said.nonce,
+                node_id=theirs.node_id, incarnation=theirs.incarnation, life=theirs.life, role=LISTENER,
+                nonce=theirs.nonce, peer_id=who.id, peer_nonce=said.nonce,
             ),
             theirs.key,
             (await self.hear(Proof)).signature,

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bmnemesh_proto/v1/sync.proto\x12\nmnemesh.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xea\x01\n\tSyncHello\x12\x10\n\x08protocol\x18\x01 \x01(\r\x12\x0f\n\x07node_id\x18\x02 \x01(\t\x12\x10\n\x08node_key\x18\x03 \x01(\x0c\x12\x0e\n\x06spaces\x18\x04 \x03(\t\x12\x33\n\x07\x63ursors\x18\x05 \x03(\x0b\x32\".mnemesh.v1.SyncHello.CursorsEntry\x12\x13\n\x0bincarnation\x18\x06 \x01(\t\x12\x0f\n\x07only_by\x18\x07 \x01(\t\x12\r\n\x05nonce\x18\x08 \x01(\x0c\x1a.\n\x0c\x43ursorsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\"\x1e\n\tSyncProof\x12\x11\n\tsignature\x18\x01 \x01(\x0c\"\xab\x01\n\tSyncEntry\x12\x0b\n\x03\x64oc\x18\x01 \x01(\t\x12\r\n\x05space\x18\x02 \x01(\t\x12\x0c\n\x04type\x18\x03 \x01(\t\x12\x0c\n\x04hash\x18\x04 \x01(\x0c\x12\x0b\n\x03raw\x18\x05 \x01(\x0c\x12\r\n\x05\x61gent\x18\x06 \x01(\t\x12\x0f\n\x07node_id\x18\x07 \x01(\t\x12\x11\n\tsignature\x18\x08 \x01(\x0c\x12&\n\x02\x61t\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xcc\x01\n\tSyncBatch\x12\x0c\n\x04\x66\x65\x65\x64\x18\x01 \x01(\t\x12&\n\x07\x65ntries\x18\x02 \x03(\x0b\x32\x15.mnemesh.v1.SyncEntry\x12\x10\n\x08last_seq\x18\x03 \x01(\x04\x12\x0c\n\x04head\x18\x04 \x01(\x04\x12-\n\x04keys\x18\x05 \x03(\x0b\x32\x1f.mnemesh.v1.SyncBatch.KeysEntry\x12\r\n\x05\x61\x66ter\x18\x06 \x01(\x04\x1a+\n\tKeysEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"$\n\x07SyncAck\x12\x0c\n\x04\x66\x65\x65\x64\x18\x01 \x01(\t\x12\x0b\n\x03seq\x18\x02 \x01(\x04\"\x81\x01\n\nSyncDigest\x12\r\n\x05space\x18\x01 \x01(\t\x12\x34\n\x07\x62uckets\x18\x02 \x03(\x0b\x32#.mnemesh.v1.SyncDigest.BucketsEntry\x1a.\n\x0c\x42ucketsEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"M\n\x0eSyncDigestsEnd\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0c\n\x04\x62\x61\x63k\x18\x02 \x01(\x08\x12\x0e\n\x06serves\x18\x03 \x01(\x04\x12\r\n\x05reply\x18\x04 \x01(\x08\"\x1e\n\x0cSyncCompared\x12\x0e\n\x06number\x18\x01 \x01(\x04\"+\n\x0bSyncRefusal\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\xeb\x02\n\x0bSyncRequest\x12&\n\x05hello\x18\x01 \x01(\x0b\x32\x15.mnemesh.v1.SyncHelloH\x00\x12&\n\x05\x62\x61tch\x18\x02 \x01(\x0b\x32\x15.mnemesh.v1.SyncBatchH\x00\x12\"\n\x03\x61\x63k\x18\x03 \x01(\x0b\x32\x13.mnemesh.v1.SyncAckH\x00\x12(\n\x06\x64igest\x18\x04 \x01(\x0b\x32\x16.mnemesh.v1.SyncDigestH\x00\x12*\n\x07refusal\x18\x05 \x01(\x0b\x32\x17.mnemesh.v1.SyncRefusalH\x00\x12&\n\x05proof\x18\x06 \x01(\x0b\x32\x15.mnemesh.v1.SyncProofH\x00\x12\x31\n\x0b\x64igests_end\x18\x07 \x01(\x0b\x32\x1a.mnemesh.v1.SyncDigestsEndH\x00\x12,\n\x08\x63ompared\x18\x08 \x01(\x0b\x32\x18.mnemesh.v1.SyncComparedH\x00\x42\t\n\x07message\"\xec\x02\n\x0cSyncResponse\x12&\n\x05hello\x18\x01 \x01(\x0b\x32\x15.mnemesh.v1.SyncHelloH\x00\x12&\n\x05\x62\x61tch\x18\x02 \x01(\x0b\x32\x15.mnemesh.v1.SyncBatchH\x00\x12\"\n\x03\x61\x63k\x18\x03 \x01(\x0b\x32\x13.mnemesh.v1.SyncAckH\x00\x12(\n\x06\x64igest\x18\x04 \x01(\x0b\x32\x16.mnemesh.v1.SyncDigestH\x00\x12*\n\x07refusal\x18\x05 \x01(\x0b\x32\x17.mnemesh.v1.SyncRefusalH\x00\x12&\n\x05proof\x18\x06 \x01(\x0b\x32\x15.mnemesh.v1.SyncProofH\x00\x12\x31\n\x0b\x64igests_end\x18\x07 \x01(\x0b\x32\x1a.mnemesh.v1.SyncDigestsEndH\x00\x12,\n\x08\x63ompared\x18\x08 \x01(\x0b\x32\x18.mnemesh.v1.SyncComparedH\x00\x42\t\n\x07message2L\n\x0bSyncService\x12=\n\x04Sync\x12\x17.mnemesh.v1.SyncRequest\x1a\x18.mnemesh.v1.SyncResponse(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bmnemesh_proto/v1/sync.proto\x12\nmnemesh.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf8\x01\n\tSyncHello\x12\x10\n\x08protocol\x18\x01 \x01(\r\x12\x0f\n\x07node_id\x18\x02 \x01(\t\x12\x10\n\x08node_key\x18\x03 \x01(\x0c\x12\x0e\n\x06spaces\x18\x04 \x03(\t\x12\x33\n\x07\x63ursors\x18\x05 \x03(\x0b\x32\".mnemesh.v1.SyncHello.CursorsEntry\x12\x13\n\x0bincarnation\x18\x06 \x01(\t\x12\x0f\n\x07only_by\x18\x07 \x01(\t\x12\r\n\x05nonce\x18\x08 \x01(\x0c\x12\x0c\n\x04life\x18\t \x01(\t\x1a.\n\x0c\x43ursorsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\"\x1e\n\tSyncProof\x12\x11\n\tsignature\x18\x01 \x01(\x0c\"\xab\x01\n\tSyncEntry\x12\x0b\n\x03\x64oc\x18\x01 \x01(\t\x12\r\n\x05space\x18\x02 \x01(\t\x12\x0c\n\x04type\x18\x03 \x01(\t\x12\x0c\n\x04hash\x18\x04 \x01(\x0c\x12\x0b\n\x03raw\x18\x05 \x01(\x0c\x12\r\n\x05\x61gent\x18\x06 \x01(\t\x12\x0f\n\x07node_id\x18\x07 \x01(\t\x12\x11\n\tsignature\x18\x08 \x01(\x0c\x12&\n\x02\x61t\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xcc\x01\n\tSyncBatch\x12\x0c\n\x04\x66\x65\x65\x64\x18\x01 \x01(\t\x12&\n\x07\x65ntries\x18\x02 \x03(\x0b\x32\x15.mnemesh.v1.SyncEntry\x12\x10\n\x08last_seq\x18\x03 \x01(\x04\x12\x0c\n\x04head\x18\x04 \x01(\x04\x12-\n\x04keys\x18\x05 \x03(\x0b\x32\x1f.mnemesh.v1.SyncBatch.KeysEntry\x12\r\n\x05\x61\x66ter\x18\x06 \x01(\x04\x1a+\n\tKeysEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"$\n\x07SyncAck\x12\x0c\n\x04\x66\x65\x65\x64\x18\x01 \x01(\t\x12\x0b\n\x03seq\x18\x02 \x01(\x04\"\x81\x01\n\nSyncDigest\x12\r\n\x05space\x18\x01 \x01(\t\x12\x34\n\x07\x62uckets\x18\x02 \x03(\x0b\x32#.mnemesh.v1.SyncDigest.BucketsEntry\x1a.\n\x0c\x42ucketsEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"M\n\x0eSyncDigestsEnd\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0c\n\x04\x62\x61\x63k\x18\x02 \x01(\x08\x12\x0e\n\x06serves\x18\x03 \x01(\x04\x12\r\n\x05reply\x18\x04 \x01(\x08\"\x1e\n\x0cSyncCompared\x12\x0e\n\x06number\x18\x01 \x01(\x04\"\x1a\n\x08SyncPing\x12\x0e\n\x06number\x18\x01 \x01(\x04\"\x1a\n\x08SyncPong\x12\x0e\n\x06number\x18\x01 \x01(\x04\"+\n\x0bSyncRefusal\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\xb7\x03\n\x0bSyncRequest\x12&\n\x05hello\x18\x01 \x01(\x0b\x32\x15.mnemesh.v1.SyncHelloH\x00\x12&\n\x05\x62\x61tch\x18\x02 \x01(\x0b\x32\x15.mnemesh.v1.SyncBatchH\x00\x12\"\n\x03\x61\x63k\x18\x03 \x01(\x0b\x32\x13.mnemesh.v1.SyncAckH\x00\x12(\n\x06\x64igest\x18\x04 \x01(\x0b\x32\x16.mnemesh.v1.SyncDigestH\x00\x12*\n\x07refusal\x18\x05 \x01(\x0b\x32\x17.mnemesh.v1.SyncRefusalH\x00\x12&\n\x05proof\x18\x06 \x01(\x0b\x32\x15.mnemesh.v1.SyncProofH\x00\x12\x31\n\x0b\x64igests_end\x18\x07 \x01(\x0b\x32\x1a.mnemesh.v1.SyncDigestsEndH\x00\x12,\n\x08\x63ompared\x18\x08 \x01(\x0b\x32\x18.mnemesh.v1.SyncComparedH\x00\x12$\n\x04ping\x18\t \x01(\x0b\x32\x14.mnemesh.v1.SyncPingH\x00\x12$\n\x04pong\x18\n \x01(\x0b\x32\x14.mnemesh.v1.SyncPongH\x00\x42\t\n\x07message\"\xb8\x03\n\x0cSyncResponse\x12&\n\x05hello\x18\x01 \x01(\x0b\x32\x15.mnemesh.v1.SyncHelloH\x00\x12&\n\x05\x62\x61tch\x18\x02 \x01(\x0b\x32\x15.mnemesh.v1.SyncBatchH\x00\x12\"\n\x03\x61\x63k\x18\x03 \x01(\x0b\x32\x13.mnemesh.v1.SyncAckH\x00\x12(\n\x06\x64igest\x18\x04 \x01(\x0b\x32\x16.mnemesh.v1.SyncDigestH\x00\x12*\n\x07refusal\x18\x05 \x01(\x0b\x32\x17.mnemesh.v1.SyncRefusalH\x00\x12&\n\x05proof\x18\x06 \x01(\x0b\x32\x15.mnemesh.v1.SyncProofH\x00\x12\x31\n\x0b\x64igests_end\x18\x07 \x01(\x0b\x32\x1a.mnemesh.v1.SyncDigestsEndH\x00\x12,\n\x08\x63ompared\x18\x08 \x01(\x0b\x32\x18.mnemesh.v1.SyncComparedH\x00\x12$\n\x04ping\x18\t \x01(\x0b\x32\x14.mnemesh.v1.SyncPingH\x00\x12$\n\x04pong\x18\n \x01(\x0b\x32\x14.mnemesh.v1.SyncPongH\x00\x42\t\n\x07message2L\n\x0bSyncService\x12=\n\x04Sync\x12\x17.mnemesh.v1.SyncRequest\x1a\x18.mnemesh.v1.SyncResponse(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,33 +39,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SYNCDIGEST_BUCKETSENTRY']._loaded_options = None
   _globals['_SYNCDIGEST_BUCKETSENTRY']._serialized_options = b'8\001'
   _globals['_SYNCHELLO']._serialized_start=77
-  _globals['_SYNCHELLO']._serialized_end=311
-  _globals['_SYNCHELLO_CURSORSENTRY']._serialized_start=265
-  _globals['_SYNCHELLO_CURSORSENTRY']._serialized_end=311
-  _globals['_SYNCPROOF']._serialized_start=313
-  _globals['_SYNCPROOF']._serialized_end=343
-  _globals['_SYNCENTRY']._serialized_start=346
-  _globals['_SYNCENTRY']._serialized_end=517
-  _globals['_SYNCBATCH']._serialized_start=520
-  _globals['_SYNCBATCH']._serialized_end=724
-  _globals['_SYNCBATCH_KEYSENTRY']._serialized_start=681
-  _globals['_SYNCBATCH_KEYSENTRY']._serialized_end=724
-  _globals['_SYNCACK']._serialized_start=726
-  _globals['_SYNCACK']._serialized_end=762
-  _globals['_SYNCDIGEST']._serialized_start=765
-  _globals['_SYNCDIGEST']._serialized_end=894
-  _globals['_SYNCDIGEST_BUCKETSENTRY']._serialized_start=848
-  _globals['_SYNCDIGEST_BUCKETSENTRY']._serialized_end=894
-  _globals['_SYNCDIGESTSEND']._serialized_start=896
-  _globals['_SYNCDIGESTSEND']._serialized_end=973
-  _globals['_SYNCCOMPARED']._serialized_start=975
-  _globals['_SYNCCOMPARED']._serialized_end=1005
-  _globals['_SYNCREFUSAL']._serialized_start=1007
-  _globals['_SYNCREFUSAL']._serialized_end=1050
-  _globals['_SYNCREQUEST']._serialized_start=1053
-  _globals['_SYNCREQUEST']._serialized_end=1416
-  _globals['_SYNCRESPONSE']._serialized_start=1419
-  _globals['_SYNCRESPONSE']._serialized_end=1783
-  _globals['_SYNCSERVICE']._serialized_start=1785
-  _globals['_SYNCSERVICE']._serialized_end=1861
+  _globals['_SYNCHELLO']._serialized_end=325
+  _globals['_SYNCHELLO_CURSORSENTRY']._serialized_start=279
+  _globals['_SYNCHELLO_CURSORSENTRY']._serialized_end=325
+  _globals['_SYNCPROOF']._serialized_start=327
+  _globals['_SYNCPROOF']._serialized_end=357
+  _globals['_SYNCENTRY']._serialized_start=360
+  _globals['_SYNCENTRY']._serialized_end=531
+  _globals['_SYNCBATCH']._serialized_start=534
+  _globals['_SYNCBATCH']._serialized_end=738
+  _globals['_SYNCBATCH_KEYSENTRY']._serialized_start=695
+  _globals['_SYNCBATCH_KEYSENTRY']._serialized_end=738
+  _globals['_SYNCACK']._serialized_start=740
+  _globals['_SYNCACK']._serialized_end=776
+  _globals['_SYNCDIGEST']._serialized_start=779
+  _globals['_SYNCDIGEST']._serialized_end=908
+  _globals['_SYNCDIGEST_BUCKETSENTRY']._serialized_start=862
+  _globals['_SYNCDIGEST_BUCKETSENTRY']._serialized_end=908
+  _globals['_SYNCDIGESTSEND']._serialized_start=910
+  _globals['_SYNCDIGESTSEND']._serialized_end=987
+  _globals['_SYNCCOMPARED']._serialized_start=989
+  _globals['_SYNCCOMPARED']._serialized_end=1019
+  _globals['_SYNCPING']._serialized_start=1021
+  _globals['_SYNCPING']._serialized_end=1047
+  _globals['_SYNCPONG']._serialized_start=1049
+  _globals['_SYNCPONG']._serialized_end=1075
+  _globals['_SYNCREFUSAL']._serialized_start=1077
+  _globals['_SYNCREFUSAL']._serialized_end=1120
+  _globals['_SYNCREQUEST']._serialized_start=1123
+  _globals['_SYNCREQUEST']._serialized_end=1562
+  _globals['_SYNCRESPONSE']._serialized_start=1565
+  _globals['_SYNCRESPONSE']._serialized_end=2005
+  _globals['_SYNCSERVICE']._serialized_start=2007
+  _globals['_SYNCSERVICE']._serialized_end=2083
 # @@protoc_insertion_point(module_scope)

@@ -10,7 +10,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class SyncHello(_message.Message):
-    __slots__ = ("protocol", "node_id", "node_key", "spaces", "cursors", "incarnation", "only_by", "nonce")
+    __slots__ = ("protocol", "node_id", "node_key", "spaces", "cursors", "incarnation", "only_by", "nonce", "life")
     class CursorsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -26,6 +26,7 @@ class SyncHello(_message.Message):
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     ONLY_BY_FIELD_NUMBER: _ClassVar[int]
     NONCE_FIELD_NUMBER: _ClassVar[int]
+    LIFE_FIELD_NUMBER: _ClassVar[int]
     protocol: int
     node_id: str
     node_key: bytes
@@ -34,7 +35,8 @@ class SyncHello(_message.Message):
     incarnation: str
     only_by: str
     nonce: bytes
-    def __init__(self, protocol: _Optional[int] = ..., node_id: _Optional[str] = ..., node_key: _Optional[bytes] = ..., spaces: _Optional[_Iterable[str]] = ..., cursors: _Optional[_Mapping[str, int]] = ..., incarnation: _Optional[str] = ..., only_by: _Optional[str] = ..., nonce: _Optional[bytes] = ...) -> None: ...
+    life: str
+    def __init__(self, protocol: _Optional[int] = ..., node_id: _Optional[str] = ..., node_key: _Optional[bytes] = ..., spaces: _Optional[_Iterable[str]] = ..., cursors: _Optional[_Mapping[str, int]] = ..., incarnation: _Optional[str] = ..., only_by: _Optional[str] = ..., nonce: _Optional[bytes] = ..., life: _Optional[str] = ...) -> None: ...
 
 class SyncProof(_message.Message):
     __slots__ = ("signature",)
@@ -128,6 +130,18 @@ class SyncCompared(_message.Message):
     number: int
     def __init__(self, number: _Optional[int] = ...) -> None: ...
 
+class SyncPing(_message.Message):
+    __slots__ = ("number",)
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    def __init__(self, number: _Optional[int] = ...) -> None: ...
+
+class SyncPong(_message.Message):
+    __slots__ = ("number",)
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    def __init__(self, number: _Optional[int] = ...) -> None: ...
+
 class SyncRefusal(_message.Message):
     __slots__ = ("code", "reason")
     CODE_FIELD_NUMBER: _ClassVar[int]
@@ -137,7 +151,7 @@ class SyncRefusal(_message.Message):
     def __init__(self, code: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class SyncRequest(_message.Message):
-    __slots__ = ("hello", "batch", "ack", "digest", "refusal", "proof", "digests_end", "compared")
+    __slots__ = ("hello", "batch", "ack", "digest", "refusal", "proof", "digests_end", "compared", "ping", "pong")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     BATCH_FIELD_NUMBER: _ClassVar[int]
     ACK_FIELD_NUMBER: _ClassVar[int]
@@ -146,6 +160,8 @@ class SyncRequest(_message.Message):
     PROOF_FIELD_NUMBER: _ClassVar[int]
     DIGESTS_END_FIELD_NUMBER: _ClassVar[int]
     COMPARED_FIELD_NUMBER: _ClassVar[int]
+    PING_FIELD_NUMBER: _ClassVar[int]
+    PONG_FIELD_NUMBER: _ClassVar[int]
     hello: SyncHello
     batch: SyncBatch
     ack: SyncAck
@@ -154,10 +170,12 @@ class SyncRequest(_message.Message):
     proof: SyncProof
     digests_end: SyncDigestsEnd
     compared: SyncCompared
-    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ..., digest: _Optional[_Union[SyncDigest, _Mapping]] = ..., refusal: _Optional[_Union[SyncRefusal, _Mapping]] = ..., proof: _Optional[_Union[SyncProof, _Mapping]] = ..., digests_end: _Optional[_Union[SyncDigestsEnd, _Mapping]] = ..., compared: _Optional[_Union[SyncCompared, _Mapping]] = ...) -> None: ...
+    ping: SyncPing
+    pong: SyncPong
+    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ..., digest: _Optional[_Union[SyncDigest, _Mapping]] = ..., refusal: _Optional[_Union[SyncRefusal, _Mapping]] = ..., proof: _Optional[_Union[SyncProof, _Mapping]] = ..., digests_end: _Optional[_Union[SyncDigestsEnd, _Mapping]] = ..., compared: _Optional[_Union[SyncCompared, _Mapping]] = ..., ping: _Optional[_Union[SyncPing, _Mapping]] = ..., pong: _Optional[_Union[SyncPong, _Mapping]] = ...) -> None: ...
 
 class SyncResponse(_message.Message):
-    __slots__ = ("hello", "batch", "ack", "digest", "refusal", "proof", "digests_end", "compared")
+    __slots__ = ("hello", "batch", "ack", "digest", "refusal", "proof", "digests_end", "compared", "ping", "pong")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     BATCH_FIELD_NUMBER: _ClassVar[int]
     ACK_FIELD_NUMBER: _ClassVar[int]
@@ -166,6 +184,8 @@ class SyncResponse(_message.Message):
     PROOF_FIELD_NUMBER: _ClassVar[int]
     DIGESTS_END_FIELD_NUMBER: _ClassVar[int]
     COMPARED_FIELD_NUMBER: _ClassVar[int]
+    PING_FIELD_NUMBER: _ClassVar[int]
+    PONG_FIELD_NUMBER: _ClassVar[int]
     hello: SyncHello
     batch: SyncBatch
     ack: SyncAck
@@ -174,4 +194,6 @@ class SyncResponse(_message.Message):
     proof: SyncProof
     digests_end: SyncDigestsEnd
     compared: SyncCompared
-    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ..., digest: _Optional[_Union[SyncDigest, _Mapping]] = ..., refusal: _Optional[_Union[SyncRefusal, _Mapping]] = ..., proof: _Optional[_Union[SyncProof, _Mapping]] = ..., digests_end: _Optional[_Union[SyncDigestsEnd, _Mapping]] = ..., compared: _Optional[_Union[SyncCompared, _Mapping]] = ...) -> None: ...
+    ping: SyncPing
+    pong: SyncPong
+    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ..., digest: _Optional[_Union[SyncDigest, _Mapping]] = ..., refusal: _Optional[_Union[SyncRefusal, _Mapping]] = ..., proof: _Optional[_Union[SyncProof, _Mapping]] = ..., digests_end: _Optional[_Union[SyncDigestsEnd, _Mapping]] = ..., compared: _Optional[_Union[SyncCompared, _Mapping]] = ..., ping: _Optional[_Union[SyncPing, _Mapping]] = ..., pong: _Optional[_Union[SyncPong, _Mapping]] = ...) -> None: ...
