@@ -17,7 +17,7 @@ others, through this process instead of a network. Rules.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -31,6 +31,7 @@ from mnemesh_actors.ledger.twins import UsedKey, keys_of
 from mnemesh_actors.links import Links
 from mnemesh_actors.members import Member, Move
 from mnemesh_memory.errors import MnemeshError, Unavailable
+from mnemesh_memory.grants import PeerGrant
 from mnemesh_memory.model import LedgerStatus
 from mnemesh_memory.replica import LedgerReplica
 
@@ -230,9 +231,9 @@ class ReplicatedLedger(Links):
         """As Ledger.take_in. A peer keeps what it brings, so the second machine is not waited for."""
         return await self._taken("take_in", batch, now)
 
-    async def release(self, ids: Sequence[int], now: int) -> TakenIn:
+    async def release(self, ids: Sequence[int], now: int, grants: Mapping[str, PeerGrant] | None = None) -> TakenIn:
         """As Ledger.release; quarantine is the primary's own."""
-        return await self._taken("release", ids, now)
+        return await self._taken("release", ids, now, grants)
 
     async def _taken(self, method: str, *args: Any) -> TakenIn:
         try:

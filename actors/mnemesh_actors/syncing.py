@@ -5,15 +5,16 @@ Decides nothing and keeps nothing: each question is one call of the ledger.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from mnemesh_actors.identity import Signing
+from mnemesh_actors.ledger.aside import AsidePage, Which
 from mnemesh_actors.ledger.commands import TakenIn
 from mnemesh_actors.ledger.contacts import Contact
 from mnemesh_actors.ledger.exchange import Incoming
-from mnemesh_actors.ledger.peers import Backlog, Quarantined
+from mnemesh_actors.ledger.peers import Backlog
 from mnemesh_actors.news import News as Bell
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_crdt.handshake import Me
@@ -28,6 +29,7 @@ from mnemesh_crdt.messages import (
     Took,
 )
 from mnemesh_crdt.proof import Claim
+from mnemesh_memory.grants import PeerGrant
 from mnemesh_memory.limits import (
     BATCH_BYTES_MAX,
     BATCH_ITEMS_MAX,
@@ -118,10 +120,35 @@ class Syncing:
         found: Backlog = await self._ledger.backlog()
         return found
 
-    async def quarantined(self, limit: int) -> list[Quarantined]:
-        """The first entries that were not let in."""
-        found: list[Quarantined] = await self._ledger.quarantined(0, limit)
+    async def put_aside(self, table: str, which: Which, after: int, limit: int, newest: bool) -> AsidePage:
+        """Entries that wait for others or were not let in; see Ledger.put_aside."""
+        found: AsidePage = await self._ledger.put_aside(table, which, after, limit, newest)
         return found
+
+    async def judge_again(self, ids: Sequence[int], grants: Mapping[str, PeerGrant] | None) -> TakenIn:
+        """Judge refused entries again, see Ledger.release, and let index and watchers know."""
+        total = TakenIn()
+        for some in _chunks(ids):
+            taken: TakenIn = await self._ledger.release(some, self._clock(), grants)
+            self._follower.publish(taken.last)
+            total = total.and_then(taken)
+        return total
+
+    async def numbers(self, table: str, which: Which) -> list[int]:
+        """The numbers of all entries of a table that match, the oldest first."""
+        found: list[int] = []
+        while some := await self._ledger.aside_numbers(table, which, found[-1] if found else 0, BATCH_ITEMS_MAX):
+            found += some
+        return found
+
+    async def discard(self, table: str, ids: Sequence[int]) -> int:
+        """Delete entries that wait for others or were not let in; how many there were."""
+        return sum([await self._ledger.discard(table, some) for some in _chunks(ids)])
+
+    async def discard_all(self, table: str, which: Which) -> int:
+        """Delete all of them that match; how many there were."""
+        gone: int = await self._ledger.discard_all(table, which)
+        return gone
 
     async def contacts(self) -> list[Contact]:
         """How it stood with every node that was heard of lately, as far as the disk knows."""
@@ -141,3 +168,7 @@ class Syncing:
         """The ledger of another machine goes on: streams that were opened with the old one end, so that its numbers
         are never taken for the other's."""
         self.me = replace(self.me, incarnation=incarnation)
+
+
+def _chunks(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (ids[at : at + BATCH_ITEMS_MAX] for at in range(0, len(ids), BATCH_ITEMS_MAX))

@@ -130,6 +130,10 @@ class Client:
     sync_status = _method(peers.sync_status)
     sync_now = _method(peers.sync_now)
     quarantine = _method(peers.quarantine)
+    retry_quarantine = _method(peers.retry_quarantine)
+    discard_quarantine = _method(peers.discard_quarantine)
+    pending = _method(peers.pending)
+    discard_pending = _method(peers.discard_pending)
     export = _stream(reads.export)
     watch = _watch(reads.watch)
 

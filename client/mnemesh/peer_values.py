@@ -71,7 +71,9 @@ class Synced:
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedEntry:
-    """An entry that was not let in, and why; `peer` is the incarnation of the ledger that brought it."""
+    """An entry that was not let in, and why. `id` is what it is retried or discarded by; `brought_by` the peer's name
+    or that of its token, `peer` the incarnation of its ledger; `builds_on` the refused change because of which it is
+    here, "" when it was refused itself."""
 
     doc: str
     space: str
@@ -81,11 +83,57 @@ class QuarantinedEntry:
     peer: str
     reason: str
     at: datetime
+    id: str
+    brought_by: str
+    builds_on: str
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """Some of the entries in quarantine, and how many there are in all."""
+    """Some of the entries in quarantine, how many match in all, and where the next page begins, "" for the last."""
 
     entries: tuple[QuarantinedEntry, ...]
     total: int
+    cursor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """How many entries were taken in, with those that waited for them; how many wait now; and how many are in
+    quarantine now, everybody's."""
+
+    accepted: int
+    waiting: int
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Discarded:
+    """How many entries were deleted."""
+
+    discarded: int
+
+
+@dataclass(frozen=True, slots=True)
+class PendingEntry:
+    """An entry that waits for the change `awaits`; `type` is change or a kind of erasure."""
+
+    id: str
+    doc: str
+    space: str
+    type: str
+    hash: str
+    agent: str
+    node_id: str
+    brought_by: str
+    awaits: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Some of the entries that wait, how many match in all, and where the next page begins, "" for the last."""
+
+    entries: tuple[PendingEntry, ...]
+    total: int
+    cursor: str

@@ -80,15 +80,95 @@ def sync_now(name: str = "", *, wait_s: float | None = None) -> Call[peer_values
     )
 
 
-def quarantine(*, limit: int | None = None) -> Call[peer_values.Quarantine]:
-    """Entries that peers brought and that were not let in, with the reason of each; at most `limit` (1 to 200, 50).
+def quarantine(
+    *, limit: int | None = None, cursor: str = "", space: str = "", peer: str = "", oldest_first: bool = False
+) -> Call[peer_values.Quarantine]:
+    """Entries that peers brought and that were not let in, with the reason of each, the newest first; at most `limit`
+    (1 to 200, 50), of `space` (`team/*` for all below) and of what `peer` brought: its name, or that of its token.
+    `cursor` is that of the page before.
 
-    >>> [entry.reason for entry in client.quarantine().entries]
+    >>> [entry.reason for entry in client.quarantine(peer="ana").entries]
     """
+    fields = {"limit": limit, "cursor": cursor, "space": space, "peer": peer, "oldest_first": oldest_first}
     return Call(
         rpc=PEER + "ListQuarantine",
-        request=to_message(peer_pb2.ListQuarantineRequest, {"limit": limit}),
+        request=to_message(peer_pb2.ListQuarantineRequest, fields),
         response=peer_pb2.ListQuarantineResponse,
         read=reading(peer_values.Quarantine),
         repeatable=True,
+    )
+
+
+def retry_quarantine(
+    ids: Iterable[str] = (), *, everything: bool = False, space: str = "", peer: str = "", trust: bool = False
+) -> Call[peer_values.Retried]:
+    """Judge entries in quarantine again, by what the peer that brought them may do now: those with `ids` (at most 256),
+    or `everything` of `space` and `peer`. `trust` lets those with ids in as if an admin's peer had brought them.
+
+    >>> client.retry_quarantine(everything=True, peer="ana").accepted
+    3
+    """
+    fields = {"ids": ids, "everything": everything, "space": space, "peer": peer, "trust": trust}
+    return Call(
+        rpc=PEER + "RetryQuarantine",
+        request=to_message(peer_pb2.RetryQuarantineRequest, fields),
+        response=peer_pb2.RetryQuarantineResponse,
+        read=reading(peer_values.Retried),
+        repeatable=False,
+    )
+
+
+def discard_quarantine(
+    ids: Iterable[str] = (), *, everything: bool = False, space: str = "", peer: str = ""
+) -> Call[peer_values.Discarded]:
+    """Delete entries in quarantine: those with `ids` (at most 256), or `everything` of `space` and `peer`. A peer that
+    has them still may bring them again.
+
+    >>> client.discard_quarantine(everything=True).discarded
+    12
+    """
+    fields = {"ids": ids, "everything": everything, "space": space, "peer": peer}
+    return Call(
+        rpc=PEER + "DiscardQuarantine",
+        request=to_message(peer_pb2.DiscardQuarantineRequest, fields),
+        response=peer_pb2.DiscardQuarantineResponse,
+        read=reading(peer_values.Discarded),
+        repeatable=False,
+    )
+
+
+def pending(
+    *, limit: int | None = None, cursor: str = "", space: str = "", peer: str = "", oldest_first: bool = False
+) -> Call[peer_values.Pending]:
+    """Entries that wait for others: for changes that they build on, or for the memory that they erase; arguments as of
+    `quarantine`.
+
+    >>> [entry.awaits for entry in client.pending(space="team/*").entries]
+    """
+    fields = {"limit": limit, "cursor": cursor, "space": space, "peer": peer, "oldest_first": oldest_first}
+    return Call(
+        rpc=PEER + "ListPending",
+        request=to_message(peer_pb2.ListPendingRequest, fields),
+        response=peer_pb2.ListPendingResponse,
+        read=reading(peer_values.Pending),
+        repeatable=True,
+    )
+
+
+def discard_pending(
+    ids: Iterable[str] = (), *, everything: bool = False, space: str = "", peer: str = ""
+) -> Call[peer_values.Discarded]:
+    """Delete entries that wait for others: those with `ids` (at most 256), or `everything` of `space` and `peer`. A
+    peer that has them still may bring them again.
+
+    >>> client.discard_pending(everything=True, peer="ana").discarded
+    2
+    """
+    fields = {"ids": ids, "everything": everything, "space": space, "peer": peer}
+    return Call(
+        rpc=PEER + "DiscardPending",
+        request=to_message(peer_pb2.DiscardPendingRequest, fields),
+        response=peer_pb2.DiscardPendingResponse,
+        read=reading(peer_values.Discarded),
+        repeatable=False,
     )

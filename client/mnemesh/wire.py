@@ -49,6 +49,7 @@ NESTED: Final[Mapping[str, type]] = {
     "mnemesh.v1.Refused": removal_values.Refused,
     "mnemesh.v1.PeerStatus": peer_values.PeerStatus,
     "mnemesh.v1.QuarantinedEntry": peer_values.QuarantinedEntry,
+    "mnemesh.v1.PendingEntry": peer_values.PendingEntry,
     "mnemesh.v1.Backup": backup_values.Backup,
 }
 

@@ -186,6 +186,11 @@ class Access:
                 kept.agent = ended
             return self._by_name[name].now()
 
+    def standing(self) -> tuple[Agent, ...]:
+        """All whose tokens have neither ended nor been revoked."""
+        agents = (kept.agent for kept in self._by_name.values())
+        return tuple(agent for agent in agents if self.state(agent) == "active")
+
     def state(self, agent: Agent) -> str:
         """active, expired or revoked, now."""
         return agent.state(self._clock())

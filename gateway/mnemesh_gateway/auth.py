@@ -70,6 +70,12 @@ class Authenticator:
             return None
         return grants.peer_grant(speaks) if speaks else None
 
+    def peer_grants(self) -> dict[str, PeerGrant]:
+        """What a stream may do now that is opened with a token of each principal that has one."""
+        agents = self._access.standing() if self._access is not None else ()
+        callers = [Caller(agent=self._owner, principal=self._owner), *map(grants.caller_of, agents)]
+        return {caller.principal: grants.peer_grant(caller) for caller in callers}
+
     def _speaker(self, token: str) -> Caller | None:
         """Who holds this token; None for one that is unknown. Raises Unauthenticated for one that has ended."""
         # Both run for any token, so that every refusal takes the same time.

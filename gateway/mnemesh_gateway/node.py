@@ -106,7 +106,8 @@ class Node:
                     gc.freeze()
                     from mnemesh_gateway.peers import Peers
 
-                    self._peers = peers = Peers(PeerBook(self._data_dir), self._mesh.syncing, _now_ms, settings.owner)
+                    book, tokens = PeerBook(self._data_dir), authenticator.peer_grants
+                    self._peers = peers = Peers(book, self._mesh.syncing, _now_ms, settings.owner, tokens=tokens)
                     await peers.start()
                     gate.open(self._mesh, peers)
                     await grpc_door.set_serving(True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.message import Message
 
-from mnemesh_gateway import admin_calls, backup_calls, history_calls, memory_calls, peer_calls, watch_calls
+from mnemesh_gateway import admin_calls, aside_calls, backup_calls, history_calls, memory_calls, peer_calls, watch_calls
 from mnemesh_gateway.descriptors import descriptor_of, field_of, fields_of, inner_message
 from mnemesh_gateway.message_json import from_json, require_known
 from mnemesh_gateway.schema import Schema, brief_response_schema, request_schema
@@ -288,9 +288,32 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     Operation(
         name="sync_quarantine", service=PEER, rpc="ListQuarantine", toolset="admin", needs=OWN,
-        mcp_name="sync_quarantine", invoke=peer_calls.list_quarantine, request=peer_pb2.ListQuarantineRequest,
+        mcp_name="sync_quarantine", invoke=aside_calls.list_quarantine, request=peer_pb2.ListQuarantineRequest,
         response=peer_pb2.ListQuarantineResponse, routes=(Route("GET", "/v1/sync/quarantine"),), read_only=True,
         idempotent=True,
+    ),
+    # No MCP tools: a person decides about what a peer's agents wrote, after a look at it.
+    Operation(
+        name="sync_retry", service=PEER, rpc="RetryQuarantine", toolset="admin", needs=OWN,
+        invoke=aside_calls.retry_quarantine, request=peer_pb2.RetryQuarantineRequest,
+        response=peer_pb2.RetryQuarantineResponse, routes=(Route("POST", "/v1/sync/quarantine/retry"),),
+    ),
+    Operation(
+        name="sync_discard", service=PEER, rpc="DiscardQuarantine", toolset="admin", needs=OWN,
+        invoke=aside_calls.discard_quarantine, request=peer_pb2.DiscardQuarantineRequest,
+        response=peer_pb2.DiscardQuarantineResponse, routes=(Route("POST", "/v1/sync/quarantine/discard"),),
+        destructive=True, idempotent=True,
+    ),
+    Operation(
+        name="sync_pending", service=PEER, rpc="ListPending", toolset="admin", needs=OWN,
+        invoke=aside_calls.list_pending, request=peer_pb2.ListPendingRequest, response=peer_pb2.ListPendingResponse,
+        routes=(Route("GET", "/v1/sync/pending"),), read_only=True, idempotent=True,
+    ),
+    Operation(
+        name="sync_pending_discard", service=PEER, rpc="DiscardPending", toolset="admin", needs=OWN,
+        invoke=aside_calls.discard_pending, request=peer_pb2.DiscardPendingRequest,
+        response=peer_pb2.DiscardPendingResponse, routes=(Route("POST", "/v1/sync/pending/discard"),),
+        destructive=True, idempotent=True,
     ),
     # No MCP tools: what they tell of is files of the node's machine.
     Operation(

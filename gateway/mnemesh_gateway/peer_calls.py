@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Final
 
 from mnemesh_gateway.peer_book import new_peer
 from mnemesh_gateway.wire import timestamp
-from mnemesh_memory import checks
 from mnemesh_memory.errors import InvalidArgument
 from mnemesh_memory.model import Caller
 from mnemesh_proto.v1 import peer_pb2
@@ -19,8 +17,6 @@ if TYPE_CHECKING:
 FIRST_CONTACT_S: Final = 5.0
 NOW_S: Final = 20.0
 NOW_S_MAX: Final = 600.0
-QUARANTINE_LIMIT: Final = 50
-QUARANTINE_LIMIT_MAX: Final = 200
 
 
 async def add_peer(gate: MeshGate, caller: Caller, request: peer_pb2.AddPeerRequest) -> peer_pb2.AddPeerResponse:
@@ -61,32 +57,6 @@ async def sync_now(gate: MeshGate, caller: Caller, request: peer_pb2.SyncNowRequ
         raise InvalidArgument("wait_s", wait_s, f"0 to {NOW_S_MAX:g} seconds")
     found = await (await gate.peers()).now(request.name, wait_s)
     return peer_pb2.SyncNowResponse(peers=[_status(one) for one in found])
-
-
-async def list_quarantine(
-    gate: MeshGate, caller: Caller, request: peer_pb2.ListQuarantineRequest
-) -> peer_pb2.ListQuarantineResponse:
-    """Entries that were not let in."""
-    limit = request.limit if request.HasField("limit") else QUARANTINE_LIMIT
-    checks.whole("limit", limit, 1, QUARANTINE_LIMIT_MAX)
-    syncing = (await gate.peers()).syncing
-    kept, backlog = await asyncio.gather(syncing.quarantined(limit), syncing.backlog())
-    return peer_pb2.ListQuarantineResponse(
-        entries=[
-            peer_pb2.QuarantinedEntry(
-                doc=one.entry.doc,
-                space=one.entry.space,
-                hash=one.entry.hash,
-                agent=one.entry.agent,
-                node_id=one.entry.node,
-                peer=one.origin,
-                reason=one.reason,
-                at=timestamp(one.received),
-            )
-            for one in kept
-        ],
-        total=backlog.quarantined,
-    )
 
 
 def _note(added: PeerStatus, owner: str) -> str:

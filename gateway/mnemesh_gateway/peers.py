@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -68,7 +68,8 @@ class _Line(Standing):
 
 
 class Peers:
-    """`book` says whom to call; `owner` is what this node's owner is called; `jitter()` gives a number in [0, 1)."""
+    """`book` says whom to call; `owner` is what this node's owner is called; `jitter()` gives a number in [0, 1);
+    `tokens()` says what each token that stands may do on a stream, by whose it is."""
 
     def __init__(
         self,
@@ -77,12 +78,14 @@ class Peers:
         clock: Callable[[], int],
         owner: str = OWNER,
         jitter: Callable[[], float] = random.random,
+        tokens: Callable[[], Mapping[str, PeerGrant]] = dict,
     ) -> None:
         self._book = book
         self.syncing = syncing
         self.owner = owner
         self._clock = clock
         self._jitter = jitter
+        self._tokens = tokens
         self._lines: dict[str, _Line] = {}
         self._served: list[Standing] = []
         self._faults = Faults()
@@ -158,6 +161,19 @@ class Peers:
         served = sorted([*served, *self._contacts.away(served)], key=lambda one: (one.name, one.node_id))
         kept_up = (self._lines[name].status for name in sorted(self._lines))
         return tuple(self._now(one) for one in (*kept_up, *served))
+
+    def names(self) -> dict[str, str]:
+        """What the nodes that this one calls are called, by the name under which the ledger knows what they brought."""
+        return {_called(peer.node_id): peer.name for peer in self._book.all() if peer.node_id}
+
+    def sender(self, name: str) -> str:
+        """The name under which the ledger knows what a peer brought: one of the book, or who called with that token."""
+        return next((sender for sender, called in self.names().items() if called == name), name)
+
+    def grants_now(self) -> dict[str, PeerGrant]:
+        """What each peer may do now, by the name under which the ledger knows what it brought."""
+        called = {_called(peer.node_id): peer.grant for peer in self._book.all() if peer.node_id}
+        return {**self._tokens(), **called}
 
     def _now(self, status: PeerStatus) -> PeerStatus:
         told = status.at(self.head, self._clock())

@@ -170,7 +170,11 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "peer_remove": {"name": "hub"},
     "sync_status": {},
     "sync_now": {"name": "hub", "wait_s": 1.0},
-    "sync_quarantine": {"limit": 5},
+    "sync_quarantine": {"limit": 5, "peer": "hub"},
+    "sync_retry": {"ids": ["1"], "trust": True},
+    "sync_discard": {"everything": True, "space": "team/*"},
+    "sync_pending": {"oldest_first": True},
+    "sync_pending_discard": {"ids": ["1", "2"]},
     "backup_create": {},
     "backup_list": {},
 }

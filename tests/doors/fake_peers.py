@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
-from mnemesh_actors.ledger.peers import Backlog, Quarantined
+from collections.abc import Mapping, Sequence
+
+from mnemesh_actors.ledger.aside import AsidePage, PutAside, Which
+from mnemesh_actors.ledger.commands import TakenIn
+from mnemesh_actors.ledger.peers import Backlog
 from mnemesh_crdt.envelope import Entry
 from mnemesh_gateway.peer_book import Peer
 from mnemesh_gateway.peer_status import PeerStatus
 from mnemesh_memory.errors import AlreadyExists, NotFound
+from mnemesh_memory.grants import PeerGrant
 
 START_MS = 1_800_000_000_000
 
 
 class FakeSyncing:
-    """One entry in quarantine."""
+    """One entry in quarantine, which the hub brought."""
 
     async def backlog(self) -> Backlog:
         return Backlog(pending=2, quarantined=1, erased=0)
 
-    async def quarantined(self, limit: int) -> list[Quarantined]:
+    async def put_aside(self, table: str, which: Which, after: int, limit: int, newest: bool) -> AsidePage:
         entry = Entry(
             doc="d", space="team/x", type="change", hash="ab", raw=b"", agent="bob", node="n", signature=b"", at=0
         )
-        return [Quarantined(id=1, entry=entry, origin="inc", received=START_MS, reason="forged")][:limit]
+        found = PutAside(
+            id=1, entry=entry, size=9, sender=":" + "1" * 32, origin="inc", received=START_MS, awaited="cd",
+            reason="forged" if table == "quarantine" else "",
+        )  # fmt: skip
+        here = which.sender in ("", found.sender) and not after
+        return AsidePage((found,) if here else (), int(here), 0)
+
+    async def numbers(self, table: str, which: Which) -> list[int]:
+        return [1]
+
+    async def judge_again(self, ids: Sequence[int], grants: Mapping[str, PeerGrant] | None) -> TakenIn:
+        return TakenIn(accepted=len(ids))
+
+    async def discard(self, table: str, ids: Sequence[int]) -> int:
+        return len(ids)
+
+    async def discard_all(self, table: str, which: Which) -> int:
+        return 1
 
 
 class FakePeers:
@@ -40,6 +62,15 @@ class FakePeers:
             name=name, incoming=False, target=target, direction=direction, spaces=spaces, state="connected",
             node_id="1" * 32, caught_up=True, last_contact=START_MS,
         )  # fmt: skip
+
+    def names(self) -> dict[str, str]:
+        return {":" + "1" * 32: "hub"}
+
+    def sender(self, name: str) -> str:
+        return ":" + "1" * 32 if name == "hub" else name
+
+    def grants_now(self) -> dict[str, PeerGrant]:
+        return {}
 
     async def add(self, peer: Peer, wait_s: float) -> PeerStatus:
         if peer.name in self._peers:

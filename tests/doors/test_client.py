@@ -399,6 +399,10 @@ def test_the_values_have_the_fields_of_the_messages() -> None:
         peer_pb2.SyncStatusResponse: peer_values.SyncStatus,
         peer_pb2.SyncNowResponse: peer_values.Synced,
         peer_pb2.ListQuarantineResponse: peer_values.Quarantine,
+        peer_pb2.RetryQuarantineResponse: peer_values.Retried,
+        peer_pb2.DiscardQuarantineResponse: peer_values.Discarded,
+        peer_pb2.ListPendingResponse: peer_values.Pending,
+        peer_pb2.DiscardPendingResponse: peer_values.Discarded,
         backup_pb2.CreateBackupResponse: backup_values.MadeBackup,
         backup_pb2.ListBackupsResponse: backup_values.Backups,
     }

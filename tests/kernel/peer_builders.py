@@ -11,9 +11,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from ledger_builders import SPACE, START, Home
 
 from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.aside import PutAside, Which
 from mnemesh_actors.ledger.commands import TakenIn
 from mnemesh_actors.ledger.exchange import Incoming
-from mnemesh_actors.ledger.peers import Quarantined, SyncPage
+from mnemesh_actors.ledger.peers import SyncPage
 from mnemesh_crdt import revisions
 from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields
@@ -161,8 +162,8 @@ def reasons(ledger: Ledger) -> list[str]:
     return [one.reason for one in refused(ledger)]
 
 
-def refused(ledger: Ledger) -> list[Quarantined]:
-    return ledger.quarantined(0, 10_000)
+def refused(ledger: Ledger) -> list[PutAside]:
+    return list(ledger.put_aside("quarantine", Which(), 0, 10_000, False).entries)
 
 
 def contents(ledger: Ledger, ids: Iterable[str] = (ID,)) -> list[str]:

@@ -236,7 +236,8 @@ def test_what_a_stream_may_not_bring_is_quarantined_and_can_be_released(
     assert ledger.cursors(node.id) == {FEED: 2}
     assert all(word in reason for reason in reasons(ledger))
     first, second = refused(ledger)
-    assert (first.entry, first.origin, first.received) == (one, node.origin, NOW)
+    assert (first.entry, first.size) == (replace(one, raw=b""), len(one.raw))
+    assert (first.sender, first.origin, first.received) == (node.id, node.origin, NOW)
     assert outcome(ledger.release([second.id], NOW)) == {"quarantined": 1}, "what it builds on is refused still"
     assert outcome(ledger.release([first.id], NOW)) == {"accepted": 2}
     assert refused(ledger) == []
@@ -246,7 +247,7 @@ def test_what_a_stream_may_not_bring_is_quarantined_and_can_be_released(
 def test_what_is_discarded_is_gone(ledger: Ledger, node: Node) -> None:
     taken(ledger, node, node.says("one"), grant=replace(EVERYTHING, write=()))
     (one,) = refused(ledger)
-    assert ledger.discard([one.id, 99]) == 1
+    assert ledger.discard("quarantine", [one.id, 99]) == 1
     assert refused(ledger) == []
 
 
@@ -270,8 +271,8 @@ def test_what_builds_on_a_refused_change_is_put_aside_with_it_and_comes_back_wit
     assert outcome(taken(ledger, node, four)) == {"quarantined": 1}
     assert ledger.backlog().pending == 0
     by_hash = {found.entry.hash: found for found in refused(ledger)}
-    assert by_hash[two.hash].builds_on == one.hash
-    assert by_hash[four.hash].builds_on == three.hash
+    assert by_hash[two.hash].awaited == one.hash
+    assert by_hash[four.hash].awaited == three.hash
     assert outcome(taken(ledger, node, one)) == {"accepted": 4}
     assert refused(ledger) == []
     assert contents(ledger) == ["four"]

@@ -59,7 +59,7 @@ class Twin:
 
     def trust(self, node_id: str, key: bytes) -> None:
         """The key of a node, as the ledger knows its own."""
-        self._db.execute("INSERT OR IGNORE INTO node_key VALUES (?, ?)", (node_id, key))
+        self._db.execute("INSERT OR IGNORE INTO node_key (node, key) VALUES (?, ?)", (node_id, key))
 
     def differences(self, model: Replica) -> list[str]:
         """What model and ledger do not agree on."""

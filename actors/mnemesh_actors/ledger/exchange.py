@@ -12,14 +12,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mnemesh_actors.ledger import contacts, erase, peers
+from mnemesh_actors.ledger import aside, contacts, erase, peers
+from mnemesh_actors.ledger.aside import AsidePage, Which
 from mnemesh_actors.ledger.commands import TakenIn
 from mnemesh_actors.ledger.contacts import Contact
 from mnemesh_actors.ledger.erase import Erase, Gone
 from mnemesh_actors.ledger.faults import reading
 from mnemesh_actors.ledger.foreign import Intake
 from mnemesh_actors.ledger.journal import Journal
-from mnemesh_actors.ledger.peers import Backlog, Quarantined, SyncPage
+from mnemesh_actors.ledger.peers import Backlog, SyncPage
 from mnemesh_crdt.envelope import Entry
 from mnemesh_crdt.proof import Claim
 from mnemesh_memory import checks, limits
@@ -89,7 +90,8 @@ class Exchange:
         BATCH_ITEMS_MAX entries, Unavailable or DataLoss when the disk fails; then nothing is written."""
         checks.whole("entries", len(batch.entries), 0, limits.BATCH_ITEMS_MAX)
         with self._transaction():
-            taken = self._intake.take_in(batch.origin, batch.grant, batch.entries, batch.keys, now)
+            sender = aside.sender_of(batch.peer)
+            taken = self._intake.take_in(batch.origin, batch.grant, batch.entries, batch.keys, now, sender)
             if not batch.feed:
                 seq = 0
             elif taken.full:
@@ -120,31 +122,43 @@ class Exchange:
         """What is put aside."""
         return peers.backlog(self._db)
 
-    # ---- quarantine -------------------------------------------------------------------------------------------
+    # ---- what was put aside -----------------------------------------------------------------------------------
 
     @reading
-    def quarantined(self, after: int, limit: int) -> list[Quarantined]:
-        """Refused entries with numbers over `after`; they are not tried again by themselves."""
-        return peers.quarantined(self._db, after, limit)
+    def put_aside(self, table: str, which: Which, after: int, limit: int, newest: bool) -> AsidePage:
+        """Entries of `table`, pending or quarantine, the oldest or the newest first; see aside.page."""
+        return aside.page(self._db, table, which, after, limit, newest)
 
-    def release(self, ids: Sequence[int], now: int) -> TakenIn:
-        """Try refused entries again, as from a peer that may write to their spaces and speak for anyone. What is still
-        not allowed goes back with its reason."""
+    @reading
+    def aside_numbers(self, table: str, which: Which, after: int, limit: int) -> list[int]:
+        """Numbers over `after` of such entries, the oldest first."""
+        return aside.numbers(self._db, table, which, after, limit)
+
+    def release(self, ids: Sequence[int], now: int, grants: Mapping[str, PeerGrant] | None = None) -> TakenIn:
+        """Judge refused entries again, each by what `grants` says of its sender; those of others stay. Without
+        `grants`, as from a peer that may write to their spaces and speak for anyone. What is still not allowed goes
+        back with its reason."""
         checks.whole("ids", len(ids), 0, limits.BATCH_ITEMS_MAX)
         total = TakenIn()
         with self._transaction():
-            for one in peers.take_out(self._db, ids):
-                grant = PeerGrant(read=(), write=(one.entry.space,), principal="", relay=True)
-                total = total.and_then(self._intake.take_in(one.origin, grant, [one.entry], {}, now))
+            for one in aside.take_out(self._db, ids, None if grants is None else list(grants)):
+                anyone = PeerGrant(read=(), write=(one.entry.space,), principal="", relay=True)
+                grant = anyone if grants is None else grants[one.sender]
+                total = total.and_then(self._intake.take_in(one.origin, grant, [one.entry], {}, now, one.sender))
         self._unfolded = self._unfolded or total.erased > 0
         self._fold()
         return total
 
-    def discard(self, ids: Sequence[int]) -> int:
-        """Delete refused entries; how many there were."""
+    def discard(self, table: str, ids: Sequence[int]) -> int:
+        """Delete entries of `table`, pending or quarantine; how many there were."""
         checks.whole("ids", len(ids), 0, limits.BATCH_ITEMS_MAX)
         with self._transaction():
-            return len(peers.take_out(self._db, ids))
+            return aside.remove(self._db, table, ids)
+
+    def discard_all(self, table: str, which: Which) -> int:
+        """Delete all of a table that match; how many there were."""
+        with self._transaction():
+            return aside.remove_all(self._db, table, which)
 
     # ---- erasing ----------------------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ from mnemesh_crdt.replica import Judge
 from mnemesh_crdt.replica_events import Key
 from mnemesh_memory import limits
 from mnemesh_memory.errors import DataLoss
-from mnemesh_memory.grants import PeerGrant
+from mnemesh_memory.grants import EVERY_SPACE, PeerGrant
 
 
 class Intake:
@@ -47,13 +47,22 @@ class Intake:
         self._pending_max = pending_max
 
     def take_in(
-        self, origin: str, grant: PeerGrant, entries: Sequence[Entry], keys: Mapping[str, bytes], now: int
+        self,
+        origin: str,
+        grant: PeerGrant,
+        entries: Sequence[Entry],
+        keys: Mapping[str, bytes],
+        now: int,
+        name: str = "",
     ) -> TakenIn:
         """Take in what a stream with `grant` brought from the ledger `origin` at `now` (ms); `keys` are public keys of
-        nodes by id. `seq` of the outcome is left to the caller, who saves the cursor."""
-        shelves = Shelves(self._db, self._pending_max)
-        batch = _Batch(self._db, self._journal, self._judge, shelves, Sender(self._db, grant), grant.relay)
-        return batch.take_in([Brought(entry, origin, now) for entry in entries], keys)
+        nodes by id, `name` is who has a share of what is put aside. `seq` of the outcome is left to the caller, who
+        saves the cursor."""
+        whole = EVERY_SPACE in grant.write  # another ledger of this node brings what all have brought there
+        shelves = Shelves(self._db, self._pending_max, name, whole=whole)
+        sender = Sender(self._db, grant, name, whole=whole)
+        batch = _Batch(self._db, self._journal, self._judge, shelves, sender, grant.relay)
+        return batch.take_in([Brought(entry, origin, now, name) for entry in entries], keys)
 
 
 class _Batch:
@@ -328,11 +337,9 @@ class _Batch:
                 document.erasures = [other for other in document.erasures if other is not one]
             elif began or (one in brought and self._relay):
                 self._erase(document, one)
-            elif one in waited or not self._shelves.full:
+            else:
                 self._wait(document, one, genesis_hash(document.key.id, document.key.space))
                 self._tally["held"] += one in brought
-            else:
-                self._full = True
 
     def _appended(self, first: int, last: int) -> None:
         self._first, self._last = self._first or first, max(self._last, last)

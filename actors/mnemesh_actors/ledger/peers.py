@@ -1,4 +1,4 @@
-"""What peers are told of this log, and how far it is read of theirs: pages of entries, keys, cursors, quarantine.
+"""What peers are told of this log, and how far it is read of theirs: pages of entries, keys, cursors.
 
 Reads and keeps records; what an entry is worth is decided in foreign.
 """
@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mnemesh_actors.ledger.shelves import COLUMNS, count, entry_of
+from mnemesh_actors.ledger.shelves import count, entry_of
 from mnemesh_crdt.envelope import Entry
 from mnemesh_memory import limits
 from mnemesh_memory.grants import any_matches
@@ -32,19 +32,6 @@ class SyncPage:
     head: int
     keys: Mapping[str, bytes] = field(default_factory=dict)
     done: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quarantined:
-    """An entry that was refused, and why. `origin` is the log (node id/incarnation) that brought it, at
-    `received` (ms); `builds_on` names the quarantined change because of which it is here, "" for none."""
-
-    id: int
-    entry: Entry
-    origin: str
-    received: int
-    reason: str
-    builds_on: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +104,7 @@ def spaces(db: sqlite3.Connection, patterns: Sequence[str]) -> list[str]:
 
 def keep_key(db: sqlite3.Connection, node: str, key: bytes) -> None:
     """Keep the raw public key of a node."""
-    db.execute("INSERT OR IGNORE INTO node_key VALUES (?, ?)", (node, key))
+    db.execute("INSERT OR IGNORE INTO node_key (node, key) VALUES (?, ?)", (node, key))
 
 
 def cursors(db: sqlite3.Connection, peer: str) -> dict[str, int]:
@@ -147,39 +134,9 @@ def cursor(db: sqlite3.Connection, peer: str, feed: str) -> int:
     return int(row[0]) if row else 0
 
 
-def quarantined(db: sqlite3.Connection, after: int, limit: int) -> list[Quarantined]:
-    """Refused entries with numbers over `after`, in the order in which they came."""
-    rows = db.execute(f"SELECT {COLUMNS}, id, reason FROM quarantine WHERE id > ? ORDER BY id LIMIT ?", (after, limit))
-    return [_quarantined(row) for row in rows]
-
-
-def take_out(db: sqlite3.Connection, ids: Sequence[int]) -> list[Quarantined]:
-    """Remove these from the quarantine; those that were there."""
-    marks = ", ".join("?" * len(ids))
-    rows = db.execute(
-        f"SELECT {COLUMNS}, id, reason FROM quarantine WHERE id IN ({marks}) ORDER BY id", tuple(ids)
-    ).fetchall()
-    db.execute(f"DELETE FROM quarantine WHERE id IN ({marks})", tuple(ids))
-    return [_quarantined(row) for row in rows]
-
-
 def backlog(db: sqlite3.Connection) -> Backlog:
     """What is put aside."""
     return Backlog(pending=count(db, "pending"), quarantined=count(db, "quarantine"), erased=count(db, "erased"))
-
-
-def _quarantined(row: Sequence[object]) -> Quarantined:
-    origin, received, awaited, id_, reason = row[9:]
-    assert isinstance(received, int)
-    assert isinstance(id_, int)
-    return Quarantined(
-        id=id_,
-        entry=entry_of(row),
-        origin=str(origin),
-        received=received,
-        reason=str(reason),
-        builds_on=awaited.hex() if isinstance(awaited, bytes) else "",
-    )
 
 
 def _entries(db: sqlite3.Connection, numbers: Sequence[int]) -> tuple[Entry, ...]:

@@ -123,12 +123,34 @@ def _contacts(db: sqlite3.Connection) -> None:
     )
 
 
+def _senders(db: sqlite3.Connection) -> None:
+    """Who brought what is put aside, and a node's key: each has a share. Numbers of what waits are never used again."""
+    kept = "doc, space, type, hash, raw, agent, node, signature, at, origin, received, awaited"
+    db.execute(
+        """CREATE TABLE waiting (
+             id INTEGER PRIMARY KEY AUTOINCREMENT, doc TEXT NOT NULL, space TEXT NOT NULL, type TEXT NOT NULL,
+             hash BLOB NOT NULL, raw BLOB NOT NULL, agent TEXT NOT NULL, node TEXT NOT NULL, signature BLOB NOT NULL,
+             at INTEGER NOT NULL, origin TEXT NOT NULL, received INTEGER NOT NULL, awaited BLOB,
+             sender TEXT NOT NULL DEFAULT '', UNIQUE (doc, space, hash))"""
+    )
+    db.execute(f"INSERT INTO waiting ({kept}) SELECT {kept} FROM pending ORDER BY id")
+    db.execute("DROP TABLE pending")
+    db.execute("ALTER TABLE waiting RENAME TO pending")
+    db.execute("CREATE INDEX pending_awaited ON pending (awaited)")
+    db.execute("CREATE INDEX pending_sender ON pending (sender, type, id)")
+    db.execute("ALTER TABLE quarantine ADD COLUMN sender TEXT NOT NULL DEFAULT ''")
+    db.execute("CREATE INDEX quarantine_sender ON quarantine (sender, id)")
+    db.execute("ALTER TABLE node_key ADD COLUMN sender TEXT NOT NULL DEFAULT ''")
+    db.execute("CREATE INDEX node_key_sender ON node_key (sender)")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _first,
     _shared_vectors,
     _mesh,
     _conflicts,
     _contacts,
+    _senders,
 )
 # The view is rebuilt from the entries when this differs from what the file says.
 VIEW_VERSION = 4

@@ -26,11 +26,14 @@ _SHOWN_CHARS: Final = 200
 
 
 class Sender:
-    """One stream with its `grant` while one batch is taken in."""
+    """One stream with its `grant` while one batch is taken in; `name` is who brings it, and `whole` whether it may
+    bring as many keys as there may be."""
 
-    def __init__(self, db: sqlite3.Connection, grant: PeerGrant) -> None:
+    def __init__(self, db: sqlite3.Connection, grant: PeerGrant, name: str = "", *, whole: bool = False) -> None:
         self._db = db
         self._grant = grant
+        self._name = name
+        self._whole = whole
         self._keys: dict[str, bytes] = {}
         self._shown: dict[str, bytes] = {}
         self._named: dict[tuple[str, str], str] = {}  # names that were looked at: what is wrong with them
@@ -81,10 +84,19 @@ class Sender:
         except DataLoss as error:
             return error.message
         if entry.node in self._shown:
-            if count(self._db, "node_key") >= limits.NODE_KEYS_MAX:
-                return f"keys of {limits.NODE_KEYS_MAX} nodes are kept, no more are allowed"
-            self._db.execute("INSERT INTO node_key VALUES (?, ?)", (entry.node, key))
+            if why := self._too_many_keys():
+                return why
+            self._db.execute("INSERT INTO node_key VALUES (?, ?, ?)", (entry.node, key, self._name))
             self._keys[entry.node] = self._shown.pop(entry.node)
+        return ""
+
+    def _too_many_keys(self) -> str:
+        if count(self._db, "node_key") >= limits.NODE_KEYS_MAX:
+            return f"keys of {limits.NODE_KEYS_MAX} nodes are kept, no more are allowed"
+        most = limits.NODE_KEYS_SHARE_MAX if self._grant.relay else limits.NODE_KEYS_OF_WRITER_MAX
+        own = self._db.execute("SELECT count(*) FROM node_key WHERE sender = ?", (self._name,)).fetchone()[0]
+        if own >= most and not self._whole:
+            return f"keys of {most} nodes that this peer brought are kept, no more are allowed"
         return ""
 
 

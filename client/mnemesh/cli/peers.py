@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from mnemesh import peer_values
+from mnemesh.cli.aside import ASIDE_COMMANDS
 from mnemesh.cli.options import REPEAT, contract
 from mnemesh.cli.shell import Shell, one_line
 from mnemesh.errors import InvalidArgument
@@ -109,16 +110,6 @@ def now(
     shell.answer(done, lambda: _lines(done.peers))
 
 
-def quarantine(
-    shell: Shell,
-    limit: Annotated[int, _option("ListQuarantineRequest.limit", "--limit", metavar="NUMBER")] = 50,
-) -> None:
-    """List entries of peers that were not let in, and why."""
-    with shell.client() as client:
-        found = client.quarantine(limit=limit)
-    shell.answer(found, lambda: _quarantine(found))
-
-
 def _lines(peers: Iterable[peer_values.PeerStatus]) -> Iterator[str]:
     lines = [_line(peer) for peer in peers]
     yield from lines or ["no peers; `mnemesh peer add` begins an exchange with another node"]
@@ -164,17 +155,10 @@ def _status(found: peer_values.SyncStatus) -> Iterator[str]:
     if not found.peers:
         yield from _lines(())
     if found.pending:
-        yield f"{found.pending} entries wait for changes that they build on"
+        yield f"{found.pending} entries wait for others: `mnemesh sync pending`"
     if found.quarantined:
         yield f"{found.quarantined} entries in quarantine: `mnemesh sync quarantine`"
 
 
-def _quarantine(found: peer_values.Quarantine) -> Iterator[str]:
-    for one in found.entries:
-        who = f"{one_line(one.agent)} through {one_line(one.node_id)}"
-        yield f"{one_line(one.doc)} in {one_line(one.space)} by {who}, {rfc3339(one.at)}: {one_line(one.reason)}"
-    yield f"{len(found.entries)} of {found.total} entries in quarantine"
-
-
 PEER_COMMANDS: Final = (("add", add), ("list", list_peers), ("remove", remove))
-SYNC_COMMANDS: Final = (("status", status), ("now", now), ("quarantine", quarantine))
+SYNC_COMMANDS: Final = (("status", status), ("now", now), *ASIDE_COMMANDS)

@@ -76,18 +76,112 @@ class SyncNowResponse(_message.Message):
     def __init__(self, peers: _Optional[_Iterable[_Union[PeerStatus, _Mapping]]] = ...) -> None: ...
 
 class ListQuarantineRequest(_message.Message):
-    __slots__ = ("limit",)
+    __slots__ = ("limit", "cursor", "space", "peer", "oldest_first")
     LIMIT_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    OLDEST_FIRST_FIELD_NUMBER: _ClassVar[int]
     limit: int
-    def __init__(self, limit: _Optional[int] = ...) -> None: ...
+    cursor: str
+    space: str
+    peer: str
+    oldest_first: bool
+    def __init__(self, limit: _Optional[int] = ..., cursor: _Optional[str] = ..., space: _Optional[str] = ..., peer: _Optional[str] = ..., oldest_first: _Optional[bool] = ...) -> None: ...
 
 class ListQuarantineResponse(_message.Message):
-    __slots__ = ("entries", "total")
+    __slots__ = ("entries", "total", "cursor")
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
     entries: _containers.RepeatedCompositeFieldContainer[QuarantinedEntry]
     total: int
-    def __init__(self, entries: _Optional[_Iterable[_Union[QuarantinedEntry, _Mapping]]] = ..., total: _Optional[int] = ...) -> None: ...
+    cursor: str
+    def __init__(self, entries: _Optional[_Iterable[_Union[QuarantinedEntry, _Mapping]]] = ..., total: _Optional[int] = ..., cursor: _Optional[str] = ...) -> None: ...
+
+class RetryQuarantineRequest(_message.Message):
+    __slots__ = ("ids", "everything", "space", "peer", "trust")
+    IDS_FIELD_NUMBER: _ClassVar[int]
+    EVERYTHING_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    TRUST_FIELD_NUMBER: _ClassVar[int]
+    ids: _containers.RepeatedScalarFieldContainer[str]
+    everything: bool
+    space: str
+    peer: str
+    trust: bool
+    def __init__(self, ids: _Optional[_Iterable[str]] = ..., everything: _Optional[bool] = ..., space: _Optional[str] = ..., peer: _Optional[str] = ..., trust: _Optional[bool] = ...) -> None: ...
+
+class RetryQuarantineResponse(_message.Message):
+    __slots__ = ("accepted", "waiting", "left")
+    ACCEPTED_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
+    LEFT_FIELD_NUMBER: _ClassVar[int]
+    accepted: int
+    waiting: int
+    left: int
+    def __init__(self, accepted: _Optional[int] = ..., waiting: _Optional[int] = ..., left: _Optional[int] = ...) -> None: ...
+
+class DiscardQuarantineRequest(_message.Message):
+    __slots__ = ("ids", "everything", "space", "peer")
+    IDS_FIELD_NUMBER: _ClassVar[int]
+    EVERYTHING_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    ids: _containers.RepeatedScalarFieldContainer[str]
+    everything: bool
+    space: str
+    peer: str
+    def __init__(self, ids: _Optional[_Iterable[str]] = ..., everything: _Optional[bool] = ..., space: _Optional[str] = ..., peer: _Optional[str] = ...) -> None: ...
+
+class DiscardQuarantineResponse(_message.Message):
+    __slots__ = ("discarded",)
+    DISCARDED_FIELD_NUMBER: _ClassVar[int]
+    discarded: int
+    def __init__(self, discarded: _Optional[int] = ...) -> None: ...
+
+class ListPendingRequest(_message.Message):
+    __slots__ = ("limit", "cursor", "space", "peer", "oldest_first")
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    OLDEST_FIRST_FIELD_NUMBER: _ClassVar[int]
+    limit: int
+    cursor: str
+    space: str
+    peer: str
+    oldest_first: bool
+    def __init__(self, limit: _Optional[int] = ..., cursor: _Optional[str] = ..., space: _Optional[str] = ..., peer: _Optional[str] = ..., oldest_first: _Optional[bool] = ...) -> None: ...
+
+class ListPendingResponse(_message.Message):
+    __slots__ = ("entries", "total", "cursor")
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedCompositeFieldContainer[PendingEntry]
+    total: int
+    cursor: str
+    def __init__(self, entries: _Optional[_Iterable[_Union[PendingEntry, _Mapping]]] = ..., total: _Optional[int] = ..., cursor: _Optional[str] = ...) -> None: ...
+
+class DiscardPendingRequest(_message.Message):
+    __slots__ = ("ids", "everything", "space", "peer")
+    IDS_FIELD_NUMBER: _ClassVar[int]
+    EVERYTHING_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    ids: _containers.RepeatedScalarFieldContainer[str]
+    everything: bool
+    space: str
+    peer: str
+    def __init__(self, ids: _Optional[_Iterable[str]] = ..., everything: _Optional[bool] = ..., space: _Optional[str] = ..., peer: _Optional[str] = ...) -> None: ...
+
+class DiscardPendingResponse(_message.Message):
+    __slots__ = ("discarded",)
+    DISCARDED_FIELD_NUMBER: _ClassVar[int]
+    discarded: int
+    def __init__(self, discarded: _Optional[int] = ...) -> None: ...
 
 class PeerStatus(_message.Message):
     __slots__ = ("name", "incoming", "target", "direction", "spaces", "state", "node_id", "caught_up", "pending_out", "pending_in", "cursor_out", "cursor_in", "last_contact", "last_error", "attempts", "auth", "lag_s", "comparing")
@@ -130,7 +224,7 @@ class PeerStatus(_message.Message):
     def __init__(self, name: _Optional[str] = ..., incoming: _Optional[bool] = ..., target: _Optional[str] = ..., direction: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., state: _Optional[str] = ..., node_id: _Optional[str] = ..., caught_up: _Optional[bool] = ..., pending_out: _Optional[int] = ..., pending_in: _Optional[int] = ..., cursor_out: _Optional[int] = ..., cursor_in: _Optional[int] = ..., last_contact: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_error: _Optional[str] = ..., attempts: _Optional[int] = ..., auth: _Optional[str] = ..., lag_s: _Optional[float] = ..., comparing: _Optional[bool] = ...) -> None: ...
 
 class QuarantinedEntry(_message.Message):
-    __slots__ = ("doc", "space", "hash", "agent", "node_id", "peer", "reason", "at")
+    __slots__ = ("doc", "space", "hash", "agent", "node_id", "peer", "reason", "at", "id", "brought_by", "builds_on")
     DOC_FIELD_NUMBER: _ClassVar[int]
     SPACE_FIELD_NUMBER: _ClassVar[int]
     HASH_FIELD_NUMBER: _ClassVar[int]
@@ -139,6 +233,9 @@ class QuarantinedEntry(_message.Message):
     PEER_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     AT_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    BROUGHT_BY_FIELD_NUMBER: _ClassVar[int]
+    BUILDS_ON_FIELD_NUMBER: _ClassVar[int]
     doc: str
     space: str
     hash: str
@@ -147,4 +244,31 @@ class QuarantinedEntry(_message.Message):
     peer: str
     reason: str
     at: _timestamp_pb2.Timestamp
-    def __init__(self, doc: _Optional[str] = ..., space: _Optional[str] = ..., hash: _Optional[str] = ..., agent: _Optional[str] = ..., node_id: _Optional[str] = ..., peer: _Optional[str] = ..., reason: _Optional[str] = ..., at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    id: str
+    brought_by: str
+    builds_on: str
+    def __init__(self, doc: _Optional[str] = ..., space: _Optional[str] = ..., hash: _Optional[str] = ..., agent: _Optional[str] = ..., node_id: _Optional[str] = ..., peer: _Optional[str] = ..., reason: _Optional[str] = ..., at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., id: _Optional[str] = ..., brought_by: _Optional[str] = ..., builds_on: _Optional[str] = ...) -> None: ...
+
+class PendingEntry(_message.Message):
+    __slots__ = ("id", "doc", "space", "type", "hash", "agent", "node_id", "brought_by", "awaits", "at")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    DOC_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    BROUGHT_BY_FIELD_NUMBER: _ClassVar[int]
+    AWAITS_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    doc: str
+    space: str
+    type: str
+    hash: str
+    agent: str
+    node_id: str
+    brought_by: str
+    awaits: str
+    at: _timestamp_pb2.Timestamp
+    def __init__(self, id: _Optional[str] = ..., doc: _Optional[str] = ..., space: _Optional[str] = ..., type: _Optional[str] = ..., hash: _Optional[str] = ..., agent: _Optional[str] = ..., node_id: _Optional[str] = ..., brought_by: _Optional[str] = ..., awaits: _Optional[str] = ..., at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...

@@ -60,6 +60,26 @@ class PeerServiceStub:
                 request_serializer=mnemesh__proto_dot_v1_dot_peer__pb2.ListQuarantineRequest.SerializeToString,
                 response_deserializer=mnemesh__proto_dot_v1_dot_peer__pb2.ListQuarantineResponse.FromString,
                 _registered_method=True)
+        self.RetryQuarantine = channel.unary_unary(
+                '/mnemesh.v1.PeerService/RetryQuarantine',
+                request_serializer=mnemesh__proto_dot_v1_dot_peer__pb2.RetryQuarantineRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_peer__pb2.RetryQuarantineResponse.FromString,
+                _registered_method=True)
+        self.DiscardQuarantine = channel.unary_unary(
+                '/mnemesh.v1.PeerService/DiscardQuarantine',
+                request_serializer=mnemesh__proto_dot_v1_dot_peer__pb2.DiscardQuarantineRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_peer__pb2.DiscardQuarantineResponse.FromString,
+                _registered_method=True)
+        self.ListPending = channel.unary_unary(
+                '/mnemesh.v1.PeerService/ListPending',
+                request_serializer=mnemesh__proto_dot_v1_dot_peer__pb2.ListPendingRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_peer__pb2.ListPendingResponse.FromString,
+                _registered_method=True)
+        self.DiscardPending = channel.unary_unary(
+                '/mnemesh.v1.PeerService/DiscardPending',
+                request_serializer=mnemesh__proto_dot_v1_dot_peer__pb2.DiscardPendingRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_peer__pb2.DiscardPendingResponse.FromString,
+                _registered_method=True)
 
 
 class PeerServiceServicer:
@@ -101,6 +121,34 @@ class PeerServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RetryQuarantine(self, request, context):
+        """Judge entries in quarantine again, by what the peer that brought them may do now: what is good now is taken in.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DiscardQuarantine(self, request, context):
+        """Delete entries in quarantine. A peer that has them still may bring them again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListPending(self, request, context):
+        """Entries that came from peers and wait for others: for changes that they build on, or for the memory that they erase.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DiscardPending(self, request, context):
+        """Delete entries that wait for others. A peer that has them still may bring them again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_PeerServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -128,6 +176,26 @@ def add_PeerServiceServicer_to_server(servicer, server):
                     servicer.ListQuarantine,
                     request_deserializer=mnemesh__proto_dot_v1_dot_peer__pb2.ListQuarantineRequest.FromString,
                     response_serializer=mnemesh__proto_dot_v1_dot_peer__pb2.ListQuarantineResponse.SerializeToString,
+            ),
+            'RetryQuarantine': grpc.unary_unary_rpc_method_handler(
+                    servicer.RetryQuarantine,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_peer__pb2.RetryQuarantineRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_peer__pb2.RetryQuarantineResponse.SerializeToString,
+            ),
+            'DiscardQuarantine': grpc.unary_unary_rpc_method_handler(
+                    servicer.DiscardQuarantine,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_peer__pb2.DiscardQuarantineRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_peer__pb2.DiscardQuarantineResponse.SerializeToString,
+            ),
+            'ListPending': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPending,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_peer__pb2.ListPendingRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_peer__pb2.ListPendingResponse.SerializeToString,
+            ),
+            'DiscardPending': grpc.unary_unary_rpc_method_handler(
+                    servicer.DiscardPending,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_peer__pb2.DiscardPendingRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_peer__pb2.DiscardPendingResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -266,6 +334,114 @@ class PeerService:
             '/mnemesh.v1.PeerService/ListQuarantine',
             mnemesh__proto_dot_v1_dot_peer__pb2.ListQuarantineRequest.SerializeToString,
             mnemesh__proto_dot_v1_dot_peer__pb2.ListQuarantineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RetryQuarantine(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.PeerService/RetryQuarantine',
+            mnemesh__proto_dot_v1_dot_peer__pb2.RetryQuarantineRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_peer__pb2.RetryQuarantineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DiscardQuarantine(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.PeerService/DiscardQuarantine',
+            mnemesh__proto_dot_v1_dot_peer__pb2.DiscardQuarantineRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_peer__pb2.DiscardQuarantineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPending(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.PeerService/ListPending',
+            mnemesh__proto_dot_v1_dot_peer__pb2.ListPendingRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_peer__pb2.ListPendingResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DiscardPending(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.PeerService/DiscardPending',
+            mnemesh__proto_dot_v1_dot_peer__pb2.DiscardPendingRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_peer__pb2.DiscardPendingResponse.FromString,
             options,
             channel_credentials,
             insecure,

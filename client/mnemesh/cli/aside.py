@@ -1,0 +1,139 @@
+"""`mnemesh sync quarantine` and `sync pending`: what peers brought and was not taken in, to look at and to decide
+about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+import typer
+
+from mnemesh import peer_values
+from mnemesh.cli.options import contract
+from mnemesh.cli.shell import Shell, one_line
+from mnemesh.errors import InvalidArgument
+from mnemesh.values import rfc3339
+
+
+def _option(field: str, *names: str, metavar: str | None = None) -> Any:
+    return typer.Option(*names, metavar=metavar, help=contract(field))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Which entries."""
+
+    space: Annotated[str, _option("ListQuarantineRequest.space", "--space", "-s", metavar="SPACE")] = ""
+    peer: Annotated[str, _option("ListQuarantineRequest.peer", "--peer", metavar="NAME")] = ""
+
+    @property
+    def given(self) -> dict[str, Any]:
+        return {"space": self.space, "peer": self.peer}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """Which page of them."""
+
+    limit: Annotated[int, _option("ListQuarantineRequest.limit", "--limit", metavar="NUMBER")] = 50
+    cursor: Annotated[str, _option("ListQuarantineRequest.cursor", "--cursor", metavar="CURSOR")] = ""
+    oldest_first: Annotated[bool, _option("ListQuarantineRequest.oldest_first", "--oldest-first")] = False
+
+    @property
+    def given(self) -> dict[str, Any]:
+        return {"limit": self.limit, "cursor": self.cursor, "oldest_first": self.oldest_first}
+
+
+Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of entries, with --retry or --discard.")]
+All = Annotated[bool, typer.Option("--all", help="With --retry or --discard: all that the filters name.")]
+Discard = Annotated[bool, _option("PeerService.DiscardQuarantine", "--discard")]
+
+
+def quarantine(
+    shell: Shell,
+    filters: Filters,
+    listing: Listing,
+    ids: Ids = None,
+    retry: Annotated[bool, _option("PeerService.RetryQuarantine", "--retry")] = False,
+    trust: Annotated[bool, _option("RetryQuarantineRequest.trust", "--trust")] = False,
+    discard: Discard = False,
+    everything: All = False,
+) -> None:
+    """List entries of peers that were not let in, and why; judge them again, or delete them."""
+    _check(ids, everything, retry, discard)
+    if trust and not retry:
+        raise InvalidArgument("trust", "--trust", "beside --retry")
+    with shell.client() as client:
+        if retry:
+            done = client.retry_quarantine(ids or (), everything=everything, trust=trust, **filters.given)
+            shell.answer(done, lambda: _retried(done))
+        elif discard:
+            gone = client.discard_quarantine(ids or (), everything=everything, **filters.given)
+            shell.answer(gone, lambda: _discarded(gone))
+        else:
+            found = client.quarantine(**listing.given, **filters.given)
+            shell.answer(found, lambda: _quarantine(found))
+
+
+def pending(
+    shell: Shell,
+    filters: Filters,
+    listing: Listing,
+    ids: Ids = None,
+    discard: Discard = False,
+    everything: All = False,
+) -> None:
+    """List entries of peers that wait for others, or delete them."""
+    _check(ids, everything, False, discard)
+    with shell.client() as client:
+        if discard:
+            gone = client.discard_pending(ids or (), everything=everything, **filters.given)
+            shell.answer(gone, lambda: _discarded(gone))
+        else:
+            found = client.pending(**listing.given, **filters.given)
+            shell.answer(found, lambda: _pending(found))
+
+
+def _check(ids: Sequence[str] | None, everything: bool, retry: bool, discard: bool) -> None:
+    """Raises InvalidArgument for what would be taken for something else than it says."""
+    if retry and discard:
+        raise InvalidArgument("discard", "--discard", "not beside --retry")
+    if (ids or everything) and not (retry or discard):
+        raise InvalidArgument("ids", " ".join(ids or ["--all"]), "beside --retry or --discard")
+    if (retry or discard) and bool(ids) == everything:
+        raise InvalidArgument("ids", f"{len(ids or ())} ids", "ids, or --all and no ids")
+
+
+def _quarantine(found: peer_values.Quarantine) -> Iterator[str]:
+    for one in found.entries:
+        yield f"{_who(one)}: {one_line(one.reason)}"
+    yield from _end(len(found.entries), found.total, "in quarantine", found.cursor)
+
+
+def _pending(found: peer_values.Pending) -> Iterator[str]:
+    for one in found.entries:
+        yield f"{_who(one)}: {one_line(one.type)} waits for {one.awaits}"
+    yield from _end(len(found.entries), found.total, "waiting for others", found.cursor)
+
+
+def _who(one: peer_values.QuarantinedEntry | peer_values.PendingEntry) -> str:
+    who = f"{one_line(one.agent)} through {one_line(one.node_id)}, brought by {one_line(one.brought_by) or 'unknown'}"
+    return f"{one.id}  {one_line(one.doc)} in {one_line(one.space)} by {who}, {rfc3339(one.at)}"
+
+
+def _end(shown: int, total: int, where: str, cursor: str) -> Iterator[str]:
+    yield f"{shown} of {total} entries {where}"
+    if cursor:
+        yield f"more: --cursor {cursor}"
+
+
+def _retried(done: peer_values.Retried) -> Iterator[str]:
+    yield f"{done.accepted} taken in, {done.waiting} wait for others; {done.left} entries in quarantine"
+
+
+def _discarded(gone: peer_values.Discarded) -> Iterator[str]:
+    yield f"{gone.discarded} discarded"
+
+
+ASIDE_COMMANDS: Final = (("quarantine", quarantine), ("pending", pending))
