@@ -175,13 +175,20 @@ class IndexFollower:
     def publish(self, seq: int, fresh: FeedPage | None = None) -> None:
         """The ledger has committed up to `seq`. `fresh` is what its feed would say of that, when the commit has all of
         it at hand: the ledger is then not asked again."""
+        self.news.tell(seq)
         if seq <= self.head:
             return
         self.head = seq
-        self.news.tell(seq)
         if fresh is not None:
             self._handed.keep(fresh, PAGE_ENTRIES_MAX)
         self._news.set()
+
+    def expect(self, fresh: FeedPage | None) -> None:
+        """A commit that is on one machine and not published yet: the index takes it in while a second machine does."""
+        if fresh is not None and fresh.seq > self.head:
+            self.head = fresh.seq
+            self._handed.keep(fresh, PAGE_ENTRIES_MAX)
+            self._news.set()
 
     def move(self, incarnation: str, head: int, known: Callable[[int], int]) -> None:
         """Another ledger goes on, with numbers of its own up to `head`; `known(seq)` says up to which of them all is
@@ -299,11 +306,13 @@ class IndexFollower:
         if self._base is not None:
             return await self._rebase(*self._base)
         after, life = self.applied, self._life
-        page = self._handed.after(after) or await self._ledger.feed(after, PAGE_ENTRIES_MAX, self._embedder.generation)
-        if life != self._life:
-            return True
+        page = self._handed.after(after)
+        if page is None:
+            page = await self._ledger.feed(after, PAGE_ENTRIES_MAX, self._embedder.generation)
+            if life != self._life:
+                return True
+            self.news.tell(page.head)
         self.head = max(self.head, page.head)
-        self.news.tell(self.head)
         if page.seq > after:
             items = await self._items(page)
             async with self._moving:

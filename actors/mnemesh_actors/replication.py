@@ -5,7 +5,7 @@ their own, and peers of each other: the state machine of sync carries every entr
 others, through this process instead of a network. Rules.
 
 1. A commit is answered when another ledger has durably taken it in; after ACK_S without that, it is answered all the
-   same and says `degraded`. While no other ledger keeps up, nobody waits for it.
+   same if its ledger still lives, and says `degraded`. While no other ledger keeps up, nobody waits for it.
 2. When the primary is gone, or does not answer while another does, that other goes on. Its log has other numbers: who
    follows the log is told before anything is asked of the new primary.
 3. What was on its way then is asked of the new primary. An operation that it knows is answered from its log. One that
@@ -20,7 +20,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import structlog
 
@@ -41,6 +41,7 @@ HUNG_S: Final = 4.0
 WATCH_S: Final = 0.5
 ANSWER_S: Final = 1.0
 OPERATION_BYTES: Final = 16
+Heard: TypeAlias = Callable[[Sequence[Command], Sequence[Committed | Exception]], None]
 log = structlog.get_logger("mnemesh.replication")
 
 
@@ -72,6 +73,7 @@ class ReplicatedLedger(Links):
         self._choosing = asyncio.Lock()
         self._watch: asyncio.Task[None] | None = None
         self._said = ""
+        self._committed: Heard = lambda *of: None
 
     async def start(self) -> None:
         """Connect the ledgers, and watch over the primary from now on."""
@@ -82,9 +84,13 @@ class ReplicatedLedger(Links):
             self.connect(member)
         self._watch = asyncio.create_task(self._watch_primary(), name="ledger-watch")
 
-    def follow(self, published: Callable[[int], None], moved: Callable[[Move], None]) -> None:
-        """Tell `published` of entries that come from other ledgers, and `moved` when another ledger goes on."""
+    def follow(
+        self, published: Callable[[int], None], moved: Callable[[Move], None], committed: Heard = lambda *of: None
+    ) -> None:
+        """Tell `published` of entries that come from other ledgers, `moved` when another ledger goes on, and
+        `committed` of commands with their results while a second machine takes them in."""
         self._published = published
+        self._committed = committed
         self._listeners.append(moved)
 
     async def close(self) -> None:
@@ -154,6 +160,8 @@ class ReplicatedLedger(Links):
                     asked = await self._renewed(asked)
                 results: list[Committed | Exception] = await self._call("commit", asked)
                 results = [_as_told(result, told.get(at)) for at, result in enumerate(results)]
+                if moves == first:
+                    self._committed(asked, results)
                 done = {at: result for at, result in enumerate(results) if isinstance(result, Committed)}
                 told |= done
                 keys = keys_of(asked, results)
@@ -193,11 +201,22 @@ class ReplicatedLedger(Links):
             if moves == self._moves and late:
                 for member in self._current():
                     member.current, member.fault = False, late
+        if seq and self.degraded:
+            await self._outlive()
         if moves != self._moves:
             raise _Moved
         why = self.degraded
         self._tell(why)
         return why if seq else ""
+
+    async def _outlive(self) -> None:
+        """What is on one machine only is acknowledged when that one still answers: mostly it is its own death that
+        keeps the second from taking it in. Raises _Moved, and Unavailable when no ledger answers."""
+        try:
+            await self._call("position")
+        except Unavailable:
+            if await self._head_of(self.primary) is None:  # its process may be back
+                raise
 
     @property
     def degraded(self) -> str:

@@ -169,7 +169,10 @@ def _follow(fleet: Fleet, follower: IndexFollower, syncing: Syncing) -> None:
         syncing.move(move.incarnation)
         follower.move(move.incarnation, move.head, move.known)
 
-    fleet.ledger.follow(follower.publish, moved)
+    def committed(commands: Sequence[Command], results: Sequence[Committed | Exception]) -> None:
+        follower.expect(page_of(commands, results, follower.head))
+
+    fleet.ledger.follow(follower.publish, moved, committed)
 
 
 async def _ledger_and_worker(

@@ -95,9 +95,13 @@ class Syncing:
             last_seq=batch.last_seq,
             keys=batch.keys,
         )
-        taken: TakenIn = await self._ledger.take_in(incoming, self._clock())
+        taken = await self._hand(incoming, self._clock())
         self._follower.publish(taken.last)
         return Took(batch.feed, batch.last_seq, taken.full, taken.quarantined)
+
+    async def _hand(self, batch: Incoming, now: int) -> TakenIn:
+        taken: TakenIn = await self._ledger.take_in(batch, now)
+        return taken
 
     async def measure(self, patterns: tuple[str, ...]) -> Measured:
         """The digests of the spaces that the patterns cover."""

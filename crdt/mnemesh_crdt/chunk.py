@@ -72,6 +72,13 @@ def open_change(raw: bytes) -> tuple[ChangeHead, bytes, int]:
     return head, body, at
 
 
+def chunk_of(body: bytes) -> tuple[str, bytes]:
+    """The hash (hex) and the bytes of the change with that body, not deflated."""
+    rest = bytes([_CHANGE]) + uleb_bytes(len(body)) + body
+    digest = hashlib.sha256(rest).digest()
+    return digest.hex(), _MAGIC + digest[:4] + rest
+
+
 def _inflate(data: bytes) -> bytes:
     inflater = zlib.decompressobj(_RAW_DEFLATE)
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from cryptography.exceptions import InvalidSignature
@@ -26,6 +27,7 @@ SIGNATURE_BYTES: Final = 64
 NODE_ID_BYTES: Final = 16
 _PURPOSE: Final = "mnemesh.entry.1"
 _LENGTH_BYTES: Final = 4
+KEYS_KEPT: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,15 +66,22 @@ def node_id_of(public_key: bytes) -> str:
 
 def verify(entry: Entry, public_key: bytes) -> None:
     """Raises DataLoss unless the key is that of the entry's node and the signature covers the entry."""
-    if len(public_key) != KEY_BYTES or node_id_of(public_key) != entry.node:
+    if len(public_key) != KEY_BYTES or (known := _key(public_key))[0] != entry.node:
         raise DataLoss(f"the key is not that of node {entry.node[:40]}", field="node", value=entry.node[:40])
     signed = signing_bytes(entry.doc, entry.space, entry.type, entry.hash, entry.agent, entry.node)
     try:
-        Ed25519PublicKey.from_public_bytes(public_key).verify(entry.signature, signed)
+        known[1].verify(entry.signature, signed)
     except InvalidSignature:
         raise DataLoss(
             f"the signature of {entry.hash[:16]} is not by node {entry.node[:40]}", field="signature"
         ) from None
+
+
+# Few nodes sign most entries, and reading a key costs a tenth of a signature.
+@lru_cache(maxsize=KEYS_KEPT)
+def _key(public_key: bytes) -> tuple[str, Ed25519PublicKey]:
+    """The id of the node whose key this is, and the key."""
+    return node_id_of(public_key), Ed25519PublicKey.from_public_bytes(public_key)
 
 
 def joined(*fields: str) -> bytes:

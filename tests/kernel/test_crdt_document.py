@@ -72,6 +72,16 @@ def test_genesis_is_what_any_other_implementation_computes() -> None:
     assert genesis_hash(OTHER, SPACE) != genesis_hash(ID, SPACE) != genesis_hash(ID, "team")
 
 
+@given(
+    st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=300),
+    st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=300) | st.just("\x7f" * 40),
+)
+@settings(deadline=None)
+def test_genesis_is_what_automerge_makes_of_any_id_and_space(id: str, space: str) -> None:
+    change = document_module._genesis(id, space).get_changes([])[0]
+    assert document_module._genesis_change(id, space) == (bytes(change.hash).hex(), bytes(change.raw_bytes))
+
+
 def test_genesis_is_not_part_of_what_is_logged() -> None:
     assert b"space" not in created()
 

@@ -27,14 +27,14 @@ NEVER_S = 3600.0
 
 
 class Machine:
-    """A ledger's handle on a machine that can fail: `dead` refuses calls, `hung` answers none, and the answer to
-    `loses` is lost once it was carried out, with the machine."""
+    """A ledger's handle on a machine that can fail: `dead` refuses calls, `hung` answers none, the answer to `loses` is
+    lost once it was carried out, with the machine, and the answer to `ends_with` is its last."""
 
     def __init__(self, name: str, home: Home) -> None:
         self.name = name
         self.home = home
         self.state = "ok"
-        self.loses = ""
+        self.loses = self.ends_with = ""
         self.calls: list[str] = []
         self._healed = asyncio.Event()
         self._handle = LocalHandle(name)
@@ -63,6 +63,8 @@ class Machine:
             if method == self.loses:
                 self.loses, self.state = "", "dead"
                 raise Unavailable("gone", part=self.name)
+            if method == self.ends_with:
+                self.ends_with, self.state = "", "dead"
             return answer
 
         return call
@@ -131,6 +133,24 @@ async def make(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[Cluster]
         for machine in cluster.machines:
             machine.heal()
             await machine.shut()
+
+
+async def test_a_write_whose_ledger_dies_right_after_it_is_made_by_the_other_before_it_is_acknowledged(
+    make: Any,
+) -> None:
+    cluster = await make(ack_s=0.05)
+    await cluster.on_two()
+    first, second = cluster.machines
+    first.ends_with = "commit"
+    (written,) = await cluster.done(cluster.pen.create("survives"))
+    assert await cluster.contents(second) == {written.memory.id: "survives"}
+    (memory,) = (await cluster.ledger.read([written.memory.id])).values()
+    first.heal()
+    await cluster.on_two()
+    second.ends_with = "commit"
+    (revised,) = await cluster.done(cluster.pen.revise(memory, content="revised"))
+    assert await cluster.contents(first) == {written.memory.id: "revised"}
+    assert revised.memory.content == "revised"
 
 
 async def test_an_acknowledged_write_is_on_both_machines(make: Any) -> None:

@@ -6,11 +6,14 @@ refused; save the cursor; commit all of it at once; answer. An answer means that
 
 from __future__ import annotations
 
+import pickle
 import sqlite3
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from mnemesh_actors.ledger import aside, contacts, erase, peers
 from mnemesh_actors.ledger.aside import AsidePage, Which
@@ -26,6 +29,8 @@ from mnemesh_crdt.proof import Claim
 from mnemesh_memory import checks, limits
 from mnemesh_memory.grants import PeerGrant
 
+PACKING: Final = 1  # the quickest: what is packed stays among the machines of one cluster
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incoming:
@@ -40,6 +45,11 @@ class Incoming:
     feed: str = ""
     last_seq: int = 0
     keys: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def pack(batch: Incoming) -> bytes:
+    """A batch for `take_packed`, at half its size."""
+    return zlib.compress(pickle.dumps(batch, pickle.HIGHEST_PROTOCOL), PACKING)
 
 
 class Exchange:
@@ -101,6 +111,11 @@ class Exchange:
         self._unfolded = self._unfolded or taken.erased > 0
         self._fold()
         return replace(taken, seq=seq)
+
+    def take_packed(self, packed: bytes, now: int) -> TakenIn:
+        """As take_in, of a batch of another ledger of this node, as `pack` made it."""
+        batch: Incoming = pickle.loads(zlib.decompress(packed))
+        return self.take_in(batch, now)
 
     @reading
     def cursors(self, peer: str) -> dict[str, int]:

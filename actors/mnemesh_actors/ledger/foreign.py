@@ -4,6 +4,10 @@ Nothing reaches a document before its signature, the stream's grant and its oper
 why, does not depend on the order in which entries come: a copy that was refused never keeps out a good one, and what
 was put aside because of a refused change comes back when a good copy of that change is taken in. Erasing wins over
 every change, before or after. Runs inside the transaction of its caller; the batch and its cursor are saved together.
+
+What another ledger of the same node brings was written or judged there by the same code: neither its operations nor
+every signature (see senders) are judged a second time. Only such a stream has a grant of EVERY_SPACE, which no peer can
+be given, and both its ends are actors of one gateway. Bytes and hash are proved, and the document has to load.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from mnemesh_actors.ledger.journal import Journal, Received
 from mnemesh_actors.ledger.senders import Sender, presentable
 from mnemesh_actors.ledger.shelves import PENDING, QUARANTINE, Brought, Shelves
 from mnemesh_crdt.admission import admit
-from mnemesh_crdt.chunk import read_head
+from mnemesh_crdt.chunk import ChangeHead, read_head
 from mnemesh_crdt.document import genesis_hash
 from mnemesh_crdt.envelope import ERASE, ERASURES, RETRACT, Entry
 from mnemesh_crdt.erasing import begun_by, disputed
@@ -61,7 +65,7 @@ class Intake:
         whole = EVERY_SPACE in grant.write  # another ledger of this node brings what all have brought there
         shelves = Shelves(self._db, self._pending_max, name, whole=whole)
         sender = Sender(self._db, grant, name, whole=whole)
-        batch = _Batch(self._db, self._journal, self._judge, shelves, sender, grant.relay)
+        batch = _Batch(self._db, self._journal, self._judge, shelves, sender, grant.relay, whole)
         return batch.take_in([Brought(entry, origin, now, name) for entry in entries], keys)
 
 
@@ -69,7 +73,14 @@ class _Batch:
     """One call of `take_in`."""
 
     def __init__(
-        self, db: sqlite3.Connection, journal: Journal, judge: Judge, shelves: Shelves, sender: Sender, relay: bool
+        self,
+        db: sqlite3.Connection,
+        journal: Journal,
+        judge: Judge,
+        shelves: Shelves,
+        sender: Sender,
+        relay: bool,
+        judged: bool,
     ) -> None:
         self._db = db
         self._journal = journal
@@ -77,6 +88,7 @@ class _Batch:
         self._shelves = shelves
         self._sender = sender
         self._relay = relay
+        self._judged = judged
         self._tally = dict.fromkeys(COUNTED, 0)
         self._full = False
         self._first = self._last = 0
@@ -126,14 +138,14 @@ class _Batch:
                 self._tally["duplicates"] += 1
             elif document.erased:
                 self._drop(one)
-            elif why := self._objection(document, one):
-                self._refuse(document, one, why)
+            elif isinstance(head := self._looked_at(document, one), str):
+                self._refuse(document, one, head)
             else:
                 seen.add(hash)
-                if one.entry.type in ERASURES:
+                if head is None:
                     document.erasures.append(one)
                 else:
-                    arrivals.append(Arrival(one, read_head(one.entry.raw)))
+                    arrivals.append(Arrival(one, head))
         for erasure in [one for one in document.erasures if one.entry.type == ERASE][:1]:
             self._erase(document, erasure)
         if document.erased:
@@ -145,19 +157,21 @@ class _Batch:
         if document.erasures or document.retractions:
             self._retract(document)
 
-    def _objection(self, document: Document, one: Brought) -> str:
-        """Why an entry is refused, whatever the operations of its change, or ""."""
+    def _looked_at(self, document: Document, one: Brought) -> ChangeHead | str | None:
+        """The head of a change, None for an erasure, or why an entry is refused, whatever its change does."""
         if document.elsewhere:
             return f"its id is that of a memory in {document.elsewhere}"
-        if (why := self._sender.objection(one.entry)) or one.entry.type in ERASURES:
+        if why := self._sender.objection(one.entry):
             return why
+        if one.entry.type in ERASURES:
+            return None
         try:
             head = read_head(one.entry.raw)
         except DataLoss as error:
             return error.message
         if head.hash != one.entry.hash:
             return "its change has another hash"
-        return "" if head.deps else "its change builds on nothing, not even on its memory's beginning"
+        return head if head.deps else "its change builds on nothing, not even on its memory's beginning"
 
     def _take(self, document: Document, arrivals: deque[Arrival]) -> None:
         document.genesis = genesis_hash(document.key.id, document.key.space)
@@ -198,6 +212,8 @@ class _Batch:
         """Why a change may not enter now that all that it builds on is here, or ""."""
         if len(document.changes) >= limits.DOCUMENT_CHANGES_MAX:
             return f"its memory has {limits.DOCUMENT_CHANGES_MAX} changes, more are not allowed"
+        if self._judged and not arrival.kept:
+            return ""
         try:
             self._judge(document.key, arrival.brought.entry, document.changes)
         except Refused as refused:

@@ -1,6 +1,8 @@
 """Whether a stream may bring an entry, and whether the entry is what its node signed. Says nothing about operations.
 
 A key counts when it hashes to the id of its node, whoever showed it; it is kept once a signature by it was found good.
+Another ledger of the same node has proved every signature before it took an entry in; of what it hands on, one of each
+node is proved in each batch, so that a key that does not fit, or a damaged log, shows.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ _SHOWN_CHARS: Final = 200
 
 
 class Sender:
-    """One stream with its `grant` while one batch is taken in; `name` is who brings it, and `whole` whether it may
-    bring as many keys as there may be."""
+    """One stream with its `grant` while one batch is taken in; `name` is who brings it, and `whole` whether it is
+    another ledger of this node, which may bring as many keys as there may be."""
 
     def __init__(self, db: sqlite3.Connection, grant: PeerGrant, name: str = "", *, whole: bool = False) -> None:
         self._db = db
@@ -36,6 +38,7 @@ class Sender:
         self._whole = whole
         self._keys: dict[str, bytes] = {}
         self._shown: dict[str, bytes] = {}
+        self._proved: set[str] = set()
         self._named: dict[tuple[str, str], str] = {}  # names that were looked at: what is wrong with them
 
     def show(self, keys: Mapping[str, bytes], nodes: set[str]) -> None:
@@ -79,10 +82,13 @@ class Sender:
         key = self._keys.get(entry.node) or self._shown.get(entry.node)
         if key is None:
             return f"no key of node {entry.node} came with it"
+        if self._whole and entry.type == CHANGE and entry.node in self._proved:
+            return ""
         try:
             verify(entry, key)
         except DataLoss as error:
             return error.message
+        self._proved.add(entry.node)
         if entry.node in self._shown:
             if why := self._too_many_keys():
                 return why
