@@ -314,7 +314,7 @@ class IndexFollower:
             self.news.tell(page.head)
         self.head = max(self.head, page.head)
         if page.seq > after:
-            items = await self._items(page)
+            items = await self._followers(page) + await self._items(page)
             async with self._moving:
                 if life != self._life:
                     return True
@@ -336,6 +336,23 @@ class IndexFollower:
         self._waiting.reached(self.applied)
         return True
 
+    async def _followers(self, page: FeedPage) -> list[IndexItem]:
+        """The memories in whose windows those of the page stand, or stood: their windows are made anew. Together with
+        the page, so that nothing erased outlives a crash in a window."""
+        shown = [memory for _, memory in page.memories if memory.source.session]
+        if not shown and not page.removed:
+            return []
+        places = [
+            ((one.space, one.source.session), (one.source.seq or 0, one.created_at, one.id))
+            for one in shown
+            if one.state == "active"
+        ]
+        there = {memory.id for _, memory in page.memories}
+        known: list[str] = await self._shard.followed([*(one.id for one in shown), *page.removed], places)
+        if not (others := [id_ for id_ in known if id_ not in there]):
+            return []
+        return await self._items(await self._ledger.feed_again(others, self._embedder.generation))
+
     async def _items(self, page: FeedPage) -> list[IndexItem]:
         texts = {memory.id: index_texts(memory) for _, memory in page.memories}
         dense = {content_hash(pair[0]): pair[0] for pairs in texts.values() for pair in pairs}
@@ -346,7 +363,12 @@ class IndexFollower:
             kept = tuple((key, vector.tobytes()) for key, vector in zip(missing, made, strict=True))
             await self._ledger.keep_vectors(Vectors(generation=self._embedder.generation, items=kept))
         return [
-            item_of(seq, memory, tuple(IndexText(vectors[content_hash(a)], b) for a, b in texts[memory.id]))
+            item_of(
+                seq,
+                memory,
+                tuple(IndexText(vectors[content_hash(a)], b) for a, b in texts[memory.id]),
+                page.before.get(memory.id, ()),
+            )
             for seq, memory in page.memories
         ]
 

@@ -12,6 +12,7 @@ from mnemesh_actors.ledger.commands import Command, Committed, Create, FeedPage
 from mnemesh_actors.ledger.feed import FEED_BYTES_MAX
 from mnemesh_actors.shard import IndexItem, IndexText
 from mnemesh_memory.model import Memory
+from mnemesh_memory.traits import traits_of
 
 
 class Handover:
@@ -56,14 +57,16 @@ def page_of(commands: Sequence[Command], results: Sequence[Committed | Exception
             continue
         if not isinstance(command, Create) or result.seq != head + len(memories) + 1:
             return None
+        if result.memory.source.session:
+            return None  # the feed also says what stands before it there
         memories.append((result.seq, result.memory))
         vectors.update(command.vectors.items)
     last = head + len(memories)
     return FeedPage(tuple(memories), vectors, last, last) if memories else None
 
 
-def item_of(seq: int, memory: Memory, texts: tuple[IndexText, ...]) -> IndexItem:
-    """A memory as the index takes it in, with its texts and their vectors."""
+def item_of(seq: int, memory: Memory, texts: tuple[IndexText, ...], before: tuple[str, ...] = ()) -> IndexItem:
+    """A memory as the index takes it in, with its texts and their vectors, and what stands before it in its session."""
     return IndexItem(
         id=memory.id,
         space=memory.space,
@@ -81,5 +84,8 @@ def item_of(seq: int, memory: Memory, texts: tuple[IndexText, ...]) -> IndexItem
         state=memory.state,
         tier=memory.tier,
         importance=memory.importance,
+        place=memory.source.seq or 0,
+        before=before,
+        traits=traits_of(memory),
         texts=texts,
     )

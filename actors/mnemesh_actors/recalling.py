@@ -24,6 +24,7 @@ from mnemesh_memory.fusion import Fused, coverage, fuse, scaled_weights
 from mnemesh_memory.heat import heat
 from mnemesh_memory.model import Caller, Hit, Memory, Page, Query, Recalled
 from mnemesh_memory.text import estimate_tokens, snippet
+from mnemesh_memory.traits import question_of
 
 # Superseded memories that may lead to their successors, when they are so many that they are searched apart.
 CANDIDATES_SUPERSEDED = 30
@@ -116,7 +117,8 @@ class Recalling:
         found, more, _ = await self._passing(replace(query, min_score=0.0), WORDS_MEMORIES_MAX)
         memories = {item.memory.id: item.memory for item in found[:WORDS_MEMORIES_MAX]}
         counted, candidates = await asyncio.to_thread(scored, query.text, list(memories.values()))
-        matches = [_Found(memories[item.id], item) for item in fuse(candidates, {"dense": 0.0, "bm25": 1.0})]
+        asked = question_of(query.text)
+        matches = [_Found(memories[item.id], item) for item in fuse(candidates, {"dense": 0.0, "bm25": 1.0}, asked)]
         kept = [item for item in matches if item.fused.score >= query.min_score]
         covered = coverage(query.text, [(item.fused, item.memory.content) for item in matches[:BEST_FOR_COVERAGE]])
         among = f" among the newest {counted} memories" if more or counted < len(found) else ""
@@ -130,17 +132,18 @@ class Recalling:
         given = None if ids is None or len(ids[0]) + len(ids[1]) > IDS_MAX else (*ids[0], *ids[1])
         search = search_of(query, vector, given, late=query.as_of is not None or (ids is not None and given is None))
         gaps, behind = self._parts.follower.gaps, self._behind()
+        asked = question_of(query.text)
         candidates = [] if given == () else await self._candidates(search, by)
         if isinstance(candidates, str):
             return await self._by_words(query, candidates)
-        kept, best, old = await self._pick(query, fuse(candidates, self._weights(query)))
+        kept, best, old = await self._pick(query, fuse(candidates, self._weights(query), asked))
         if old and len(candidates) >= search.limit and (len(kept) < query.limit or old > query.limit):
             # Versions that were replaced may have crowded out what is active: a second question for that alone.
             apart = replace(search, include_superseded=False, superseded_limit=CANDIDATES_SUPERSEDED)
             candidates = await self._candidates(apart, by)
             if isinstance(candidates, str):
                 return await self._by_words(query, candidates)
-            kept, best, _ = await self._pick(query, fuse(candidates, self._weights(query)))
+            kept, best, _ = await self._pick(query, fuse(candidates, self._weights(query), asked))
         degraded = (*degraded, *(self._behind(gaps) or behind))
         if search.limit == CANDIDATES_JUDGED_LATE <= len(candidates) and len(kept) < query.limit:
             degraded = (*degraded, f"filters: judged for the best {len(candidates)} matches only")

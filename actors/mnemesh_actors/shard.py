@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mnemesh_actors.index.episodes import Episodes
 from mnemesh_actors.index.passages import Passages
-from mnemesh_actors.index.points import BM25, DENSE, IndexItem, IndexText, check_id, points_of, schema
+from mnemesh_actors.index.points import BM25, DENSE, WINDOW, IndexItem, IndexText, check_id, points_of, schema
 from mnemesh_actors.index.port import Condition, Filter, HasId, IndexBackend, MatchAny, Point, QueryRequest
 from mnemesh_actors.index.scope import (
     ARCHIVE,
@@ -106,6 +107,7 @@ class RetrievalShard:
         self._encoder: Bm25Encoder | None = None
         self._meta = IndexMeta(config.generation, config.dimensions, config.incarnation)
         self._passages = Passages()
+        self._episodes = Episodes()
         self._seq = 0
         self._dirty = False
         self._rebuilt = ""
@@ -160,7 +162,17 @@ class RetrievalShard:
             backend.delete(stale)
         for id_ in number:
             self._passages.note(id_, number[id_])
+            if id_ in latest:
+                self._episodes.note(latest[id_])
+            else:
+                self._episodes.drop(id_)
         self._seq = max(self._seq, seq)
+
+    def followed(self, ids: Sequence[str], places: Sequence[tuple[tuple[str, str], tuple[int, int, str]]]) -> list[str]:
+        """The memories whose windows hold any of `ids`, or will hold what comes to `places` (space and session; count,
+        time, id): they are to be given again together with these."""
+        self._opened()
+        return self._episodes.after(ids, places)
 
     def rebase(self, incarnation: str, seq: int, before: int) -> ShardStatus:
         """Follow another ledger from now on, which holds under its numbers up to `seq` what the old one held up to
@@ -189,12 +201,14 @@ class RetrievalShard:
             if search.dense and search.vector is not None:
                 legs.append(_Leg(DENSE, search.vector, where, limit))
             if terms is not None and terms.indices:
-                legs.append(_Leg(BM25, terms, where, limit, in_spaces(search.spaces, EVERYTHING)))
-        scores: dict[str, dict[str, float]] = {DENSE: {}, BM25: {}}
+                corpus, shorter = in_spaces(search.spaces, EVERYTHING), min(limit, search.words_limit)
+                legs.append(_Leg(BM25, terms, where, shorter, corpus))
+                if self._episodes:
+                    legs.append(_Leg(WINDOW, terms, where, shorter, corpus))
+        scores: dict[str, dict[str, float]] = {DENSE: {}, BM25: {}, WINDOW: {}}
         for leg, found in zip(legs, self._ranked(legs), strict=True):
             scores[leg.using].update(found)
-        dense, bm25 = scores[DENSE], scores[BM25]
-        return [Candidate(memory, dense.get(memory), bm25.get(memory)) for memory in sorted({**dense, **bm25})]
+        return self._episodes.candidates(scores[DENSE], scores[BM25], scores[WINDOW])
 
     def _asked(self, search: Search) -> list[tuple[Filter, int]]:
         """Each group of memories that a search looks through, with how many of it are wanted."""
@@ -255,7 +269,7 @@ class RetrievalShard:
         from mnemesh_actors.index.bm25 import Bm25Encoder
 
         self._encoder = Bm25Encoder()
-        self._passages, self._dirty = Passages(), False
+        self._passages, self._episodes, self._dirty = Passages(), Episodes(), False
         wanted = IndexMeta(self._config.generation, self._config.dimensions, self._config.incarnation)
         meta, reason = self._storage.read()
         if meta is not None:
@@ -263,7 +277,7 @@ class RetrievalShard:
         elif reason == "absent":
             reason = self._meta.damage or reason
         if meta is None or reason:
-            self._passages = Passages()
+            self._passages, self._episodes = Passages(), Episodes()
             self._storage.clear()
             self._backend = self._storage.backend(wanted)
             self._backend.open(schema(self._config.dimensions))
@@ -279,6 +293,7 @@ class RetrievalShard:
             if not backend.open(schema(self._config.dimensions)):
                 self._probe(meta)
                 self._passages.read(backend)
+                self._episodes.read(backend)
                 return ""
             reason = "the points were missing"
         except (DataLoss, FailedPrecondition, InvalidArgument) as error:  # the last: a stored NaN, asked for

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from mnemesh_memory.fusion import Candidate
 from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.model import Memory
+from mnemesh_memory.traits import traits_of
 
 # About 50 ms of encoding, which nothing interrupts.
 CHARS_MAX = 400_000
@@ -43,4 +44,5 @@ def scored(text: str, memories: Sequence[Memory]) -> tuple[int, list[Candidate]]
     for id_, wanted in passages:
         if wanted:
             best[id_] = max(best.get(id_, 0.0), sum(weight * rarity[term] for term, weight in wanted.items()))
-    return counted, [Candidate(id_, None, score) for id_, score in sorted(best.items())]
+    traits = {memory.id: traits_of(memory) for memory in memories[:counted] if memory.id in best}
+    return counted, [Candidate(id_, None, score, None, traits[id_]) for id_, score in sorted(best.items())]

@@ -16,6 +16,7 @@ from ledger_builders import GENERATION, Home
 
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.follower import IndexFollower
+from mnemesh_actors.index.episodes import Episode, Episodes, Place
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.runtime.local import LocalHandle
@@ -73,6 +74,13 @@ class Shelf:
         self.alive = True
         self.opened += 1
         return ShardStatus(self.seq, len(self.items), self.rebuilt)
+
+    async def followed(self, ids: Sequence[str], places: Sequence[tuple[Episode, Place]]) -> list[str]:
+        self._needs_life()
+        episodes = Episodes()
+        for item in self.items.values():
+            episodes.note(item)
+        return episodes.after(ids, places)
 
     async def apply(self, items: Sequence[IndexItem], removed: Sequence[str], seq: int, after: int = 0) -> None:
         await self.gate.wait()

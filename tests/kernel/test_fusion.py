@@ -14,52 +14,66 @@ from mnemesh_memory.fusion import (
     DEFAULT_WEIGHTS,
     SCORE_DECIMALS,
     Candidate,
+    Context,
     Fused,
     coverage,
     fuse,
     scaled_weights,
     terms,
 )
+from mnemesh_memory.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits
 
 cosines = st.floats(-1, 1)
 sums = st.floats(0, 1e6)
 ids = st.text("abcdef0123456789-", min_size=1, max_size=4)
+alone = st.builds(Candidate, ids, st.none() | cosines, st.none() | sums, st.none(), st.none())
+contexts = st.none() | st.builds(Context, sums, cosines, cosines, sums)
+traits = st.none() | st.builds(
+    Traits, st.integers(0, 4 * 10**12), st.integers(0, SUBSTANCE_WORDS), st.integers(0, TIME_WORDS_MAX), st.booleans(),
+    st.tuples(st.integers(0, 3)),
+)  # fmt: skip
+few = st.frozensets(st.integers(1, 12), max_size=2)
+questions = st.none() | st.builds(Question, st.booleans(), few, st.frozensets(st.just(1970), max_size=1), few)
 candidates = st.lists(
-    st.builds(Candidate, ids, st.none() | cosines, st.none() | sums), max_size=12, unique_by=lambda one: one.id
-)
+    st.builds(Candidate, ids, st.none() | cosines, st.none() | sums, contexts, traits),
+    max_size=12, unique_by=lambda one: one.id,
+)  # fmt: skip
+lone_candidates = st.lists(alone, max_size=12, unique_by=lambda one: one.id)
 weights = st.fixed_dictionaries({}, optional={"dense": st.floats(0, 1e9), "bm25": st.floats(0, 1e9)}).filter(
     lambda given: max({**DEFAULT_WEIGHTS, **given}.values()) > 0
 )
 
 
-@given(candidates, weights, st.randoms())
+@given(candidates, weights, questions, st.randoms())
 def test_the_answer_does_not_depend_on_the_order_of_the_candidates(
-    pool: list[Candidate], given_weights: dict[str, float], chance: random.Random
+    pool: list[Candidate], given_weights: dict[str, float], asked: Question | None, chance: random.Random
 ) -> None:
     shuffled = list(pool)
     chance.shuffle(shuffled)
-    assert fuse(pool, given_weights) == fuse(shuffled, given_weights)
+    assert fuse(pool, given_weights, asked) == fuse(shuffled, given_weights, asked)
 
 
-@given(candidates, weights)
+@given(candidates, weights, questions)
 def test_scores_are_relevances_in_the_unit_interval_and_fall_along_the_list(
-    pool: list[Candidate], given_weights: dict[str, float]
+    pool: list[Candidate], given_weights: dict[str, float], asked: Question | None
 ) -> None:
-    fused = fuse(pool, given_weights)
+    fused = fuse(pool, given_weights, asked)
     assert all(0 <= one.score <= 1 for one in fused)
     assert [(-one.score, one.id) for one in fused] == sorted((-one.score, one.id) for one in fused)
     assert len({one.id for one in fused}) == len(fused)
 
 
-@given(candidates, weights)
-def test_the_parts_sum_to_the_score(pool: list[Candidate], given_weights: dict[str, float]) -> None:
-    for one in fuse(pool, given_weights):
+@given(candidates, weights, questions)
+def test_the_parts_sum_to_the_score(
+    pool: list[Candidate], given_weights: dict[str, float], asked: Question | None
+) -> None:
+    for one in fuse(pool, given_weights, asked):
         assert one.signals
         assert all(part >= 0 for part in one.signals.values())
         assert sum(one.signals.values()) == pytest.approx(one.score, abs=2 * 10**-SCORE_DECIMALS)
 
 
-@given(candidates.filter(bool), weights, cosines, sums)
+@given(lone_candidates.filter(bool), weights, cosines, sums)
 def test_who_is_at_least_as_good_in_both_lists_is_at_least_as_relevant(
     pool: list[Candidate], given_weights: dict[str, float], more_dense: float, more_bm25: float
 ) -> None:
@@ -69,7 +83,7 @@ def test_who_is_at_least_as_good_in_both_lists_is_at_least_as_relevant(
     assert scores["better"] >= scores.get(first.id, 0)
 
 
-@given(candidates)
+@given(lone_candidates)
 def test_a_weight_of_zero_removes_a_signal(pool: list[Candidate]) -> None:
     by_words = fuse(pool, {"dense": 0})
     assert {one.id for one in by_words} == {one.id for one in pool if one.bm25 is not None}
@@ -101,6 +115,48 @@ def test_a_score_is_the_weighted_sum_of_cosine_and_share_of_the_best_words() -> 
     # c is not among the best by meaning, so at best it is as near as the last of them: d, which counts as 0.
     assert fused["c"] == Fused("c", 0.25, 0.0, 0.25, -0.5)
     assert fused["d"].score == 0
+
+
+@given(candidates, questions)
+def test_form_and_date_add_nothing_to_who_has_no_evidence(pool: list[Candidate], asked: Question | None) -> None:
+    for one in fuse(pool, {}, asked):
+        if not one.dense and not one.bm25:
+            assert not one.form
+            assert one.score == 0
+
+
+MAY_2023 = 1_683_000_000_000
+
+
+def like(cosine: float, bm25: float, context: Context | None = None, **form: object) -> Candidate:
+    traits = Traits(**{"at": 0, "words": 10, "times": 0, "asks": False, "speakers": (), **form})  # type: ignore[arg-type]
+    return Candidate("", cosine, bm25, context, traits)
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "asked"),
+    [
+        (like(0.5, 2.0, words=12), like(0.5, 2.0, words=2), Question()),
+        (like(0.5, 2.0), like(0.5, 2.0, asks=True), Question()),
+        (like(0.5, 2.0, times=2), like(0.5, 2.0), Question(when=True)),
+        (like(0.5, 2.0, at=MAY_2023), like(0.5, 2.0), Question(months=frozenset({5}), years=frozenset({2023}))),
+        (like(0.5, 2.0, speakers=(7,)), like(0.5, 2.0, speakers=(8,)), Question(words=frozenset({7}))),
+        (like(0.5, 2.0, Context(9.0, 0.2, 0.5, 9.0)), like(0.5, 2.0, Context(2.0, 0.2, 0.5, 9.0)), Question()),
+        (like(0.5, 2.0, Context(2.0, 0.6, 0.5, 2.0)), like(0.5, 2.0, Context(2.0, 0.1, 0.5, 2.0)), Question()),
+        (like(0.5, 2.0, Context(2.0, 0.1, 0.9, 9.0)), like(0.5, 2.0, Context(2.0, 0.1, 0.5, 2.0)), Question()),
+    ],
+)  # fmt: skip
+def test_of_two_that_match_alike_form_time_speaker_and_context_decide(
+    better: Candidate, worse: Candidate, asked: Question
+) -> None:
+    pool = [worse._replace(id="a"), better._replace(id="b")]
+    assert [one.id for one in fuse(pool, {}, asked)] == ["b", "a"]
+
+
+def test_what_was_not_asked_for_does_not_count() -> None:
+    pool = [like(0.5, 2.0)._replace(id="a"), like(0.5, 2.0, times=3, speakers=(7,))._replace(id="b")]
+    assert [one.id for one in fuse(pool, {}, Question())] == ["a", "b"]
+    assert [one.id for one in fuse(pool)] == ["a", "b"]
 
 
 def test_equal_scores_stand_in_the_order_of_ids() -> None:

@@ -285,9 +285,9 @@ async def test_an_index_that_is_made_anew_is_never_silent(tmp_path: Path) -> Non
 async def test_one_weight_leaves_the_other_as_configured(mesh: Mesh, space: str) -> None:
     await remember(mesh, space, "The harbour closes at nine")
     (hit,) = (await recall(mesh, space, "harbour", weights={"dense": 0.0}, explain=True)).results
-    assert set(hit.signals) == {"bm25"}
+    assert set(hit.signals) == {"bm25", "form"}
     (hit,) = (await recall(mesh, space, "harbour", weights={"bm25": 0.0}, explain=True)).results
-    assert set(hit.signals) == {"dense"}
+    assert set(hit.signals) == {"dense", "form"}
     with pytest.raises(InvalidArgument, match="above 0"):
         await recall(mesh, space, "harbour", weights={"dense": 0.0, "bm25": 0.0})
 

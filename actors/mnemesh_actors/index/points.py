@@ -13,6 +13,7 @@ from uuid import UUID, uuid5
 from mnemesh_actors.index.port import PayloadValue, Point, Schema
 from mnemesh_actors.index.scope import SCOPE, scope_of
 from mnemesh_memory.errors import InvalidArgument
+from mnemesh_memory.traits import Traits
 
 if TYPE_CHECKING:
     from mnemesh_actors.index.bm25 import Bm25Encoder
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 DENSE = "dense"
 BM25 = "bm25"
+WINDOW = "window"
 PASSAGES_MAX = 1024
 
 
@@ -35,7 +37,9 @@ class IndexText:
 class IndexItem:
     """What the index knows of a memory: times in ms since the epoch, `state` and `tier` as in kinds, passages.
 
-    `seq` is the ledger entry. What only the ledger filters by (`dir`, `paths`, `importance`) is not stored.
+    `seq` is the ledger entry. `place` is its writer's count in its session, `before` what the memories just before it
+    there say, oldest first, as BM25 counts them. What only the ledger filters by (`dir`, `paths`, `importance`) is not
+    stored.
     """
 
     id: str
@@ -54,6 +58,9 @@ class IndexItem:
     state: str = "active"
     tier: str = "normal"
     importance: float | None = None
+    place: int = 0
+    before: tuple[str, ...] = ()
+    traits: Traits | None = None
     texts: tuple[IndexText, ...]
 
 
@@ -61,11 +68,11 @@ def schema(dimensions: int) -> Schema:
     """The fields of a retrieval index whose embeddings have that many dimensions."""
     return Schema(
         dense={DENSE: dimensions},
-        sparse=(BM25,),
+        sparse=(BM25, WINDOW),
         tenant=SCOPE,
         keywords=("kind", "tags", "agent", "session"),
         times=("created_at", "passage"),
-        stored=("memory", "seq", "updated_at", "valid_from", "valid_to"),
+        stored=("memory", "seq", "updated_at", "valid_from", "valid_to", "place", "traits"),
     )
 
 
@@ -97,8 +104,19 @@ def points_of(item: IndexItem, encoder: Bm25Encoder) -> list[Point]:
         terms = encoder.document(text.lexical)
         if terms.indices:
             vectors[BM25] = terms
+        if episode_of(item) is not None:
+            # Of an episode's memory also together with what was said just before: an answer seldom repeats the words
+            # of its question.
+            wide = encoder.document("\n".join((*item.before, text.lexical))) if item.before else terms
+            if wide.indices:
+                vectors[WINDOW] = wide
         points.append(Point(point_id(item.id, passage), vectors, payload))
     return points
+
+
+def episode_of(item: IndexItem) -> tuple[str, str] | None:
+    """Space and session of a memory that stands in an episode: it has a session and is not forgotten or replaced."""
+    return (item.space, item.session) if item.session and item.state == "active" else None
 
 
 def _payload(item: IndexItem) -> dict[str, PayloadValue]:
@@ -112,4 +130,9 @@ def _payload(item: IndexItem) -> dict[str, PayloadValue]:
     times = {"seq": item.seq, "valid_from": item.valid_from, "valid_to": item.valid_to}
     payload.update({name: text for name, text in texts.items() if text})
     payload.update({name: time for name, time in times.items() if time is not None})
+    if episode_of(item) is not None:
+        payload["place"] = item.place
+    if item.traits is not None:
+        at, words, marks, asks, speakers = item.traits
+        payload["traits"] = " ".join(map(str, (at, words, marks, int(asks), *speakers)))
     return payload

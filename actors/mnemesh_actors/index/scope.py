@@ -30,8 +30,9 @@ class Search:
     `vector` (dimensions,) float32 is the embedded question, None for a search by words alone. `since` (inclusive)
     and `before` (exclusive) bound `created_at` in ms. `tags_any` and `kinds` want one of theirs, `tags_all`
     every one, `tags_none` no one. `ids` are the memories among which alone is searched. Forgotten, superseded and
-    archived memories are left out unless asked for. `limit` counts memories in each list. `superseded_limit` asks for
-    as many superseded ones beside them, in lists of their own, so that many versions crowd out nothing active.
+    archived memories are left out unless asked for. `limit` counts memories in each list, `words_limit` in those by
+    words when they are to be shorter. `superseded_limit` asks for as many superseded ones beside them, in lists of
+    their own, so that many versions crowd out nothing active.
     """
 
     text: str
@@ -50,6 +51,7 @@ class Search:
     include_forgotten: bool = False
     ids: tuple[str, ...] | None = None
     limit: int = 100
+    words_limit: int = SEARCH_LIMIT_MAX
     superseded_limit: int = 0
     bm25: bool = True
     dense: bool = True

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mnemesh_memory.errors import Unavailable
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -302,6 +302,11 @@ class Ledger(Views, Exchange, Copies, Twin):
         return page
 
     @reading
+    def feed_again(self, ids: Sequence[str], generation: str) -> FeedPage:
+        """What the index has to know of these memories; see feed.again."""
+        return feed.again(self._db, ids, generation)
+
+    @reading
     def changes(self, after: int, spaces: Sequence[str], limit: int) -> ChangesPage:
         """What changed in `spaces` after `after`, for watchers; see changes.page."""
         return changes.page(self._db, after, spaces, limit, self._journal.last_seq(), self._incarnation)

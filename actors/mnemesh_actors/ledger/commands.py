@@ -6,7 +6,8 @@ the operation's id: a command that arrives twice (a retried call) finds its chan
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from mnemesh_memory.model import Draft, Memory, Patch
@@ -128,14 +129,16 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class FeedPage:
-    """Memories changed after a cursor, in ledger order, with the cached vectors of their texts by content hash, and the
-    ids of those that are gone for good."""
+    """Memories changed after a cursor, in ledger order, with the cached vectors of their texts by content hash, the ids
+    of those that are gone for good, and what the memories just before one in its session say, oldest first, by its
+    id."""
 
     memories: tuple[tuple[int, Memory], ...]
     vectors: dict[str, bytes]
     seq: int
     head: int
     removed: tuple[str, ...] = ()
+    before: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

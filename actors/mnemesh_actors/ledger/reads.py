@@ -189,9 +189,8 @@ def successor(db: sqlite3.Connection, id_: str) -> str:
 def timeline(db: sqlite3.Connection, middle: Memory, before: int, after: int) -> tuple[list[Memory], int]:
     """Active neighbours in time of `middle`: of its session when it has one, else of its space; and its position."""
     if middle.source.session:
-        # A writer's own count orders a session; without one, time does.
-        scope, key = "session = ?", middle.source.session
-        order: tuple[str, ...] = ("coalesce(session_seq, 0)", "created_at", "id")
+        scope, key = "session <> '' AND session = ?", middle.source.session
+        order: tuple[str, ...] = ("place", "created_at", "id")
         here: tuple[Any, ...] = (middle.source.seq or 0, middle.created_at, middle.id)
     else:
         scope, key, order = "space = ?", middle.space, ("created_at", "id")

@@ -144,6 +144,16 @@ def _senders(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX node_key_sender ON node_key (sender)")
 
 
+def _places(db: sqlite3.Connection) -> None:
+    # A writer's own count orders a session; without one, time does. As a column, so that an index serves the order.
+    db.execute("ALTER TABLE memory ADD COLUMN place INTEGER GENERATED ALWAYS AS (coalesce(session_seq, 0)) VIRTUAL")
+    db.execute("DROP INDEX memory_session")
+    db.execute(
+        "CREATE INDEX memory_place ON memory (session, space, place, created_at, id) "
+        "WHERE session <> '' AND state = 'active'"
+    )
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _first,
     _shared_vectors,
@@ -151,6 +161,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _conflicts,
     _contacts,
     _senders,
+    _places,
 )
 # The view is rebuilt from the entries when this differs from what the file says.
 VIEW_VERSION = 4

@@ -1,0 +1,139 @@
+"""What the index knows of each memory beside its vectors: its traits, its place in its episode, who stands beside it.
+
+An episode is what one session said in one space, in the order that the ledger's timeline has. Held in memory, some 300
+bytes a memory, and read back from the index when it is opened, because fetching payloads doubles the cost of a query.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
+
+from mnemesh_actors.index.points import IndexItem, episode_of
+from mnemesh_actors.index.port import Filter, IndexBackend, Record
+from mnemesh_actors.ledger.feed import WINDOW_BEFORE
+from mnemesh_memory.errors import DataLoss
+from mnemesh_memory.fusion import Candidate, Context
+from mnemesh_memory.traits import Traits
+
+SCROLL_PAGE_POINTS: Final = 1000
+
+Episode: TypeAlias = tuple[str, str]  # space and session
+Place: TypeAlias = tuple[int, int, str]  # the writer's count, when it was made, id: as in the ledger's timeline
+
+
+class Episodes:
+    """The memories of one index."""
+
+    def __init__(self) -> None:
+        self._traits: dict[str, Traits] = {}
+        self._places: dict[str, tuple[Episode, Place]] = {}
+        self._members: dict[Episode, list[Place]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._members)
+
+    def read(self, backend: IndexBackend) -> None:
+        """Learn what the index holds. Raises DataLoss when a point does not say what it should."""
+        offset = None
+        while True:
+            records, offset = backend.scroll(Filter(), SCROLL_PAGE_POINTS, offset)
+            for record in records:
+                if "passage" not in record.payload:
+                    self._learn(record)
+            if offset is None:
+                return
+
+    def _learn(self, record: Record) -> None:
+        try:
+            traits, episode, place = _read(record)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise DataLoss(f"the index has lost what it knew of the point {record.id}: {error!r}") from error
+        if traits is not None:
+            self._traits[record.id] = traits
+        if episode is not None:
+            self._put(record.id, episode, place)
+
+    def note(self, item: IndexItem) -> None:
+        """The memory is as `item` says now."""
+        self.drop(item.id)
+        if item.traits is not None:
+            self._traits[item.id] = item.traits
+        episode = episode_of(item)
+        if episode is not None:
+            self._put(item.id, episode, (item.place, item.created_at, item.id))
+
+    def _put(self, id_: str, episode: Episode, place: Place) -> None:
+        self._places[id_] = (episode, place)
+        insort(self._members.setdefault(episode, []), place)
+
+    def drop(self, id_: str) -> None:
+        """The memory is gone, or has no place in an episode any more."""
+        self._traits.pop(id_, None)
+        episode, place = self._places.pop(id_, (None, None))
+        if episode is not None and place is not None:
+            members = self._members[episode]
+            del members[bisect_left(members, place)]
+            if not members:
+                del self._members[episode]
+
+    def after(self, ids: Iterable[str], items: Iterable[tuple[Episode, Place]] = ()) -> list[str]:
+        """The memories in whose windows these stand, or stood: of those that are here, and of places that are new."""
+        places = [self._places[id_] for id_ in ids if id_ in self._places]
+        found: dict[str, None] = {}
+        for episode, place in (*places, *items):
+            members = self._members.get(episode, [])
+            at = bisect_left(members, place)
+            found |= dict.fromkeys(id_ for *_, id_ in members[at : at + WINDOW_BEFORE + 1] if id_ != place[-1])
+        return list(found)
+
+    def candidates(
+        self, dense: Mapping[str, float], bm25: Mapping[str, float], window: Mapping[str, float]
+    ) -> list[Candidate]:
+        """All that the lists hold, with what they stand in, in the order of their ids."""
+        best: dict[Episode, list[float]] = {}
+        ids = sorted({**dense, **bm25, **window})
+        for id_ in ids:
+            known = self._places.get(id_)
+            if known is not None:
+                values = best.setdefault(known[0], [0.0, 0.0])
+                values[0] = max(values[0], dense.get(id_, 0.0))
+                values[1] = max(values[1], window.get(id_, 0.0))
+        return [
+            Candidate(
+                id_, dense.get(id_), bm25.get(id_), self._context(id_, dense, window, best), self._traits.get(id_)
+            )
+            for id_ in ids
+        ]
+
+    def _context(
+        self, id_: str, dense: Mapping[str, float], window: Mapping[str, float], best: Mapping[Episode, list[float]]
+    ) -> Context | None:
+        known = self._places.get(id_)
+        if known is None:
+            return None
+        episode, place = known
+        members = self._members[episode]
+        at = bisect_left(members, place)
+        near = dense.get(members[at - 1][-1], 0.0) if at else 0.0
+        if at + 1 < len(members):
+            near += dense.get(members[at + 1][-1], 0.0)
+        return Context(window.get(id_, 0.0), near / 2, *best[episode])
+
+
+def _read(record: Record) -> tuple[Traits | None, Episode | None, Place]:
+    payload = record.payload
+    traits = None
+    if "traits" in payload:
+        at, words, times, asks, *speakers = map(int, str(payload["traits"]).split())
+        traits = Traits(at, words, times, bool(asks), tuple(speakers))
+    created = payload["created_at"]
+    place = payload.get("place", 0)
+    if not isinstance(created, int) or not isinstance(place, int):
+        raise TypeError("a time or a place is no number")
+    episode = None
+    if "place" in payload:
+        scopes = payload["scope"]
+        episode = (str(scopes[0] if isinstance(scopes, tuple) else scopes).partition(":")[2], str(payload["session"]))
+    return traits, episode, (place, created, record.id)

@@ -1,0 +1,118 @@
+"""What can be told of a memory without a question, and of a question without a memory, that says how well they fit.
+
+A short remark carries less than a statement, a question seldom answers one, who is asked "when" looks for words of
+time, and who names a month means what happened then. None of it makes a memory relevant: fusion lets it count in the
+measure in which there is other evidence. The weights were chosen on LoCoMo, leaving one conversation out; no rule here
+was made from a question of that set. The words are English; other languages lose nothing but the gain.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+from zlib import crc32
+
+from mnemesh_memory.model import Memory
+from mnemesh_memory.wordlists import COMMON_WORDS
+
+# A statement of so many words that carry meaning is a whole one; more say nothing.
+SUBSTANCE_WORDS: Final = 25
+TIME_WORDS_MAX: Final = 3
+SPEAKERS_MAX: Final = 8
+# Read of a text; what follows changes none of it much.
+LOOKED_AT_CHARS: Final = 4000
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_WORD: Final = re.compile(r"[^\W_]+")
+_MONTHS: Final = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+_TIME_WORD: Final = re.compile(
+    r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|week|weekend|month|year|days?|weeks|months|years|monday|tuesday"
+    r"|wednesday|thursday|friday|saturday|sunday|morning|evening|night|summer|winter|spring|fall|autumn|recently|soon"
+    rf"|since|{'|'.join(_MONTHS)}|\d{{4}}|\d+(?:st|nd|rd|th))\b",
+    re.IGNORECASE,
+)
+# "[Ana] ..." or "Ana: ..." at the beginning of a line: whose words these are.
+_LABEL: Final = re.compile(r"^\s*(?:\[([^\W\d_][^\]\n]{0,39})\]|([^\W\d_][\w'.-]{0,39}):)\s", re.MULTILINE)
+_ASKS_WHEN: Final = re.compile(r"^\W*(?:\w+\W+){0,3}?(?:when|(?:what|which) (?:date|day|month|year))\b", re.IGNORECASE)
+# "may" and "march" are words too: in lower case they are months after a word that says so.
+_MONTH: Final = re.compile(
+    r"\b(?:(in|last|next|this|since|during|of|early|late|mid|until|by)\s+)?"
+    rf"({'|'.join(_MONTHS)}|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b",
+    re.IGNORECASE,
+)
+_YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
+
+
+class Traits(NamedTuple):
+    """Of a memory. `at` is when it happened or was said (ms); `words` that carry meaning, up to SUBSTANCE_WORDS;
+    `times` words of time, up to TIME_WORDS_MAX; `asks`: it only asks; `speakers` are checksums of the names that label
+    its lines."""
+
+    at: int
+    words: int
+    times: int
+    asks: bool
+    speakers: tuple[int, ...]
+
+
+class Question(NamedTuple):
+    """Of a question: whether it asks for a time, the months (1 to 12) and years that it names, and a checksum of each
+    of its words."""
+
+    when: bool = False
+    months: frozenset[int] = frozenset()
+    years: frozenset[int] = frozenset()
+    words: frozenset[int] = frozenset()
+
+    @property
+    def dated(self) -> bool:
+        """Whether it names a month or a year."""
+        return bool(self.months or self.years)
+
+    def means(self, at: int) -> bool:
+        """Whether a time (ms, read in UTC) lies in what it names."""
+        moment = _EPOCH + timedelta(milliseconds=at)
+        return (not self.months or moment.month in self.months) and (not self.years or moment.year in self.years)
+
+
+def traits_of(memory: Memory) -> Traits:
+    """The traits of a memory as it is shown."""
+    text = memory.content[:LOOKED_AT_CHARS]
+    meaning = sum(word not in COMMON_WORDS for word in _WORD.findall(text.casefold()))
+    lines = [line for line in text.splitlines() if line.strip()]
+    return Traits(
+        at=memory.created_at if memory.valid_from is None else memory.valid_from,
+        words=min(meaning, SUBSTANCE_WORDS),
+        times=min(len(_TIME_WORD.findall(text)), TIME_WORDS_MAX),
+        asks=bool(lines) and all(line.rstrip().endswith(("?", "\uff1f")) for line in lines),
+        speakers=tuple(dict.fromkeys(_speaker(one or other) for one, other in _LABEL.findall(text)))[:SPEAKERS_MAX],
+    )
+
+
+def question_of(text: str) -> Question:
+    """What a question tells of its answer."""
+    months = {
+        _number(name)
+        for before, name in _MONTH.findall(text)
+        if before or name[0].isupper() or name.casefold() not in ("may", "march", "mar")
+    }
+    return Question(
+        when=_ASKS_WHEN.search(text) is not None,
+        months=frozenset(months),
+        years=frozenset(map(int, _YEAR.findall(text))),
+        words=frozenset(crc32(word.encode()) for word in _WORD.findall(text.casefold())),
+    )
+
+
+def _number(month: str) -> int:
+    beginning = month.casefold()[:3]
+    return 1 + next(number for number, name in enumerate(_MONTHS) if name.startswith(beginning))
+
+
+def _speaker(label: str) -> int:
+    """The checksum of a name's first word, which is how people are asked about."""
+    words = _WORD.findall(label.casefold())
+    return crc32(words[0].encode("utf-8", "replace")) if words else 0

@@ -1,0 +1,188 @@
+"""What stands beside a memory in its session helps to find it, and nothing of it stays when it goes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import pytest
+from follower_scene import Scene, played
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ledger_builders import Home
+
+from mnemesh_actors.index.episodes import Episodes
+from mnemesh_actors.ledger.erase import Erase
+from mnemesh_actors.shard import Candidate, IndexItem, IndexText, RetrievalShard, Search, ShardConfig
+from mnemesh_memory.model import Source
+from mnemesh_memory.traits import Traits
+
+SPACE = "team/x"
+TALK = "talk-1"
+TRAITS = Traits(1_000, 7, 1, False, (42,))
+
+
+def memory(n: int) -> str:
+    return str(UUID(int=n, version=4))
+
+
+def direction(n: int) -> np.ndarray:
+    vector = np.random.default_rng(n).normal(size=8).astype(np.float32)
+    return vector / np.float32(np.linalg.norm(vector))
+
+
+def item(n: int, words: str, *before: str, **changes: object) -> IndexItem:
+    texts = (IndexText(direction(n), words),)
+    whole = IndexItem(
+        id=memory(n), space=SPACE, kind="fact", session=TALK, place=n, before=before, traits=TRAITS, created_at=n,
+        updated_at=n, texts=texts,
+    )  # fmt: skip
+    return replace(whole, **changes)
+
+
+def config(path: Path) -> ShardConfig:
+    return ShardConfig(str(path / "shard"), "model-1", 8, "life-1", "edge")
+
+
+@pytest.fixture
+def shard(tmp_path: Path) -> Iterator[RetrievalShard]:
+    one = RetrievalShard(config(tmp_path))
+    one.open()
+    yield one
+    one.close()
+
+
+def found(shard: RetrievalShard, words: str, near: int | None = None, **changes: object) -> dict[int, Candidate]:
+    vector = None if near is None else direction(near)
+    search = replace(Search(words, vector, (SPACE,)), **changes)
+    return {UUID(one.id).int & 0xFFFF: one for one in shard.search(search)}
+
+
+def test_an_answer_is_found_by_the_words_of_what_was_said_before_it(shard: RetrievalShard) -> None:
+    shard.apply([item(1, "where is the harbour key?"), item(2, "in the drawer", "where is the harbour key?")], [], 1)
+    by_words = found(shard, "harbour key")
+    assert by_words[2].bm25 is None
+    assert by_words[2].context is not None
+    assert by_words[1].context is not None
+    assert by_words[2].context.window > 0
+    assert by_words[2].context.best_window == by_words[1].context.window
+
+
+def test_who_stands_beside_a_good_match_and_in_its_episode_is_told_so(shard: RetrievalShard) -> None:
+    shard.apply([item(n, f"number {n}") for n in (1, 2, 3)] + [item(9, "number 9", session="talk-2")], [], 1)
+    near = found(shard, "", near=1)
+    assert near[1].dense == pytest.approx(1, abs=1e-4)
+    assert near[2].context is not None
+    assert near[2].context.near == pytest.approx(((near[1].dense or 0) + (near[3].dense or 0)) / 2, abs=1e-4)
+    assert near[3].context is not None
+    assert near[3].context.best_dense == near[1].dense
+    assert near[9].context is not None
+    assert near[9].context.best_dense == max(0.0, near[9].dense or 0)
+
+
+def test_who_has_no_session_has_no_context(shard: RetrievalShard) -> None:
+    shard.apply([item(1, "alone", session="")], [], 1)
+    assert [one.context for one in found(shard, "alone", near=1).values()] == [None]
+
+
+def test_sessions_of_one_name_in_two_spaces_are_two_episodes(shard: RetrievalShard) -> None:
+    shard.apply([item(1, "here"), item(2, "there", space="team/y")], [], 1)
+    assert shard.followed([memory(1)], []) == []
+
+
+def test_an_index_that_is_opened_again_knows_traits_and_places(shard: RetrievalShard, tmp_path: Path) -> None:
+    shard.apply([item(n, f"number {n}", *(["what was before"] if n > 1 else [])) for n in (1, 2, 3)], [], 1)
+    before = found(shard, "before number", near=2)
+    shard.close()
+    shard.open()
+    assert shard.status().rebuilt == ""
+    assert found(shard, "before number", near=2) == before
+    assert before[2].traits == TRAITS
+    assert shard.followed([memory(1)], []) == [memory(2), memory(3)]
+
+
+def test_a_forgotten_memory_leaves_its_episode(shard: RetrievalShard) -> None:
+    shard.apply([item(n, f"number {n}") for n in (1, 2, 3)], [], 1)
+    shard.apply([item(2, "number 2", state="forgotten")], [], 2)
+    assert shard.followed([memory(1)], []) == [memory(3)]
+    shard.apply([], [memory(1), memory(3)], 3)
+    assert shard.followed([memory(1), memory(3)], []) == []
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["a", "b", ""]), st.booleans()), max_size=30))
+def test_any_order_of_coming_and_going_leaves_what_came_last(steps: list[tuple[int, str, bool]]) -> None:
+    walked, last = Episodes(), Episodes()
+    there: dict[int, IndexItem] = {}
+    for n, session, comes in steps:
+        if comes:
+            there[n] = item(n, "x", session=session)
+            walked.note(there[n])
+        else:
+            there.pop(n, None)
+            walked.drop(memory(n))
+    for one in there.values():
+        last.note(one)
+    ids = [memory(n) for n in range(10)]
+    assert bool(walked) == bool(last)
+    assert [walked.after([id_]) for id_ in ids] == [last.after([id_]) for id_ in ids]
+    scores = dict.fromkeys(ids, 0.5)
+    assert walked.candidates(scores, {}, scores) == last.candidates(scores, {}, scores)
+
+
+# ---- through the follower -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def scene(home: Home) -> AsyncIterator[Scene]:
+    async with played(home) as one:
+        await one.start()
+        yield one
+
+
+def said(seq: int) -> dict[str, Source]:
+    return {"source": Source(TALK, "", seq)}
+
+
+def windows(scene: Scene) -> dict[str, tuple[str, ...]]:
+    return {one.texts[0].lexical: one.before for one in scene.shelf.items.values()}
+
+
+async def test_each_memory_of_a_session_comes_with_the_two_before_it(scene: Scene) -> None:
+    for number, text in enumerate(("one", "two", "three", "four")):
+        await scene.remember(text, **said(number))
+    assert windows(scene) == {"one": (), "two": ("one",), "three": ("one", "two"), "four": ("two", "three")}
+
+
+async def test_who_comes_in_between_later_is_in_the_windows_of_those_after(scene: Scene) -> None:
+    await scene.remember("one", **said(1))
+    await scene.remember("four", **said(4))
+    await scene.remember("five", **said(5))
+    await scene.remember("two", **said(2))
+    assert windows(scene) == {"one": (), "two": ("one",), "four": ("one", "two"), "five": ("two", "four")}
+
+
+async def test_what_is_changed_or_forgotten_is_so_in_the_windows_after_it(scene: Scene) -> None:
+    first = await scene.remember("one", **said(1))
+    await scene.remember("two", **said(2))
+    written = await scene.write(scene.home.pen.revise(first, content="other"))
+    scene.follower.publish(written.seq)
+    await scene.until_indexed(written.seq)
+    assert windows(scene) == {"other": (), "two": ("other",)}
+    written = await scene.write(scene.home.pen.forget(written.memory))
+    scene.follower.publish(written.seq)
+    await scene.until_indexed(written.seq)
+    assert windows(scene)["two"] == ()
+
+
+async def test_what_is_erased_is_in_no_window(scene: Scene) -> None:
+    memories = [await scene.remember(text, **said(n)) for n, text in enumerate(("one", "two", "three", "four"))]
+    asked = scene.home.pen.forget(memories[1])
+    erase = Erase(agent=asked.agent, at=asked.at, actor=asked.actor, id=memories[1].id, as_admin=True)
+    gone = await scene.ledger.erase(erase)
+    scene.follower.publish(gone.seq)
+    await scene.until_indexed(gone.seq)
+    assert windows(scene) == {"one": (), "three": ("one",), "four": ("one", "three")}
