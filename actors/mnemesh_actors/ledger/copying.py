@@ -12,6 +12,7 @@ import hashlib
 import os
 import sqlite3
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -81,7 +82,8 @@ class Copying:
     def end(self) -> None:
         """Stop if it is not done, and delete the file."""
         while self.running:
-            self._db.interrupt()
+            with suppress(sqlite3.ProgrammingError):  # just done, and closed
+                self._db.interrupt()
             self._thread.join(0.05)
         self._db.close()
         self._target.unlink(missing_ok=True)
