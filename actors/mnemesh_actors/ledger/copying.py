@@ -153,7 +153,9 @@ def copy(db: sqlite3.Connection, source: Path) -> None:
         if type_ == "table":
             db.execute(sql)
             if name not in NOT_COPIED:
-                db.execute(f'INSERT INTO main."{name}" SELECT * FROM node."{name}"')
+                # Without generated columns, which no row can be given.
+                columns = ", ".join(f'"{row[1]}"' for row in db.execute(f'PRAGMA node.table_info("{name}")'))
+                db.execute(f'INSERT INTO main."{name}" ({columns}) SELECT {columns} FROM node."{name}"')
     for type_, _, sql in ours:
         if type_ != "table":
             db.execute(sql)
