@@ -13,20 +13,18 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
-import numpy as np
 import structlog
 
 from mnemesh_actors.embedder import Embedder
-from mnemesh_actors.handover import Handover, item_of
-from mnemesh_actors.ledger.commands import FeedPage, Vectors
+from mnemesh_actors.handover import Handover
+from mnemesh_actors.index_items import IndexItems
+from mnemesh_actors.ledger.commands import FeedPage
 from mnemesh_actors.news import News
 from mnemesh_actors.runtime.base import Handle
-from mnemesh_actors.shard import IndexItem, IndexText, ShardStatus
+from mnemesh_actors.shard import ShardStatus
 from mnemesh_actors.waiting import Waiting
 from mnemesh_memory import limits
 from mnemesh_memory.errors import DataLoss, DeadlineExceeded, FailedPrecondition, MnemeshError, Unavailable
-from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.text import content_hash
 
 PAGE_ENTRIES_MAX = 256
 # A flush holds the interpreter for tens of milliseconds; what it would save is applied again from the ledger.
@@ -57,6 +55,7 @@ class IndexFollower:
         self._ledger = ledger
         self._shard = shard
         self._embedder = embedder
+        self._items = IndexItems(ledger, shard, embedder)
         self._notice = notice
         self._wait_s = wait_s
         self._news = asyncio.Event()
@@ -314,7 +313,7 @@ class IndexFollower:
             self.news.tell(page.head)
         self.head = max(self.head, page.head)
         if page.seq > after:
-            items = await self._followers(page) + await self._items(page)
+            items = await self._items.followers(page) + await self._items.of(page)
             async with self._moving:
                 if life != self._life:
                     return True
@@ -335,42 +334,6 @@ class IndexFollower:
                 self.applied, self._base = status.seq, None
         self._waiting.reached(self.applied)
         return True
-
-    async def _followers(self, page: FeedPage) -> list[IndexItem]:
-        """The memories in whose windows those of the page stand, or stood: their windows are made anew. Together with
-        the page, so that nothing erased outlives a crash in a window."""
-        shown = [memory for _, memory in page.memories if memory.source.session]
-        if not shown and not page.removed:
-            return []
-        places = [
-            ((one.space, one.source.session), (one.source.seq or 0, one.created_at, one.id))
-            for one in shown
-            if one.state == "active"
-        ]
-        there = {memory.id for _, memory in page.memories}
-        known: list[str] = await self._shard.followed([*(one.id for one in shown), *page.removed], places)
-        if not (others := [id_ for id_ in known if id_ not in there]):
-            return []
-        return await self._items(await self._ledger.feed_again(others, self._embedder.generation))
-
-    async def _items(self, page: FeedPage) -> list[IndexItem]:
-        texts = {memory.id: index_texts(memory) for _, memory in page.memories}
-        dense = {content_hash(pair[0]): pair[0] for pairs in texts.values() for pair in pairs}
-        vectors = {key: np.frombuffer(data, dtype=np.float32) for key, data in page.vectors.items()}
-        if missing := [key for key in dense if key not in vectors]:
-            made = await self._embedder.embed([dense[key] for key in missing])
-            vectors |= dict(zip(missing, made, strict=True))
-            kept = tuple((key, vector.tobytes()) for key, vector in zip(missing, made, strict=True))
-            await self._ledger.keep_vectors(Vectors(generation=self._embedder.generation, items=kept))
-        return [
-            item_of(
-                seq,
-                memory,
-                tuple(IndexText(vectors[content_hash(a)], b) for a, b in texts[memory.id]),
-                page.before.get(memory.id, ()),
-            )
-            for seq, memory in page.memories
-        ]
 
     async def _flush_often(self) -> None:
         while True:

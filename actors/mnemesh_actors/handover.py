@@ -10,9 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from mnemesh_actors.ledger.commands import Command, Committed, Create, FeedPage
 from mnemesh_actors.ledger.feed import FEED_BYTES_MAX
-from mnemesh_actors.shard import IndexItem, IndexText
 from mnemesh_memory.model import Memory
-from mnemesh_memory.traits import traits_of
 
 
 class Handover:
@@ -63,29 +61,3 @@ def page_of(commands: Sequence[Command], results: Sequence[Committed | Exception
         vectors.update(command.vectors.items)
     last = head + len(memories)
     return FeedPage(tuple(memories), vectors, last, last) if memories else None
-
-
-def item_of(seq: int, memory: Memory, texts: tuple[IndexText, ...], before: tuple[str, ...] = ()) -> IndexItem:
-    """A memory as the index takes it in, with its texts and their vectors, and what stands before it in its session."""
-    return IndexItem(
-        id=memory.id,
-        space=memory.space,
-        kind=memory.kind,
-        tags=memory.tags,
-        agent=memory.by,
-        session=memory.source.session,
-        dir=memory.source.dir,
-        paths=memory.paths,
-        seq=seq,
-        created_at=memory.created_at,
-        updated_at=memory.updated_at,
-        valid_from=memory.valid_from,
-        valid_to=memory.valid_to,
-        state=memory.state,
-        tier=memory.tier,
-        importance=memory.importance,
-        place=memory.source.seq or 0,
-        before=before,
-        traits=traits_of(memory),
-        texts=texts,
-    )

@@ -1,0 +1,86 @@
+"""What a page of the feed becomes in the index: its memories with their vectors, and those whose windows hold them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mnemesh_actors.embedder import Embedder
+from mnemesh_actors.ledger.commands import FeedPage, Vectors
+from mnemesh_actors.runtime.base import Handle
+from mnemesh_actors.shard import IndexItem, IndexText
+from mnemesh_memory.indexing import index_texts
+from mnemesh_memory.model import Memory
+from mnemesh_memory.text import content_hash
+from mnemesh_memory.traits import traits_of
+
+
+class IndexItems:
+    """Asks the ledger, the shard and the model for what a page does not hold."""
+
+    def __init__(self, ledger: Handle, shard: Handle, embedder: Embedder) -> None:
+        self._ledger = ledger
+        self._shard = shard
+        self._embedder = embedder
+
+    async def followers(self, page: FeedPage) -> list[IndexItem]:
+        """The memories in whose windows those of the page stand, or stood: their windows are made anew. Together with
+        the page, so that nothing erased outlives a crash in a window."""
+        shown = [memory for _, memory in page.memories if memory.source.session]
+        if not shown and not page.removed:
+            return []
+        places = [
+            ((one.space, one.source.session), (one.source.seq or 0, one.created_at, one.id))
+            for one in shown
+            if one.state == "active"
+        ]
+        there = {memory.id for _, memory in page.memories}
+        known: list[str] = await self._shard.followed([*(one.id for one in shown), *page.removed], places)
+        if not (others := [id_ for id_ in known if id_ not in there]):
+            return []
+        return await self.of(await self._ledger.feed_again(others, self._embedder.generation))
+
+    async def of(self, page: FeedPage) -> list[IndexItem]:
+        """The memories of the page, in its order; what the ledger has no vectors of is embedded, and kept there."""
+        texts = {memory.id: index_texts(memory) for _, memory in page.memories}
+        dense = {content_hash(pair[0]): pair[0] for pairs in texts.values() for pair in pairs}
+        vectors = {key: np.frombuffer(data, dtype=np.float32) for key, data in page.vectors.items()}
+        if missing := [key for key in dense if key not in vectors]:
+            made = await self._embedder.embed([dense[key] for key in missing])
+            vectors |= dict(zip(missing, made, strict=True))
+            kept = tuple((key, vector.tobytes()) for key, vector in zip(missing, made, strict=True))
+            await self._ledger.keep_vectors(Vectors(generation=self._embedder.generation, items=kept))
+        return [
+            item_of(
+                seq,
+                memory,
+                tuple(IndexText(vectors[content_hash(a)], b) for a, b in texts[memory.id]),
+                page.before.get(memory.id, ()),
+            )
+            for seq, memory in page.memories
+        ]
+
+
+def item_of(seq: int, memory: Memory, texts: tuple[IndexText, ...], before: tuple[str, ...] = ()) -> IndexItem:
+    """A memory as the index takes it in, with its texts and their vectors, and what stands before it in its session."""
+    return IndexItem(
+        id=memory.id,
+        space=memory.space,
+        kind=memory.kind,
+        tags=memory.tags,
+        agent=memory.by,
+        session=memory.source.session,
+        dir=memory.source.dir,
+        paths=memory.paths,
+        seq=seq,
+        created_at=memory.created_at,
+        updated_at=memory.updated_at,
+        valid_from=memory.valid_from,
+        valid_to=memory.valid_to,
+        state=memory.state,
+        tier=memory.tier,
+        importance=memory.importance,
+        place=memory.source.seq or 0,
+        before=before,
+        traits=traits_of(memory),
+        texts=texts,
+    )
