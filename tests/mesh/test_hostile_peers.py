@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -151,7 +151,8 @@ async def test_who_does_not_prove_to_be_the_node_that_it_says_is_told_nothing_an
             await stream.say(ana.hello())
             theirs = await stream.hear(Hello)
             await stream.say(proof(theirs))
-            await stream.say(ana.batch(0, ana.says("in the name of another")))
+            with suppress(EOFError):  # the stream may be over by now
+                await stream.say(ana.batch(0, ana.says("in the name of another")))
             refusal = await stream.hear(Refusal, Batch, Ack, Proof)
         assert (type(refusal), refusal.code) == (Refusal, "identity"), (number, refusal)
         assert f"who says to be node {ana.id} has not proved it" in refusal.reason
