@@ -31,7 +31,8 @@ SUBSTANCE, STATES, TIME, DATE, SPEAKER = 0.32, 0.1, 0.2, 0.3, 0.07
 FULL_SHARE: Final = 0.3
 SCORE_DECIMALS: Final = 6
 TERM_CHARS: Final = 6
-_WHOLE: Final = math.log1p(SUBSTANCE_WORDS)
+# Of so many words that carry meaning.
+_SUBSTANCE: Final = tuple(SUBSTANCE * math.log1p(n) / math.log1p(SUBSTANCE_WORDS) for n in range(SUBSTANCE_WORDS + 1))
 _WORD: Final = re.compile(r"[^\W_]+")
 # Scripts written without spaces: Thai to Lao, Burmese, Khmer, kana, Han. A term is a pair of neighbours.
 _UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
@@ -142,12 +143,15 @@ def _ranked(
 
 def _form(traits: Traits, question: Question) -> float:
     """How much of what its evidence lacks the form of a memory and its date make good, in [0, 1)."""
-    worth = SUBSTANCE * (math.log1p(traits.words) / _WHOLE) + STATES * (not traits.asks)
-    if question.when:
-        worth += TIME * (traits.times / TIME_WORDS_MAX)
-    if question.dated and question.means(traits.at):
+    month, words, times, asks, speakers = traits
+    worth = _SUBSTANCE[words]
+    if not asks:
+        worth += STATES
+    if times and question.when:
+        worth += TIME * (times / TIME_WORDS_MAX)
+    if (question.months or question.years) and question.means(month):
         worth += DATE
-    if traits.speakers and not question.words.isdisjoint(traits.speakers):
+    if speakers and not question.words.isdisjoint(speakers):
         worth += SPEAKER
     return worth
 

@@ -47,11 +47,11 @@ _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 
 
 class Traits(NamedTuple):
-    """Of a memory. `at` is when it happened or was said (ms); `words` that carry meaning, up to SUBSTANCE_WORDS;
-    `times` words of time, up to TIME_WORDS_MAX; `asks`: it only asks; `speakers` are checksums of the names that label
-    its lines."""
+    """Of a memory. `month` is that in which it happened or was said, as year * 12 + 0 to 11, in UTC; `words` that carry
+    meaning, up to SUBSTANCE_WORDS; `times` words of time, up to TIME_WORDS_MAX; `asks`: it only asks; `speakers` are
+    checksums of the names that label its lines."""
 
-    at: int
+    month: int
     words: int
     times: int
     asks: bool
@@ -72,10 +72,10 @@ class Question(NamedTuple):
         """Whether it names a month or a year."""
         return bool(self.months or self.years)
 
-    def means(self, at: int) -> bool:
-        """Whether a time (ms, read in UTC) lies in what it names."""
-        moment = _EPOCH + timedelta(milliseconds=at)
-        return (not self.months or moment.month in self.months) and (not self.years or moment.year in self.years)
+    def means(self, month: int) -> bool:
+        """Whether a month (see Traits) is among what it names."""
+        year, number = divmod(month, 12)
+        return (not self.months or number + 1 in self.months) and (not self.years or year in self.years)
 
 
 def traits_of(memory: Memory) -> Traits:
@@ -84,7 +84,7 @@ def traits_of(memory: Memory) -> Traits:
     meaning = sum(word not in COMMON_WORDS for word in _WORD.findall(text.casefold()))
     lines = [line for line in text.splitlines() if line.strip()]
     return Traits(
-        at=memory.created_at if memory.valid_from is None else memory.valid_from,
+        month=_month_of(memory.created_at if memory.valid_from is None else memory.valid_from),
         words=min(meaning, SUBSTANCE_WORDS),
         times=min(len(_TIME_WORD.findall(text)), TIME_WORDS_MAX),
         asks=bool(lines) and all(line.rstrip().endswith(("?", "\uff1f")) for line in lines),
@@ -105,6 +105,11 @@ def question_of(text: str) -> Question:
         years=frozenset(map(int, _YEAR.findall(text))),
         words=frozenset(crc32(word.encode()) for word in _WORD.findall(text.casefold())),
     )
+
+
+def _month_of(at: int) -> int:
+    moment = _EPOCH + timedelta(milliseconds=at)
+    return moment.year * 12 + moment.month - 1
 
 
 def _number(month: str) -> int:

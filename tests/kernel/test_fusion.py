@@ -29,7 +29,7 @@ ids = st.text("abcdef0123456789-", min_size=1, max_size=4)
 alone = st.builds(Candidate, ids, st.none() | cosines, st.none() | sums, st.none(), st.none())
 contexts = st.none() | st.builds(Context, sums, cosines, cosines, sums)
 traits = st.none() | st.builds(
-    Traits, st.integers(0, 4 * 10**12), st.integers(0, SUBSTANCE_WORDS), st.integers(0, TIME_WORDS_MAX), st.booleans(),
+    Traits, st.integers(12, 9999 * 12), st.integers(0, SUBSTANCE_WORDS), st.integers(0, TIME_WORDS_MAX), st.booleans(),
     st.tuples(st.integers(0, 3)),
 )  # fmt: skip
 few = st.frozensets(st.integers(1, 12), max_size=2)
@@ -125,11 +125,11 @@ def test_form_and_date_add_nothing_to_who_has_no_evidence(pool: list[Candidate],
             assert one.score == 0
 
 
-MAY_2023 = 1_683_000_000_000
+MAY_2023 = 2023 * 12 + 4
 
 
 def like(cosine: float, bm25: float, context: Context | None = None, **form: object) -> Candidate:
-    traits = Traits(**{"at": 0, "words": 10, "times": 0, "asks": False, "speakers": (), **form})  # type: ignore[arg-type]
+    traits = Traits(**{"month": 0, "words": 10, "times": 0, "asks": False, "speakers": (), **form})  # type: ignore[arg-type]
     return Candidate("", cosine, bm25, context, traits)
 
 
@@ -139,7 +139,7 @@ def like(cosine: float, bm25: float, context: Context | None = None, **form: obj
         (like(0.5, 2.0, words=12), like(0.5, 2.0, words=2), Question()),
         (like(0.5, 2.0), like(0.5, 2.0, asks=True), Question()),
         (like(0.5, 2.0, times=2), like(0.5, 2.0), Question(when=True)),
-        (like(0.5, 2.0, at=MAY_2023), like(0.5, 2.0), Question(months=frozenset({5}), years=frozenset({2023}))),
+        (like(0.5, 2.0, month=MAY_2023), like(0.5, 2.0), Question(months=frozenset({5}), years=frozenset({2023}))),
         (like(0.5, 2.0, speakers=(7,)), like(0.5, 2.0, speakers=(8,)), Question(words=frozenset({7}))),
         (like(0.5, 2.0, Context(9.0, 0.2, 0.5, 9.0)), like(0.5, 2.0, Context(2.0, 0.2, 0.5, 9.0)), Question()),
         (like(0.5, 2.0, Context(2.0, 0.6, 0.5, 2.0)), like(0.5, 2.0, Context(2.0, 0.1, 0.5, 2.0)), Question()),

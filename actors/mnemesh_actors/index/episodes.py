@@ -15,7 +15,7 @@ from mnemesh_actors.index.port import Filter, IndexBackend, Record
 from mnemesh_actors.ledger.feed import WINDOW_BEFORE
 from mnemesh_memory.errors import DataLoss
 from mnemesh_memory.fusion import Candidate, Context
-from mnemesh_memory.traits import Traits
+from mnemesh_memory.traits import SUBSTANCE_WORDS, Traits
 
 SCROLL_PAGE_POINTS: Final = 1000
 
@@ -126,8 +126,10 @@ def _read(record: Record) -> tuple[Traits | None, Episode | None, Place]:
     payload = record.payload
     traits = None
     if "traits" in payload:
-        at, words, times, asks, *speakers = map(int, str(payload["traits"]).split())
-        traits = Traits(at, words, times, bool(asks), tuple(speakers))
+        month, words, times, asks, *speakers = map(int, str(payload["traits"]).split())
+        if not 0 <= words <= SUBSTANCE_WORDS:
+            raise ValueError(f"{words} words")
+        traits = Traits(month, words, times, bool(asks), tuple(speakers))
     created = payload["created_at"]
     place = payload.get("place", 0)
     if not isinstance(created, int) or not isinstance(place, int):
