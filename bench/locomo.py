@@ -20,17 +20,22 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+import numpy as np
 from bench.node import NodeProcess
 from bench.report import machine
 from rich.console import Console
 from rich.table import Table
 
 from mnemesh import Client
+from mnemesh.writes import Item
 
-RESULTS: Final = Path(__file__).resolve().parent / "results" / "locomo.json"
+RESULTS: Final = Path(__file__).resolve().parent / "results"
 TOP: Final = 10
 MULTI_HOP: Final = 1
-COLUMNS: Final = ("n", "hit@1", "hit@5", "hit@10", "coverage@10", "MRR", "multi-hop coverage@10", "session hit@1")
+# Of `coverage`: how well it tells a question whose answer is here from one about another conversation, and from one
+# whose evidence was left out; and how many questions whose answer is here are flagged.
+ABSTAIN: Final = ("AUROC elsewhere", "AUROC left out", "abstains")
+FOUND: Final = ("n", "hit@1", "hit@5", "hit@10", "coverage@10", "MRR", "multi-hop coverage@10", "session hit@1")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -57,7 +62,8 @@ def main(argv: Sequence[str]) -> int:
             rows[unit] = _measured(harness, client, conversations, unit, given.shared, not given.plain)
     _show(rows)
     facts = {"machine": machine(), "shared": given.shared, "plain": given.plain, "conversations": len(conversations)}
-    RESULTS.write_text(json.dumps({**facts, "rows": rows}, indent=1) + "\n", "utf-8")
+    name = "_".join(("locomo", *(flag for flag in ("shared", "plain") if facts[flag])))
+    (RESULTS / f"{name}.json").write_text(json.dumps({**facts, "rows": rows}, indent=1) + "\n", "utf-8")
     return 0
 
 
@@ -80,7 +86,11 @@ def _measured(
     unit_of: dict[str, Any] = {}
     for name, units, _ in everything:
         unit_of |= _remembered(client, units, spaces[name])
-    for name, units, questions in everything:
+        if not shared:
+            _remembered(client, units, _tagged(spaces[name]), tagged=True)
+    told: dict[str, list[float]] = defaultdict(list)
+    for number, (name, units, questions) in enumerate(everything):
+        elsewhere = spaces[everything[number - 1][0]]
         by_turn = {turn: one for one in units for turn in one.dia_ids}
         for question in questions:
             evidence = question.get("evidence") or []
@@ -89,14 +99,39 @@ def _measured(
             wanted = {by_turn[turn].id for turn in named if turn in by_turn}
             if repaired and not wanted:
                 continue  # its evidence is nowhere
-            found = client.recall(question["question"], space=spaces[name], limit=TOP, snippets_only=True).results
-            got = [unit_of[result.id] for result in found]
+            answer = client.recall(question["question"], space=spaces[name], limit=TOP, snippets_only=True)
+            got = [unit_of[result.id] for result in answer.results]
             _count(sums, harness.score([one.id for one in got], wanted), question["category"])
             sessions = {one.session for one in units if one.id in wanted}
             first = got[0] if got else None
             sums["session hit@1"].append(float(first is not None and first.conv == name and first.session in sessions))
+            if not shared and wanted:
+                told["here"].append(answer.coverage)
+                sums["abstains"].append(float(answer.abstain))
+                told["elsewhere"].append(client.recall(question["question"], space=elsewhere, limit=TOP).coverage)
+                tags = [_tag(name, session) for session in sessions]
+                without = client.recall(question["question"], space=_tagged(spaces[name]), limit=TOP, tags_none=tags)
+                told["left out"].append(without.coverage)
     averages = {name: sum(values) / len(values) for name, values in sums.items()}
+    for kind in ("elsewhere", "left out"):
+        if told[kind]:
+            averages[f"AUROC {kind}"] = _auroc(told["here"], told[kind])
     return {"n": float(len(sums["MRR"])), **averages}
+
+
+def _tagged(space: str) -> str:
+    return f"{space}-tagged"
+
+
+def _tag(conversation: str, session: str) -> str:
+    return f"{conversation}/{session}".lower()
+
+
+def _auroc(higher: Sequence[float], lower: Sequence[float]) -> float:
+    """The share of pairs that stand the right way round, a tie being half of one."""
+    low = np.sort(np.asarray(lower))
+    below, up_to = np.searchsorted(low, higher, "left"), np.searchsorted(low, higher, "right")
+    return float(np.mean((below + up_to) / 2) / len(low))
 
 
 def _count(sums: dict[str, list[float]], scores: dict[str, float], category: int) -> None:
@@ -107,15 +142,18 @@ def _count(sums: dict[str, list[float]], scores: dict[str, float], category: int
         sums["multi-hop coverage@10"].append(scores["cov@10"])
 
 
-def _remembered(client: Client, units: Sequence[Any], space: str) -> dict[str, Any]:
-    """Each unit by the id of its memory."""
+def _remembered(client: Client, units: Sequence[Any], space: str, *, tagged: bool = False) -> dict[str, Any]:
+    """Each unit by the id of its memory. `tagged`: with its session as a tag, so that it can be left out; the words of
+    a tag count, so what is measured otherwise has none."""
     stored: dict[str, Any] = {}
-    items = []
+    items: list[Item | str] = []
     for number, unit in enumerate(units):
-        item: dict[str, Any] = {
+        item: Item = {
             "content": unit.text, "space": space, "kind": "episode", "force": True,
             "source": {"session": f"{unit.conv}/{unit.session}", "seq": number},
         }  # fmt: skip
+        if tagged:
+            item["tags"] = [_tag(unit.conv, unit.session)]
         if unit.when:
             item["valid_from"] = datetime.fromisoformat(unit.when).replace(tzinfo=UTC)
         items.append(item)
@@ -127,9 +165,10 @@ def _remembered(client: Client, units: Sequence[Any], space: str) -> dict[str, A
 
 
 def _show(rows: dict[str, dict[str, float]]) -> None:
-    table = Table("unit", *COLUMNS)
+    columns = [name for name in (*FOUND, *ABSTAIN) if any(name in row for row in rows.values())]
+    table = Table("unit", *columns)
     for unit, row in rows.items():
-        table.add_row(unit, *(f"{row[name]:.0f}" if name == "n" else f"{row[name]:.3f}" for name in COLUMNS))
+        table.add_row(unit, *(f"{row[name]:.0f}" if name == "n" else f"{row[name]:.3f}" for name in columns))
     Console(width=None if sys.stdout.isatty() else 150).print(table)
 
 

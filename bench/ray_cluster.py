@@ -98,7 +98,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
         process.wait(STOP_TIMEOUT_S)
-    for one in (process, *started):
+    process.kill()
+    for one in started:
         with suppress(psutil.NoSuchProcess):
             one.kill()
     process.wait(STOP_TIMEOUT_S)

@@ -359,6 +359,7 @@ class World:
         """A peer with a token says what it may not, or what nobody signed."""
         self._wake(node)
         source = [entry for entry, _ in rng.choice(self.nodes).disk.log.values() if entry.type == CHANGE]
+        source = source or [one for other in self.nodes for one, _ in other.disk.log.values() if one.type == CHANGE]
         if not source:
             return None
         entry = rng.choice(source)
