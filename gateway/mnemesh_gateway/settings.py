@@ -186,7 +186,7 @@ class Settings:
     )
     recall_weight_dense: float = _setting(DEFAULT_WEIGHTS["dense"], "Weight of meaning in recall.", _number(0, 100))
     recall_weight_bm25: float = _setting(DEFAULT_WEIGHTS["bm25"], "Weight of words in recall.", _number(0, 100))
-    abstain_below: float = _setting(0.4, "Coverage below which recall flags abstain.", _number(0, 1))
+    abstain_below: float = _setting(0.35, "Coverage below which recall flags abstain.", _number(0, 1))
     mcp_toolsets: str = _setting(
         "core",
         "Toolsets that MCP shows unless the URL names others: core, curate, admin, connector, comma-separated.",
