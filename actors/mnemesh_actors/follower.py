@@ -21,12 +21,13 @@ from mnemesh_actors.index_items import IndexItems
 from mnemesh_actors.ledger.commands import FeedPage
 from mnemesh_actors.news import News
 from mnemesh_actors.runtime.base import Handle
-from mnemesh_actors.shard import ShardStatus
+from mnemesh_actors.shard import IndexItem, ShardStatus
 from mnemesh_actors.waiting import Waiting
 from mnemesh_memory import limits
 from mnemesh_memory.errors import DataLoss, DeadlineExceeded, FailedPrecondition, MnemeshError, Unavailable
 
 PAGE_ENTRIES_MAX = 256
+OTHERS_A_STEP = 64
 # A flush holds the interpreter for tens of milliseconds; what it would save is applied again from the ledger.
 FLUSH_S = 10.0
 RETRY_S = 0.5
@@ -313,17 +314,28 @@ class IndexFollower:
             self.news.tell(page.head)
         self.head = max(self.head, page.head)
         if page.seq > after:
-            items = await self._items.followers(page) + await self._items.of(page)
+            items, others = await self._items.of(page), await self._items.followers(page)
             async with self._moving:
                 if life != self._life:
                     return True
-                await self._shard.apply(items, list(page.removed), page.seq, after)
+                await self._apply(page, items, others, after)
                 if life != self._life:
                     return True
                 self.applied = page.seq
             self._dirty = True
         self._waiting.reached(self.applied)
         return page.seq > after
+
+    async def _apply(self, page: FeedPage, items: list[IndexItem], others: list[str], after: int) -> None:
+        """Give the shard a page. When it changes the windows of `others`, first what is new, then these, then what is
+        gone, and only then the number: wherever that breaks off, doing it again makes every window right."""
+        if others:
+            await self._shard.apply(items, [], after, after)
+            for start in range(0, len(others), OTHERS_A_STEP):
+                renewed = await self._items.again(others[start : start + OTHERS_A_STEP], page.seq)
+                await self._shard.apply(renewed, [], after, after)
+            items = []
+        await self._shard.apply(items, list(page.removed), page.seq, after)
 
     async def _rebase(self, seq: int, before: int) -> bool:
         """Bring the shard to the numbers of the ledger that took over."""

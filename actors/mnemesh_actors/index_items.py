@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mnemesh_actors.embedder import Embedder
@@ -22,22 +24,23 @@ class IndexItems:
         self._shard = shard
         self._embedder = embedder
 
-    async def followers(self, page: FeedPage) -> list[IndexItem]:
-        """The memories in whose windows those of the page stand, or stood: their windows are made anew. Together with
-        the page, so that nothing erased outlives a crash in a window."""
-        shown = [memory for _, memory in page.memories if memory.source.session]
+    async def followers(self, page: FeedPage) -> list[str]:
+        """The memories outside of the page in whose windows those of the page stand, or stood before it."""
+        shown = [memory for _, memory in page.memories if memory.source.session or memory.version > 1]
         if not shown and not page.removed:
             return []
         places = [
             ((one.space, one.source.session), (one.source.seq or 0, one.created_at, one.id))
             for one in shown
-            if one.state == "active"
+            if one.source.session
         ]
-        there = {memory.id for _, memory in page.memories}
         known: list[str] = await self._shard.followed([*(one.id for one in shown), *page.removed], places)
-        if not (others := [id_ for id_ in known if id_ not in there]):
-            return []
-        return await self.of(await self._ledger.feed_again(others, self._embedder.generation))
+        there = {memory.id for _, memory in page.memories}
+        return [id_ for id_ in known if id_ not in there]
+
+    async def again(self, ids: Sequence[str], upto: int) -> list[IndexItem]:
+        """These memories with windows of what the log says up to number `upto`."""
+        return await self.of(await self._ledger.feed_again(ids, self._embedder.generation, upto))
 
     async def of(self, page: FeedPage) -> list[IndexItem]:
         """The memories of the page, in its order; what the ledger has no vectors of is embedded, and kept there."""

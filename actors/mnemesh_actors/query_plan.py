@@ -76,4 +76,6 @@ def search_of(query: Query, vector: Vector | None, ids: tuple[str, ...] | None, 
         else SEARCH_LIMIT_MAX,
         bm25=query.mode != "semantic",
         dense=vector is not None,
+        # Who asks for words wants them in the memory itself, and of the past the index knows no windows.
+        windows=query.mode == "hybrid" and not past,
     )

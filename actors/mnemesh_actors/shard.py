@@ -203,7 +203,7 @@ class RetrievalShard:
             if terms is not None and terms.indices:
                 corpus, shorter = in_spaces(search.spaces, EVERYTHING), min(limit, search.words_limit)
                 legs.append(_Leg(BM25, terms, where, shorter, corpus))
-                if self._episodes:
+                if search.windows and self._episodes:
                     legs.append(_Leg(WINDOW, terms, where, shorter, corpus))
         scores: dict[str, dict[str, float]] = {DENSE: {}, BM25: {}, WINDOW: {}}
         for leg, found in zip(legs, self._ranked(legs), strict=True):

@@ -1,6 +1,6 @@
 """BM25 over a handful of memories in this process, for when the index can't be asked.
 
-The same terms, weights and statistics as the index has, so a score means the same; only fewer memories are looked at.
+The same terms, weights and statistics as the index has; only fewer memories are looked at, and each by itself.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from mnemesh_memory.errors import InvalidArgument
 from mnemesh_memory.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits
-from mnemesh_memory.wordlists import COMMON_WORDS
+from mnemesh_memory.wordlists import COMMON_WORDS, UNSPACED
 
 SIGNALS: Final = ("dense", "bm25")
 # Chosen on five LoCoMo conversations (Maharana et al., ACL 2024) with all-MiniLM-L6-v2, leaving one out; .55 to .75 for
@@ -27,15 +27,13 @@ OWN_DENSE, NEAR, EPISODE = 0.41, 0.205, 0.385
 OWN_BM25, WINDOW, EPISODE_WINDOW = 0.24, 0.52, 0.24
 # How much of what the evidence lacks form and date make good, when the question asks for them; together less than 1.
 SUBSTANCE, STATES, TIME, DATE, SPEAKER = 0.32, 0.1, 0.2, 0.3, 0.07
-# Who has this share of the best evidence gets all that form and date are worth, who has less in proportion.
-FULL_SHARE: Final = 0.3
+# With so much evidence a memory gets all that form and date are worth, with less in proportion.
+FULL_EVIDENCE: Final = 0.3
 SCORE_DECIMALS: Final = 6
 TERM_CHARS: Final = 6
 # Of so many words that carry meaning.
 _SUBSTANCE: Final = tuple(SUBSTANCE * math.log1p(n) / math.log1p(SUBSTANCE_WORDS) for n in range(SUBSTANCE_WORDS + 1))
 _WORD: Final = re.compile(r"[^\W_]+")
-# Scripts written without spaces: Thai to Lao, Burmese, Khmer, kana, Han. A term is a pair of neighbours.
-_UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
 class Context(NamedTuple):
@@ -91,7 +89,7 @@ def fuse(
     nothing against asking for the exact cosine. The value of BM25 is its share of the largest among the candidates, and
     0 for who is missing. Each is mixed with the same of the candidate's context. A weight that is not given has its
     default; with weight 0 a signal is gone, and so is whoever is known by it alone. With a `question`, traits make good
-    a part of what the evidence lacks, less for who has little: no form makes anything relevant. Raises InvalidArgument
+    a part of what the evidence lacks, less for who has little of it, nothing for who has none. Raises InvalidArgument
     for a weight that is unknown, negative or not finite, and when all are 0.
     """
     scaled = scaled_weights(weights or {})
@@ -128,13 +126,12 @@ def _ranked(
     found: list[tuple[Candidate, float | None, float | None, float | None]], question: Question | None
 ) -> list[Fused]:
     """What was found, scored with its traits and best first."""
-    full = FULL_SHARE * max([(dense or 0.0) + (bm25 or 0.0) for _, dense, bm25, _ in found], default=0.0)
     ranked = []
     for one, dense, bm25, cosine in found:
         evidence = min(1.0, (dense or 0.0) + (bm25 or 0.0))
         form = None
         if question is not None and one.traits is not None:
-            form = (1.0 - evidence) * min(1.0, evidence / full) * _form(one.traits, question) if evidence else 0.0
+            form = (1.0 - evidence) * min(1.0, evidence / FULL_EVIDENCE) * _form(one.traits, question)
         score = round(min(1.0, evidence + (form or 0.0)), SCORE_DECIMALS)
         ranked.append((-score, one.id, dense, bm25, cosine, form))
     ranked.sort(key=itemgetter(0, 1))
@@ -199,7 +196,7 @@ def terms(text: str) -> frozenset[str]:
     plural s and cut to their first letters; pairs of characters in scripts without spaces."""
     found: set[str] = set()
     for word in _WORD.findall(text.casefold()):
-        if len(word) > 1 and _UNSPACED.search(word):
+        if len(word) > 1 and UNSPACED.search(word):
             found.update(word[at : at + 2] for at in range(len(word) - 1))
         elif word not in COMMON_WORDS:
             plural = len(word) > 3 and word[-1] == "s" and word[-2] not in "su"

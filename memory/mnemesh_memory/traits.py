@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from mnemesh_memory.model import Memory
-from mnemesh_memory.wordlists import COMMON_WORDS
+from mnemesh_memory.wordlists import COMMON_WORDS, UNSPACED
 
 # A statement of so many words that carry meaning is a whole one; more say nothing.
 SUBSTANCE_WORDS: Final = 25
@@ -35,15 +35,25 @@ _TIME_WORD: Final = re.compile(
     re.IGNORECASE,
 )
 # "[Ana] ..." or "Ana: ..." at the beginning of a line: whose words these are.
-_LABEL: Final = re.compile(r"^\s*(?:\[([^\W\d_][^\]\n]{0,39})\]|([^\W\d_][\w'.-]{0,39}):)\s", re.MULTILINE)
-_ASKS_WHEN: Final = re.compile(r"^\W*(?:\w+\W+){0,3}?(?:when|(?:what|which) (?:date|day|month|year))\b", re.IGNORECASE)
-# "may" and "march" are words too: in lower case they are months after a word that says so.
-_MONTH: Final = re.compile(
-    r"\b(?:(in|last|next|this|since|during|of|early|late|mid|until|by)\s+)?"
-    rf"({'|'.join(_MONTHS)}|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b",
+_LABEL: Final = re.compile(r"^[^\S\n]{0,9}(?:\[([^\W\d_][^\]\n]{0,39})\]|([^\W\d_][\w'.-]{0,39}):)\s", re.MULTILINE)
+_ASKS_WHEN: Final = re.compile(
+    r"^\W*(?:(?:and|but|so|in|on|at)\W+)?(?:when|(?:what|which) (?:date|day|month|year))\b"
+    r"|\b(?:know|knew|remember|recall|tell me|told me|say|said|sure|idea)\W+when\b",
     re.IGNORECASE,
 )
-_YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
+# Many a month is a name or a verb as well ("may", "april", "jan"), so it takes a word before it, a day or a year.
+_MONTH_NAMES: Final = rf"({'|'.join(_MONTHS)}|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
+_MONTH: Final = re.compile(
+    rf"\b(?:in|last|next|this|since|during|of|early|late|mid|until|till|by|before|after|from)\s+{_MONTH_NAMES}\b"
+    rf"|\b{_MONTH_NAMES}\s+(?:the\s+)?\d"
+    rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH_NAMES}\b",
+    re.IGNORECASE,
+)
+_YEAR: Final = re.compile(
+    r"\b(?:(?:in|since|of|during|by|until|till|before|after|from|year)\s+|"
+    rf"(?:{'|'.join(_MONTHS)})\s+(?:\d{{1,2}}(?:st|nd|rd|th)?,?\s+)?)((?:19|20)\d\d)\b",
+    re.IGNORECASE,
+)
 
 
 class Traits(NamedTuple):
@@ -81,7 +91,9 @@ class Question(NamedTuple):
 def traits_of(memory: Memory) -> Traits:
     """The traits of a memory as it is shown."""
     text = memory.content[:LOOKED_AT_CHARS]
-    meaning = sum(word not in COMMON_WORDS for word in _WORD.findall(text.casefold()))
+    # Scripts written without spaces say a word with some two characters.
+    words = (word for word in _WORD.findall(text.casefold()) if word not in COMMON_WORDS)
+    meaning = sum(len(word) // 2 + 1 if UNSPACED.search(word) else 1 for word in words)
     lines = [line for line in text.splitlines() if line.strip()]
     return Traits(
         month=_month_of(memory.created_at if memory.valid_from is None else memory.valid_from),
@@ -94,11 +106,7 @@ def traits_of(memory: Memory) -> Traits:
 
 def question_of(text: str) -> Question:
     """What a question tells of its answer."""
-    months = {
-        _number(name)
-        for before, name in _MONTH.findall(text)
-        if before or name[0].isupper() or name.casefold() not in ("may", "march", "mar")
-    }
+    months = {_number(next(filter(None, names))) for names in _MONTH.findall(text)}
     return Question(
         when=_ASKS_WHEN.search(text) is not None,
         months=frozenset(months),

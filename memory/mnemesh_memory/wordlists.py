@@ -1,7 +1,8 @@
-"""English words that say nothing by themselves."""
+"""Words that say nothing by themselves (English), and which scripts put no space between words."""
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 COMMON_WORDS: Final = frozenset(
@@ -13,3 +14,5 @@ COMMON_WORDS: Final = frozenset(
         "who", "whom", "whose", "why", "will", "with", "would", "you", "your",
     )
 )  # fmt: skip
+# Scripts written without spaces: Thai to Lao, Burmese, Khmer, kana, Han. A term is a pair of neighbours.
+UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")

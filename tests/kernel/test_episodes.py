@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_builders import Home
 
+from mnemesh_actors import follower
 from mnemesh_actors.index.episodes import Episodes
 from mnemesh_actors.ledger.erase import Erase
 from mnemesh_actors.shard import Candidate, IndexItem, IndexText, RetrievalShard, Search, ShardConfig
@@ -176,6 +178,44 @@ async def test_what_is_changed_or_forgotten_is_so_in_the_windows_after_it(scene:
     scene.follower.publish(written.seq)
     await scene.until_indexed(written.seq)
     assert windows(scene)["two"] == ()
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_however_writes_and_pages_interleave_the_windows_are_at_last_those_of_the_ledger(
+    scene: Scene, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follower, "PAGE_ENTRIES_MAX", 1 + seed % 3)
+    monkeypatch.setattr(follower, "OTHERS_A_STEP", 1)
+    chance = random.Random(seed)
+    pen, there, seq = scene.home.pen, {}, 0
+    for number in range(40):
+        verb = chance.choice(("new", "new", "change", "forget", "erase"))
+        id_ = chance.choice(list(there)) if there else ""
+        if verb == "new" or not there:
+            source = Source(chance.choice((TALK, "talk-2")), "", chance.randrange(6))
+            done = await scene.write(pen.create(f"text {number}", source=source))
+            there[done.memory.id] = done.memory
+        elif verb == "change":
+            done = await scene.write(pen.revise(there[id_], content=f"text {number}"))
+            there[id_] = done.memory
+        elif verb == "forget":
+            done = await scene.write(pen.forget(there.pop(id_)))
+        else:
+            asked = pen.forget(there.pop(id_))
+            done = await scene.ledger.erase(
+                Erase(agent=asked.agent, at=asked.at, actor=asked.actor, id=id_, as_admin=True)
+            )
+        seq = done.seq
+        if chance.random() < 0.3:  # the index is told of some of it only now, and of the rest later
+            scene.follower.publish(seq)
+            await scene.until_indexed(seq)
+    scene.follower.publish(seq)
+    await scene.until_indexed(seq)
+    active = {memory.content for memory in there.values()}
+    shown = {text: before for text, before in windows(scene).items() if text in active}
+    for memory in there.values():
+        rows = await scene.ledger.feed_again([memory.id], "", seq)
+        assert shown[memory.content] == rows.before[memory.id], seed
 
 
 async def test_what_is_erased_is_in_no_window(scene: Scene) -> None:

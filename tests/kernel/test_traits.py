@@ -40,11 +40,15 @@ def test_substance_counts_the_words_that_carry_meaning_up_to_a_whole_statement()
     ("content", "times"),
     [
         ("We met yesterday", 1), ("In May 2023, on a Monday, last year", TIME_WORDS_MAX), ("The 3rd of June", 2),
-        ("Nothing of the kind", 0), ("mayor", 0),
+        ("Nothing of the kind", 0), ("mayor", 0), ("\n" * 4000, 0),
     ],
 )  # fmt: skip
 def test_words_of_time_are_counted(content: str, times: int) -> None:
     assert traits_of(memory(content)).times == times
+
+
+def test_scripts_without_spaces_have_substance_too() -> None:
+    assert traits_of(memory("来週の月曜日に本番環境を再起動します。")).words >= 6
 
 
 def test_a_memory_asks_when_every_line_of_it_does() -> None:
@@ -70,8 +74,9 @@ def test_it_happened_when_it_is_valid_from_else_when_it_was_written() -> None:
     ("text", "when"),
     [
         ("When did Ana move?", True), ("Do you know when she moved?", True), ("And when was it?", True),
-        ("What day is the release?", True), ("In which year did it start?", True),
+        ("What day is the release?", True), ("In which year did it start?", True), ("tell me when", True),
         ("What did she do when it rained?", False), ("Whenever it rains", False),
+        ("What happens when the disk is full?", False), ("Does it retry when offline?", False),
     ],
 )  # fmt: skip
 def test_a_question_asks_for_a_time(text: str, when: bool) -> None:
@@ -82,8 +87,9 @@ def test_a_question_asks_for_a_time(text: str, when: bool) -> None:
     ("text", "months", "years"),
     [
         ("What happened in May 2023?", {5}, {2023}), ("what may happen", set(), set()), ("in march", {3}, set()),
-        ("They march on", set(), set()), ("Sept and dec", {9, 12}, set()), ("since 1999 or 2005", set(), {1999, 2005}),
-        ("room 20231", set(), set()),
+        ("They march on", set(), set()), ("since sept", {9}, set()), ("since 1999 or until 2005", set(), {1999, 2005}),
+        ("room 20231", set(), set()), ("May I restart it?", set(), set()), ("Jan broke the build", set(), set()),
+        ("on May 7, 2023 we", {5}, {2023}), ("the 3rd of June", {6}, set()), ("port 2019 is open", set(), set()),
     ],
 )  # fmt: skip
 def test_a_question_names_months_and_years(text: str, months: set[int], years: set[int]) -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 import numpy as np
@@ -39,6 +40,7 @@ from mnemesh_memory.errors import DataLoss, FailedPrecondition, MnemeshError, Un
 
 POINTS_PER_UPDATE = 256
 SCROLL_LIMIT_MAX = 10_000
+KNOWN_IDS = 65_536  # whose text is kept, 250 bytes each
 
 
 class EdgeBackend:
@@ -137,9 +139,11 @@ class EdgeBackend:
     def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
         self._opened()
         asked = [self._request(request) for request in requests]
+        answers: list[list[Any]] = []  # every id is a UUID: no other is ever stored
         with self._translated():
-            answers = self._opened().query_batch(edge.QueryBatchRequest(asked)) if asked else []
-        return [[Scored(str(hit.id), hit.score) for hit in answer] for answer in answers]
+            if asked:
+                answers = self._opened().query_batch(edge.QueryBatchRequest(asked))
+        return [[Scored(_text(hit.id.int), hit.score) for hit in answer] for answer in answers]
 
     def scroll(
         self, where: Filter, limit: int, offset: str | None = None, with_vectors: bool = False
@@ -225,6 +229,12 @@ class EdgeBackend:
                 self._shard = None
                 raise DataLoss(f"the index in {self._path} is damaged: {error}") from error
             raise
+
+
+@lru_cache(maxsize=KNOWN_IDS)
+def _text(number: int) -> str:
+    """The id of a hit as text; making it anew takes longer than finding the hit."""
+    return str(UUID(int=number))
 
 
 def _vector(vector: DenseVector | SparseVector) -> list[float] | edge.SparseVector:

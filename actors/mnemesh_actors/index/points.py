@@ -104,7 +104,7 @@ def points_of(item: IndexItem, encoder: Bm25Encoder) -> list[Point]:
         terms = encoder.document(text.lexical)
         if terms.indices:
             vectors[BM25] = terms
-        if episode_of(item) is not None:
+        if episode_of(item) is not None and passage == 0:
             # Of an episode's memory also together with what was said just before: an answer seldom repeats the words
             # of its question.
             wide = encoder.document("\n".join((*item.before, text.lexical))) if item.before else terms

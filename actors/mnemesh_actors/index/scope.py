@@ -32,7 +32,7 @@ class Search:
     every one, `tags_none` no one. `ids` are the memories among which alone is searched. Forgotten, superseded and
     archived memories are left out unless asked for. `limit` counts memories in each list, `words_limit` in those by
     words when they are to be shorter. `superseded_limit` asks for as many superseded ones beside them, in lists of
-    their own, so that many versions crowd out nothing active.
+    their own, so that many versions crowd out nothing active. `windows`: what was said before a memory may count, too.
     """
 
     text: str
@@ -55,6 +55,7 @@ class Search:
     superseded_limit: int = 0
     bm25: bool = True
     dense: bool = True
+    windows: bool = True
 
 
 def scope_of(space: str, state: str, tier: str) -> tuple[str, ...]:

@@ -302,9 +302,9 @@ class Ledger(Views, Exchange, Copies, Twin):
         return page
 
     @reading
-    def feed_again(self, ids: Sequence[str], generation: str) -> FeedPage:
+    def feed_again(self, ids: Sequence[str], generation: str, upto: int) -> FeedPage:
         """What the index has to know of these memories; see feed.again."""
-        return feed.again(self._db, ids, generation)
+        return feed.again(self._db, ids, generation, upto)
 
     @reading
     def changes(self, after: int, spaces: Sequence[str], limit: int) -> ChangesPage:

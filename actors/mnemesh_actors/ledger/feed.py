@@ -15,7 +15,7 @@ from mnemesh_memory.text import content_hash
 # A page is held by the ledger, the follower and the shard at once, and with Ray sent between processes.
 FEED_BYTES_MAX = 4 * 1024 * 1024
 MEMORIES_A_STEP = 32
-# Of what stands before a memory in its session: so many memories, and of each so much.
+# Of what stands before a memory in its session: so many memories, and so much of the end of each.
 WINDOW_BEFORE = 2
 BEFORE_CHARS_MAX = 2000
 
@@ -42,11 +42,12 @@ def page(db: sqlite3.Connection, after: int, limit: int, generation: str, head: 
     ordered = sorted((seq, doc) for doc, seq in last.items())
     memories = tuple((seq, taken[doc]) for seq, doc in ordered if doc in taken)
     gone = tuple(doc for _, doc in ordered if doc not in taken)
-    return FeedPage(memories, vectors, end, head, gone, _before(db, memories))
+    return FeedPage(memories, vectors, end, head, gone, _before(db, memories, end))
 
 
-def again(db: sqlite3.Connection, ids: Sequence[str], generation: str) -> FeedPage:
-    """As `page` says it, the memories with these ids that are in the view, in the order of their last entries."""
+def again(db: sqlite3.Connection, ids: Sequence[str], generation: str, upto: int) -> FeedPage:
+    """As a page that ends with `upto` says it, the memories with these ids that are in the view, in the order of their
+    last entries."""
     memories: list[tuple[int, Memory]] = []
     vectors: dict[str, bytes] = {}
     for memory, known in _with_vectors(db, ids, generation):
@@ -54,20 +55,21 @@ def again(db: sqlite3.Connection, ids: Sequence[str], generation: str) -> FeedPa
         memories.append((seq, memory))
         vectors |= known
     memories.sort(key=lambda one: one[0])
-    return FeedPage(tuple(memories), vectors, 0, 0, (), _before(db, memories))
+    return FeedPage(tuple(memories), vectors, 0, 0, (), _before(db, memories, upto))
 
 
-def _before(db: sqlite3.Connection, memories: Sequence[tuple[int, Memory]]) -> dict[str, tuple[str, ...]]:
-    """What stands just before each of those that stand in a session."""
+def _before(db: sqlite3.Connection, memories: Sequence[tuple[int, Memory]], upto: int) -> dict[str, tuple[str, ...]]:
+    """What stands just before each of those that stand in a session, as far as it is not of entries after `upto`: of
+    what the index does not know yet nothing may be in a window, or it could not be taken out again."""
     found = {}
     for _, memory in memories:
         if memory.source.session and memory.state == "active":
             here = (memory.source.seq or 0, memory.created_at, memory.id)
             rows = db.execute(
-                f"SELECT title, substr(content, 1, {BEFORE_CHARS_MAX}) FROM memory WHERE session <> '' "
+                f"SELECT title, substr(content, -{BEFORE_CHARS_MAX}) FROM memory WHERE session <> '' "
                 "AND session = ? AND space = ? AND state = 'active' AND (place, created_at, id) < (?, ?, ?) "
-                "ORDER BY place DESC, created_at DESC, id DESC LIMIT ?",
-                (memory.source.session, memory.space, *here, WINDOW_BEFORE),
+                "AND seq <= ? ORDER BY place DESC, created_at DESC, id DESC LIMIT ?",
+                (memory.source.session, memory.space, *here, upto, WINDOW_BEFORE),
             ).fetchall()
             found[memory.id] = tuple("\n".join(filter(None, row)) for row in reversed(rows))
     return found
