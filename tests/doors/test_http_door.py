@@ -58,6 +58,7 @@ async def send(client: httpx.AsyncClient, form: Route, fields: dict[str, Any]) -
         key = fields.pop(form.key)
         path = path.replace("{id}", quote(key[0] if isinstance(key, list) else key, safe=""))
     if form.method in QUERY_METHODS:
+        fields = {name: json.dumps(value) if isinstance(value, bool) else value for name, value in fields.items()}
         return await client.request(form.method, path, params=urlencode(fields, doseq=True))
     return await client.request(form.method, path, json=fields)
 
