@@ -12,6 +12,7 @@ from mnemesh_actors.ledger.contacts import Contact
 from mnemesh_actors.syncing import Syncing
 from mnemesh_gateway.peer_status import PeerStatus, gone
 from mnemesh_memory.errors import MnemeshError
+from mnemesh_memory.limits import PEER_CONTACTS_MAX
 
 # A node that dies loses so much of it.
 SAVE_S: Final = 10.0
@@ -43,7 +44,10 @@ class Contacts:
     def left(self, status: PeerStatus) -> None:
         """A stream that the peer had opened is over."""
         if status.contact() is not None:
+            self._gone.pop(status.contact_name, None)
             self._gone[status.contact_name] = status
+            while len(self._gone) > PEER_CONTACTS_MAX:  # whoever left first; a token may prove any number of keys
+                del self._gone[next(iter(self._gone))]
 
     def away(self, present: Iterable[PeerStatus]) -> list[PeerStatus]:
         """Those who called once and are not among `present`."""

@@ -136,8 +136,21 @@ class Shelves:
         rows = self._db.execute(f"SELECT {COLUMNS} {where} ORDER BY id", named).fetchall()
         if rows:
             self._db.execute(f"DELETE {where}", named)
-            self.recount()
+            self._taken(table, rows)
         return [Brought(entry_of(row), str(row[9]), int(row[10]), str(row[12])) for row in rows]
+
+    def _taken(self, table: str, rows: Sequence[Sequence[object]]) -> None:
+        """Count down without a look at the whole table: a peer may have many taken, one after the other."""
+        if table == PENDING:
+            changes = [row for row in rows if row[2] == CHANGE]
+            self._pending -= len(rows)
+            self._changes -= len(changes)
+            self._own_changes -= sum(row[12] == self._sender for row in changes)
+        else:
+            self._quarantined -= len(rows)
+            for row in rows:
+                if str(row[12]) in self._aside:
+                    self._aside[str(row[12])] -= 1
 
     def culprit(self, key: Key, hashes: Iterable[str]) -> str:
         """The first of these changes of a document that is quarantined, or ""."""
@@ -158,8 +171,9 @@ class Shelves:
                 "DELETE FROM quarantine WHERE doc = ? AND space = ? AND hash = ?",
                 [(key.id, key.space, bytes.fromhex(hash)) for hash in hashes],
             ).rowcount
-            if gone:
-                self.recount()
+            if gone > 0:
+                self._quarantined -= gone
+                self._aside.clear()
 
     def recount(self) -> None:
         """Some of what was kept is gone."""

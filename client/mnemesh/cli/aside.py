@@ -48,6 +48,9 @@ class Listing:
 Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of entries, with --retry or --discard.")]
 All = Annotated[bool, typer.Option("--all", help="With --retry or --discard: all that the filters name.")]
 Discard = Annotated[bool, _option("PeerService.DiscardQuarantine", "--discard")]
+PendingIds = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of entries, with --discard.")]
+AllPending = Annotated[bool, typer.Option("--all", help="With --discard: all that the filters name.")]
+DiscardPending = Annotated[bool, _option("PeerService.DiscardPending", "--discard")]
 
 
 def quarantine(
@@ -61,7 +64,7 @@ def quarantine(
     everything: All = False,
 ) -> None:
     """List entries of peers that were not let in, and why; judge them again, or delete them."""
-    _check(ids, everything, retry, discard)
+    _check(ids, everything, retry, discard, "--retry or --discard")
     if trust and not retry:
         raise InvalidArgument("trust", "--trust", "beside --retry")
     with shell.client() as client:
@@ -80,12 +83,12 @@ def pending(
     shell: Shell,
     filters: Filters,
     listing: Listing,
-    ids: Ids = None,
-    discard: Discard = False,
-    everything: All = False,
+    ids: PendingIds = None,
+    discard: DiscardPending = False,
+    everything: AllPending = False,
 ) -> None:
     """List entries of peers that wait for others, or delete them."""
-    _check(ids, everything, False, discard)
+    _check(ids, everything, False, discard, "--discard")
     with shell.client() as client:
         if discard:
             gone = client.discard_pending(ids or (), everything=everything, **filters.given)
@@ -95,12 +98,12 @@ def pending(
             shell.answer(found, lambda: _pending(found))
 
 
-def _check(ids: Sequence[str] | None, everything: bool, retry: bool, discard: bool) -> None:
-    """Raises InvalidArgument for what would be taken for something else than it says."""
+def _check(ids: Sequence[str] | None, everything: bool, retry: bool, discard: bool, ways: str) -> None:
+    """Raises InvalidArgument for what would be taken for something else than it says; `ways` is what may be done."""
     if retry and discard:
         raise InvalidArgument("discard", "--discard", "not beside --retry")
     if (ids or everything) and not (retry or discard):
-        raise InvalidArgument("ids", " ".join(ids or ["--all"]), "beside --retry or --discard")
+        raise InvalidArgument("ids", " ".join(ids or ["--all"]), f"beside {ways}")
     if (retry or discard) and bool(ids) == everything:
         raise InvalidArgument("ids", f"{len(ids or ())} ids", "ids, or --all and no ids")
 
