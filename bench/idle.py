@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -49,7 +50,7 @@ def idle_row(count: int, folder: Path) -> Row:
         nodes = [last.enter_context(NodeProcess(path)) for path in (first, second)]
         hub, laptop = (last.enter_context(Client(node.address.grpc, node.token)) for node in nodes)
         for client in (hub, laptop):
-            _until(lambda client=client: not any(index.lag for index in client.status().index))  # type: ignore[misc]
+            _until(partial(_indexed, client))
         token = hub.add_agent("laptop", role="admin", spaces=["*"]).token
         laptop.add_peer(nodes[0].address.grpc, token=token, spaces=["*"])
         _until(lambda: all(peer.caught_up for peer in laptop.sync_status().peers))
@@ -101,6 +102,10 @@ def _fill(path: Path, count: int) -> None:
 
 def _vectors(generation: str, text: str, data: bytes) -> Vectors:
     return Vectors(generation=generation, items=((content_hash(text), data),))
+
+
+def _indexed(client: Client) -> bool:
+    return not any(index.lag for index in client.status().index)
 
 
 def _cpu(processes: list[psutil.Process]) -> float:

@@ -42,6 +42,7 @@ class Links:
         self._acks = News()
         self._published: Callable[[int], None] = lambda seq: None
         self._moves = 0
+        self._admitting: set[asyncio.Task[None]] = set()
 
     def _others(self) -> list[Member]:
         return [member for member in self.members if member is not self.primary]
@@ -127,7 +128,10 @@ class Links:
             member.marks.append((member.base, member.bell.head))
             log.info("replica_level", replica=member.identity.node_id, seq=member.acked)
         if member.level and not member.current and member.acked >= self.primary.bell.head:
-            asyncio.ensure_future(self._admit(member, moves))  # noqa: RUF006  ends by itself
+            # An event loop keeps no task by itself.
+            task = asyncio.create_task(self._admit(member, moves), name="admit-replica")
+            self._admitting.add(task)
+            task.add_done_callback(self._admitting.discard)
         if member.current:
             self._acks.tell(member.acked)
 

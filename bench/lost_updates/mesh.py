@@ -66,7 +66,7 @@ class Mesh:
         try:
             with ThreadPoolExecutor(WRITERS) as starting:
                 list(starting.map(NodeProcess.__enter__, self._nodes))
-        except BaseException:
+        except BaseException:  # boundary: whoever has started is stopped, then raised again
             self.__exit__()
             raise
         return self

@@ -63,7 +63,7 @@ class Lives:
             try:
                 while ATTACHED not in (directory / "tracer").read_bytes():
                     assert tracer.poll() is None, (directory / "tracer").read_text("utf-8")
-                    time.sleep(POLL_S)
+                    time.sleep(POLL_S)  # strace tells nobody that it has attached; LIFE_S bounds it
                 os.kill(pid, signal.SIGUSR1)
                 status = self._line()
                 tracer.wait(LIFE_S)
@@ -98,12 +98,13 @@ def _ended_in_time(pid: int) -> Iterator[None]:
     """The life `pid` is killed when it lasts too long, or when the test fails meanwhile."""
     overdue = Timer(LIFE_S, os.kill, (pid, signal.SIGKILL))
     overdue.start()
+    ended = False
     try:
         yield
-    except BaseException:
-        os.kill(pid, signal.SIGKILL)
-        raise
+        ended = True
     finally:
+        if not ended:
+            os.kill(pid, signal.SIGKILL)
         overdue.cancel()
 
 

@@ -56,7 +56,7 @@ def sweep(lives: list[Lives], folder: Path, hit: Hit, first: int = 1, step: int 
             directory.mkdir()
             try:
                 found = hit(one, directory, number)
-            except BaseException:
+            except BaseException:  # boundary: the other worker is told to end, then raised again
                 ends.add(number)
                 raise
             if found is None:

@@ -287,7 +287,7 @@ def test_no_altered_change_is_admitted_that_can_not_be_read_or_is_in_the_way_of_
         try:
             assert encode(Forged.of(read_operations(raw))) == raw, "two ways to write one change"
             live_on(log, raw)
-        except BaseException as error:
+        except BaseException as error:  # boundary: a panic of the library is one; told with its change
             raise AssertionError(f"seed {seed}, number {number}, after {position} changes: {raw.hex()}") from error
     with capsys.disabled():
         print(f"\nseed {seed}: {count} altered changes, {dict(outcomes)}, {len(reasons)} reasons")
