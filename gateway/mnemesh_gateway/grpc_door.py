@@ -191,7 +191,7 @@ class _Call:
         self._started = perf_counter()
 
     async def __aenter__(self) -> None:
-        return None
+        self._metrics.arrived("grpc")
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         elapsed_s = perf_counter() - self._started

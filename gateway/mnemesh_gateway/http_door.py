@@ -109,6 +109,7 @@ class _HttpDoor:
     def _endpoint(self, operation: Operation, form: operations.Route) -> Endpoint:
         async def answer(request: Request) -> Response:
             started = perf_counter()
+            self._metrics.arrived("http")
             code = "UNKNOWN"
             try:
                 caller = self._authenticator.authenticate(request.headers)

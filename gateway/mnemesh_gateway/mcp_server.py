@@ -165,6 +165,8 @@ class McpServer:
         if row is None or row.toolset not in toolsets:
             raise MCPError(types.INVALID_PARAMS, self._unknown_tool(params.name, row, toolsets))
         started, outcome = perf_counter(), "INTERNAL"
+        if self._metrics is not None:
+            self._metrics.arrived("mcp")
         try:
             answer = await row.run(self._gate, caller_of(self._authenticator, ctx), params.arguments or {})
             outcome = "OK"

@@ -42,6 +42,7 @@ class Metrics:
             buckets=LATENCY_BUCKETS_S,
             registry=self.registry,
         )
+        self._inside = self._gauge("mnemesh_requests_inside", "Requests that have arrived and not left.", "door")
         self._ready = self._gauge("mnemesh_ready", "1 when the node answers requests, else 0.")
         self._uptime = self._gauge("mnemesh_uptime_seconds", "Seconds since the node's start.")
         self._info = self._gauge("mnemesh_build_info", "Always 1; carries the version.", "version")
@@ -56,8 +57,13 @@ class Metrics:
             "points": self._gauge("mnemesh_index_points", "Points that the shard holds.", "shard"),
         }
 
+    def arrived(self, door: str) -> None:
+        """A request is inside, until `observe` counts it. `door` is grpc, http or mcp."""
+        self._inside.labels(door).inc()
+
     def observe(self, door: str, operation: str, status: str, seconds: float) -> None:
-        """Count one request. `door` is grpc, http or mcp; `status` a gRPC status name."""
+        """Count one request that had arrived and leaves. `status` is a gRPC status name."""
+        self._inside.labels(door).dec()
         self._requests.labels(door, operation, status).inc()
         self._seconds.labels(door, operation).observe(seconds)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh.values import Remembered
@@ -19,8 +19,6 @@ from mnemesh_memory import kinds, limits, model
 from mnemesh_memory.errors import Aborted, InvalidArgument, SecretRefused
 from mnemesh_proto.v1 import memory_pb2, recall_pb2
 
-# A shared machine may pause for longer than hypothesis's 200 ms.
-WITHOUT_DEADLINE = settings(deadline=None, print_blob=True)
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 TEXTS = st.lists(TEXT, max_size=3).map(tuple)
 ATTRS = st.dictionaries(TEXT, TEXT, max_size=3)
@@ -102,25 +100,21 @@ def fill(message: Message, value: Any, names: dict[str, str] | None = None) -> A
     return message
 
 
-@WITHOUT_DEADLINE
 @given(drafts)
 def test_every_field_of_a_draft_arrives(draft: model.Draft) -> None:
     assert wire.draft(fill(memory_pb2.RememberRequest(), draft)) == draft
 
 
-@WITHOUT_DEADLINE
 @given(patches)
 def test_every_field_of_a_patch_arrives_and_what_is_not_given_is_none(patch: model.Patch) -> None:
     assert wire.patch(fill(memory_pb2.UpdateRequest(), patch)) == patch
 
 
-@WITHOUT_DEADLINE
 @given(queries)
 def test_every_field_of_a_query_arrives(query: model.Query) -> None:
     assert wire.query(fill(recall_pb2.RecallRequest(), query, {"text": "query"})) == query
 
 
-@WITHOUT_DEADLINE
 @given(list_queries)
 def test_every_field_of_a_list_query_arrives(query: model.ListQuery) -> None:
     assert wire.list_query(fill(memory_pb2.ListRequest(), query)) == query
@@ -163,7 +157,6 @@ def test_every_field_of_each_request_has_a_place_in_its_domain_value() -> None:
         assert {renamed.get(f.name, f.name) for f in fields_of(descriptor_of(message))} <= known
 
 
-@WITHOUT_DEADLINE
 @given(memories)
 def test_every_field_of_a_memory_is_written(memory: model.Memory) -> None:
     found = wire.memory(memory)

@@ -11,7 +11,7 @@ from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh_gateway import wire
@@ -22,8 +22,6 @@ from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument
 from mnemesh_proto.v1 import admin_pb2, backup_pb2, memory_pb2, peer_pb2, recall_pb2
 
-# A shared machine may pause for longer than hypothesis's 200 ms.
-WITHOUT_DEADLINE = settings(deadline=None, print_blob=True)
 MESSAGES = [cls for operation in OPERATIONS for cls in (operation.request, operation.response)]
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 MS_MAX = limits.TIME_MS_MAX
@@ -100,7 +98,6 @@ def uses_bare_messages(cls: type[Message]) -> bool:
     return any(is_message(f) and inner_message(f).full_name in BARE_MESSAGES for f in fields_of(descriptor_of(cls)))
 
 
-@WITHOUT_DEADLINE
 @given(any_message)
 def test_a_message_written_as_json_is_read_back_as_the_same_message(message: Message) -> None:
     text = json.dumps(wire.to_json(message), allow_nan=False)
@@ -109,7 +106,6 @@ def test_a_message_written_as_json_is_read_back_as_the_same_message(message: Mes
         assert wire.from_json(type(message), value) == message
 
 
-@WITHOUT_DEADLINE
 @given(any_message)
 def test_our_json_is_protobufs_json_but_for_bare_lists_and_exact_64_bit_numbers(message: Message) -> None:
     if uses_bare_messages(type(message)) or type(message) in WITH_64_BITS:
@@ -138,7 +134,6 @@ def test_lists_and_maps_of_an_update_are_plain_and_an_empty_one_is_not_an_absent
     assert wire.to_json(update)["tags"] == []
 
 
-@WITHOUT_DEADLINE
 @given(st.sampled_from(OPERATIONS), json_values)
 def test_any_json_object_is_read_or_refused_with_a_field(operation: Any, value: Any) -> None:
     given_value = (
@@ -148,14 +143,12 @@ def test_any_json_object_is_read_or_refused_with_a_field(operation: Any, value: 
     assert error is None or error.fields["field"]
 
 
-@WITHOUT_DEADLINE
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_json_object_or_refused(body: bytes) -> None:
     error = refusal(lambda: wire.parse_body(body))
     assert error is not None or isinstance(wire.parse_body(body), dict)
 
 
-@WITHOUT_DEADLINE
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_message_or_refused(data: bytes) -> None:
     error = refusal(lambda: wire.decode(memory_pb2.RememberRequest, data))

@@ -121,7 +121,7 @@ def both(*writes: Write) -> Write:
 # ---- everything that is ours enters ------------------------------------------------------------------------------
 
 
-@settings(max_examples=120, derandomize=True, database=None, deadline=None)
+@settings(max_examples=120, derandomize=True, database=None)
 @given(STEPS)
 def test_everything_that_writers_write_offline_and_online_enters_in_any_order_that_they_could_have_sent(
     steps: Steps,
@@ -173,7 +173,7 @@ EDITS = st.builds(
 )
 
 
-@settings(max_examples=200, derandomize=True, database=None, deadline=None)
+@settings(max_examples=200, derandomize=True, database=None)
 @given(EDITS, EDITS)
 def test_every_field_that_our_writers_may_write_enters(first: Edit, second: Edit) -> None:
     doc = document()

@@ -54,7 +54,7 @@ def test_hash_deps_actor_and_sequence_are_those_that_the_library_gives(content: 
 
 
 @pytest.mark.parametrize("content", ["short", "long " * 5000])
-@settings(max_examples=150, derandomize=True, database=None, deadline=None)
+@settings(max_examples=150, derandomize=True, database=None)
 @given(position=st.integers(0, 100_000), flip=st.integers(1, 255), cut=st.booleans())
 def test_any_single_damage_is_noticed(content: str, position: int, flip: int, cut: bool) -> None:
     change = document().write(Edit(revision=put(content), at=1), actor(1))

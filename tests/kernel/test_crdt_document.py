@@ -76,7 +76,6 @@ def test_genesis_is_what_any_other_implementation_computes() -> None:
     st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=300),
     st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=300) | st.just("\x7f" * 40),
 )
-@settings(deadline=None)
 def test_genesis_is_what_automerge_makes_of_any_id_and_space(id: str, space: str) -> None:
     change = document_module._genesis(id, space).get_changes([])[0]
     assert document_module._genesis_change(id, space) == (bytes(change.hash).hex(), bytes(change.raw_bytes))
@@ -207,7 +206,7 @@ def test_a_merge_that_misses_a_change_takes_in_nothing() -> None:
     assert doc.state() == document(first, second, third).state()
 
 
-@settings(max_examples=150, derandomize=True, database=None, deadline=None)
+@settings(max_examples=150, derandomize=True, database=None)
 @given(position=st.integers(0, 10_000), flip=st.integers(1, 255), cut=st.booleans())
 def test_damaged_bytes_are_never_read(position: int, flip: int, cut: bool) -> None:
     raw = created("some content that is long enough", tags_put=("db",))

@@ -15,7 +15,7 @@ from mnemesh_memory.errors import DataLoss
 FIELDS = st.lists(st.text("a\0\u00e9", max_size=3), min_size=6, max_size=6)
 
 
-@settings(max_examples=200, derandomize=True, database=None, deadline=None)
+@settings(max_examples=200, derandomize=True, database=None)
 @given(FIELDS, FIELDS)
 def test_different_entries_never_have_the_same_signing_bytes(left: list[str], right: list[str]) -> None:
     assert (signing_bytes(*left) == signing_bytes(*right)) == (left == right)

@@ -85,7 +85,7 @@ def test_what_a_put_and_a_removal_replace_is_read() -> None:
     assert renewal.replaced == tuple(sorted([(19, actor(2).hex()), (19, actor(3).hex())]))
 
 
-@settings(max_examples=60, derandomize=True, database=None, deadline=None)
+@settings(max_examples=60, derandomize=True, database=None)
 @given(STEPS)
 def test_every_change_of_ours_has_the_numbers_that_the_library_gives_and_no_other_encoding(steps: Steps) -> None:
     log = Writers.after(steps).log

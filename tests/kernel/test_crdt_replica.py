@@ -38,7 +38,7 @@ from mnemesh_crdt.replica_events import Accepted, Dropped, Duplicate, Full, Held
 from mnemesh_crdt.revisions import heads, materialise
 
 REPLICAS = 3
-PROPERTY = settings(max_examples=150, derandomize=True, database=None, deadline=None, print_blob=True)
+PROPERTY = settings(max_examples=150, derandomize=True, database=None)
 WRITE = st.tuples(st.integers(0, REPLICAS - 1), st.sampled_from(VERBS), st.integers(0, 1), st.sampled_from(["a", "bb"]))
 HAND_OVER = st.tuples(st.integers(0, REPLICAS - 1), st.integers(0, REPLICAS - 1))
 STEPS = st.lists(st.one_of(WRITE, WRITE, WRITE, HAND_OVER), min_size=4, max_size=30)

@@ -146,7 +146,7 @@ def test_no_texts_give_no_rows(worker: EmbeddingWorker) -> None:
 
 @needs_weights
 @given(st.lists(st.one_of(st.text(max_size=200), st.sampled_from(["", "\ud800", "\ud83d\ude00", "\x00"])), max_size=4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_any_unicode_gets_a_unit_vector(worker: EmbeddingWorker, texts: list[str]) -> None:
     vectors = worker.embed(texts)
     assert np.isfinite(vectors).all()

@@ -64,7 +64,7 @@ def test_novelty_is_what_the_nearest_neighbour_leaves(similarity: float, expecte
     assert novelty((Related("x", "", "", similarity),)) == pytest.approx(expected)
 
 
-@settings(max_examples=100, derandomize=True, database=None, deadline=None)
+@settings(max_examples=100, derandomize=True, database=None)
 @given(st.lists(SIMILARITY, max_size=6), SIMILARITY)
 def test_one_more_neighbour_never_makes_a_text_newer(values: list[float], more: float) -> None:
     known = [Related(str(i), "", "", value) for i, value in enumerate(values)]

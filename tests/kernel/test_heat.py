@@ -12,7 +12,7 @@ from mnemesh_memory.heat import DAY_MS, HALF_LIFE_DAYS, heat
 from mnemesh_memory.kinds import KINDS, TIERS
 from mnemesh_memory.limits import TIME_MS_MAX
 
-PROPERTY = settings(max_examples=200, derandomize=True, database=None, deadline=None)
+PROPERTY = settings(max_examples=200, derandomize=True, database=None)
 COOLING = sorted(HALF_LIFE_DAYS)
 IMPORTANCE = st.none() | st.floats(0, 1)
 MOMENTS = st.integers(0, TIME_MS_MAX)

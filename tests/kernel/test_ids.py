@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mnemesh_memory.ids import derived_id, fingerprint, uuid7
 from mnemesh_memory.model import Draft, Link, Patch, Source
 
-PROPERTY = settings(max_examples=150, derandomize=True, database=None, deadline=None)
+PROPERTY = settings(max_examples=150, derandomize=True, database=None)
 TIMES = st.integers(0, 2**48 - 1)
 ENTROPY = st.binary(min_size=10, max_size=10)
 # Characters that could be taken for a separator, more likely than in any text.

@@ -60,7 +60,6 @@ def test_a_paragraph_over_the_limit_is_split_and_said_so() -> None:
     assert [len(item.fields["content"]) for item in items[1:] if isinstance(item, Entry)] == [32_768, 7_232]
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="ab \n\té😀", max_size=400))
 def test_no_word_of_a_plain_text_is_lost(text: str) -> None:
     kept = "".join(item.fields["content"] for item in parse_text(text, "f.txt") if isinstance(item, Entry))
@@ -136,7 +135,7 @@ def test_an_exported_markdown_file_is_one_memory_as_it_was() -> None:
     assert dict(from_file.fields) == {**from_line.fields, "links": links}
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     st.one_of(
         st.text(min_size=1, max_size=200),
@@ -158,7 +157,6 @@ def test_a_newer_form_of_export_is_refused() -> None:
     assert (item.line, item.refused) == (2, True)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=80), st.lists(st.text(min_size=1, max_size=20), min_size=1, max_size=3))
 def test_no_title_or_space_leads_out_of_the_export_directory(title: str, segments: list[str]) -> None:
     path = exporter.markdown_path(memory(title=title, space="/".join(segments)))

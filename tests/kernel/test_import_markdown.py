@@ -115,7 +115,7 @@ def test_a_section_that_is_too_long_is_split_at_paragraphs_and_said_so() -> None
     assert (problem.refused, "2 parts" in problem.message) == (False, True)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.text(alphabet="ab \n#-=>`é😀\t", max_size=200))
 def test_no_character_of_a_file_is_lost(text: str) -> None:
     """Except blanks at borders, and headings that stand in the titles below them."""
@@ -127,7 +127,6 @@ def test_no_character_of_a_file_is_lost(text: str) -> None:
     assert missing == set()
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="ab \n\ré😀", max_size=300), st.integers(4, 50))
 def test_pieces_fit_and_together_are_the_text(text: str, bytes_max: int) -> None:
     parts = pieces(text, bytes_max)
@@ -149,7 +148,7 @@ FIELDS = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     st.dictionaries(st.from_regex(r"[a-z_]{1,12}", fullmatch=True), FIELDS, min_size=1, max_size=4),
     st.text(max_size=60),

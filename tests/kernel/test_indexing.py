@@ -91,7 +91,7 @@ def test_every_part_of_a_long_text_carries_title_and_words() -> None:
         assert words.endswith("chapter")
 
 
-@settings(max_examples=50, derandomize=True, database=None, deadline=None)
+@settings(max_examples=50, derandomize=True, database=None)
 @given(st.text(max_size=3000))
 def test_no_character_of_a_text_is_lost_to_the_index(content: str) -> None:
     parts = [dense for dense, _ in index_texts(replace(PLAIN, content=content))]
@@ -123,7 +123,7 @@ def test_a_title_too_long_for_a_full_part_is_embedded_by_its_beginning_and_match
         assert words == f"{title}\n{chunk}"
 
 
-@settings(max_examples=50, derandomize=True, database=None, deadline=None)
+@settings(max_examples=50, derandomize=True, database=None)
 @given(st.text(max_size=200), st.text(max_size=3000))
 def test_title_and_part_together_stay_below_what_the_model_reads(title: str, content: str) -> None:
     for dense, words in index_texts(replace(PLAIN, title=title, content=content)):

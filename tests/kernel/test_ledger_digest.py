@@ -183,7 +183,7 @@ def view(ledger: Ledger) -> dict[str, list[Any]]:
     return found
 
 
-@settings(max_examples=60, derandomize=True, database=None, deadline=None, print_blob=True)
+@settings(max_examples=60, derandomize=True, database=None)
 @given(SCRIPT, st.randoms(use_true_random=False))
 def test_any_order_repetition_and_portions_give_the_same_view_as_the_pure_replica(
     script: list[tuple[str, int, int]], chance: random.Random

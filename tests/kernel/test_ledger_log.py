@@ -156,7 +156,7 @@ def view(home: Home) -> dict[str, list[Any]]:
         return {table: sorted(db.execute(f"SELECT * FROM {table}").fetchall()) for table in VIEW_TABLES}
 
 
-@settings(max_examples=50, derandomize=True, database=None, deadline=None, print_blob=True)
+@settings(max_examples=50, derandomize=True, database=None)
 @given(STEPS, st.integers(1, 8))
 def test_a_view_made_anew_from_the_log_is_the_view_that_was_kept(steps: list[tuple[str, int, int]], group: int) -> None:
     with Home.for_one_example() as home:

@@ -80,7 +80,7 @@ def pages(ledger: Ledger, size: int, **query: Any) -> list[list[Memory]]:
     raise AssertionError("the pages never end")
 
 
-@settings(max_examples=40, derandomize=True, database=None, deadline=None)
+@settings(max_examples=40, derandomize=True, database=None)
 @given(
     moments=st.lists(st.integers(0, 4), min_size=1, max_size=25),
     size=st.integers(1, 9),

@@ -44,7 +44,7 @@ def is_pattern(text: str) -> bool:
         return False
 
 
-@settings(max_examples=500, derandomize=True, database=None, deadline=None)
+@settings(max_examples=500, derandomize=True, database=None)
 @given(st.lists(PATTERN, max_size=4), st.lists(PATH, max_size=8))
 def test_the_condition_in_sql_says_what_the_pure_function_says(patterns: list[str], spaces: list[str]) -> None:
     where, values = covered(patterns)

@@ -53,7 +53,7 @@ def test_a_question_may_be_any_text_and_is_not_changed(text: str) -> None:
     assert question(text=text).text == text
 
 
-@settings(max_examples=200, derandomize=True, database=None, deadline=None)
+@settings(max_examples=200, derandomize=True, database=None)
 @given(st.text())
 def test_no_unicode_text_makes_a_question_fail(text: str) -> None:
     assert question(text=text).text == text
@@ -246,7 +246,7 @@ NAMES = st.sampled_from([*TEXTS, "spaces", "kinds", "tags_any", "tags_all", "tag
 VALUES = st.text(st.characters(), max_size=20)
 
 
-@settings(max_examples=200, derandomize=True, database=None, deadline=None)
+@settings(max_examples=200, derandomize=True, database=None)
 @given(st.dictionaries(NAMES, st.lists(VALUES, max_size=3), max_size=4))
 def test_a_question_passes_unchanged_once_it_has_passed(parts: dict[str, list[str]]) -> None:
     changes = {name: "".join(values) if name in TEXTS else tuple(values) for name, values in parts.items()}

@@ -148,7 +148,7 @@ PASSING = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=300, derandomize=True, database=None, deadline=None)
+@settings(max_examples=300, derandomize=True, database=None)
 @given(DRAFTS | PASSING)
 def test_a_draft_passes_unchanged_once_it_has_passed_and_nothing_but_a_refusal_is_raised(given_draft: Draft) -> None:
     try:
@@ -160,7 +160,7 @@ def test_a_draft_passes_unchanged_once_it_has_passed_and_nothing_but_a_refusal_i
     assert once.content == given_draft.content
 
 
-@settings(max_examples=200, derandomize=True, database=None, deadline=None)
+@settings(max_examples=200, derandomize=True, database=None)
 @given(PASSING)
 def test_most_of_the_drafts_that_look_right_are_right(given_draft: Draft) -> None:
     """Without this the property above could pass by refusing everything."""
