@@ -6,26 +6,23 @@ Qdrant's filter by space, the plain script searches everything it has.
 
 from __future__ import annotations
 
-import sqlite3
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from bench.plain import PlainSearch
 from bench.report import Row, median_row
+from bench.stored import kept, open_shard
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
 from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
 from mnemesh_actors.index.bm25 import Bm25Encoder
-from mnemesh_actors.index.state import read_meta
-from mnemesh_actors.shard import RetrievalShard, Search, ShardConfig
+from mnemesh_actors.shard import RetrievalShard, Search
 from mnemesh_memory.fusion import fuse
-from mnemesh_memory.text import content_hash
 
 CANDIDATES = 100
 COLLECTION = "memories"
@@ -43,7 +40,7 @@ def measure(questions: Sequence[str], data_dir: Path, space: str) -> list[Row]:
     worker.load()
     asked = list(zip(questions, worker.embed(list(questions)), strict=True))
     worker.close()
-    shard = _open_shard(data_dir)
+    shard = open_shard(data_dir)
     local, load_rate = _local_mode(texts, vectors, space)
     plain = PlainSearch(texts, vectors)
     ways: dict[str, Callable[[str, Vector], object]] = {
@@ -68,26 +65,6 @@ def measure(questions: Sequence[str], data_dir: Path, space: str) -> list[Row]:
     rows.append(median_row("our index against qdrant-client local mode", [rest / ours], "x faster"))
     rows.append(median_row("loading vectors into qdrant-client local mode", [load_rate], "points/s"))
     return rows
-
-
-def kept(data_dir: Path, space: str) -> tuple[list[str], Vector]:
-    """The texts of `space` as the ledger holds them, and the vectors that it keeps for them, (n, dimensions)."""
-    path = data_dir / "ledger" / "0.sqlite"
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
-        texts = [row[0] for row in db.execute("SELECT content FROM memory WHERE space = ? ORDER BY id", (space,))]
-        vectors = dict(db.execute("SELECT hash, data FROM vector"))
-    rows = [np.frombuffer(vectors[bytes.fromhex(content_hash(text))], np.float32) for text in texts]
-    return texts, np.stack(rows)
-
-
-def _open_shard(data_dir: Path) -> RetrievalShard:
-    folder = data_dir / "index" / "0"
-    meta, why = read_meta(folder / "meta.json")
-    if meta is None:
-        raise RuntimeError(f"{folder}: {why}")
-    shard = RetrievalShard(ShardConfig(str(folder), meta.generation, meta.dimensions, meta.incarnation))
-    shard.open()
-    return shard
 
 
 def _ours(shard: RetrievalShard, text: str, vector: Vector, space: str) -> object:

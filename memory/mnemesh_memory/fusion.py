@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -22,18 +23,57 @@ SIGNALS: Final = ("dense", "bm25")
 # Chosen on five LoCoMo conversations (Maharana et al., ACL 2024) with all-MiniLM-L6-v2, leaving one out; .55 to .75 for
 # dense differ by less than .01 in hit@10 and .02 in MRR.
 DEFAULT_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"dense": 0.66, "bm25": 0.34})
-# How a signal's weight is shared between a memory's own score and those of what it stands in.
-OWN_DENSE, NEAR, EPISODE = 0.41, 0.205, 0.385
-OWN_BM25, WINDOW, EPISODE_WINDOW = 0.24, 0.52, 0.24
-# How much of what the evidence lacks form and date make good, when the question asks for them; together less than 1.
-SUBSTANCE, STATES, TIME, DATE, SPEAKER = 0.32, 0.1, 0.2, 0.3, 0.07
 # With so much evidence a memory gets all that form and date are worth, with less in proportion.
 FULL_EVIDENCE: Final = 0.3
 SCORE_DECIMALS: Final = 6
 TERM_CHARS: Final = 6
 # Of so many words that carry meaning.
-_SUBSTANCE: Final = tuple(SUBSTANCE * math.log1p(n) / math.log1p(SUBSTANCE_WORDS) for n in range(SUBSTANCE_WORDS + 1))
+_SUBSTANCE: Final = tuple(math.log1p(n) / math.log1p(SUBSTANCE_WORDS) for n in range(SUBSTANCE_WORDS + 1))
 _WORD: Final = re.compile(r"[^\W_]+")
+
+
+def _counts(part: str, weight: float, meaning: str) -> float:
+    """A field of Mix: what the signal is counted in, how much, and what it says."""
+    value: float = field(default=weight, metadata={"part": part, "meaning": meaning})
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """How much each signal counts. Those of `dense` and of `bm25` share the weight of theirs and sum to 1 in each;
+    those of `form` make good so much of what the evidence lacks, together less than 1. A signal that is added here is
+    in the table of `python -m bench.ablation`."""
+
+    meaning: float = _counts("dense", 0.41, "cosine of question and memory")
+    near: float = _counts("dense", 0.205, "cosines of the memories beside it in its session")
+    episode: float = _counts("dense", 0.385, "the best cosine of its session")
+    words: float = _counts("bm25", 0.24, "BM25 of the memory")
+    window: float = _counts("bm25", 0.52, "BM25 of it together with the two before it in its session")
+    episode_words: float = _counts("bm25", 0.24, "the best BM25 of its session")
+    substance: float = _counts("form", 0.32, "a whole statement rather than a remark")
+    states: float = _counts("form", 0.1, "it does not only ask")
+    time: float = _counts("form", 0.2, "words of time, for who asks when")
+    date: float = _counts("form", 0.3, "the month or year that the question names")
+    speaker: float = _counts("form", 0.07, "the speaker that the question names")
+
+    def without(self, *names: str) -> Mix:
+        """The same with these signals off; the rest of `dense` and of `bm25` share what is theirs."""
+        parts = signals()
+        off: dict[str, float] = dict.fromkeys(names, 0.0)
+        for part in SIGNALS:
+            whole = {name: getattr(self, name) for name, theirs in parts.items() if theirs == part}
+            left = {name: weight for name, weight in whole.items() if name not in off}
+            if len(left) < len(whole) and (total := sum(left.values())):
+                off |= {name: weight * sum(whole.values()) / total for name, weight in left.items()}
+        return replace(self, **off)
+
+
+DEFAULT_MIX: Final = Mix()
+
+
+def signals() -> dict[str, str]:
+    """Every signal with the part of the score that it is counted in."""
+    return {one.name: one.metadata["part"] for one in fields(Mix)}
 
 
 class Context(NamedTuple):
@@ -80,17 +120,20 @@ class Fused(NamedTuple):
 
 
 def fuse(
-    candidates: Iterable[Candidate], weights: Mapping[str, float] | None = None, question: Question | None = None
+    candidates: Iterable[Candidate],
+    weights: Mapping[str, float] | None = None,
+    question: Question | None = None,
+    mix: Mix = DEFAULT_MIX,
 ) -> list[Fused]:
     """Best first; equal scores in the order of their ids, which must be unique.
 
     evidence = sum over the signals of weight * value, with the weights scaled to sum 1. The value of dense is
     max(0, cosine), and for who is missing in that list its lowest, because a list holds the best there are: that loses
     nothing against asking for the exact cosine. The value of BM25 is its share of the largest among the candidates, and
-    0 for who is missing. Each is mixed with the same of the candidate's context. A weight that is not given has its
-    default; with weight 0 a signal is gone, and so is whoever is known by it alone. With a `question`, traits make good
-    a part of what the evidence lacks, less for who has little of it, nothing for who has none. Raises InvalidArgument
-    for a weight that is unknown, negative or not finite, and when all are 0.
+    0 for who is missing. Each is mixed with the same of the candidate's context, as `mix` says. A weight that is not
+    given has its default; with weight 0 a signal is gone, and so is whoever is known by it alone. With a `question`,
+    traits make good a part of what the evidence lacks, less for who has little of it, nothing for who has none. Raises
+    InvalidArgument for a weight that is unknown, negative or not finite, and when all are 0.
     """
     scaled = scaled_weights(weights or {})
     pool = list(candidates)
@@ -108,22 +151,22 @@ def fuse(
             if around is not None:
                 wide = max(own, around.window / widest)
                 episode = max(wide, around.best_window / widest)
-                own = OWN_BM25 * own + WINDOW * wide + EPISODE_WINDOW * episode
+                own = mix.words * own + mix.window * wide + mix.episode_words * episode
             bm25 = by_words * own
         cosine = floor if one.dense is None else one.dense
         if by_meaning and cosine is not None and (one.dense is not None or bm25 is not None):
             meaning = _unit(cosine)
             if around is not None:
                 best = max(meaning, _unit(around.best_dense))
-                meaning = OWN_DENSE * meaning + NEAR * _unit(around.near) + EPISODE * best
+                meaning = mix.meaning * meaning + mix.near * _unit(around.near) + mix.episode * best
             dense = by_meaning * meaning
         if dense is not None or bm25 is not None:
             found.append((one, dense, bm25, cosine))
-    return _ranked(found, question)
+    return _ranked(found, question, mix)
 
 
 def _ranked(
-    found: list[tuple[Candidate, float | None, float | None, float | None]], question: Question | None
+    found: list[tuple[Candidate, float | None, float | None, float | None]], question: Question | None, mix: Mix
 ) -> list[Fused]:
     """What was found, scored with its traits and best first."""
     ranked = []
@@ -131,25 +174,25 @@ def _ranked(
         evidence = min(1.0, (dense or 0.0) + (bm25 or 0.0))
         form = None
         if question is not None and one.traits is not None:
-            form = (1.0 - evidence) * min(1.0, evidence / FULL_EVIDENCE) * _form(one.traits, question)
+            form = (1.0 - evidence) * min(1.0, evidence / FULL_EVIDENCE) * _form(one.traits, question, mix)
         score = round(min(1.0, evidence + (form or 0.0)), SCORE_DECIMALS)
         ranked.append((-score, one.id, dense, bm25, cosine, form))
     ranked.sort(key=itemgetter(0, 1))
     return [Fused(id_, -minus, *parts) for minus, id_, *parts in ranked]
 
 
-def _form(traits: Traits, question: Question) -> float:
+def _form(traits: Traits, question: Question, mix: Mix) -> float:
     """How much of what its evidence lacks the form of a memory and its date make good, in [0, 1)."""
     month, words, times, asks, speakers = traits
-    worth = _SUBSTANCE[words]
+    worth = mix.substance * _SUBSTANCE[words]
     if not asks:
-        worth += STATES
+        worth += mix.states
     if times and question.when:
-        worth += TIME * (times / TIME_WORDS_MAX)
+        worth += mix.time * (times / TIME_WORDS_MAX)
     if (question.months or question.years) and question.means(month):
-        worth += DATE
+        worth += mix.date
     if speakers and not question.words.isdisjoint(speakers):
-        worth += SPEAKER
+        worth += mix.speaker
     return worth
 
 

@@ -11,14 +11,17 @@ from hypothesis import strategies as st
 
 from mnemesh_memory.errors import InvalidArgument
 from mnemesh_memory.fusion import (
+    DEFAULT_MIX,
     DEFAULT_WEIGHTS,
     SCORE_DECIMALS,
+    SIGNALS,
     Candidate,
     Context,
     Fused,
     coverage,
     fuse,
     scaled_weights,
+    signals,
     terms,
 )
 from mnemesh_memory.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits
@@ -126,6 +129,7 @@ def test_form_and_date_add_nothing_to_who_has_no_evidence(pool: list[Candidate],
 
 
 MAY_2023 = 2023 * 12 + 4
+SESSION = Context(window=5.0, near=0.2, best_dense=0.7, best_window=9.0)
 
 
 def like(cosine: float, bm25: float, context: Context | None = None, **form: object) -> Candidate:
@@ -134,23 +138,42 @@ def like(cosine: float, bm25: float, context: Context | None = None, **form: obj
 
 
 @pytest.mark.parametrize(
-    ("better", "worse", "asked"),
+    ("signal", "better", "worse", "asked"),
     [
-        (like(0.5, 2.0, words=12), like(0.5, 2.0, words=2), Question()),
-        (like(0.5, 2.0), like(0.5, 2.0, asks=True), Question()),
-        (like(0.5, 2.0, times=2), like(0.5, 2.0), Question(when=True)),
-        (like(0.5, 2.0, month=MAY_2023), like(0.5, 2.0), Question(months=frozenset({5}), years=frozenset({2023}))),
-        (like(0.5, 2.0, speakers=(7,)), like(0.5, 2.0, speakers=(8,)), Question(words=frozenset({7}))),
-        (like(0.5, 2.0, Context(9.0, 0.2, 0.5, 9.0)), like(0.5, 2.0, Context(2.0, 0.2, 0.5, 9.0)), Question()),
-        (like(0.5, 2.0, Context(2.0, 0.6, 0.5, 2.0)), like(0.5, 2.0, Context(2.0, 0.1, 0.5, 2.0)), Question()),
-        (like(0.5, 2.0, Context(2.0, 0.1, 0.9, 9.0)), like(0.5, 2.0, Context(2.0, 0.1, 0.5, 2.0)), Question()),
+        ("meaning", like(0.6, 2.0, SESSION), like(0.5, 2.0, SESSION), Question()),
+        ("near", like(0.5, 2.0, SESSION._replace(near=0.6)), like(0.5, 2.0, SESSION), Question()),
+        ("episode", like(0.5, 2.0, SESSION._replace(best_dense=1.0)), like(0.5, 2.0, SESSION), Question()),
+        ("words", like(0.5, 3.0, SESSION), like(0.5, 2.0, SESSION), Question()),
+        ("window", like(0.5, 2.0, SESSION._replace(window=8.0)), like(0.5, 2.0, SESSION), Question()),
+        ("episode_words", like(0.5, 2.0, SESSION._replace(best_window=12.0)), like(0.5, 2.0, SESSION), Question()),
+        ("substance", like(0.5, 2.0, words=12), like(0.5, 2.0, words=2), Question()),
+        ("states", like(0.5, 2.0), like(0.5, 2.0, asks=True), Question()),
+        ("time", like(0.5, 2.0, times=2), like(0.5, 2.0), Question(when=True)),
+        ("date", like(0.5, 2.0, month=MAY_2023), like(0.5, 2.0), Question(months=frozenset({5}))),
+        ("speaker", like(0.5, 2.0, speakers=(7,)), like(0.5, 2.0, speakers=(8,)), Question(words=frozenset({7}))),
     ],
 )  # fmt: skip
-def test_of_two_that_match_alike_form_time_speaker_and_context_decide(
-    better: Candidate, worse: Candidate, asked: Question
+def test_of_two_that_match_alike_each_signal_decides_and_none_that_is_off(
+    signal: str, better: Candidate, worse: Candidate, asked: Question
 ) -> None:
     pool = [worse._replace(id="a"), better._replace(id="b"), Candidate("the best by words", None, 8.0)]
     assert [one.id for one in fuse(pool, {}, asked) if len(one.id) == 1] == ["b", "a"]
+    without = fuse(pool, {}, asked, DEFAULT_MIX.without(signal))
+    assert [one.id for one in without if len(one.id) == 1] == ["a", "b"]
+
+
+@given(st.sets(st.sampled_from(sorted(signals()))))
+def test_what_is_off_leaves_its_share_to_the_rest_of_its_part(off: set[str]) -> None:
+    mix = DEFAULT_MIX.without(*off)
+    assert all(getattr(mix, name) == 0 for name in off)
+    for part in SIGNALS:
+        left = [getattr(mix, name) for name, theirs in signals().items() if theirs == part and name not in off]
+        assert not left or sum(left) == pytest.approx(1)
+
+
+def test_a_signal_that_nobody_knows_can_not_be_switched_off() -> None:
+    with pytest.raises(TypeError, match="heat"):
+        DEFAULT_MIX.without("heat")
 
 
 def test_what_was_not_asked_for_does_not_count() -> None:

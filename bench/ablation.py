@@ -1,0 +1,213 @@
+"""`python -m bench.ablation HARNESS DATA`: what each signal of recall brings on LoCoMo, switched off in turn.
+
+The conversations go into a real node by `remember_batch`; then its index is opened here and asked each question once,
+as recall asks it, and what it gives is fused with all signals, without each, and without groups of them. Weights are
+those of `fusion.Mix`; what is off leaves its share to the rest of its part. A signal that is new there is in the table
+by itself. With `--node DIR` the memories stay there, and the next run begins with the questions; begin anew after a
+change of what the index holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from bench.locomo_data import TOP, UNITS, Asked, Talk, Tally, Unit, auroc, harness_at, remember, talks
+from bench.node import NodeProcess
+from bench.report import machine
+from bench.stored import open_shard
+from rich.console import Console
+from rich.table import Table
+
+from mnemesh import Client
+from mnemesh_actors.embedder import Vector
+from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
+from mnemesh_actors.query_plan import search_of
+from mnemesh_actors.recalling import BEST_FOR_COVERAGE
+from mnemesh_actors.shard import RetrievalShard
+from mnemesh_memory.fusion import DEFAULT_MIX, Candidate, Fused, Mix, coverage, fuse, signals
+from mnemesh_memory.model import Query
+from mnemesh_memory.traits import question_of
+
+RESULT: Final = Path(__file__).resolve().parent / "results" / "ablation.json"
+STORED: Final = "bench-units.json"  # in the node's directory: the unit of each memory
+FIGURES: Final = (
+    "hit@10", "coverage@10", "MRR", "multi-hop coverage@10", "session hit@1", "AUROC elsewhere", "AUROC left out",
+)  # fmt: skip
+DIGITS: Final = 4
+TABLE_CHARS: Final = 150
+
+
+class Variant(NamedTuple):
+    """A way to fuse."""
+
+    mix: Mix = DEFAULT_MIX
+    weights: Mapping[str, float] = {}
+
+
+def variants() -> dict[str, Variant]:
+    """By what is left out: nothing, each signal, groups of them."""
+    parts = signals()
+    around = [name for name, part in parts.items() if part != "form" and name not in ("meaning", "words")]
+    form = [name for name, part in parts.items() if part == "form"]
+    found = {"nothing": Variant()}
+    found |= {name: Variant(DEFAULT_MIX.without(name)) for name in parts}
+    found["all of the session"] = Variant(DEFAULT_MIX.without(*around))
+    found["all of form"] = Variant(DEFAULT_MIX.without(*form))
+    alone = DEFAULT_MIX.without(*around, *form)
+    found["all but dense and BM25"] = Variant(alone)
+    found["all but BM25"] = Variant(alone, {"dense": 0.0})
+    found["all but dense"] = Variant(alone, {"bm25": 0.0})
+    return found
+
+
+@dataclass(slots=True)
+class Scored:
+    """What one variant has found so far."""
+
+    tally: Tally
+    told: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    def means(self) -> dict[str, float]:
+        """The figures, rounded."""
+        found = self.tally.means()
+        for kind in ("elsewhere", "left out"):
+            found[f"AUROC {kind}"] = auroc(self.told["here"], self.told[kind])
+        return {name: round(value, DIGITS) for name, value in found.items()}
+
+
+class Pools(NamedTuple):
+    """What the index gives for a question: in its conversation, in another one, and in its own without the sessions
+    that hold its evidence."""
+
+    here: list[Candidate]
+    elsewhere: list[Candidate]
+    left_out: list[Candidate]
+
+
+class Collected(NamedTuple):
+    """A question with what the index gave for it."""
+
+    talk: Talk
+    asked: Asked
+    pools: Pools
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(prog="python -m bench.ablation", description="What each signal brings, on LoCoMo.")
+    parser.add_argument("harness", type=Path, help="locomo_eval.py")
+    parser.add_argument("data", type=Path, help="folder with locomo10.json")
+    parser.add_argument("--unit", choices=(*UNITS, "both"), default="both")
+    parser.add_argument("--names", default="", help="conversations, comma-separated; all when not given")
+    parser.add_argument("--node", type=Path, help="where the memories stay for the next run; nowhere when not given")
+    given = parser.parse_args(argv)
+    harness = harness_at(given.harness, given.data)
+    rows: dict[str, dict[str, dict[str, float]]] = {}
+    with tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as folder:
+        for unit in UNITS if given.unit == "both" else (given.unit,):
+            node = (given.node or Path(folder)) / unit
+            conversations = talks(harness, unit, [name for name in given.names.split(",") if name])
+            scored = {name: Scored(Tally(harness)) for name in variants()}
+            with Index(node, conversations) as index:
+                for one in index.collected():
+                    for name, variant in variants().items():
+                        _score(scored[name], variant, one, index.units)
+            rows[unit] = {name: one.means() for name, one in scored.items()}
+            show(unit, rows[unit])
+    facts = {"machine": machine(), "conversations": len(conversations), "mix": asdict(DEFAULT_MIX)}
+    RESULT.write_text(json.dumps({**facts, "rows": rows}, indent=1) + "\n", "utf-8")
+    return 0
+
+
+class Index:
+    """The index of a node that has taken in the conversations and stopped."""
+
+    def __init__(self, node: Path, conversations: Sequence[Talk]) -> None:
+        self._node = node
+        self._talks = conversations
+        self.units: dict[str, Unit] = {}
+
+    def __enter__(self) -> Index:
+        by_id = {unit.id: unit for talk in self._talks for unit in talk.units}
+        stored = self._node / STORED
+        if not stored.exists():
+            ids: dict[str, str] = {}
+            with NodeProcess(self._node) as node, Client(node.address.grpc, node.token) as client:
+                for talk in self._talks:
+                    ids |= {key: unit.id for key, unit in remember(client, talk.units, _space(talk)).items()}
+            stored.write_text(json.dumps(ids), "utf-8")
+        ids = json.loads(stored.read_text("utf-8"))
+        if missing := by_id.keys() - set(ids.values()):
+            raise SystemExit(f"{self._node} lacks {len(missing)} of these memories; name another directory")
+        self.units = {key: by_id[unit] for key, unit in ids.items() if unit in by_id}
+        self._shard = open_shard(self._node)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._shard.close()
+
+    def collected(self) -> Iterator[Collected]:
+        """Every question, one at a time: the candidates of all are too many to hold."""
+        inside: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for key, unit in self.units.items():
+            inside[unit.conv][unit.session].append(key)
+        with closing(EmbeddingWorker(ModelConfig(download=False))) as worker:
+            worker.load()
+            for number, talk in enumerate(self._talks):
+                other = self._talks[number - 1]
+                vectors = worker.embed([asked.text for asked in talk.asked])
+                for asked, vector in zip(talk.asked, vectors, strict=True):
+                    sessions = inside[talk.name].items()
+                    rest = tuple(key for session, keys in sessions if session not in asked.sessions for key in keys)
+                    pools = Pools(
+                        _candidates(self._shard, asked.text, vector, _space(talk)),
+                        _candidates(self._shard, asked.text, vector, _space(other)),
+                        _candidates(self._shard, asked.text, vector, _space(talk), rest) if rest else [],
+                    )
+                    yield Collected(talk, asked, pools)
+
+
+def _space(talk: Talk) -> str:
+    return f"locomo/{talk.name.lower()}"
+
+
+def _candidates(
+    shard: RetrievalShard, text: str, vector: Vector, space: str, among: tuple[str, ...] | None = None
+) -> list[Candidate]:
+    return shard.search(search_of(Query(text=text, spaces=(space,), limit=TOP), vector, among, late=False))
+
+
+def _score(scored: Scored, variant: Variant, one: Collected, units: Mapping[str, Unit]) -> None:
+    here, elsewhere, left_out = (fused(pool, one.asked.text, variant) for pool in one.pools)
+    scored.tally.add(one.talk.name, one.asked, [units[item.id] for item in here[:TOP]])
+    for kind, ranked in (("here", here), ("elsewhere", elsewhere), ("left out", left_out)):
+        best = [(item, units[item.id].text) for item in ranked[:BEST_FOR_COVERAGE]]
+        scored.told[kind].append(coverage(one.asked.text, best))
+
+
+def fused(pool: Sequence[Candidate], text: str, variant: Variant) -> list[Fused]:
+    """What recall would show, best first."""
+    return fuse(pool, variant.weights, question_of(text), variant.mix)
+
+
+def show(unit: str, rows: Mapping[str, Mapping[str, float]]) -> None:
+    """The table for a person: the figures with everything, and by how much each variant differs."""
+    table = Table("left out", *FIGURES, title=f"{unit} units", title_justify="left")
+    whole: Mapping[str, Any] = rows["nothing"]
+    for name, row in rows.items():
+        cells = (f"{row[one]:.3f}" if row is whole else f"{row[one] - whole[one]:+.3f}" for one in FIGURES)
+        table.add_row(name, *cells)
+    Console(width=None if sys.stdout.isatty() else TABLE_CHARS).print(table)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

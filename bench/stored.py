@@ -1,0 +1,35 @@
+"""What a node that has stopped left behind, opened in this process: its index, its texts, their vectors."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemesh_actors.index.state import read_meta
+from mnemesh_actors.shard import RetrievalShard, ShardConfig
+from mnemesh_memory.text import content_hash
+
+
+def open_shard(data_dir: Path) -> RetrievalShard:
+    """The node's index. Raises RuntimeError when there is none."""
+    folder = data_dir / "index" / "0"
+    meta, why = read_meta(folder / "meta.json")
+    if meta is None:
+        raise RuntimeError(f"{folder}: {why}")
+    shard = RetrievalShard(ShardConfig(str(folder), meta.generation, meta.dimensions, meta.incarnation))
+    shard.open()
+    return shard
+
+
+def kept(data_dir: Path, space: str) -> tuple[list[str], NDArray[np.float32]]:
+    """The texts of `space` as the ledger holds them, and the vectors that it keeps for them, (n, dimensions)."""
+    path = data_dir / "ledger" / "0.sqlite"
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+        texts = [row[0] for row in db.execute("SELECT content FROM memory WHERE space = ? ORDER BY id", (space,))]
+        vectors = dict(db.execute("SELECT hash, data FROM vector"))
+    rows = [np.frombuffer(vectors[bytes.fromhex(content_hash(text))], np.float32) for text in texts]
+    return texts, np.stack(rows)
