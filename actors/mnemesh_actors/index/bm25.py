@@ -1,7 +1,9 @@
 """Text to BM25 term weights: Qdrant's own encoder, the same for every backend, so that term ids agree everywhere.
 
 Lower-cases, splits on anything that is not a letter or digit, drops English stop words and stems (Snowball). The
-inverse document frequency is the index's part, counted over the space that a query asks in.
+inverse document frequency is the index's part, counted over the space that a query asks in. Identifiers are given in
+their other spellings as well, so that `parse_config` finds `parseConfig`. What changes here changes what is stored:
+count up `FORMAT` in state.py.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from qdrant_edge import Bm25, Bm25Config
 
 from mnemesh_actors.index.port import SparseVector
+from mnemesh_memory.identifiers import spellings
 
 # Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009. The average length is fixed
 # beforehand, because document weights are computed once: a memory has some thirty terms.
@@ -34,5 +37,6 @@ class Bm25Encoder:
 
 
 def _sound(text: str) -> str:
-    """Without lone surrogates, which have no UTF-8 form; JSON can spell them."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    """With identifiers' other spellings; without lone surrogates, which have no UTF-8 form; JSON can spell them."""
+    more = spellings(text)
+    return (f"{text}\n{' '.join(more)}" if more else text).encode("utf-8", "replace").decode("utf-8")

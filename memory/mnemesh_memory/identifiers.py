@@ -1,0 +1,54 @@
+"""What developers write that is no plain word: identifiers, paths, versions, error codes, hashes. Text in, words out.
+
+BM25 splits text at everything but letters and digits and folds case, so `parse_config` is two words and `parseConfig`
+is one; neither finds the other. `spellings` gives what is missing on either side: the whole without its marks, its
+ends, the parts of a name in camel case, the beginning of a version or of a hash. Applied alike to memory and question.
+Plain words have none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+# Git shows so much of a hash, and people repeat it.
+HASH_CHARS: Final = 7
+# Of a path or a dotted name, the ends of two to so many words: people leave out where it begins.
+ENDS_MAX: Final = 4
+# Between the numbers of a version; a letter, because a word ends at everything else.
+_POINT: Final = "x"
+_RUN: Final = r"[^\W_]+"
+# Runs of letters and digits with marks between them and no space, all of which people write inside one name.
+_COMPOUND: Final = re.compile(rf"{_RUN}(?:(?:[_./\\@#+=-]|::?|->|\?\.){{1,3}}{_RUN})*")
+_PARTS: Final = re.compile(_RUN)
+# A small letter before a large one, or an abbreviation before a word: parseConfig, HTTPServer.
+_CAMEL: Final = re.compile(r"[^\W\d_A-Z][A-Z]|[A-Z]{2}[a-z]{2}")
+_HUMP: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W_A-Za-z]+")
+_HEX: Final = re.compile(r"(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{8,}", re.IGNORECASE)
+_VERSION: Final = re.compile(r"[vV]?\d+(?:\.\d+)+")
+
+
+def spellings(text: str) -> list[str]:
+    """Other spellings of what in `text` is no plain word, each of letters and digits, in its order."""
+    return [word for compound in _COMPOUND.findall(text) for word in _of(compound)]
+
+
+def _of(compound: str) -> Iterator[str]:
+    runs = _PARTS.findall(compound)
+    for run in runs:
+        if _CAMEL.search(run):
+            yield from _HUMP.findall(run)
+        if _HEX.fullmatch(run):
+            yield run[:HASH_CHARS]
+    if len(runs) == 1:
+        return
+    version = _VERSION.match(compound)
+    if version is not None:
+        numbers = version.group().lstrip("vV").split(".")
+        yield _POINT.join(numbers)
+        if len(numbers) > 2:
+            yield _POINT.join(numbers[:2])
+    else:
+        for start in range(max(0, len(runs) - ENDS_MAX), len(runs) - 1):
+            yield "".join(runs[start:])
