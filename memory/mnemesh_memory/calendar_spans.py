@@ -1,0 +1,125 @@
+"""Stretches of a calendar, in the wall time of one zone: days, weeks, months, quarters, seasons, parts of a day.
+
+Knows no words and no clock. A stretch is half open. Weeks begin on Monday (ISO 8601), seasons are the meteorological
+ones of the northern hemisphere. Every function raises ValueError or OverflowError beyond what a calendar holds.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final, NamedTuple
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+DAY: Final = timedelta(days=1)
+WEEK: Final = timedelta(days=7)
+# First and last hour of each; a night ends on the day after.
+PARTS: Final = {"morning": (4, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (18, 30)}
+SEASONS: Final = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+MONTHS_OF: Final = {"month": 1, "quarter": 3, "year": 12}
+EXACT: Final = {"second": timedelta(seconds=1), "minute": timedelta(minutes=1), "hour": timedelta(hours=1)}
+SATURDAY: Final = 5
+
+
+class Span(NamedTuple):
+    """From `since` up to `before`, both wall times without a zone. `at` is the moment that is meant when the stretch
+    stands for its surroundings. `cycle` is "week" or "year" when another week or year may be meant as well."""
+
+    since: datetime
+    before: datetime
+    at: datetime | None = None
+    cycle: str = ""
+
+    def back(self, cycles: int) -> Span:
+        """The same so many of its cycles earlier."""
+        if self.cycle == "week":
+            return self._replace(since=self.since - cycles * WEEK, before=self.before - cycles * WEEK)
+        months = -12 * cycles
+        # The end is counted from the beginning of its day or month, so that a leap day does not move it.
+        return self._replace(since=shifted(self.since, months), before=shifted(self.before, months))
+
+
+def wall_time(ms: int, zone: tzinfo) -> datetime:
+    """What a clock on the wall shows then."""
+    return (EPOCH + timedelta(milliseconds=ms)).astimezone(zone).replace(tzinfo=None)
+
+
+def instant(wall: datetime, zone: tzinfo) -> int:
+    """The ms at which a clock on the wall shows that; of two the first, and in a gap as if there was none."""
+    return (wall.replace(tzinfo=zone) - EPOCH) // timedelta(milliseconds=1)
+
+
+def midnight(wall: datetime) -> datetime:
+    """The beginning of its day."""
+    return datetime(wall.year, wall.month, wall.day)
+
+
+def shifted(wall: datetime, months: int) -> datetime:
+    """So many months later; the 31st becomes the last day of a shorter month."""
+    year, month = divmod(wall.year * 12 + wall.month - 1 + months, 12)
+    first = datetime(year, month + 1, 1)
+    day = min(wall.day, (_next_month(first) - DAY).day)
+    return wall.replace(year=year, month=month + 1, day=day, fold=0)
+
+
+def day_of(wall: datetime) -> Span:
+    """The day that holds it."""
+    return Span(midnight(wall), midnight(wall) + DAY)
+
+
+def unit_of(wall: datetime, unit: str, offset: int = 0) -> Span:
+    """The day, week, weekend, month, quarter or year that holds it, or one so many units later."""
+    if unit == "day":
+        return day_of(wall + offset * DAY)
+    if unit in ("week", "weekend"):
+        monday = midnight(wall) - wall.weekday() * DAY + offset * WEEK
+        return Span(monday + (SATURDAY * DAY if unit == "weekend" else 0 * DAY), monday + WEEK)
+    months = MONTHS_OF[unit]
+    first = (wall.month - 1) // months * months + 1
+    since = shifted(datetime(wall.year, first, 1), offset * months)
+    return Span(since, shifted(since, months))
+
+
+def month_span(year: int, month: int, months: int = 1) -> Span:
+    """So many whole months."""
+    since = datetime(year, month, 1)
+    return Span(since, shifted(since, months))
+
+
+def third_of(span: Span, third: int) -> Span:
+    """Its beginning (0), middle (1) or end (2), in whole days."""
+    days = (span.before - span.since) // DAY
+    cuts = [span.since + days * part // 3 * DAY for part in range(3)] + [span.before]
+    return Span(cuts[third], cuts[third + 1], cycle=span.cycle)
+
+
+def part_of_day(day: Span, part: str) -> Span:
+    """Its morning, afternoon, evening or night."""
+    first, last = PARTS[part]
+    return Span(day.since + timedelta(hours=first), day.since + timedelta(hours=last), cycle=day.cycle)
+
+
+def less(wall: datetime, number: int, unit: str) -> datetime:
+    """So many units of the calendar earlier (negative: later); of hours and shorter ones see EXACT."""
+    if unit in ("day", "week"):
+        return wall - number * (DAY if unit == "day" else WEEK)
+    return shifted(wall, -number * MONTHS_OF[unit])
+
+
+def distant(wall: datetime, number: int, unit: str, slack: int = 0) -> Span:
+    """Around so many units before it: that very day, and of longer units half a one to each side, or with `slack` so
+    many whole ones."""
+    at = midnight(less(wall, number, unit))
+    if slack:
+        return Span(midnight(less(at, slack, unit)), midnight(less(at, -slack, unit)) + DAY, at=at)
+    if unit == "day":
+        return Span(at, at + DAY, at=at)
+    if unit == "week":
+        return Span(at - 3 * DAY, at + 4 * DAY, at=at)
+    if unit == "month":
+        return Span(at - 15 * DAY, at + 16 * DAY, at=at)
+    half = MONTHS_OF[unit] // 2
+    return Span(shifted(at, -half), shifted(at, half) + DAY, at=at)
+
+
+def _next_month(first: datetime) -> datetime:
+    return datetime(first.year + first.month // 12, first.month % 12 + 1, 1)

@@ -1,0 +1,281 @@
+"""Stretches of time as people name them in English: "last week", "3 days ago", "Q2 2024", "early March", "in 2023".
+
+Says nothing of what stands before them, such as "since".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+from mnemesh_memory import calendar_spans as spans
+from mnemesh_memory.calendar_spans import DAY, EXACT, PARTS, SEASONS, WEEK, Span
+from mnemesh_memory.time_days import MONTHS, SHORT_DAYS, SHORT_MONTHS, WEEKDAYS, YEAR, Days, Read, one_day
+
+_UNITS: Final = {
+    form: unit for unit in ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
+    for form in (unit, unit + "s")
+} | {"min": "minute", "mins": "minute", "hr": "hour", "hrs": "hour"}  # fmt: skip
+_NUMBERS: Final = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
+                   "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12}  # fmt: skip
+# Vague numbers, and how far to each side they reach.
+_VAGUE: Final = {"couple": (2, 1), "few": (3, 2), "several": (5, 3)}
+_VAGUE_LAST: Final = {"couple": 2, "few": 5, "several": 7}
+_ORDINALS: Final = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4, "last": 5}
+_SHORT_UNITS: Final = {"h": "hour", "d": "day", "w": "week", "y": "year"}
+_THIRDS: Final = {"early": 0, "mid": 1, "late": 2, "beginning": 0, "start": 0, "middle": 1, "end": 2}
+# Names of people, too, so that "from June" and "by April" alone are not read.
+_PEOPLE: Final = frozenset(("april", "may", "june", "august", "jan"))
+_NO_PLURAL: Final = frozenset(("was", "is", "has", "does", "this", "vs", "us", "as", "its"))
+_QUARTER: Final = re.compile(r"q([1-4])")
+_YEAR_QUARTER: Final = re.compile(r"(\d{4})-q([1-4])")
+_COMPACT: Final = re.compile(r"(\d{1,4})([hdwy])")
+_COUNTED: Final = frozenset(("ms", "kb", "mb", "gb", "tb", "px", "km", "kg", "people", "percent", "usd", "eur"))
+# A stretch that ended so lately is still called this one.
+_LATELY: Final = 60 * DAY
+DATE_WORDS: Final = frozenset(
+    ("today", "yesterday", "tomorrow", "tonight", "ago", "last", "past", "this", "next", "earlier", "weekend", "week",
+     "quarter", *MONTHS, *SHORT_MONTHS, *WEEKDAYS, *SHORT_DAYS, *SEASONS)
+)  # fmt: skip
+# What every date begins with, if not with a digit.
+_BEGINS: Final = DATE_WORDS | {
+    "the", "year", "noon", "midnight", "q1", "q2", "q3", "q4", *_NUMBERS, *_VAGUE, *_ORDINALS, *_THIRDS, *PARTS
+}  # fmt: skip
+
+
+class Dates(Days):
+    """Reads any stretch from the tokens of one text."""
+
+    def read(self, at: int, after: str) -> Read | None:
+        """The date that begins with token `at`; `after` is the word before it that leads to a time, such as "in"."""
+        word = self.word(at)
+        if word not in _BEGINS and not word[:1].isdigit():
+            return None
+        return (
+            self.timed_day(at, after)
+            or self._ago(at)
+            or self._beside(at)
+            or self._rolling(at)
+            or self._stretch(at, after)
+        )
+
+    def coming(self, span: Span) -> Span:
+        """Of what comes again each week the next one: "until Friday"."""
+        return span.back(-1) if span.cycle == "week" and span.before <= self._today else span
+
+    # ---- so many units ago, before, in the last ------------------------------------------------------------------
+
+    def _number(self, at: int) -> tuple[int, int, int]:
+        """A number, how far to each side it reaches when it is vague, and the token after it; 0 for none."""
+        lead = at + (self.word(at) == "a" and self.word(at + 1) in _VAGUE)
+        if self.word(lead) in _VAGUE:
+            number, slack = _VAGUE[self.word(lead)]
+            return number, slack, lead + 1 + (self.word(lead + 1) == "of")
+        word = self.word(at)
+        if word.isascii() and word.isdigit() and len(word) <= 4:
+            return int(word), 0, at + 1
+        return _NUMBERS.get(word, 0), 0, at + 1
+
+    def _ago(self, at: int) -> Read | None:
+        number, slack, end = self._number(at)
+        unit = _UNITS.get(self.word(end))
+        if not number or unit is None or self.word(end + 1) not in ("ago", "earlier"):
+            return None
+        if unit in EXACT:
+            reach = slack or max(0.5, number / 4)
+            moments = [spans.wall_time(self._now_ms - round(1000 * count * EXACT[unit].total_seconds()), self._zone)
+                       for count in (number + reach, number, number - reach)]  # fmt: skip
+            return Read(Span(moments[0], moments[2], at=moments[1]), end + 2, True)
+        return Read(spans.distant(self._now, number, unit, slack), end + 2, True)
+
+    def _beside(self, at: int) -> Read | None:
+        """The week before a date, two days after it, the weekend before it, the week of it."""
+        lead = at + (self.word(at) in ("the", "last"))
+        number, slack, end = (1, 0, lead) if lead > at else self._number(at)
+        unit = "weekend" if self.word(end) == "weekend" else _UNITS.get(self.word(end), "")
+        side = self.word(end + 1)
+        if not number or not unit or unit in EXACT or side not in ("before", "after", "of"):
+            return None
+        if side == "before" and self.word(end + 2) == "last" and lead > at and unit != "day":
+            return Read(spans.unit_of(self._now, unit, -2), end + 3, True)  # the week before last
+        day = self.day(end + 2, side)
+        if day is None or not one_day(day.span):
+            return None
+        date = day.span.since
+        if side == "of":
+            return Read(spans.unit_of(date, unit), day.end, day.relative) if unit in ("week", "weekend") else None
+        sign = 1 if side == "before" else -1
+        if unit == "weekend":
+            span = spans.unit_of(date, unit)
+            if sign * (span.since - date) >= timedelta(0):
+                span = spans.unit_of(date, unit, -sign)
+        elif lead > at and unit != "day":
+            edge = spans.less(date, sign, unit)
+            span = Span(edge, date) if sign > 0 else Span(date + DAY, edge + DAY)
+        else:
+            span = (
+                spans.distant(date, sign * number, unit)
+                if not slack
+                else Span(
+                    *sorted((spans.less(date, sign * (number + slack), unit), spans.less(date, sign, unit) + DAY))
+                )
+            )
+        return Read(span, day.end, day.relative)
+
+    def _rolling(self, at: int) -> Read | None:
+        """The last 3 days, past few weeks, the past month: up to now."""
+        the = self.word(at) == "the"
+        lead = at + the
+        word, following = self.word(lead), self.word(lead + 1)
+        if word not in ("last", "past"):
+            return None
+        if compact := _COMPACT.fullmatch(following):
+            number, unit, end = int(compact[1]), _SHORT_UNITS[compact[2]], lead + 2
+        elif following in _VAGUE:
+            of = lead + 2 + (self.word(lead + 2) == "of")
+            number, unit, end = _VAGUE_LAST[following], _UNITS.get(self.word(of), ""), of + 1
+        elif following in _UNITS and (the or word == "past" or following in ("hour", "minute")):
+            number, unit, end = 1, _UNITS[following], lead + 2
+        else:
+            number, _, end = self._number(lead + 1)
+            unit, end = _UNITS.get(self.word(end), ""), end + 1
+        if not number or not unit:
+            return None
+        if unit in EXACT:
+            since = spans.wall_time(self._now_ms - round(1000 * number * EXACT[unit].total_seconds()), self._zone)
+        else:
+            since = spans.midnight(spans.less(self._now, number, unit))
+        return Read(Span(since, self.soon()), end, True)
+
+    # ---- longer stretches ----------------------------------------------------------------------------------------
+
+    def _stretch(self, at: int, after: str) -> Read | None:
+        """A week, month, quarter, season or year, or a third of it: "early March", "the end of 2023"."""
+        lead = at + (self.word(at) == "the")
+        if self.word(lead) in _THIRDS:
+            noun = self.word(lead) in ("beginning", "start", "middle", "end")
+            if not noun or self.word(lead + 1) == "of":
+                inner = lead + 1 + noun
+                whole = self._stretch(inner + (self.word(inner) == "the"), "in")
+                if whole is not None:
+                    return Read(spans.third_of(whole.span, _THIRDS[self.word(lead)]), whole.end, whole.relative)
+        return (
+            self._week_of_month(lead) or self._named_unit(at) or self._season(at, after) or self._quarter(at, after)
+            or self._month(at, after) or self._bare_year(at, after)
+        )  # fmt: skip
+
+    def _named_unit(self, at: int) -> Read | None:
+        """Last week, this month, next year, earlier this week, the weekend."""
+        earlier = self.word(at) == "earlier"
+        word, unit = self.word(at + earlier), self.word(at + earlier + 1)
+        if unit not in ("week", "weekend", "month", "quarter", "year"):
+            return None
+        if word == "the" and unit == "weekend" and not earlier:
+            return Read(spans.unit_of(self._now, unit, 0 if self._today.weekday() >= 5 else -1), at + 2, True)
+        if word not in ("last", "this", "next"):
+            return None
+        offset = {"last": -1, "this": 0, "next": 1}[word]
+        end = at + earlier + 2
+        span = spans.unit_of(self._now, unit, offset)
+        if earlier:
+            return Read(Span(span.since, self.soon()), end, True) if word == "this" else None
+        if unit == "year" and self.word(end) in ("in", "during"):
+            inner = self._stretch(end + 1 + (self.word(end + 1) == "the"), "in")
+            if inner is not None and inner.span.cycle == "year":  # "last year in March"
+                return Read(inner.span.back(inner.span.since.year - span.since.year), inner.end, True)
+        if unit == "week" and self.word(end) == "on" and self.word(end + 1) in WEEKDAYS:
+            return Read(spans.day_of(span.since + WEEKDAYS[self.word(end + 1)] * DAY), end + 2, True)
+        return Read(span, end, True)
+
+    def _month(self, at: int, after: str) -> Read | None:
+        which = self.word(at) if self.word(at) in ("last", "this", "next") else ""
+        month_at = at + bool(which)
+        month = self.month_number(month_at)
+        if month is None:
+            return None
+        year, relative, end = self.year(month_at + 1)
+        if year is not None:
+            return Read(spans.month_span(year, month), end, relative)
+        loose = after in ("by", "of", "from", "before", "after", "for", "around", "between", "through", "at", "on")
+        if not (which or after) or (loose and self.doubtful(month_at)):
+            return None
+        if loose and after not in ("before", "after", "between") and self.word(month_at) in _PEOPLE:
+            return None
+        return Read(self._yearly(lambda year: spans.month_span(year, month), which), month_at + 1, bool(which))
+
+    def _season(self, at: int, after: str) -> Read | None:
+        which = self.word(at) if self.word(at) in ("last", "this", "next") else ""
+        lead = at + bool(which)
+        name_at = lead + (self.word(lead) == "the" and not which)
+        name = self.word(name_at)
+        if name not in SEASONS:
+            return None
+
+        def season(year: int) -> Span:
+            return spans.month_span(year, SEASONS[name], 3)
+
+        year, relative, end = self.year(name_at + 1)
+        if year is not None:
+            return Read(season(year), end, relative)
+        spoken = after in ("in", "during", "over", "since") and name_at > lead
+        if not which and (not spoken or name in ("fall", "spring")):
+            return None
+        return Read(self._yearly(season, which), name_at + 1, True)
+
+    def _quarter(self, at: int, after: str) -> Read | None:
+        word = self.word(at)
+        if found := _YEAR_QUARTER.fullmatch(word):
+            return Read(spans.month_span(int(found[1]), 3 * int(found[2]) - 2, 3), at + 1)
+        if YEAR.fullmatch(word) and (found := _QUARTER.fullmatch(self.word(at + 1))):
+            return Read(spans.month_span(int(word), 3 * int(found[1]) - 2, 3), at + 2)
+        which = word if word in ("last", "this", "next") else ""
+        lead = at + (bool(which) or word == "the")
+        if found := _QUARTER.fullmatch(self.word(lead)):
+            number, end = int(found[1]), lead + 1
+        elif self.word(lead) in _ORDINALS and self.word(lead + 1) == "quarter" and _ORDINALS[self.word(lead)] < 5:
+            number, end = _ORDINALS[self.word(lead)], lead + 2
+        else:
+            return None
+
+        def quarter(year: int) -> Span:
+            return spans.month_span(year, 3 * number - 2, 3)
+
+        year, relative, after_year = self.year(end)
+        if year is not None:
+            return Read(quarter(year), after_year, relative)
+        return Read(self._yearly(quarter, which), end, bool(which)) if which or after else None
+
+    def _week_of_month(self, at: int) -> Read | None:
+        """The second week of November."""
+        number, month_at = _ORDINALS.get(self.word(at), 0), at + 3
+        if not number or self._words[at + 1 : at + 3] not in (["week", "of"], ["week", "in"]):
+            return None
+        whole = self._month(month_at, "in")
+        if whole is None:
+            return None
+        since = whole.span.before - WEEK if number == 5 else whole.span.since + (number - 1) * WEEK
+        return Read(Span(since, since + WEEK, cycle=whole.span.cycle), whole.end, whole.relative)
+
+    def _bare_year(self, at: int, after: str) -> Read | None:
+        lead = at + (self.word(at) == "year")
+        if not YEAR.fullmatch(self.word(lead)) or (after in ("", "over", "at", "for", "around") and lead == at):
+            return None
+        following = self.word(lead + 1)
+        counted = len(following) > 3 and following.endswith("s") and following not in _NO_PLURAL
+        if (counted or following in _COUNTED) and not self._tokens[lead + 1].capital:
+            return None  # "in 2024 tokens"
+        return Read(spans.month_span(int(self.word(lead)), 1, 12), lead + 1)
+
+    def _yearly(self, make: Callable[[int], Span], which: str) -> Span:
+        """Of what comes once a year the last that began; "last": that ended, "this": of this year, "next": to come."""
+        years = [make(self._now.year + offset) for offset in (1, 0, -1, -2)]
+        if which == "next":
+            return [span for span in years if span.since > self._now][-1]
+        if which == "this":
+            # "this winter" is in spring the one that has just ended.
+            near = [span for span in years[1:3] if span.since <= self._now < span.before + _LATELY]
+            return near[0] if near else years[1]
+        done = [span for span in years if (span.before if which == "last" else span.since) <= self._now]
+        return done[0]._replace(cycle="" if which else "year")

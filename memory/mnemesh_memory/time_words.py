@@ -1,0 +1,206 @@
+"""What time the words of a question mean: "last week", "in March", "between Monday and Friday", "before the release".
+
+Pure: the text, the moment of asking and the zone give a stretch of time, the words that say it, and the text without
+those that mean something only at the moment of asking. The words are English. What is quoted, part of a name or path,
+or in a text so long that it was pasted, is not read; of two readings the past one counts: memories lie there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime, tzinfo
+from typing import Final, NamedTuple
+
+from mnemesh_memory.calendar_spans import instant
+from mnemesh_memory.fusion import terms
+from mnemesh_memory.time_dates import DATE_WORDS, Dates
+from mnemesh_memory.time_days import Read
+from mnemesh_memory.time_tokens import BREAK, Token, tokens_of
+
+# A longer text was pasted, and the dates in it are its own.
+READ_CHARS_MAX: Final = 500
+EVENT_WORDS_MAX: Final = 12
+# The cheapest look at a question: without any of these nothing is read.
+_HINT: Final = re.compile(
+    rf"\b(?:{'|'.join(sorted(DATE_WORDS))}|since|after|before|until|till|[12]\d{{3}}|q[1-4])\b|\d[-/.]\d", re.IGNORECASE
+)
+_AT: Final = frozenset(("in", "on", "at", "during", "over", "within", "throughout", "from", "of", "for", "around"))
+_OPENS: Final = {"since": "since", "after": "after", "before": "before", "until": "until", "till": "until",
+                 "through": "until", "by": "until"}  # fmt: skip
+_TO: Final = frozenset(("to", "until", "till", "through", "-", "\u2013"))
+# An event is a thing that is named ("the release"), that somebody did ("we moved"), or a doing ("moving to Postgres").
+_EVENT_BEGINS: Final = frozenset(
+    ("the", "our", "my", "his", "her", "their", "its", "your", "we", "i", "you", "they", "he", "she")
+)
+_NO_DOING: Final = frozenset(
+    ("morning", "evening", "nothing", "something", "anything", "everything", "during", "spring", "string", "meeting")
+)
+_EVENT_ENDS: Final = frozenset(
+    ("what", "who", "which", "how", "why", "when", "where", "did", "do", "does", *_OPENS, *_TO, "between")
+) - {"to", "by", "through"}
+
+
+class Event(NamedTuple):
+    """An event whose time is a boundary: `side` says whether what is meant came "after" or "before" it."""
+
+    side: str
+    text: str
+
+
+class TimeWords(NamedTuple):
+    """What was read. `words` are those of the text, in its order. The stretch is from `since` (ms) up to `before`, None
+    where it is open; both are None when all that is named is an event. `rest` is the text without the words that mean
+    something only at the moment of asking: what they say is in no memory of that time."""
+
+    words: tuple[str, ...]
+    since: int | None
+    before: int | None
+    event: Event | None
+    event_words: str
+    rest: str
+
+
+class _Phrase(NamedTuple):
+    """A part of the text from token `first` up to `end`, with the stretch that it means."""
+
+    first: int
+    end: int
+    since: datetime | None
+    before: datetime | None
+    relative: bool
+
+
+def read(text: str, now: int, zone: tzinfo) -> TimeWords | None:
+    """What time `text` names when it is said at `now` (ms) in `zone`; None when it names none."""
+    if len(text) > READ_CHARS_MAX or not _HINT.search(text):
+        return None
+    try:
+        return _read(text, now, zone)
+    except (ValueError, OverflowError):
+        return None  # beyond what a calendar holds
+
+
+def _read(text: str, now: int, zone: tzinfo) -> TimeWords | None:
+    tokens = tokens_of(text)
+    dates = Dates(tokens, now, zone)
+    phrases: list[_Phrase] = []
+    event: Event | None = None
+    event_words = ""
+    at = 0
+    while at < len(tokens):
+        if (phrase := _phrase(dates, at)) is not None:
+            phrases.append(phrase)
+            at = phrase.end
+        elif event is None and (named := _event(tokens, at)) is not None:
+            event, end = Event(named[0], text[tokens[at + 1].start : tokens[named[1] - 1].end]), named[1]
+            event_words = text[tokens[at].start : tokens[end - 1].end]
+            at += 1  # a time may be named inside: "the release of last week"
+        else:
+            at += 1
+    if not phrases and event is None:
+        return None
+    spans = [(tokens[one.first].start, tokens[one.end - 1].end) for one in phrases]
+    since, before = _together(
+        [(_ms(one.since, zone), _ms(one.before, zone)) for one in phrases if one.since or one.before]
+    )
+    if since is not None and before is not None and since >= before:
+        return None  # a day that the zone has left out
+    said = tuple(text[start:end] for start, end in spans)
+    dropped = [span for span, one in zip(spans, phrases, strict=True) if one.relative]
+    return TimeWords(said, since, before, event, event_words, _without(text, dropped))
+
+
+def _phrase(dates: Dates, at: int) -> _Phrase | None:
+    """The longest phrase of time that begins there."""
+    word = dates.word(at)
+    if word in ("between", "from") and (pair := _pair(dates, at, at + 1, word)) is not None:
+        return pair
+    if word in _OPENS and (read := dates.read(at + 1, word)) is not None:
+        return _opened(dates, at, _OPENS[word], read)
+    if word in _AT and (read := dates.read(at + 1, word)) is not None:
+        return _Phrase(at, read.end, read.span.since, read.span.before, read.relative)
+    if (read := dates.read(at, "")) is None:
+        return None
+    if dates.word(read.end) in _TO and (pair := _pair(dates, at, at, "from")) is not None:
+        return pair
+    return _Phrase(at, read.end, read.span.since, read.span.before, read.relative)
+
+
+def _pair(dates: Dates, first: int, at: int, word: str) -> _Phrase | None:
+    """`between A and B`, `from A to B`: up to the end of B, which comes after A."""
+    one = dates.read(at, word)
+    if one is None or dates.word(one.end) not in (("and",) if word == "between" else _TO):
+        return None
+    other = dates.read(one.end + 1, word)
+    if other is None:
+        return None
+    early, late = one.span, other.span
+    if early.cycle == "year" and not late.cycle:
+        early = early.back(early.since.year - late.since.year)  # "between May and July 2023"
+    if early.since > late.since and early.cycle:
+        early = early.back(1)
+    if early.since > late.since:
+        return None
+    return _Phrase(first, other.end, early.since, late.before, one.relative and other.relative)
+
+
+def _opened(dates: Dates, first: int, side: str, read: Read) -> _Phrase:
+    """A stretch of which one side is open."""
+    span = read.span
+    if side == "since":
+        ends: tuple[datetime | None, datetime | None] = (span.at or span.since, None)
+    elif side == "after":
+        ends = (span.at or span.before, None)
+    elif side == "before":
+        ends = (None, span.at or span.since)
+    else:
+        ends = (None, span.at or dates.coming(span).before)
+    return _Phrase(first, read.end, *ends, read.relative)
+
+
+def _event(tokens: Sequence[Token], at: int) -> tuple[str, int] | None:
+    """The side of an event that is named after the token `at`, and where its words end."""
+    side = {"since": "after", "after": "after", "before": "before", "until": "before", "till": "before"}.get(
+        tokens[at].word
+    )
+    if side is None or at + 1 == len(tokens):
+        return None
+    first = tokens[at + 1].word
+    doing = len(first) > 5 and first.endswith("ing") and first not in _NO_DOING
+    if first not in _EVENT_BEGINS and not doing:
+        return None
+    end = at + 1
+    while end < len(tokens) and end - at <= EVENT_WORDS_MAX and tokens[end].word not in (BREAK, ","):
+        if end > at + 1 and tokens[end].word in _EVENT_ENDS:
+            break
+        end += 1
+    named = " ".join(token.word for token in tokens[at + 1 : end])
+    return (side, end) if terms(named) else None
+
+
+def _together(ends: Sequence[tuple[int | None, int | None]]) -> tuple[int | None, int | None]:
+    """The stretch that is in all of them; when there is none, one that holds them all."""
+    if not ends:
+        return None, None
+    since = max((low for low, _ in ends if low is not None), default=None)
+    before = min((high for _, high in ends if high is not None), default=None)
+    if since is None or before is None or since < before:
+        return since, before
+    lows, highs = [low for low, _ in ends], [high for _, high in ends]
+    return (
+        None if None in lows else min(low for low in lows if low is not None),
+        None if None in highs else max(high for high in highs if high is not None),
+    )
+
+
+def _ms(wall: datetime | None, zone: tzinfo) -> int | None:
+    return None if wall is None else instant(wall, zone)
+
+
+def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    kept, at = [], 0
+    for start, end in spans:
+        kept.append(text[at:start])
+        at = end
+    return " ".join(" ".join((*kept, text[at:])).split())

@@ -1,0 +1,373 @@
+"""What time the words of a question mean, for a moment and a zone that are given."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemesh_memory.calendar_spans import instant
+from mnemesh_memory.time_dates import DATE_WORDS
+from mnemesh_memory.time_words import READ_CHARS_MAX, Event, TimeWords, read
+
+BERLIN = ZoneInfo("Europe/Berlin")
+HOUR_MS = 3_600_000
+
+
+def at(text: str, zone: ZoneInfo = BERLIN) -> int | None:
+    return instant(datetime.fromisoformat(text), zone) if text else None
+
+
+# A Wednesday afternoon.
+NOW = instant(datetime(2026, 3, 18, 15), BERLIN)
+
+
+def understood(text: str, now: str = "2026-03-18 15:00", zone: ZoneInfo = BERLIN) -> TimeWords:
+    moment = at(now, zone)
+    assert moment is not None
+    answer = read(text, moment, zone)
+    assert answer is not None
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("text", "since", "before"),
+    [
+        ("what did we do today", "2026-03-18", "2026-03-19"),
+        ("what did we decide yesterday", "2026-03-17", "2026-03-18"),
+        ("what happened the day before yesterday?", "2026-03-16", "2026-03-17"),
+        ("what is due tomorrow", "2026-03-19", "2026-03-20"),
+        ("the day after tomorrow", "2026-03-20", "2026-03-21"),
+        ("tonight", "2026-03-18 18:00", "2026-03-19 06:00"),
+        ("what broke last night", "2026-03-17 18:00", "2026-03-18 06:00"),
+        ("this morning", "2026-03-18 04:00", "2026-03-18 12:00"),
+        ("this afternoon", "2026-03-18 12:00", "2026-03-18 18:00"),
+        ("yesterday evening", "2026-03-17 17:00", "2026-03-18"),
+        ("what failed earlier today", "2026-03-18", "2026-03-18 15:00:00.001000"),
+        ("what did we say last week", "2026-03-09", "2026-03-16"),
+        ("this week", "2026-03-16", "2026-03-23"),
+        ("next week", "2026-03-23", "2026-03-30"),
+        ("earlier this week", "2026-03-16", "2026-03-18 15:00:00.001000"),
+        ("the week before last", "2026-03-02", "2026-03-09"),
+        ("last weekend", "2026-03-14", "2026-03-16"),
+        ("this weekend", "2026-03-21", "2026-03-23"),
+        ("over the weekend", "2026-03-14", "2026-03-16"),
+        ("last month", "2026-02-01", "2026-03-01"),
+        ("this month", "2026-03-01", "2026-04-01"),
+        ("last quarter", "2025-10-01", "2026-01-01"),
+        ("this quarter", "2026-01-01", "2026-04-01"),
+        ("last year", "2025-01-01", "2026-01-01"),
+        ("this year", "2026-01-01", "2027-01-01"),
+        ("next year", "2027-01-01", "2028-01-01"),
+        ("in the last week", "2026-03-11", "2026-03-18 15:00:00.001000"),
+        ("over the past month", "2026-02-18", "2026-03-18 15:00:00.001000"),
+        ("in the past year", "2025-03-18", "2026-03-18 15:00:00.001000"),
+        ("in the last 3 days", "2026-03-15", "2026-03-18 15:00:00.001000"),
+        ("the last 24 hours", "2026-03-17 15:00", "2026-03-18 15:00:00.001000"),
+        ("last 24h", "2026-03-17 15:00", "2026-03-18 15:00:00.001000"),
+        ("past 7d", "2026-03-11", "2026-03-18 15:00:00.001000"),
+        ("in the last few weeks", "2026-02-11", "2026-03-18 15:00:00.001000"),
+        ("during the past couple of months", "2026-01-18", "2026-03-18 15:00:00.001000"),
+        ("in the past two years", "2024-03-18", "2026-03-18 15:00:00.001000"),
+        ("3 days ago", "2026-03-15", "2026-03-16"),
+        ("a week ago", "2026-03-08", "2026-03-15"),
+        ("two weeks ago", "2026-03-01", "2026-03-08"),
+        ("a month ago", "2026-02-03", "2026-03-06"),
+        ("four months ago", "2025-11-03", "2025-12-04"),
+        ("a year ago", "2024-09-18", "2025-09-19"),
+        ("4 years ago", "2021-09-18", "2022-09-19"),
+        ("a couple of days ago", "2026-03-15", "2026-03-18"),
+        ("a few weeks ago", "2026-02-11", "2026-03-12"),
+        ("2 hours ago", "2026-03-18 12:30", "2026-03-18 13:30"),
+        ("30 minutes ago", "2026-03-18 14:22:30", "2026-03-18 14:37:30"),
+        ("since 3 days ago", "2026-03-15", ""),
+        ("before two weeks ago", "", "2026-03-04"),
+        ("last Monday", "2026-03-16", "2026-03-17"),
+        ("on Tuesday", "2026-03-17", "2026-03-18"),
+        ("what did we decide on Wednesday", "2026-03-18", "2026-03-19"),
+        ("on Thursday", "2026-03-12", "2026-03-13"),
+        ("this Friday", "2026-03-20", "2026-03-21"),
+        ("next Friday", "2026-03-20", "2026-03-21"),
+        ("Monday morning", "2026-03-16 04:00", "2026-03-16 12:00"),
+        ("on Friday at 3pm", "2026-03-13 14:30", "2026-03-13 15:30"),
+        ("Tuesday of last week", "2026-03-10", "2026-03-11"),
+        ("last week on Monday", "2026-03-09", "2026-03-10"),
+        ("since Monday", "2026-03-16", ""),
+        ("until Friday", "", "2026-03-21"),
+        ("till Sunday", "", "2026-03-23"),
+        ("before Tuesday", "", "2026-03-17"),
+        ("after last Friday", "2026-03-14", ""),
+        ("between Monday and Friday", "2026-03-09", "2026-03-14"),
+        ("from Monday to Wednesday", "2026-03-16", "2026-03-19"),
+        ("2026-03-03", "2026-03-03", "2026-03-04"),
+        ("on 2024-02-29", "2024-02-29", "2024-03-01"),
+        ("2025-12", "2025-12-01", "2026-01-01"),
+        ("2026-03-01T10:00:00Z", "2026-03-01 10:30", "2026-03-01 11:30"),
+        ("03.03.2026", "2026-03-03", "2026-03-04"),
+        ("March 3", "2026-03-03", "2026-03-04"),
+        ("on March 3rd", "2026-03-03", "2026-03-04"),
+        ("3rd of March 2024", "2024-03-03", "2024-03-04"),
+        ("the 3rd of March", "2026-03-03", "2026-03-04"),
+        ("3 March 2024", "2024-03-03", "2024-03-04"),
+        ("March 3, 2024", "2024-03-03", "2024-03-04"),
+        ("December 1,2023", "2023-12-01", "2023-12-02"),
+        ("March 3-5", "2026-03-03", "2026-03-06"),
+        ("3 May, 2023", "2023-05-03", "2023-05-04"),
+        ("on May 3, 2023", "2023-05-03", "2023-05-04"),
+        ("February 29", "2024-02-29", "2024-03-01"),
+        ("in March", "2026-03-01", "2026-04-01"),
+        ("in April", "2025-04-01", "2025-05-01"),
+        ("in March 2024", "2024-03-01", "2024-04-01"),
+        ("March 2024", "2024-03-01", "2024-04-01"),
+        ("last March", "2025-03-01", "2025-04-01"),
+        ("in October last year", "2025-10-01", "2025-11-01"),
+        ("in may", "2025-05-01", "2025-06-01"),
+        ("since March", "2026-03-01", ""),
+        ("before March", "", "2026-03-01"),
+        ("until March", "", "2026-04-01"),
+        ("early March", "2026-03-01", "2026-03-11"),
+        ("mid-August 2023", "2023-08-11", "2023-08-21"),
+        ("the end of 2023", "2023-09-01", "2024-01-01"),
+        ("in 2023", "2023-01-01", "2024-01-01"),
+        ("since 2023", "2023-01-01", ""),
+        ("before 2024", "", "2024-01-01"),
+        ("after 2023", "2024-01-01", ""),
+        ("in early 2024", "2024-01-01", "2024-05-02"),
+        ("Q2 2024", "2024-04-01", "2024-07-01"),
+        ("in Q1", "2026-01-01", "2026-04-01"),
+        ("last Q4", "2025-10-01", "2026-01-01"),
+        ("2024-Q3", "2024-07-01", "2024-10-01"),
+        ("2024 Q3", "2024-07-01", "2024-10-01"),
+        ("the second quarter of 2024", "2024-04-01", "2024-07-01"),
+        ("summer of 2023", "2023-06-01", "2023-09-01"),
+        ("last summer", "2025-06-01", "2025-09-01"),
+        ("this winter", "2025-12-01", "2026-03-01"),
+        ("next summer", "2026-06-01", "2026-09-01"),
+        ("in the summer", "2025-06-01", "2025-09-01"),
+        ("in the winter of 2024", "2024-12-01", "2025-03-01"),
+        ("fall 2023", "2023-09-01", "2023-12-01"),
+        ("03:00 yesterday", "2026-03-17 02:30", "2026-03-17 03:30"),
+        ("yesterday at 3pm", "2026-03-17 14:30", "2026-03-17 15:30"),
+        ("yesterday at 14:30", "2026-03-17 14:00", "2026-03-17 15:00"),
+        ("at noon on Monday", "2026-03-16 11:30", "2026-03-16 12:30"),
+        ("on the morning of March 3", "2026-03-03 04:00", "2026-03-03 12:00"),
+        ("between 2026-03-01 and 2026-03-05", "2026-03-01", "2026-03-06"),
+        ("between May and July 2023", "2023-05-01", "2023-08-01"),
+        ("between August 11 and August 15 2023", "2023-08-11", "2023-08-16"),
+        ("from November to January", "2025-11-01", "2026-02-01"),
+        ("between February and November", "2025-02-01", "2025-12-01"),
+        ("from 2022 to 2024", "2022-01-01", "2025-01-01"),
+        ("after March 3", "2026-03-04", ""),
+        ("before March 3, 2024", "", "2024-03-03"),
+        ("by November 7, 2025", "", "2025-11-08"),
+        ("until 2026-03-10", "", "2026-03-11"),
+        ("the week before August 3, 2023", "2023-07-27", "2023-08-03"),
+        ("two weeks before August 11, 2023", "2023-07-25", "2023-08-01"),
+        ("the day after March 3, 2026", "2026-03-04", "2026-03-05"),
+        ("the weekend before April 10, 2023", "2023-04-08", "2023-04-10"),
+        ("the week of March 3", "2026-03-02", "2026-03-09"),
+        ("the second week of November", "2025-11-08", "2025-11-15"),
+        ("last year in March", "2025-03-01", "2025-04-01"),
+        ("since Monday before Wednesday", "2026-03-16", "2026-03-18"),
+        ("yesterday's standup", "2026-03-17", "2026-03-18"),
+        ("until the freeze last week", "2026-03-09", "2026-03-16"),
+    ],
+)
+def test_words_of_time_mean_a_stretch(text: str, since: str, before: str) -> None:
+    answer = understood(text)
+    assert (answer.since, answer.before) == (at(since), at(before))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What may I run on the second node now?",
+        "march through the sat solver",
+        "2024 tokens of v3.11.2",
+        "may we deploy in production",
+        "how do I wait a second",
+        "on sun servers we march on",
+        "in 2048 bytes",
+        "in 2024 tokens",
+        "version 2024.3.1 of the client",
+        "the past tense of go",
+        "what is the last step",
+        "the next release",
+        "this day in particular",
+        '"yesterday" by the Beatles',
+        "who wrote `last week` in the log",
+        "src/march/2024/file.py",
+        "the one-year-old child",
+        "jan said hello",
+        "from June",
+        "Black Friday sales",
+        "monday.com integration",
+        "before that",
+        "after all",
+        "since it is slow",
+        "spring boot",
+        "the fall back plan",
+        "in the fall back plan",
+        "q4_k_m model",
+        "at 3pm",
+        "how many weeks passed",
+        "every Monday",
+        "the Monday standup",
+        "100 days of code",
+        "first quarter of the list",
+        "10:30 is the time",
+        "a few days",
+        "between A and B",
+        "port 2024",
+        "the year is long",
+        "may 5 nodes fail",
+        "sat and sun",
+        "in the end of file",
+        "what was the last thing",
+        "dec alpha",
+        "nov 3 mar",
+        "in 2000 ms",
+        "over 2000 people",
+        "it took 3 weeks",
+        "in 3 days",
+    ],
+)
+def test_words_that_only_look_like_a_time_are_not_read(text: str) -> None:
+    assert read(text, NOW, BERLIN) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "now", "since", "hours"),
+    [
+        ("yesterday", "2026-03-30 10:00", "2026-03-29", 23),
+        ("today", "2025-10-26 12:00", "2025-10-26", 25),
+        ("last week", "2026-03-31 10:00", "2026-03-23", 7 * 24 - 1),
+        ("last 24 hours", "2026-03-29 15:00", "2026-03-28 14:00", 24),
+        ("at 02:30 yesterday", "2026-03-30 10:00", "2026-03-29 03:00", 1),
+    ],
+)
+def test_days_are_as_long_as_the_clocks_of_the_zone_make_them(text: str, now: str, since: str, hours: int) -> None:
+    answer = understood(text, now)
+    assert answer.since == at(since)
+    assert answer.before is not None
+    assert answer.since is not None
+    assert round((answer.before - answer.since) / HOUR_MS) == hours
+
+
+def test_hours_ago_are_counted_in_time_and_not_on_the_clock() -> None:
+    now = at("2025-10-26 04:00")
+    assert now is not None
+    answer = read("2 hours ago", now, BERLIN)
+    assert answer is not None
+    assert (answer.since, answer.before) == (now - 5 * HOUR_MS // 2, now - 3 * HOUR_MS // 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "now", "since", "before"),
+    [
+        ("a month ago", "2026-03-31 12:00", "2026-02-13", "2026-03-16"),
+        ("in the last month", "2026-03-31 12:00", "2026-02-28", "2026-03-31 12:00:00.001"),
+        ("a year ago", "2024-02-29 12:00", "2022-08-28", "2023-08-29"),
+        ("in the past year", "2024-02-29 12:00", "2023-02-28", "2024-02-29 12:00:00.001"),
+        ("February 29", "2024-02-28 12:00", "2020-02-29", "2020-03-01"),
+        ("last month", "2026-01-31 12:00", "2025-12-01", "2026-01-01"),
+        ("this weekend", "2026-03-22 12:00", "2026-03-21", "2026-03-23"),
+        ("last weekend", "2026-03-22 12:00", "2026-03-14", "2026-03-16"),
+        ("over the weekend", "2026-03-22 12:00", "2026-03-21", "2026-03-23"),
+        ("on Wednesday", "2026-03-18 00:00", "2026-03-18", "2026-03-19"),
+        ("last Wednesday", "2026-03-18 00:00", "2026-03-11", "2026-03-12"),
+        ("last December", "2026-12-10 12:00", "2025-12-01", "2026-01-01"),
+        ("this summer", "2026-03-18 12:00", "2026-06-01", "2026-09-01"),
+    ],
+)
+def test_months_have_ends_and_years_leap_days(text: str, now: str, since: str, before: str) -> None:
+    answer = understood(text, now)
+    assert (answer.since, answer.before) == (at(since), at(before))
+
+
+def test_a_day_is_that_of_the_zone() -> None:
+    now = at("2026-03-18 03:00")
+    assert now is not None
+    days = {}
+    for name in ("America/New_York", "Europe/Berlin", "Asia/Tokyo"):
+        answer = read("yesterday", now, ZoneInfo(name))
+        assert answer is not None
+        days[name] = answer.since
+    assert days == {
+        "America/New_York": at("2026-03-16", ZoneInfo("America/New_York")),
+        "Europe/Berlin": at("2026-03-17"),
+        "Asia/Tokyo": at("2026-03-17", ZoneInfo("Asia/Tokyo")),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "side", "event"),
+    [
+        ("what was open before the release", "before", "the release"),
+        ("what changed after the migration to Postgres?", "after", "the migration to Postgres"),
+        ("since we moved to Postgres, what broke", "after", "we moved to Postgres"),
+        ("After the audit, who left", "after", "the audit"),
+        ("what held until our freeze", "before", "our freeze"),
+        ("since moving to Berlin what did I buy", "after", "moving to Berlin"),
+    ],
+)
+def test_an_event_is_a_boundary_by_its_words(text: str, side: str, event: str) -> None:
+    answer = understood(text)
+    assert (answer.event, answer.since, answer.before) == (Event(side, event), None, None)
+    assert answer.event_words.split(maxsplit=1)[1] == event
+    assert answer.rest == text
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "rest"),
+    [
+        ("what did we decide yesterday about the keys?", ("yesterday",), "what did we decide about the keys?"),
+        ("Yesterday's decisions", ("Yesterday's",), "decisions"),
+        ("what happened in March", ("in March",), "what happened in March"),
+        ("since Monday, before Wednesday: what broke", ("since Monday", "before Wednesday"), ", : what broke"),
+        ("until the freeze last week", ("last week",), "until the freeze"),
+    ],
+)
+def test_only_what_means_something_now_alone_is_taken_out(text: str, words: tuple[str, ...], rest: str) -> None:
+    answer = understood(text)
+    assert (answer.words, answer.rest) == (words, rest)
+
+
+def test_stretches_that_do_not_meet_are_held_by_one() -> None:
+    answer = understood("compare January 2024 and March 2024")
+    assert (answer.since, answer.before) == (at("2024-01-01"), at("2024-04-01"))
+
+
+def test_a_text_that_was_pasted_is_not_read() -> None:
+    assert read("last week " * READ_CHARS_MAX, NOW, BERLIN) is None
+
+
+def test_beyond_the_calendar_nothing_is_read() -> None:
+    assert read("9999 years ago", NOW, BERLIN) is None
+    assert read("yesterday", -62_135_596_800_000, BERLIN) is None
+
+
+PIECES = st.sampled_from(
+    [*sorted(DATE_WORDS), "the", "of", "in", "on", "at", "since", "until", "between", "and", "from", "to", "before",
+     "after", "3", "31", "2024", "2026-02-30", "3rd", "03:00", "pm", ",", ".", "week", "days", "years", "few", "a",
+     "Q2", "early", "end", "night", "we", "release", "9999", "-", "99.99.2024", "24:61"]
+)  # fmt: skip
+
+
+@given(
+    st.one_of(st.lists(PIECES, max_size=14).map(" ".join), st.text(max_size=200)),
+    st.integers(-62_135_596_800_000, 253_402_300_799_999),
+    st.sampled_from(["UTC", "Europe/Berlin", "Australia/Lord_Howe", "Pacific/Apia"]),
+)
+def test_any_text_is_read_without_an_error_and_what_is_read_is_in_order(text: str, now: int, zone: str) -> None:
+    answer = read(text, now, ZoneInfo(zone))
+    if answer is not None:
+        assert answer.words or answer.event
+        assert answer.since is None or answer.before is None or answer.since < answer.before
+        words = text.split()
+        assert all("".join(answer.rest.split()).count(word) <= "".join(words).count(word) for word in words)
+        assert len(answer.rest.split()) <= len(words)
+        assert all(said in text for said in answer.words)
