@@ -17,7 +17,7 @@ import psutil
 from node_process import alive, descendants
 
 START_TIMEOUT_S = 60.0
-STOP_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 60.0
 OBJECT_STORE_BYTES = 128 * 2**20
 
 

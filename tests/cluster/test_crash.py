@@ -7,7 +7,7 @@ import contextlib
 import random
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -24,7 +24,7 @@ ACKNOWLEDGED_BEFORE_KILL_MAX = 60
 KILL_WITHIN_S = 0.05
 # Every fifth kill hits a node that has not got ready yet.
 KILL_IN_START_EVERY = 5
-START_LASTS_S = 2.0
+START_LASTS_S = 0.8
 WAIT_S = 60.0
 PROGRESS_EVERY = 20
 # A peer that was away for long is called again at most every minute.
@@ -94,7 +94,6 @@ class Struck:
     chance: random.Random
     load: CrashLoad
     entrance: Entrance
-    restarts: list[float] = field(default_factory=list)
 
     async def start(self) -> None:
         self.node = await self.nodes.start(self.data_dir)
@@ -113,9 +112,7 @@ class Struck:
                 await kill_node(self.node)
             if (number + 1) % KILL_IN_START_EVERY == 0 and number < kills:
                 continue
-            began = time.monotonic()
             await self.start()
-            self.restarts.append(time.monotonic() - began)
             if number % PROGRESS_EVERY == 0:
                 print(f"{self.space}: {number} kills, {self.load.record.answers.total()} acknowledged")
         await self.load.acknowledged_more(1)
@@ -165,8 +162,7 @@ async def test_every_acknowledged_write_survives_random_kills_under_load_exactly
         f"{kills} kills of {count} node(s) in {time.monotonic() - began:.0f} s: acknowledged {answers.total()} ("
         + ", ".join(f"{times} {operation}" for operation, times in sorted(answers.items()))
         + f"); {lost} answers lost, {sum(one.load.record.replayed for one in all_)} replayed, "
-        f"{sum(len(one.load.record.given_up) for one in all_)} new texts given up; restart "
-        f"{max(max(one.restarts) for one in all_):.1f} s at most"
+        f"{sum(len(one.load.record.given_up) for one in all_)} new texts given up"
     )
     assert set(answers) == set(SHARES), "not every kind of write was acknowledged"
     assert lost > 0, "no kill hit a call"

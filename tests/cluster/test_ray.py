@@ -27,8 +27,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ACTORS = {"ledger-0": "Ledger", "embedder-0": "EmbeddingWorker", "shard-0": "RetrievalShard"}
 ACKNOWLEDGED_AROUND_KILL = 20
-RECOVERY_S = 30.0
-GONE_S = 10.0
+RECOVERY_S = 60.0
+GONE_S = 30.0
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -19,7 +19,7 @@ from scenario_doors import GrpcDoor
 SPACE = "life"
 # Ray's own two agents ask their dead cluster for a minute before they give up; they hold nothing of ours.
 AGENTS = {"ray::DashboardAgent", "ray::RuntimeEnvAgent"}
-ACTORS_GONE_S = 10.0
+ACTORS_GONE_S = 30.0
 AGENTS_GONE_S = 120.0
 EXIT_REFUSED = 4
 

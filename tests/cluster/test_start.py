@@ -138,27 +138,25 @@ async def test_a_damaged_page_of_the_ledger_stops_the_start_with_what_to_do(copi
     assert not (copied / NODE_FILE).exists()
 
 
-async def test_an_index_full_of_garbage_is_made_anew_and_said_so(nodes: Nodes, tmp_path: Path) -> None:
-    await filled(nodes, tmp_path)
-    spoilt = [file for file in (tmp_path / INDEX / "points").rglob("*") if file.is_file()]
+async def test_an_index_full_of_garbage_is_made_anew_and_said_so(nodes: Nodes, copied: Path) -> None:
+    spoilt = [file for file in (copied / INDEX / "points").rglob("*") if file.is_file()]
     assert spoilt
     for file in spoilt:
         file.write_bytes(os.urandom(max(64, file.stat().st_size)))
-    node = await nodes.start(tmp_path)
+    node = await nodes.start(copied)
     status = await recalls_everything(node)
     assert [notice for notice in status["notices"] if "index rebuilt from the ledger" in notice]
     assert await stop_node(node) == 0
-    whole = await nodes.start(tmp_path)
+    whole = await nodes.start(copied)
     assert (await recalls_everything(whole))["notices"] == []
     assert await stop_node(whole) == 0
 
 
-async def test_an_index_that_is_gone_in_part_or_whole_is_made_anew(nodes: Nodes, tmp_path: Path) -> None:
-    await filled(nodes, tmp_path)
+async def test_an_index_that_is_gone_in_part_or_whole_is_made_anew(nodes: Nodes, copied: Path) -> None:
     for lost in (INDEX, INDEX / "points", INDEX / "meta.json"):
-        gone = tmp_path / lost
+        gone = copied / lost
         shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
-        node = await nodes.start(tmp_path)
+        node = await nodes.start(copied)
         await recalls_everything(node)
         assert await stop_node(node) == 0
 

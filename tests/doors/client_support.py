@@ -25,7 +25,7 @@ from mnemesh_proto.v1 import admin_pb2, admin_pb2_grpc, memory_pb2, memory_pb2_g
 
 NAMESPACE = uuid.UUID("6f1c3f0e-0000-4000-8000-000000000000")
 TOKEN = "test-token"
-WAIT_S = 30.0
+WAIT_S = 60.0
 
 
 @dataclass(frozen=True)

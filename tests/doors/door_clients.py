@@ -26,7 +26,7 @@ from mnemesh_gateway.operations import Operation, by_name
 from mnemesh_proto.v1 import memory_pb2
 
 TOKEN = "the-owner-token-of-this-test"
-WAIT_S = 10.0
+WAIT_S = 60.0
 
 
 @dataclass

@@ -23,7 +23,7 @@ from mnemesh_gateway.mcp_door import McpDoor, build_mcp
 from mnemesh_gateway.metrics import Metrics
 
 TOKEN = "correct-horse-battery-staple"
-WAIT_S = 20.0
+WAIT_S = 60.0
 TRANSPORTS = ("in-process", "http-2026", "http-session", "sse")
 
 

@@ -19,12 +19,13 @@ from mnemesh import Client
 from mnemesh.errors import MnemeshError, PermissionDenied
 
 WAIT_S = 60.0
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 WRITERS = 4
 
 
-@pytest_asyncio.fixture
-async def node(tmp_path: Path) -> AsyncIterator[NodeUnderTest]:
-    started = await start_node(tmp_path / "data")
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def node(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[NodeUnderTest]:
+    started = await start_node(tmp_path_factory.mktemp("backed-up"))
     yield started
     await stop_node(started)
 
@@ -41,6 +42,23 @@ async def command(*words: str) -> tuple[int, str, str]:
     )  # fmt: skip
     out, err = await asyncio.wait_for(process.communicate(), WAIT_S)
     return process.returncode or 0, out.decode(), err.decode()
+
+
+async def test_who_erases_a_memory_is_told_which_backups_may_still_hold_it(node: NodeUnderTest, tmp_path: Path) -> None:
+    with client_of(node) as owner:
+        mine = owner.remember("a thing to be erased", space="team/ops").memory
+        made = owner.create_backup(str(tmp_path)).backup
+        later = owner.remember("a later thing", space="team/ops").memory
+        assert owner.purge(mine.id).backups == (made.path,)
+        assert [one.state for one in owner.list_backups().backups] == ["made"]
+        token = owner.add_agent("ana", role="writer", spaces=["team/*"]).token
+        with client_of(node, token) as ana:
+            told = ana.purge(ana.remember("her own thing", space="team/ops").memory.id).backups
+            assert len(told) == 1
+            assert made.path not in told[0]
+            with pytest.raises(PermissionDenied):
+                ana.create_backup()
+        assert owner.get(later.id).id == later.id
 
 
 async def test_a_backup_made_while_four_write_becomes_a_node_that_knows_what_was_acknowledged_before(
@@ -76,7 +94,6 @@ async def test_a_backup_made_while_four_write_becomes_a_node_that_knows_what_was
     assert (code, json.loads(out)["memories"], err) == (0, backup["memories"], "")
     with client_of(node) as client:
         first = client.status()
-    await stop_node(node)
     restored = await start_node(tmp_path / "loaded")
     try:
         with client_of(restored, node.token) as client:  # the owner's token is the old one
@@ -90,23 +107,6 @@ async def test_a_backup_made_while_four_write_becomes_a_node_that_knows_what_was
         assert second.ledger.incarnation != backup["incarnation"]
     finally:
         await stop_node(restored)
-
-
-async def test_who_erases_a_memory_is_told_which_backups_may_still_hold_it(node: NodeUnderTest, tmp_path: Path) -> None:
-    with client_of(node) as owner:
-        mine = owner.remember("a thing to be erased", space="team/ops").memory
-        made = owner.create_backup(str(tmp_path)).backup
-        later = owner.remember("a later thing", space="team/ops").memory
-        assert owner.purge(mine.id).backups == (made.path,)
-        assert [one.state for one in owner.list_backups().backups] == ["made"]
-        token = owner.add_agent("ana", role="writer", spaces=["team/*"]).token
-        with client_of(node, token) as ana:
-            told = ana.purge(ana.remember("her own thing", space="team/ops").memory.id).backups
-            assert len(told) == 1
-            assert made.path not in told[0]
-            with pytest.raises(PermissionDenied):
-                ana.create_backup()
-        assert owner.get(later.id).id == later.id
 
 
 async def test_a_backup_that_can_not_be_loaded_ends_with_the_reason_and_4(tmp_path: Path) -> None:

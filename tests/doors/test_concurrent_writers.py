@@ -18,15 +18,16 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from node_process import NodeUnderTest, start_node, stop_node
+from node_process import NodeUnderTest
 from node_reads import WAIT_S, contents, settled
 from scenario_doors import Door, GrpcDoor, HttpDoor, McpDoor
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 WRITERS = 8
-SHARED = 100
-OWN = 100
+# Two writers have the same text in hand at once about as often as with ten times as many texts.
+SHARED = 40
+OWN = 20
 DISTINCT = SHARED + WRITERS * OWN
 IDS_A_READ = 100
 # A process for every single write would take minutes; the command that many processes run at once is `import`.
@@ -44,16 +45,9 @@ DOORS: dict[str, tuple[OpenDoor, ...]] = {
 }
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def node(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[NodeUnderTest]:
-    started = await start_node(tmp_path_factory.mktemp("writers"))
-    yield started
-    await stop_node(started)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def reader(node: NodeUnderTest) -> AsyncIterator[GrpcDoor]:
-    door = GrpcDoor(node)
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def reader(shared_node: NodeUnderTest) -> AsyncIterator[GrpcDoor]:
+    door = GrpcDoor(shared_node)
     yield door
     await door.close()
 
@@ -71,7 +65,7 @@ class Answers:
 
 
 def texts_of(writer: int) -> list[str]:
-    """200 short texts in an order of the writer's own: 100 that all writers have and 100 that only it has."""
+    """Short texts in an order of the writer's own: SHARED that all writers have and OWN that only it has."""
     shared = [f"Everybody has seen the {ANIMALS[number % 10]} in garden {number}." for number in range(SHARED)]
     own = [f"Writer {writer} fed the {ANIMALS[number % 10]} at gate {number}." for number in range(OWN)]
     texts = shared + own
@@ -107,11 +101,11 @@ async def stored(reader: Door, space: str, ids: list[str]) -> dict[str, str]:
 
 @pytest.mark.parametrize("way", DOORS)
 async def test_eight_agents_writing_the_same_and_their_own_store_each_text_once(
-    node: NodeUnderTest, reader: GrpcDoor, way: str
+    shared_node: NodeUnderTest, reader: GrpcDoor, way: str
 ) -> None:
     print(f"seed {SEED}")
     space = f"writers/{uuid.uuid4().hex}"
-    answers = await write_all(node, DOORS[way], space)
+    answers = await write_all(shared_node, DOORS[way], space)
     assert answers.actions == {"ADD": DISTINCT, "NOOP": WRITERS * (SHARED + OWN) - DISTINCT}
     assert len(answers.ids) == DISTINCT
     assert all(len(ids) == 1 for ids in answers.ids.values()), "one text has two ids"
@@ -123,7 +117,7 @@ async def test_eight_agents_writing_the_same_and_their_own_store_each_text_once(
     shown = await reader.call("recall", query="Writer 3 fed the fox at gate 5.", spaces=[space], limit=1)
     assert shown["results"][0]["content"] == "Writer 3 fed the fox at gate 5."
 
-    again = await write_all(node, DOORS[way], space)
+    again = await write_all(shared_node, DOORS[way], space)
     assert again.actions == {"NOOP": WRITERS * (SHARED + OWN)}
     assert again.ids == answers.ids
     after = await settled(reader)
@@ -132,20 +126,20 @@ async def test_eight_agents_writing_the_same_and_their_own_store_each_text_once(
 
 
 async def test_four_imports_at_once_from_the_command_line_store_each_text_once(
-    node: NodeUnderTest, reader: GrpcDoor, tmp_path: Path
+    shared_node: NodeUnderTest, reader: GrpcDoor, tmp_path: Path
 ) -> None:
     print(f"seed {SEED}")
     space = f"writers/{uuid.uuid4().hex}"
     files = [tmp_path / f"{number}.jsonl" for number in range(IMPORTERS)]
     for number, file in enumerate(files):
         file.write_text("".join(json.dumps({"content": text}) + "\n" for text in texts_of(number)))
-    first = await asyncio.gather(*(import_file(node, file, space) for file in files))
+    first = await asyncio.gather(*(import_file(shared_node, file, space) for file in files))
     assert sum(summary["stored"] for summary in first) == IMPORT_DISTINCT
     assert sum(summary["already_there"] for summary in first) == IMPORTERS * (SHARED + OWN) - IMPORT_DISTINCT
     assert sorted(await contents(reader, space)) == sorted({text for n in range(IMPORTERS) for text in texts_of(n)})
     before = await settled(reader)
 
-    again = await asyncio.gather(*(import_file(node, file, space, "--again") for file in files))
+    again = await asyncio.gather(*(import_file(shared_node, file, space, "--again") for file in files))
     assert [summary["already_there"] for summary in again] == [SHARED + OWN] * IMPORTERS
     assert (await settled(reader))["ledger"]["seq"] == before["ledger"]["seq"]
 

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 import pytest_asyncio
 from node_process import Nodes, NodeUnderTest
-from scenario_doors import CliDoor, Door, GrpcDoor, HttpDoor, McpDoor, Refused
+from scenario_doors import NETWORKED_DOORS, CliDoor, Door, GrpcDoor, HttpDoor, McpDoor, Refused
 
 import mnemesh
 from mnemesh import errors as client_errors
@@ -26,8 +26,6 @@ AGENTS = {
     "rita": {"role": "reader", "spaces": ["team/*"]},
     "adm": {"role": "admin", "spaces": ["team/*"]},
 }
-# The doors that an agent comes through; what it looks for comes through the same.
-DOORS = ("grpc", "http", "mcp-http", "mcp-stdio", "cli")
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class Scene:
     word: str
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=DOORS)
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=NETWORKED_DOORS)
 async def scene(request: pytest.FixtureRequest, team: Team) -> AsyncIterator[Scene]:
     ana, bob = opened(team, request.param, "ana"), opened(team, request.param, "bob")
     yield Scene(team, request.param, ana, bob, secrets.token_hex(6))
@@ -226,7 +224,7 @@ async def test_an_idempotency_key_tells_nothing_across_agents(team: Team) -> Non
         assert other.memory.id != mine.memory.id
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", NETWORKED_DOORS)
 async def test_a_reader_reads_and_changes_nothing(team: Team, door: str) -> None:
     with team.client("ana") as ana:
         memory = ana.remember(f"for readers {secrets.token_hex(4)}", space="team/read").memory
@@ -255,7 +253,7 @@ async def test_nobody_writes_as_another_on_any_door(team: Team, agent: str) -> N
         assert told.message.startswith(f"ana may not write as '{agent}'")
         await door.close()
     headers = {AUTHORIZATION: f"Bearer {node.token}", "x-mnemesh-agent": agent}
-    async with httpx2.AsyncClient(base_url=f"http://{node.http}", headers=headers, timeout=30) as http:
+    async with httpx2.AsyncClient(base_url=f"http://{node.http}", headers=headers, timeout=60) as http:
         answer = await http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
         assert (answer.status_code, answer.json()["error"]["code"]) == (403, "PERMISSION_DENIED")
     with team.client("ana", agent=agent) as client, pytest.raises(client_errors.PermissionDenied):
@@ -281,12 +279,12 @@ async def test_a_token_is_issued_listed_and_revoked_and_then_opens_no_door(team:
         token = issued["token"]
         await way.close()
     temp = Team(team.node, {"temp": token})
-    doors = {one: opened(temp, one, "temp") for one in DOORS}
+    doors = {one: opened(temp, one, "temp") for one in NETWORKED_DOORS}
     for one in doors.values():
         assert (await one.call("whoami"))["principal"] == name
     with team.client("owner") as owner:
         (shown,) = (agent for agent in owner.list_agents().agents if agent.name == name)
-        assert shown.calls >= len(DOORS)
+        assert shown.calls >= len(NETWORKED_DOORS)
         assert shown.expires_at is not None
         assert token not in str(shown)
         if door == "python":

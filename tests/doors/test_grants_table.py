@@ -227,7 +227,7 @@ async def test_an_export_that_is_under_way_ends_when_its_token_does(
     async with open_grpc(scene.doors) as client:
         row = by_name("export")
         stream = client.channel.unary_stream(row.method, response_deserializer=row.response.FromString)
-        answers = stream(b"", metadata=scene.metadata(role), timeout=10)
+        answers = stream(b"", metadata=scene.metadata(role), timeout=60)
         got.append((await answers.read()).memory.content)
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await answers.read()

@@ -18,7 +18,7 @@ from google.rpc import status_pb2
 HERE = Path(__file__).parent
 PROTO_ROOT = HERE.parent.parent / "proto"
 INSTALL_S = 90.0
-RUN_S = 30.0
+RUN_S = 60.0
 
 
 async def run(*command: str, cwd: Path, limit_s: float) -> tuple[int, str]:

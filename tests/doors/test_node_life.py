@@ -17,7 +17,7 @@ from mnemesh_gateway.settings import load
 from mnemesh_memory.errors import Unavailable
 from mnemesh_proto.rendezvous import NODE_FILE, read_node, read_token
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 LOGS_A_FAULT = """
 import structlog
 from pathlib import Path

@@ -78,9 +78,11 @@ async def test_the_readme_s_commands_work_as_printed(node: NodeUnderTest, tmp_pa
     assert (clone / "memories.jsonl").read_text("utf-8").count("\n") > 5
 
 
+@pytest.mark.skipif(
+    shutil.which("npm") is None or not (ROOT / "tools/node_modules/.bin/buf").exists(),
+    reason="buf is not installed here; `make proto-check` installs it",
+)
 async def test_the_readme_s_commands_from_npm_work_as_printed(node: NodeUnderTest, tmp_path: Path) -> None:
-    if shutil.which("npm") is None or not (ROOT / "tools/node_modules/.bin/buf").exists():
-        pytest.skip("buf is not installed here; `make proto-check` installs it")
     if not npm_reaches_a_registry():
         pytest.skip("npm reaches no registry here")
     clone = tmp_path / "clone"

@@ -68,7 +68,7 @@ def alive(pid: int) -> bool:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -263,5 +263,5 @@ def test_a_pid_of_a_directory_that_no_node_holds_is_not_touched(data_dir: Path) 
             fcntl.flock(lock, fcntl.LOCK_EX)
             with pytest.raises(NodeNotStopped):
                 stop_node(data_dir)
-        other.communicate(b"\n", timeout=30)
+        other.communicate(b"\n", timeout=60)
         assert other.returncode == 0

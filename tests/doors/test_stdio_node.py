@@ -30,7 +30,7 @@ def data_dir(tmp_path: Path) -> Iterator[Path]:
     yield directory
     if node := read_node(directory):
         os.kill(node.pid, signal.SIGTERM)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while read_node(directory) is not None:
             assert time.monotonic() < deadline
             time.sleep(0.02)

@@ -345,7 +345,7 @@ def test_what_was_asked_before_the_input_ended_is_answered(node: Node) -> None:
     ]
     done = subprocess.run(
         (sys.executable, "-m", "mnemesh.stdio", "--endpoint", node.address, "--token", TOKEN, "--space", ""),
-        input="\n".join(map(json.dumps, lines)), capture_output=True, text=True, timeout=30, check=True,
+        input="\n".join(map(json.dumps, lines)), capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     answers = {body["id"]: body for body in map(json.loads, done.stdout.splitlines())}
     assert set(answers) == {1, 2, 3}
@@ -359,11 +359,11 @@ def test_only_the_standard_library_is_imported() -> None:
         "names = {name.partition('.')[0] for name in sys.modules}; "
         "print(*sorted(names - sys.stdlib_module_names))"
     )
-    done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, timeout=60, check=True)
     # What site itself loads (editable installs, coverage) is no import of ours.
     bare = subprocess.run(
         (sys.executable, "-c", code.replace("import mnemesh.stdio; ", "")),
-        capture_output=True, text=True, timeout=30, check=True,
+        capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     assert set(done.stdout.split()) - set(bare.stdout.split()) == {"mnemesh", "mnemesh_proto"}
 
@@ -477,7 +477,7 @@ def test_without_a_node_and_without_leave_to_start_one_the_error_says_what_to_do
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.005)

@@ -15,7 +15,6 @@ from typing import Any
 import grpc
 import httpx2
 import pytest
-import pytest_asyncio
 from mcp import Client as McpClient
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ResourceUpdated
@@ -29,15 +28,14 @@ from mnemesh_proto.rendezvous import AUTHORIZATION
 from mnemesh_proto.v1 import watch_pb2, watch_pb2_grpc
 
 PATIENCE_S = 60.0
+GIVEN_UP_AFTER_S = 3.0
 SPACE = "team/watch"
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def node(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[NodeUnderTest]:
-    started = await start_node(tmp_path_factory.mktemp("watch"))
-    yield started
-    await stop_node(started)
+@pytest.fixture
+def node(shared_node: NodeUnderTest) -> NodeUnderTest:
+    return shared_node
 
 
 @asynccontextmanager
@@ -120,9 +118,10 @@ async def test_bad_cursors_are_refused_by_name_on_grpc_and_http(node: NodeUnderT
 
 
 async def test_an_unknown_incarnation_is_told_from_the_start_and_says_so(node: NodeUnderTest) -> None:
-    async with connected(node, space="team/restored") as client:
+    space = "team/restored"
+    async with connected(node, space=space) as client:
         await client.remember("from before")
-        async with client.watch(cursor=write_cursor({"0" * 32: 7}), include_content=True) as changes:
+        async with client.watch(space=space, cursor=write_cursor({"0" * 32: 7}), include_content=True) as changes:
             assert "from its beginning" in changes.reason
             assert (await take(changes, 1))[0].content == "from before"
 
@@ -285,10 +284,8 @@ async def test_an_mcp_host_is_told_when_a_memory_that_it_follows_changes(node: N
                 assert await soon(anext(aiter(listening))) == ResourceUpdated(uri=uri)
 
 
-@pytest.mark.parametrize("kill", [True, False], ids=["kill", "stop"])
-async def test_a_watch_goes_on_by_itself_over_the_end_of_its_node_and_misses_nothing(
-    tmp_path: Path, kill: bool
-) -> None:
+async def test_a_watch_goes_on_by_itself_over_every_end_of_its_node_and_misses_nothing(tmp_path: Path) -> None:
+    ends = ("kill", "stop", "kill")
     node = await start_node(tmp_path)
     port = node.grpc.rpartition(":")[2]
     acknowledged: list[str] = []
@@ -300,15 +297,15 @@ async def test_a_watch_goes_on_by_itself_over_the_end_of_its_node_and_misses_not
                 heard.append((await anext(changes)).content)
 
         listening = asyncio.ensure_future(listen())
-        for life in range(3):
+        for life, end in enumerate(ends):
 
             async def write(number: int, life: int = life, node: NodeUnderTest = node) -> None:
-                async with AsyncClient(node.grpc, node.token, space=SPACE, timeout_s=1.0) as client:
+                async with connected(node) as client:
                     for count in range(1000):
                         text = f"{life} {number} {count}"
                         try:
                             await client.remember(text, wait="durable")
-                        except MnemeshError:  # the node was killed under it: not acknowledged
+                        except MnemeshError:  # the node ended under it: not acknowledged
                             return
                         acknowledged.append(text)
 
@@ -317,12 +314,15 @@ async def test_a_watch_goes_on_by_itself_over_the_end_of_its_node_and_misses_not
             async with asyncio.timeout(PATIENCE_S):
                 while len(heard) < seen + 20:  # noqa: ASYNC110  a list tells nobody that it has grown
                     await asyncio.sleep(0.01)
-            if kill:
+            if end == "kill":
                 node.process.kill()
                 await soon(node.process.wait())
             else:
                 await stop_node(node)
-            await soon(asyncio.gather(*writing))
+            for one in writing:
+                one.cancel()  # else it would try again until its own time is up
+            ended = await soon(asyncio.gather(*writing, return_exceptions=True))
+            assert [one for one in ended if not isinstance(one, asyncio.CancelledError | None)] == []
             node = await start_node(tmp_path, "--grpc", f"127.0.0.1:{port}")
         async with connected(node) as client:
             await client.remember("last")
@@ -330,7 +330,7 @@ async def test_a_watch_goes_on_by_itself_over_the_end_of_its_node_and_misses_not
     await stop_node(node)
     assert set(acknowledged) <= set(heard)
     first = list(dict.fromkeys(heard))
-    for life in range(3):
+    for life in range(len(ends)):
         for number in range(4):
             own = [text for text in first if text.startswith(f"{life} {number} ")]
             assert own == sorted(own, key=lambda text: int(text.split()[2]))
@@ -338,8 +338,12 @@ async def test_a_watch_goes_on_by_itself_over_the_end_of_its_node_and_misses_not
 
 async def test_without_a_node_a_watch_gives_up_in_time_and_keeps_its_cursor(tmp_path: Path) -> None:
     node = await start_node(tmp_path)
-    async with AsyncClient(node.grpc, node.token, space=SPACE, timeout_s=1.0) as client, client.watch() as changes:
-        await client.remember("one")
+    async with (
+        connected(node) as writer,
+        AsyncClient(node.grpc, node.token, space=SPACE, timeout_s=GIVEN_UP_AFTER_S) as client,
+        client.watch() as changes,
+    ):
+        await writer.remember("one")
         told = (await take(changes, 1))[0]
         node.process.kill()
         await soon(node.process.wait())

@@ -24,7 +24,7 @@ from mnemesh_actors.shard import IndexItem, ShardStatus
 from mnemesh_memory.errors import Unavailable
 from mnemesh_memory.model import Memory
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 WIDTH = 3
 
 

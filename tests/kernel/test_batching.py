@@ -10,7 +10,7 @@ import pytest
 from mnemesh_actors.batching import Batcher
 from mnemesh_memory.errors import NotFound, Overloaded, Unavailable
 
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 class Clerk:

@@ -282,7 +282,7 @@ def test_the_stub_that_plain_pip_installs_is_recognised_at_import(tmp_path: Path
     path = os.pathsep.join([str(tmp_path), *sys.path])
     ran = subprocess.run(
         [sys.executable, "-c", "import mnemesh_crdt.document"],
-        env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=30, check=False,
+        env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert ran.returncode == 1
     assert "ImportError: Mnemesh needs automerge 1.0.0rc1; found: 0.1.2" in ran.stderr

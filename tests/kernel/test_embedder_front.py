@@ -14,7 +14,7 @@ from mnemesh_actors.embedding import ModelInfo
 from mnemesh_memory.errors import FailedPrecondition, Unavailable
 from mnemesh_memory.limits import INBOX_MESSAGES_MAX
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 WIDTH = 4
 GENERATION = "model.fp32"
 

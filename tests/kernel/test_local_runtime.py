@@ -13,7 +13,7 @@ from mnemesh_actors.runtime.local import LocalHandle, LocalRuntime
 from mnemesh_memory.errors import InvalidArgument, NotFound, Overloaded, Unavailable
 from mnemesh_memory.limits import INBOX_MESSAGES_MAX
 
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 class Diary:

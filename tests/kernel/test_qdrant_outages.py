@@ -15,6 +15,7 @@ from mnemesh_actors import follower as follower_module
 from mnemesh_actors import recalling as recalling_module
 from mnemesh_actors.directory import open_directory
 from mnemesh_actors.embedding import ModelConfig
+from mnemesh_actors.index import server as server_module
 from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.parts import MeshConfig
 from mnemesh_actors.runtime.local import LocalRuntime
@@ -24,7 +25,7 @@ from mnemesh_memory.model import Caller, Draft, Query, Recalled
 
 CALLER = Caller("owner/tester", "owner")
 SPACE = "test/outage"
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 KEY = "a key of the tests"
 
 
@@ -40,6 +41,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follower_module, "RETRY_MAX_S", 0.02)
     monkeypatch.setattr(follower_module, "AWAY_GRACE_S", 0.0)
     monkeypatch.setattr(follower_module, "FLUSH_S", 1000.0)
+    monkeypatch.setattr(server_module, "ATTEMPTS_MAX", 2)
 
 
 async def started(qdrant: QdrantDouble, path: Path, key: str = KEY, recall_timeout_s: float = 20.0) -> Mesh:

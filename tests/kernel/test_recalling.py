@@ -29,7 +29,7 @@ from mnemesh_memory.model import Caller, Draft, Memory, Patch, Query, Recalled, 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 READER = Caller("owner/reader", "owner")
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 TIMEOUT_S = 20.0
 
 

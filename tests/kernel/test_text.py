@@ -306,6 +306,9 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+ATTEMPTS = 5
+
+
 def _seconds(text: str) -> float:
     best = float("inf")
     for _ in range(2):
@@ -322,7 +325,8 @@ def _seconds(text: str) -> float:
 def test_cost_grows_with_the_length_of_a_hostile_text_and_not_with_its_square(unit: str) -> None:
     whole = unit * (CONTENT_BYTES_MAX // len(unit.encode()))
     quarter = whole[: len(whole) // 4]
-    assert _seconds(whole) < max(_seconds(quarter), 0.002) * 9
+    # A busy machine spoils a measurement now and then; a square is one each time.
+    assert any(_seconds(whole) < max(_seconds(quarter), 0.002) * 9 for _ in range(ATTEMPTS))
 
 
 def test_a_snippet_has_its_default_length() -> None:

@@ -27,7 +27,7 @@ from mnemesh_memory.watching import Watched, WatchQuery
 
 CALLER = Caller(AGENT, "owner", default_space=SPACE)
 NODE = "this-node"
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 Stream = AsyncGenerator[Watched, None]
 
 

@@ -9,7 +9,7 @@ from node_process import NodeUnderTest
 
 from mnemesh import AsyncClient
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 POLL_S = 0.05
 WAIT_S = 15.0  # less than a client waits for an answer
 

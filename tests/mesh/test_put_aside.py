@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import MNEMESH
 from hostile_peer import Signer, stream_to
 from node_process import Nodes, NodeUnderTest
 from peer_scene import PATIENCE_S, client, texts
@@ -40,10 +40,7 @@ async def brings(hub: NodeUnderTest, name: str, token: str, *, first: int = 0) -
 
 async def command(node: NodeUnderTest, *words: str, status: int = 0) -> Any:
     """What `mnemesh sync ...` answers."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "mnemesh", "sync", *words, "--json", "--data", str(node.data_dir),
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+    process = await MNEMESH.start("sync", *words, "--json", "--data", str(node.data_dir))
     out, err = await asyncio.wait_for(process.communicate(), PATIENCE_S)
     assert process.returncode == status, (out, err)
     return json.loads(out)

@@ -1,6 +1,6 @@
 """Whole meshes through every class of fault: nothing acknowledged is lost, all agree, and planted bugs are found.
 
-The first 500 seeds are played with the tests, 2,000 by `make seeds`, which CI runs. `MNEMESH_TEST_MESH_SEEDS` is
+The first 100 seeds are played with the tests, 2,000 by `make seeds`, which CI runs. `MNEMESH_TEST_MESH_SEEDS` is
 another number of seeds, `MNEMESH_TEST_MESH_FIRST` another first one.
 """
 
@@ -15,7 +15,7 @@ from simulator import FAULTS, WRITES, World, failure_of, run, smallest
 
 from mnemesh_actors.ledger import senders
 
-SEEDS = int(os.environ.get("MNEMESH_TEST_MESH_SEEDS", "500"))
+SEEDS = int(os.environ.get("MNEMESH_TEST_MESH_SEEDS", "100"))
 FIRST = int(os.environ.get("MNEMESH_TEST_MESH_FIRST", "1"))
 PLANTED_FOUND_WITHIN = 200
 # Beside every tenth a real ledger takes in the same, which costs five times as much.

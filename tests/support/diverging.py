@@ -20,6 +20,8 @@ from mnemesh_memory.model import Draft, Memory
 from mnemesh_memory.text import duplicate_key
 
 SEEDED_AT = 1_700_000_000_000
+# Memories in conflict that each door finds in a space of its own: writers who can't see each other need two nodes.
+CONFLICTS_A_DOOR = 6
 
 
 def diverge(ledger: Ledger, memory: Memory, *edits: tuple[str, str, int], received: int | None = None) -> Memory:

@@ -23,7 +23,7 @@ from mnemesh_gateway.sync_wire import from_wire, to_wire
 from mnemesh_memory.ids import uuid7
 from mnemesh_proto.v1 import sync_pb2
 
-HEARD_S = 20.0
+HEARD_S = 60.0
 AT = 1_790_000_000_000
 NONCE = bytes([7]) * NONCE_BYTES
 

@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 import grpc
 import httpx2
+from forked import MNEMESH
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 from mcp import Client, MCPError
@@ -33,7 +34,9 @@ from mnemesh_memory.model import Caller
 from mnemesh_proto.rendezvous import AGENT_HEADER, AUTHORIZATION
 from mnemesh_proto.v1 import watch_pb2
 
-CALL_TIMEOUT_S = 30.0
+CALL_TIMEOUT_S = 60.0
+# Those that need a node in a process of its own.
+NETWORKED_DOORS = ("grpc", "http", "mcp-http", "mcp-stdio", "cli")
 Answer = TypeVar("Answer")
 # Type of a change, and id of its memory.
 Heard = tuple[str, str]
@@ -296,11 +299,10 @@ class CliDoor:
 
     async def call(self, operation: str, **fields: Any) -> dict[str, Any]:
         command = operation.replace("agent_", "agent ").split()
-        words = [sys.executable, "-m", "mnemesh.entry", *command, "--json", "--data", str(self._node.data_dir)]
-        words += self._options
+        words = [*command, "--json", "--data", str(self._node.data_dir), *self._options]
         words += ["--yes"] if operation == "purge" else []  # nobody is there to be asked
         words += self._arguments(operation, dict(fields))
-        process = await self._start(words)
+        process = await MNEMESH.start(*words)
         out, err = await _soon(process.communicate())
         assert out, f"nothing on stdout; exit {process.returncode}; stderr: {err.decode()}"
         value = json.loads(out)
@@ -313,13 +315,11 @@ class CliDoor:
     @asynccontextmanager
     async def watching(self, space: str, id_: str) -> AsyncIterator[Callable[[], Awaitable[Heard]]]:
         """From the start, so that the first line says that the watch stands: the memory was added."""
-        words = [sys.executable, "-m", "mnemesh.entry", "watch", "--json", "--data", str(self._node.data_dir)]
-        process = await self._start([*words, *self._options, "--space", space, "--from-start"])
-        lines = process.stdout
-        assert lines is not None
+        words = ["watch", "--json", "--data", str(self._node.data_dir), *self._options]
+        process = await MNEMESH.start(*words, "--space", space, "--from-start")
 
         async def heard() -> Heard:
-            told = json.loads(await _soon(lines.readline()))
+            told = json.loads(await _soon(process.stdout.readline()))
             return told["type"], told["id"]
 
         try:
@@ -328,15 +328,6 @@ class CliDoor:
         finally:
             process.terminate()
             await _soon(process.communicate())
-
-    async def _start(self, words: list[str]) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            *words,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            cwd="/",
-        )
 
     def _arguments(self, operation: str, fields: dict[str, Any]) -> list[str]:
         words: list[str] = []

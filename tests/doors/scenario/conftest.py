@@ -1,4 +1,4 @@
-"""One real node for the whole suite, and every door into it."""
+"""Every door into the node that the tests of the doors share."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from diverging import seed_conflicts
-from node_process import NodeUnderTest, start_node, stop_node
-from scenario_doors import CliDoor, Door, GrpcDoor, HttpDoor, InProcessDoor, McpDoor
+from diverging import CONFLICTS_A_DOOR, seed_conflicts
+from node_process import NodeUnderTest
+from scenario_doors import NETWORKED_DOORS, CliDoor, Door, GrpcDoor, HttpDoor, InProcessDoor, McpDoor
 
 from mnemesh_actors.directory import open_directory
 from mnemesh_actors.embedding import ModelConfig
@@ -20,26 +20,7 @@ from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.start import StartConfig, start_mesh
 from mnemesh_gateway.gate import MeshGate
 
-DOORS = ("in-process", "grpc", "http", "mcp-http", "mcp-stdio", "cli")
-# Memories in conflict that each door finds in a space of its own: writers who can't see each other need two nodes.
-CONFLICTS_A_DOOR = 6
-
-
-@pytest.fixture(scope="session")
-def seeded() -> dict[str, list[str]]:
-    """Ids of the memories in conflict that no test has taken yet, by door."""
-    return {}
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def node(tmp_path_factory: pytest.TempPathFactory, seeded: dict[str, list[str]]) -> AsyncIterator[NodeUnderTest]:
-    """A node process in the local runtime on free ports."""
-    directory = tmp_path_factory.mktemp("scenario")
-    for name in DOORS[1:]:
-        seeded[name] = seed_conflicts(open_directory(directory), f"seeded/{name}", CONFLICTS_A_DOOR)
-    started = await start_node(directory)
-    yield started
-    await stop_node(started)
+DOORS = ("in-process", *NETWORKED_DOORS)
 
 
 async def _in_process(directory: Path) -> tuple[InProcessDoor, MeshGate]:
@@ -56,7 +37,7 @@ async def _in_process(directory: Path) -> tuple[InProcessDoor, MeshGate]:
 @pytest_asyncio.fixture(scope="session", loop_scope="session", params=DOORS)
 async def door(
     request: pytest.FixtureRequest,
-    node: NodeUnderTest,
+    shared_node: NodeUnderTest,
     tmp_path_factory: pytest.TempPathFactory,
     seeded: dict[str, list[str]],
 ) -> AsyncIterator[Door]:
@@ -72,14 +53,14 @@ async def door(
         return
     opened: Door
     if request.param == "grpc":
-        opened = GrpcDoor(node)
+        opened = GrpcDoor(shared_node)
     elif request.param == "http":
-        opened = HttpDoor(node)
+        opened = HttpDoor(shared_node)
     elif request.param == "cli":
-        opened = CliDoor(node)
+        opened = CliDoor(shared_node)
     elif request.param == "mcp-http":
-        opened = McpDoor.over_http(node)
+        opened = McpDoor.over_http(shared_node)
     else:
-        opened = McpDoor.over_stdio(node)
+        opened = McpDoor.over_stdio(shared_node)
     yield opened
     await opened.close()

@@ -1,0 +1,33 @@
+"""One real node for every test of the doors that needs a node and not a node of its own; each writes to spaces of its
+own there, and leaves it running."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from diverging import CONFLICTS_A_DOOR, seed_conflicts
+from node_process import NodeUnderTest, start_node, stop_node
+from scenario_doors import NETWORKED_DOORS
+
+from mnemesh_actors.directory import open_directory
+
+
+@pytest.fixture(scope="session")
+def seeded() -> dict[str, list[str]]:
+    """Ids of the memories in conflict that no test has taken yet, by door."""
+    return {}
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def shared_node(
+    tmp_path_factory: pytest.TempPathFactory, seeded: dict[str, list[str]]
+) -> AsyncIterator[NodeUnderTest]:
+    """A node process in the local runtime on free ports."""
+    directory = tmp_path_factory.mktemp("shared")
+    for name in NETWORKED_DOORS:
+        seeded[name] = seed_conflicts(open_directory(directory), f"seeded/{name}", CONFLICTS_A_DOOR)
+    started = await start_node(directory)
+    yield started
+    assert await stop_node(started) == 0
