@@ -16,7 +16,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -183,7 +183,8 @@ def _space(talk: Talk) -> str:
 def _candidates(
     shard: RetrievalShard, text: str, vector: Vector, space: str, among: tuple[str, ...] | None = None
 ) -> list[Candidate]:
-    return shard.search(search_of(Query(text=text, spaces=(space,), limit=TOP), vector, among, late=False))
+    search = search_of(Query(text=text, spaces=(space,), limit=TOP), among, late=False)
+    return shard.search(replace(search, vector=vector))
 
 
 def _score(scored: Scored, variant: Variant, one: Collected, units: Mapping[str, Unit]) -> None:

@@ -64,6 +64,10 @@ class Embedder:
                 limit=self.generation,
             )
 
+    def knows(self, text: str) -> bool:
+        """Whether the vector of `text` is at hand."""
+        return text in self._cache
+
     async def embed_one(self, text: str) -> Vector:
         """The unit vector of `text`, shape (dimensions,), ahead of whatever `embed` was asked for."""
         if (known := self._cache.get(text)) is not None:

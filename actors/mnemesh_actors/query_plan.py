@@ -6,7 +6,6 @@ the view hold today's words and states, so these are judged after the reading.
 
 from __future__ import annotations
 
-from mnemesh_actors.embedder import Vector
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.shard import Search
 from mnemesh_memory import limits
@@ -48,15 +47,16 @@ def listing_of(query: Query) -> ListQuery:
     )
 
 
-def search_of(query: Query, vector: Vector | None, ids: tuple[str, ...] | None, late: bool) -> Search:
-    """The search for candidates. `ids`: among these alone. `late`: candidates will be taken away after the search."""
+def search_of(query: Query, ids: tuple[str, ...] | None, late: bool) -> Search:
+    """The search for candidates, still without the question's vector. `ids`: among these alone. `late`: candidates will
+    be taken away after the search."""
     past = query.as_of is not None
     best = query.sort == "relevance" and not late
     few = min(max(CANDIDATES, CANDIDATES_A_RESULT * query.limit), SEARCH_LIMIT_MAX)
     limit = CANDIDATES_JUDGED_LATE if late else few if best else CANDIDATES_SORTED
     return Search(
         text=query.text,
-        vector=vector,
+        vector=None,
         spaces=query.spaces,
         kinds=() if past else query.kinds,
         tags_any=() if past else query.tags_any,
@@ -75,7 +75,6 @@ def search_of(query: Query, vector: Vector | None, ids: tuple[str, ...] | None, 
         if best and query.mode == "hybrid"
         else SEARCH_LIMIT_MAX,
         bm25=query.mode != "semantic",
-        dense=vector is not None,
         # Who asks for words wants them in the memory itself, and of the past the index knows no windows.
         windows=query.mode == "hybrid" and not past,
     )

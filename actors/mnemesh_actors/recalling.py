@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import structlog
@@ -128,9 +129,10 @@ class Recalling:
     async def _search(self, query: Query, by: float) -> Recalled:
         """`by`: when the index must have answered, in the event loop's time."""
         ids = await self._matching(query)
-        vector, degraded = await self._embedded(query)
         given = None if ids is None or len(ids[0]) + len(ids[1]) > IDS_MAX else (*ids[0], *ids[1])
-        search = search_of(query, vector, given, late=query.as_of is not None or (ids is not None and given is None))
+        search = search_of(query, given, late=query.as_of is not None or (ids is not None and given is None))
+        vector, degraded = await self._embedded(query, None if given == () else search)
+        search = replace(search, vector=vector)
         gaps, behind = self._parts.follower.gaps, self._behind()
         asked = question_of(query.text)
         candidates = [] if given == () else await self._candidates(search, by)
@@ -158,14 +160,19 @@ class Recalling:
         found: tuple[list[str], list[str]] = await self._parts.ledger.matching(query, self._parts.clock())
         return found
 
-    async def _embedded(self, query: Query) -> tuple[Vector | None, tuple[str, ...]]:
-        """The question's vector, or why there is none. Raises in semantic mode, which cannot do without."""
+    async def _embedded(self, query: Query, search: Search | None) -> tuple[Vector | None, tuple[str, ...]]:
+        """The question's vector, or why there is none; meanwhile the index counts the words of `search`. Raises in
+        semantic mode, which cannot do without."""
         if query.mode == "keyword":
             return None, ()
         limit_s = self._parts.config.recall_timeout_s * EMBEDDING_SHARE
+        embedder = self._parts.embedder
+        ahead = None
+        if search is not None and search.bm25 and not embedder.knows(query.text):
+            ahead = asyncio.create_task(self._prepare(search), name="count-words")
         try:
             async with asyncio.timeout(limit_s):
-                return await self._parts.embedder.embed_one(query.text), ()
+                return await embedder.embed_one(query.text), ()
         except Unavailable as error:
             if query.mode == "semantic":
                 raise
@@ -174,6 +181,14 @@ class Recalling:
             if query.mode == "semantic":
                 raise DeadlineExceeded(f"the question was not embedded within {limit_s:g} s; ask again") from None
             return None, (f"embedder: busy for longer than {limit_s:g} s; matched by words only",)
+        finally:
+            if ahead is not None:
+                ahead.cancel()
+
+    async def _prepare(self, search: Search) -> None:
+        """What goes wrong here goes wrong in the search itself, which says so."""
+        with suppress(MnemeshError):
+            await self._parts.follower.read(lambda shard: shard.prepare(search))
 
     async def _pick(self, query: Query, fused: Sequence[Fused]) -> tuple[list[_Found], list[_Found], int]:
         """Enough memories to show, best first, the best matches before any filter, and how many candidates were read

@@ -9,11 +9,12 @@ Synchronous and serial: one caller at a time.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from mnemesh_actors.index.episodes import Episodes
 from mnemesh_actors.index.passages import Passages
@@ -24,6 +25,7 @@ from mnemesh_actors.index.scope import (
     EVERYTHING,
     SCOPE,
     SEARCH_LIMIT_MAX,
+    Leg,
     Search,
     filter_of,
     in_spaces,
@@ -36,7 +38,7 @@ from mnemesh_memory.fusion import Candidate
 
 if TYPE_CHECKING:
     from mnemesh_actors.index.bm25 import Bm25Encoder
-    from mnemesh_actors.index.port import DenseVector, SparseVector
+    from mnemesh_actors.index.port import DenseVector
 
 __all__ = [
     "Candidate", "IndexItem", "IndexText", "RetrievalShard", "Search", "ShardConfig", "ShardStatus",
@@ -46,6 +48,12 @@ BACKENDS = ("edge", "local", "server")
 MACHINE = "{ip}"
 FETCH_MARGIN_POINTS = 12
 FETCH_GROWTH = (1, 4, 16)
+# Searches whose words have been counted and whose vectors may be on their way.
+PREPARED_MAX = 128
+
+
+# By field, the scores of memories.
+Lists: TypeAlias = dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +86,6 @@ class ShardStatus:
     backend: str = "edge"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Leg:
-    """One list of a search: a vector in a field, what it may see, how many memories, and whose terms count."""
-
-    using: str
-    vector: DenseVector | SparseVector
-    where: Filter
-    limit: int
-    corpus: Filter | None = None
-
-    def request(self, points: int) -> QueryRequest:
-        return QueryRequest(self.vector, self.using, points, self.where, self.corpus)
-
-
 class RetrievalShard:
     """One index in one directory. Every method but `open` and `close` raises Unavailable while it is not open, and
     DataLoss when it turns out to be damaged; then `close` and `open` make it new."""
@@ -108,6 +102,7 @@ class RetrievalShard:
         self._meta = IndexMeta(config.generation, config.dimensions, config.incarnation)
         self._passages = Passages()
         self._episodes = Episodes()
+        self._prepared: OrderedDict[Search, Lists] = OrderedDict()
         self._seq = 0
         self._dirty = False
         self._rebuilt = ""
@@ -157,6 +152,7 @@ class RetrievalShard:
         points: list[Point] = [point for item in latest.values() for point in points_of(item, encoder)]
         stale = [point for id_ in number for point in self._passages.ids(id_, number[id_])]
         self._dirty = True
+        self._prepared.clear()
         with self._damage_noted():
             backend.upsert(points)
             backend.delete(stale)
@@ -187,6 +183,13 @@ class RetrievalShard:
             self._seq, self._dirty = kept, False
         return self.status()
 
+    def prepare(self, search: Search) -> None:
+        """Count the words of a search whose vector is still being made: `search` then looks for the vector alone,
+        unless the index has changed in between. Raises what `search` raises."""
+        self._prepared[search] = self._listed(self._worded(search))
+        if len(self._prepared) > PREPARED_MAX:
+            self._prepared.popitem(last=False)
+
     def search(self, search: Search) -> list[Candidate]:
         """The best memories by meaning and by words, at most `limit` of each and, beside them, at most
         `superseded_limit` superseded ones; in the order of their ids.
@@ -194,21 +197,31 @@ class RetrievalShard:
         Any text is allowed; one without a term asks by meaning alone. Scores are the best of a memory's passages,
         rounded. Raises InvalidArgument without a space.
         """
-        encoder = self._opened()[1]
-        terms = encoder.query(search.text) if search.bm25 else None
-        legs: list[_Leg] = []
-        for where, limit in self._asked(search):
-            if search.dense and search.vector is not None:
-                legs.append(_Leg(DENSE, search.vector, where, limit))
-            if terms is not None and terms.indices:
-                corpus, shorter = in_spaces(search.spaces, EVERYTHING), min(limit, search.words_limit)
-                legs.append(_Leg(BM25, terms, where, shorter, corpus))
-                if search.windows and self._episodes:
-                    legs.append(_Leg(WINDOW, terms, where, shorter, corpus))
-        scores: dict[str, dict[str, float]] = {DENSE: {}, BM25: {}, WINDOW: {}}
-        for leg, found in zip(legs, self._ranked(legs), strict=True):
-            scores[leg.using].update(found)
-        return self._episodes.candidates(scores[DENSE], scores[BM25], scores[WINDOW])
+        meant = []
+        if search.vector is not None:
+            meant = [Leg(DENSE, search.vector, where, limit) for where, limit in self._asked(search)]
+        counted = self._prepared.get(search)
+        found = self._listed(meant if counted is not None else [*meant, *self._worded(search)]) | (counted or {})
+        return self._episodes.candidates(*(found.get(using, {}) for using in (DENSE, BM25, WINDOW)))
+
+    def _worded(self, search: Search) -> list[Leg]:
+        """The lists of a search by words."""
+        terms = self._opened()[1].query(search.text) if search.bm25 else None
+        if terms is None or not terms.indices:
+            return []
+        fields = (BM25, WINDOW) if search.windows and self._episodes else (BM25,)
+        corpus = in_spaces(search.spaces, EVERYTHING)
+        return [
+            Leg(using, terms, where, min(limit, search.words_limit), corpus)
+            for where, limit in self._asked(search)
+            for using in fields
+        ]
+
+    def _listed(self, legs: Sequence[Leg]) -> Lists:
+        found: Lists = {}
+        for leg, scores in zip(legs, self._ranked(legs), strict=True):
+            found.setdefault(leg.using, {}).update(scores)
+        return found
 
     def _asked(self, search: Search) -> list[tuple[Filter, int]]:
         """Each group of memories that a search looks through, with how many of it are wanted."""
@@ -226,7 +239,7 @@ class RetrievalShard:
 
     def neighbours_batch(self, asked: Sequence[tuple[DenseVector, str]], limit: int) -> list[list[tuple[str, float]]]:
         """`neighbours` of several (vector, space) at once, in their order."""
-        legs = [_Leg(DENSE, vector, in_spaces((space,), ARCHIVE), limit) for vector, space in asked]
+        legs = [Leg(DENSE, vector, in_spaces((space,), ARCHIVE), limit) for vector, space in asked]
         return [list(found.items()) for found in self._ranked(legs)]
 
     def flush(self) -> int:
@@ -270,6 +283,7 @@ class RetrievalShard:
 
         self._encoder = Bm25Encoder()
         self._passages, self._episodes, self._dirty = Passages(), Episodes(), False
+        self._prepared.clear()
         wanted = IndexMeta(self._config.generation, self._config.dimensions, self._config.incarnation)
         meta, reason = self._storage.read()
         if meta is not None:
@@ -321,7 +335,7 @@ class RetrievalShard:
             if [hit.id for hit in hits] != [record.id]:
                 raise DataLoss(f"the index does not find the point {record.id} by its own vector")
 
-    def _ranked(self, legs: Sequence[_Leg]) -> list[dict[str, float]]:
+    def _ranked(self, legs: Sequence[Leg]) -> list[dict[str, float]]:
         """For each leg the best memories with their scores, best first; one batched query, more only when passages of
         the same memories or equal scores at the end crowd a list."""
         for asked in legs:

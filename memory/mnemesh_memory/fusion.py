@@ -30,6 +30,7 @@ TERM_CHARS: Final = 6
 # Of so many words that carry meaning.
 _SUBSTANCE: Final = tuple(math.log1p(n) / math.log1p(SUBSTANCE_WORDS) for n in range(SUBSTANCE_WORDS + 1))
 _WORD: Final = re.compile(r"[^\W_]+")
+_BEST_FIRST: Final = itemgetter(0, 1)
 
 
 def _counts(part: str, weight: float, meaning: str) -> float:
@@ -142,43 +143,33 @@ def fuse(
     top = max([one.bm25 for one in pool if one.bm25], default=1.0)
     windows = [max(one.context.window, one.context.best_window) for one in pool if one.context is not None]
     widest = max(windows, default=0.0) or 1.0
-    found: list[tuple[Candidate, float | None, float | None, float | None]] = []
-    for one in pool:
-        bm25 = cosine = dense = None
-        around = one.context
-        if by_words and (one.bm25 is not None or (around is not None and around.window)):
-            own = (one.bm25 or 0.0) / top
+    found: list[tuple[float, str, float | None, float | None, float | None, float | None]] = []
+    # Some hundred candidates a recall: what is the same for all of them stands before the loop.
+    for id_, own_cosine, own_words, around, traits in pool:
+        bm25 = dense = form = None
+        if by_words and (own_words is not None or (around is not None and around.window)):
+            words = (own_words or 0.0) / top
             if around is not None:
-                wide = max(own, around.window / widest)
+                wide = max(words, around.window / widest)
                 episode = max(wide, around.best_window / widest)
-                own = mix.words * own + mix.window * wide + mix.episode_words * episode
-            bm25 = by_words * own
-        cosine = floor if one.dense is None else one.dense
-        if by_meaning and cosine is not None and (one.dense is not None or bm25 is not None):
+                words = mix.words * words + mix.window * wide + mix.episode_words * episode
+            bm25 = by_words * words
+        cosine = floor if own_cosine is None else own_cosine
+        if by_meaning and cosine is not None and (own_cosine is not None or bm25 is not None):
             meaning = _unit(cosine)
             if around is not None:
                 best = max(meaning, _unit(around.best_dense))
                 meaning = mix.meaning * meaning + mix.near * _unit(around.near) + mix.episode * best
             dense = by_meaning * meaning
-        if dense is not None or bm25 is not None:
-            found.append((one, dense, bm25, cosine))
-    return _ranked(found, question, mix)
-
-
-def _ranked(
-    found: list[tuple[Candidate, float | None, float | None, float | None]], question: Question | None, mix: Mix
-) -> list[Fused]:
-    """What was found, scored with its traits and best first."""
-    ranked = []
-    for one, dense, bm25, cosine in found:
-        evidence = min(1.0, (dense or 0.0) + (bm25 or 0.0))
-        form = None
-        if question is not None and one.traits is not None:
-            form = (1.0 - evidence) * min(1.0, evidence / FULL_EVIDENCE) * _form(one.traits, question, mix)
-        score = round(min(1.0, evidence + (form or 0.0)), SCORE_DECIMALS)
-        ranked.append((-score, one.id, dense, bm25, cosine, form))
-    ranked.sort(key=itemgetter(0, 1))
-    return [Fused(id_, -minus, *parts) for minus, id_, *parts in ranked]
+        elif bm25 is None:
+            continue
+        score = evidence = min(1.0, (dense or 0.0) + (bm25 or 0.0))
+        if question is not None and traits is not None:
+            form = (1.0 - evidence) * min(1.0, evidence / FULL_EVIDENCE) * _form(traits, question, mix)
+            score = min(1.0, evidence + form)
+        found.append((-round(score, SCORE_DECIMALS), id_, dense, bm25, cosine, form))
+    found.sort(key=_BEST_FIRST)
+    return [Fused(id_, -minus, *parts) for minus, id_, *parts in found]
 
 
 def _form(traits: Traits, question: Question, mix: Mix) -> float:

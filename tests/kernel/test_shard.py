@@ -16,6 +16,7 @@ import pytest
 from mnemesh_actors.index.port import Filter, Match, MatchAny, QueryRequest, Scored
 from mnemesh_actors.index.scope import in_spaces
 from mnemesh_actors.shard import (
+    PREPARED_MAX,
     SEARCH_LIMIT_MAX,
     Candidate,
     IndexItem,
@@ -96,9 +97,38 @@ def test_a_memory_is_found_by_meaning_and_by_words_once_it_is_applied(shard: Ret
 def test_each_list_can_be_left_out(shard: RetrievalShard) -> None:
     shard.apply([item(1, "apples"), item(2, "pears")], [], 1)
     assert [candidate.bm25 for candidate in shard.search(ask("apples", near=1, bm25=False))] == [None, None]
-    (only,) = shard.search(ask("apples", near=1, dense=False))
+    (only,) = shard.search(ask("apples"))
     assert only.dense is None
-    assert shard.search(ask("apples", near=1, dense=False, bm25=False)) == []
+    assert shard.search(ask("apples", bm25=False)) == []
+
+
+@pytest.mark.parametrize(
+    "change", [None, "apples again", "pears"], ids=["nothing", "a memory that matches", "one that does not"]
+)
+def test_words_that_were_counted_ahead_of_the_vector_give_what_one_search_gives(
+    shard: RetrievalShard, change: str | None
+) -> None:
+    shard.apply([item(1, "apples"), item(2, "apples and pears")], [], 1)
+    shard.prepare(replace(ask("apples"), limit=5))
+    if change is not None:
+        shard.apply([item(3, change)], [], 2)
+    apart = shard.search(replace(ask("apples", near=2), limit=5))
+    assert apart == shard.search(ask("apples", near=2, limit=6))
+    assert {one.bm25 is None for one in apart} == ({False} if change != "pears" else {False, True})
+
+
+def test_words_that_were_counted_ahead_serve_no_other_search(shard: RetrievalShard) -> None:
+    shard.apply([item(1, "apples"), item(2, "apples", space="other")], [], 1)
+    shard.prepare(ask("apples"))
+    assert ids(shard, ask("apples", spaces=("other",))) == {2}
+    assert ids(shard, ask("apples", tags_any=("fruit",))) == set()
+
+
+def test_only_so_many_searches_are_counted_ahead(shard: RetrievalShard) -> None:
+    shard.apply([item(1, "apples")], [], 1)
+    for number in range(PREPARED_MAX + 1):
+        shard.prepare(ask(f"apples {number}"))
+    assert len(shard._prepared) == PREPARED_MAX
 
 
 def test_a_long_memory_is_one_candidate_with_its_best_passage(shard: RetrievalShard) -> None:

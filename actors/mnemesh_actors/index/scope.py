@@ -8,14 +8,14 @@ for a dense query at 10,000 points.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mnemesh_actors.index.port import Condition, Filter, Match, MatchAny, Range
+from mnemesh_actors.index.port import Condition, Filter, Match, MatchAny, QueryRequest, Range
 from mnemesh_memory.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from mnemesh_actors.index.port import DenseVector
+    from mnemesh_actors.index.port import DenseVector, SparseVector
 
 SCOPE = "scope"
 FORGOTTEN, SUPERSEDED, ARCHIVE = 1, 2, 4
@@ -23,9 +23,10 @@ SEARCH_LIMIT_MAX = 500
 EVERYTHING = FORGOTTEN | SUPERSEDED | ARCHIVE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Search:
-    """One question to the index. Empty filters let everything through; `spaces` may not be empty.
+    """One question to the index; equal to another when it asks the same in words. Empty filters let everything
+    through; `spaces` may not be empty.
 
     `vector` (dimensions,) float32 is the embedded question, None for a search by words alone. `since` (inclusive)
     and `before` (exclusive) bound `created_at` in ms. `tags_any` and `kinds` want one of theirs, `tags_all`
@@ -36,7 +37,7 @@ class Search:
     """
 
     text: str
-    vector: DenseVector | None
+    vector: DenseVector | None = field(compare=False)
     spaces: tuple[str, ...]
     kinds: tuple[str, ...] = ()
     tags_any: tuple[str, ...] = ()
@@ -54,8 +55,21 @@ class Search:
     words_limit: int = SEARCH_LIMIT_MAX
     superseded_limit: int = 0
     bm25: bool = True
-    dense: bool = True
     windows: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leg:
+    """One list of a search: a vector in a field, what it may see, how many memories, and whose terms count."""
+
+    using: str
+    vector: DenseVector | SparseVector
+    where: Filter
+    limit: int
+    corpus: Filter | None = None
+
+    def request(self, points: int) -> QueryRequest:
+        return QueryRequest(self.vector, self.using, points, self.where, self.corpus)
 
 
 def scope_of(space: str, state: str, tier: str) -> tuple[str, ...]:
