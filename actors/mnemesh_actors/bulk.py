@@ -13,7 +13,8 @@ from mnemesh_actors.purging import Purging
 from mnemesh_actors.writing import Writing
 from mnemesh_memory import grants, validate
 from mnemesh_memory.errors import MnemeshError
-from mnemesh_memory.model import Bulk, Caller, ListQuery, Page
+from mnemesh_memory.model import Caller, ListQuery, Page
+from mnemesh_memory.removal import Bulk
 
 # Commits of one call that wait for each other; the ledger groups what waits.
 AT_ONCE = 32

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import replace
 
 from mnemesh_actors.bulk import BulkForgetting
 from mnemesh_actors.copying import LedgerCopy, ledger_copy
 from mnemesh_actors.histories import PAGE, Histories
+from mnemesh_actors.linking import Linking
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.places import find_many, find_one
 from mnemesh_actors.purging import Purging
@@ -22,8 +24,8 @@ from mnemesh_actors.watching import Watching
 from mnemesh_actors.writing import Writing
 from mnemesh_memory import checks, grants, limits, validate
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
+from mnemesh_memory.linking import Rated
 from mnemesh_memory.model import (
-    Bulk,
     Caller,
     Checked,
     Draft,
@@ -35,13 +37,13 @@ from mnemesh_memory.model import (
     ModelStatus,
     Page,
     Patch,
-    Purged,
     Query,
     Recalled,
     Stats,
     Written,
 )
 from mnemesh_memory.past import Blame, ConflictPage, HistoryPage
+from mnemesh_memory.removal import Bulk, Purged
 from mnemesh_memory.watching import Watched, WatchQuery
 
 EXPORT_PAGE = 200
@@ -67,7 +69,8 @@ class Mesh:
         self._model = model
         self._notices = notices
         self._writing = Writing(parts)
-        self._recalling = Recalling(parts)
+        self._linking = Linking(parts, self._writing)
+        self._recalling = Recalling(parts, self._linking)
         self._purging = Purging(parts)
         self._bulk = BulkForgetting(parts, self._writing, self._purging)
         self._histories = Histories(parts, self._writing)
@@ -76,11 +79,12 @@ class Mesh:
 
     async def remember(self, caller: Caller, draft: Draft) -> Written:
         """Store one memory; see Writing.remember."""
-        return await self._writing.remember(caller, draft)
+        return await self._told(caller, await self._writing.remember(caller, draft))
 
     async def remember_batch(self, caller: Caller, drafts: Sequence[Draft]) -> list[Written | MnemeshError]:
         """Store up to 256 memories; see Writing.remember_batch."""
-        return await self._writing.remember_batch(caller, drafts)
+        done = await self._writing.remember_batch(caller, drafts)
+        return [await self._told(caller, one) if isinstance(one, Written) else one for one in done]
 
     async def check(self, caller: Caller, draft: Draft) -> Checked:
         """What `remember` would do; writes nothing."""
@@ -88,19 +92,37 @@ class Mesh:
 
     async def update(self, caller: Caller, key: str, patch: Patch) -> Written:
         """Write a new revision; see Writing.update."""
-        return await self._writing.update(caller, key, patch)
+        return await self._told(caller, await self._writing.update(caller, key, patch))
 
     async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:
         """Replace a memory by a new one; see Writing.supersede."""
-        return await self._writing.supersede(caller, key, draft)
+        done, old = await self._writing.supersede(caller, key, draft)
+        return await self._told(caller, done), (await self._linking.granted(caller, [old]))[0]
 
     async def forget(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
         """Soft deletion."""
-        return await self._writing.forget(caller, key, wait or "indexed")
+        return await self._told(caller, await self._writing.forget(caller, key, wait or "indexed"))
 
     async def restore(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
         """Undo of a soft deletion."""
-        return await self._writing.restore(caller, key, wait or "indexed")
+        return await self._told(caller, await self._writing.restore(caller, key, wait or "indexed"))
+
+    async def link(self, caller: Caller, key: str, type_: str, to: str, wait: str = "indexed") -> Written:
+        """Link a memory to another; see Linking.link."""
+        return await self._told(caller, await self._linking.link(caller, key, type_, to, wait or "indexed"))
+
+    async def unlink(self, caller: Caller, key: str, type_: str, to: str, wait: str = "indexed") -> Written:
+        """Take a link away; see Linking.unlink."""
+        return await self._told(caller, await self._linking.unlink(caller, key, type_, to, wait or "indexed"))
+
+    async def rate(self, caller: Caller, key: str = "", useful: bool | None = None, answer: str = "") -> list[Rated]:
+        """Say whether a memory was useful, or which ones an answer names; see Linking.rate."""
+        return await self._linking.rate(caller, key, useful, answer)
+
+    async def _told(self, caller: Caller, done: Written) -> Written:
+        """The outcome of a write without links to what the caller may not read."""
+        (memory,) = await self._linking.granted(caller, [done.memory])
+        return done if memory is done.memory else replace(done, memory=memory)
 
     async def history(self, caller: Caller, key: str, limit: int = PAGE, cursor: str = "") -> HistoryPage:
         """Revisions of a memory, newest first; see Histories.history."""
@@ -108,7 +130,10 @@ class Mesh:
 
     async def blame(self, caller: Caller, key: str, revision: str = "") -> Blame:
         """Who set what of a memory; see Histories.blame."""
-        return await self._histories.blame(caller, key, revision)
+        found = await self._histories.blame(caller, key, revision)
+        targets = {one.field: one.field.rpartition(":")[2] for one in found.fields if one.field.startswith("links.")}
+        hidden = await self._linking.hidden(caller, targets.values())
+        return replace(found, fields=tuple(one for one in found.fields if targets.get(one.field) not in hidden))
 
     async def conflicts(
         self, caller: Caller, spaces: Sequence[str] = (), limit: int = PAGE, cursor: str = ""
@@ -120,7 +145,9 @@ class Mesh:
         self, caller: Caller, key: str, to: str, *, expected_heads: Sequence[str] = (), wait: str = "indexed"
     ) -> Written:
         """Go back to an older revision; see Histories.rollback."""
-        return await self._histories.rollback(caller, key, to, expected_heads=expected_heads, wait=wait or "indexed")
+        heads = tuple(expected_heads)
+        done = await self._histories.rollback(caller, key, to, expected_heads=heads, wait=wait or "indexed")
+        return await self._told(caller, done)
 
     async def resolve(
         self,
@@ -133,9 +160,10 @@ class Mesh:
         wait: str = "indexed",
     ) -> Written:
         """End a conflict; see Histories.resolve."""
-        return await self._histories.resolve(
+        done = await self._histories.resolve(
             caller, key, keep=keep, content=content, expected_heads=expected_heads, wait=wait or "indexed"
         )
+        return await self._told(caller, done)
 
     async def forget_many(self, caller: Caller, query: ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
         """Forget or purge what a listing names; see BulkForgetting.forget_many."""
@@ -158,8 +186,8 @@ class Mesh:
         spaces: Sequence[str] = (),
         as_of: int | None = None,
     ) -> tuple[list[Memory], list[str]]:
-        """The memories found, in the order asked, and the keys that were not; with `as_of` (ms) as they were recorded
-        then. A single missing one raises NotFound."""
+        """The memories found, in the order asked, with both ends of their links, and the keys that were not; with
+        `as_of` (ms) as they were recorded then, without those ends. A single missing one raises NotFound."""
         if not 1 <= len(keys) <= limits.GET_IDS_MAX:
             raise InvalidArgument("ids", f"{len(keys)} ids", f"1 to {limits.GET_IDS_MAX}")
         checks.moment("as_of", as_of)
@@ -173,6 +201,9 @@ class Mesh:
         missing = [key for key, item in zip(keys, found, strict=True) if isinstance(item, MnemeshError)]
         if memories:
             await self._parts.ledger.touch([memory.id for memory in memories], self._parts.clock())
+            memories = await self._linking.granted(caller, memories)
+            if as_of is None:
+                memories = await self._linking.with_ends(caller, memories)
         return memories, missing
 
     async def timeline(self, caller: Caller, key: str, before: int = 5, after: int = 5) -> tuple[list[Memory], int]:
@@ -180,8 +211,8 @@ class Mesh:
         checks.whole("before", before, 0, limits.TIMELINE_MAX)
         checks.whole("after", after, 0, limits.TIMELINE_MAX)
         middle = await find_one(self._parts, caller, key)
-        found: tuple[list[Memory], int] = await self._parts.ledger.timeline(middle.id, before, after)
-        return found
+        memories, position = await self._parts.ledger.timeline(middle.id, before, after)
+        return await self._linking.granted(caller, memories), position
 
     async def stats(self, caller: Caller, spaces: Sequence[str] = ()) -> Stats:
         """Counts over `spaces`, or over all that the caller may see."""
@@ -201,7 +232,7 @@ class Mesh:
         states = ["active", *["forgotten"] * include_forgotten, *["superseded"] * include_superseded]
         after = (-1, "")
         while page := await self._parts.ledger.export_page(named, states, after, EXPORT_PAGE):
-            for memory in page:
+            for memory in await self._linking.granted(caller, page):
                 yield memory
             after = (page[-1].created_at, page[-1].id)
 
@@ -268,4 +299,4 @@ class Mesh:
     async def list(self, caller: Caller, query: ListQuery) -> Page:
         """One page of a listing."""
         page: Page = await self._parts.ledger.page(validate.list_query(query, caller))
-        return page
+        return replace(page, memories=tuple(await self._linking.granted(caller, page.memories)))

@@ -12,7 +12,8 @@ from mnemesh_actors.ledger.erase import Erase, Gone
 from mnemesh_actors.parts import Parts
 from mnemesh_memory.errors import DeadlineExceeded, Unavailable
 from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.model import Caller, Purged
+from mnemesh_memory.model import Caller
+from mnemesh_memory.removal import Purged
 
 OPERATION_BYTES = 16
 ADMINS = ("owner", "admin")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from mnemesh_actors.embedder import Vector
+from mnemesh_actors.linking import Linking
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.query_plan import CANDIDATES_JUDGED_LATE, CANDIDATES_SORTED, listing_of, search_of
 from mnemesh_actors.shard import Candidate, Search
@@ -26,6 +27,7 @@ from mnemesh_memory.heat import heat
 from mnemesh_memory.model import Caller, Hit, Memory, Page, Query, Recalled
 from mnemesh_memory.text import estimate_tokens, snippet
 from mnemesh_memory.traits import question_of
+from mnemesh_memory.usefulness import liking, rated
 
 # Superseded memories that may lead to their successors, when they are so many that they are searched apart.
 CANDIDATES_SUPERSEDED = 30
@@ -57,12 +59,23 @@ class _Found:
     fused: Fused
     redirected_from: str = ""
 
+    @property
+    def liking(self) -> float:
+        """What its ratings say of it as a match, 0 for none."""
+        return liking(self.memory.useful, self.memory.not_useful) if self.fused.score else 0.0
+
+    def rated(self) -> _Found:
+        """With what its ratings add."""
+        fused = rated(self.fused, self.memory.useful, self.memory.not_useful)
+        return self if fused is self.fused else replace(self, fused=fused)
+
 
 class Recalling:
-    """The operation recall."""
+    """The operation recall. `linking` adds what belongs with each result."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, linking: Linking) -> None:
         self._parts = parts
+        self._linking = linking
         self._noting: set[asyncio.Task[None]] = set()
 
     async def recall(self, caller: Caller, query: Query) -> Recalled:
@@ -74,7 +87,8 @@ class Recalling:
         try:
             async with asyncio.timeout(limit_s):
                 by = asyncio.get_running_loop().time() + limit_s * INDEX_SHARE
-                return await (self._search(clean, by) if clean.text.strip() else self._newest(clean))
+                found = await (self._search(clean, by) if clean.text.strip() else self._newest(clean))
+                return await self._linking.attached(caller, clean, found)
         except TimeoutError:
             raise DeadlineExceeded(f"recall took longer than {limit_s:g} s; ask again or narrow the spaces") from None
 
@@ -119,7 +133,9 @@ class Recalling:
         memories = {item.memory.id: item.memory for item in found[:WORDS_MEMORIES_MAX]}
         counted, candidates = await asyncio.to_thread(scored, query.text, list(memories.values()))
         asked = question_of(query.text)
-        matches = [_Found(memories[item.id], item) for item in fuse(candidates, {"dense": 0.0, "bm25": 1.0}, asked)]
+        matches = [
+            _Found(memories[item.id], item).rated() for item in fuse(candidates, {"dense": 0.0, "bm25": 1.0}, asked)
+        ]
         kept = [item for item in matches if item.fused.score >= query.min_score]
         covered = coverage(query.text, [(item.fused, item.memory.content) for item in matches[:BEST_FOR_COVERAGE]])
         among = f" among the newest {counted} memories" if more or counted < len(found) else ""
@@ -208,7 +224,7 @@ class Recalling:
             pairs = [(item, memories[item.id]) for item in part if item.id in memories]
             if query.as_of is None and not query.include_superseded:
                 old += sum(memory.state == "superseded" for _, memory in pairs)
-            found = await self._redirected(query, pairs, matched, shown)
+            found = [item.rated() for item in await self._redirected(query, pairs, matched, shown)]
             best = best or found[:BEST_FOR_COVERAGE]
             kept += await self._keep(query, found)
             if by_relevance and len(kept) >= query.limit:
@@ -363,7 +379,8 @@ def _ordered(query: Query, kept: list[_Found]) -> list[_Found]:
         return sorted(kept, key=lambda item: (-item.memory.updated_at, item.memory.id))
     if query.sort == "importance":
         return sorted(kept, key=lambda item: (-(item.memory.importance or 0.0), -item.fused.score, item.memory.id))
-    return kept
+    # Ratings moved some, and tell equal matches apart; what they leave equal stays as it was.
+    return sorted(kept, key=lambda item: (-item.fused.score, -item.liking))
 
 
 def _heat(memory: Memory, used: Mapping[str, tuple[int, int]], now: int) -> float:

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mnemesh.agent_values import Agent, Agents, IssuedToken, RevokedAgent
     from mnemesh.aio import AsyncClient
     from mnemesh.batch import Outcome
     from mnemesh.client import Client
@@ -29,22 +30,19 @@ if TYPE_CHECKING:
         Unauthenticated,
     )  # fmt: skip
     from mnemesh.history_values import Blame, BlamedField, BlamedLines, Conflict, Conflicts, History, Revision
+    from mnemesh.link_values import Linked, RatedMemory, Ratings
     from mnemesh.space import detect_space
     from mnemesh.values import (
-        Agent,
-        Agents,
         Change,
         Checked,
         Found,
         Identity,
-        IssuedToken,
         Link,
         Memory,
         Page,
         Recalled,
         Remembered,
         Result,
-        RevokedAgent,
         Source,
         Stats,
         Status,
@@ -58,8 +56,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Aborted", "Agent", "Agents", "AlreadyExists", "AsyncClient", "AsyncWatch", "Blame", "BlamedField", "BlamedLines",
     "Change", "Checked", "Client", "Conflict", "Conflicts", "DataLoss", "DeadlineExceeded", "FailedPrecondition",
-    "Found", "History", "Identity", "InvalidArgument", "IssuedToken", "Link", "Memory", "MnemeshError", "NotFound",
-    "NotReachable", "OutOfRange", "Outcome", "Overloaded", "Page", "PermissionDenied", "Recalled", "Remembered",
+    "Found", "History", "Identity", "InvalidArgument", "IssuedToken", "Link", "Linked", "Memory", "MnemeshError",
+    "NotFound", "NotReachable", "OutOfRange", "Outcome", "Overloaded", "Page", "PermissionDenied", "RatedMemory",
+    "Ratings", "Recalled", "Remembered",
     "Result", "Revision", "RevokedAgent", "Source", "Stats", "Status", "Superseded", "Timeline", "Unauthenticated",
     "Updated", "Watch", "Written", "__version__", "detect_space",
 ]  # fmt: skip
@@ -69,9 +68,11 @@ _MODULES = {
     "detect_space": "space",
 }  # fmt: skip
 _PAST = {"Blame", "BlamedField", "BlamedLines", "Conflict", "Conflicts", "History", "Revision"}
+_LINKS = {"Linked", "RatedMemory", "Ratings"}
+_AGENTS = {"Agent", "Agents", "IssuedToken", "RevokedAgent"}
 _VALUES = {
-    "Agent", "Agents", "Change", "Checked", "Found", "Identity", "IssuedToken", "Link", "Memory", "Page", "Recalled",
-    "Remembered", "Result", "RevokedAgent", "Source", "Stats", "Status", "Superseded", "Timeline", "Updated", "Written",
+    "Change", "Checked", "Found", "Identity", "Link", "Memory", "Page", "Recalled", "Remembered", "Result", "Source",
+    "Stats", "Status", "Superseded", "Timeline", "Updated", "Written",
 }  # fmt: skip
 
 
@@ -83,6 +84,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'mnemesh' has no attribute {name!r}")
     named = _MODULES | dict.fromkeys(_PAST, "history_values") | dict.fromkeys(_VALUES, "values")
+    named |= dict.fromkeys(_LINKS, "link_values") | dict.fromkeys(_AGENTS, "agent_values")
     module = named.get(name, "errors")
     return getattr(import_module(f"mnemesh.{module}"), name)
 

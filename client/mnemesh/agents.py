@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from mnemesh import values
+from mnemesh import agent_values
 from mnemesh.call import Call, reading
 from mnemesh.reads import ADMIN
 from mnemesh.values import rfc3339
@@ -21,7 +21,7 @@ def add_agent(
     spaces: Iterable[str] = (),
     toolsets: Iterable[str] = (),
     expires: str | datetime | timedelta | None = None,
-) -> Call[values.IssuedToken]:
+) -> Call[agent_values.IssuedToken]:
     """Issue a token to an agent; the answer is the only place where it ever stands.
 
     `role` is reader, writer or admin; `spaces` are paths of shared spaces, `team/*` for all below, `*` for all; its
@@ -42,12 +42,12 @@ def add_agent(
         rpc=ADMIN + "AddAgent",
         request=to_message(admin_pb2.AddAgentRequest, fields),
         response=admin_pb2.AddAgentResponse,
-        read=reading(values.IssuedToken),
+        read=reading(agent_values.IssuedToken),
         repeatable=False,  # the second time the name has a token, and the first one is lost
     )
 
 
-def list_agents() -> Call[values.Agents]:
+def list_agents() -> Call[agent_values.Agents]:
     """The agents that have or had a token, with how often and when it was used last.
 
     >>> [agent.name for agent in client.list_agents().agents if agent.state == "active"]
@@ -56,12 +56,12 @@ def list_agents() -> Call[values.Agents]:
         rpc=ADMIN + "ListAgents",
         request=admin_pb2.ListAgentsRequest(),
         response=admin_pb2.ListAgentsResponse,
-        read=reading(values.Agents),
+        read=reading(agent_values.Agents),
         repeatable=True,
     )
 
 
-def revoke_agent(name: str) -> Call[values.RevokedAgent]:
+def revoke_agent(name: str) -> Call[agent_values.RevokedAgent]:
     """End an agent's token, from its next call on. Raises NotFound.
 
     >>> client.revoke_agent("ana").agent.state
@@ -71,7 +71,7 @@ def revoke_agent(name: str) -> Call[values.RevokedAgent]:
         rpc=ADMIN + "RevokeAgent",
         request=to_message(admin_pb2.RevokeAgentRequest, {"name": name}),
         response=admin_pb2.RevokeAgentResponse,
-        read=reading(values.RevokedAgent),
+        read=reading(agent_values.RevokedAgent),
         repeatable=True,
     )
 

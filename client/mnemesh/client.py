@@ -15,7 +15,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import grpc
 
-from mnemesh import agents, backups, histories, peers, reads, removals, writes
+from mnemesh import agents, backups, histories, links, peers, reads, removals, writes
 from mnemesh.batch import Batches, Outcome
 from mnemesh.call import Call, as_method
 from mnemesh.connection import CHANNEL_OPTIONS, DEFAULT_TIMEOUT_S, Connection, Target
@@ -105,6 +105,9 @@ class Client:
     supersede = _method(writes.supersede)
     forget = _method(writes.forget)
     restore = _method(writes.restore)
+    link = _method(links.link)
+    unlink = _method(links.unlink)
+    rate = _method(links.rate)
     purge = _method(removals.purge)
     forget_many = _method(removals.forget_many)
     history = _method(histories.history)

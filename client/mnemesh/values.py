@@ -11,7 +11,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mnemesh.link_values import Linked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +48,8 @@ class Head:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """A memory. `state` is active, forgotten or superseded; more than one of `heads` is a conflict, whose other
-    texts are in `conflicts`; `importance` is from 0 to 1."""
+    texts are in `conflicts`; `importance` is from 0 to 1; `useful` and `not_useful` count votes. `linked` is given by
+    get: both ends of its links; `linked_more` counts those that lead to it and are left out."""
 
     id: str
     space: str
@@ -70,6 +74,10 @@ class Memory:
     version: int
     conflicts: tuple[Head, ...]
     superseded_by: str
+    useful: int = 0
+    not_useful: int = 0
+    linked: tuple[Linked, ...] = ()
+    linked_more: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +142,8 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One result of recall. `score` is relevance from 0 to 1; `signals` is filled when explain was asked."""
+    """One result of recall. `score` is relevance from 0 to 1; `signals` is filled when explain was asked; `attached` is
+    what resolves it, and what it contradicts or is contradicted by."""
 
     id: str
     content: str
@@ -147,6 +156,7 @@ class Result:
     memory: Memory
     signals: Mapping[str, float]
     redirected_from: str
+    attached: tuple[Linked, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,46 +238,6 @@ class Identity:
     spaces: tuple[str, ...] = ()
     toolsets: tuple[str, ...] = ()
     expires_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agent:
-    """An agent that has or had a token; `state` is active, expired or revoked."""
-
-    name: str
-    role: str
-    spaces: tuple[str, ...]
-    private_space: str
-    toolsets: tuple[str, ...]
-    state: str
-    created_at: datetime | None
-    created_by: str
-    expires_at: datetime | None
-    revoked_at: datetime | None
-    calls: int
-    last_used_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IssuedToken:
-    """What was granted, and the token, which the node can not show again. It does not show in a log either."""
-
-    agent: Agent
-    token: str = dataclasses.field(repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agents:
-    """The agents of a node, by name."""
-
-    agents: tuple[Agent, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RevokedAgent:
-    """The agent whose token has ended."""
-
-    agent: Agent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from mnemesh import backup_values, history_values, peer_values, removal_values, values
+from mnemesh import agent_values, backup_values, history_values, link_values, peer_values, removal_values, values
 from mnemesh.errors import InvalidArgument
 from mnemesh_proto.times import TIME_RULE, set_time
 
@@ -32,6 +32,8 @@ NESTED: Final[Mapping[str, type]] = {
     "mnemesh.v1.Memory": values.Memory,
     "mnemesh.v1.Source": values.Source,
     "mnemesh.v1.Link": values.Link,
+    "mnemesh.v1.Linked": link_values.Linked,
+    "mnemesh.v1.RatedMemory": link_values.RatedMemory,
     "mnemesh.v1.Head": values.Head,
     "mnemesh.v1.RelatedMemory": values.Related,
     "mnemesh.v1.RecallResult": values.Result,
@@ -45,7 +47,7 @@ NESTED: Final[Mapping[str, type]] = {
     "mnemesh.v1.LedgerStatus": values.LedgerStatus,
     "mnemesh.v1.IndexStatus": values.IndexStatus,
     "mnemesh.v1.ModelStatus": values.ModelStatus,
-    "mnemesh.v1.Agent": values.Agent,
+    "mnemesh.v1.Agent": agent_values.Agent,
     "mnemesh.v1.Refused": removal_values.Refused,
     "mnemesh.v1.PeerStatus": peer_values.PeerStatus,
     "mnemesh.v1.QuarantinedEntry": peer_values.QuarantinedEntry,

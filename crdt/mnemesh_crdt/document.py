@@ -32,6 +32,7 @@ from mnemesh_crdt.shape import (
     next_revision_id,
     revision_tree,
     state_of,
+    vote_tree,
 )
 from mnemesh_memory.errors import DataLoss, InvalidArgument
 from mnemesh_memory.limits import CHANGE_BYTES_MAX, CHANGE_INFLATED_BYTES_MAX, REVISIONS_MAX
@@ -216,6 +217,9 @@ def _transact(document: Document, edit: Edit, actor: str) -> None:
         if edit.links_put or edit.links_remove:
             put, remove = map(link_key, edit.links_put), map(link_key, edit.links_remove)
             _renew(transaction, "links", put, remove, edit.at)
+        if edit.vote is not None:
+            writer, useful = edit.vote
+            _put(transaction, _collection(transaction, "feedback"), {writer: vote_tree(useful)})
 
 
 def _renew(transaction: Transaction, name: str, put: Iterable[str], remove: Iterable[str], at: int) -> None:

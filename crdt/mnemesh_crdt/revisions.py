@@ -70,6 +70,8 @@ def materialise(state: DocumentState, as_of: int | None = None) -> Memory | None
         links=links,
         conflicts=tuple(one for one in current[1:] if one.op == PUT),
         superseded_by=successor,
+        useful=sum(state.votes.values()),
+        not_useful=len(state.votes) - sum(state.votes.values()),
     )
 
 

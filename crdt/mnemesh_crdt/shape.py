@@ -69,6 +69,7 @@ class RevisionFields:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
     """What one change does: at most one revision, and tags and links put or removed, at the time `at` (ms).
+    `vote` is that of a writer ("agent@node") and takes the place of its last one: whether the memory was useful.
 
     Something both removed and put ends up put. A put of what is there already renews it, so that it survives
     a removal made at the same time elsewhere.
@@ -79,6 +80,7 @@ class Edit:
     tags_remove: tuple[str, ...] = ()
     links_put: tuple[Link, ...] = ()
     links_remove: tuple[Link, ...] = ()
+    vote: tuple[str, bool] | None = None
     at: int
 
 
@@ -87,7 +89,7 @@ class DocumentState:
     """What a document holds after all its changes; equal for equal sets of changes, whatever their order.
 
     `tagged_at` and `linked_at` give the time (ms) of the last put of each tag and link. `pins` are the
-    writers ("agent@node") that pin; `feedback` is (useful, not) summed over all writers.
+    writers ("agent@node") that pin; `votes` says of each writer that has rated it whether it was useful.
     """
 
     id: str
@@ -96,7 +98,7 @@ class DocumentState:
     tags: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     pins: tuple[str, ...] = ()
-    feedback: tuple[int, int] = (0, 0)
+    votes: Mapping[str, bool] = field(default_factory=dict)
     tagged_at: Mapping[str, int] = field(default_factory=dict)
     linked_at: Mapping[Link, int] = field(default_factory=dict)
 
@@ -166,7 +168,7 @@ def state_of(doc: str, space: str, tree: Tree) -> DocumentState:
     tagged_at = _numbers(tree, "tags")
     linked_at = {_link(key): at for key, at in _numbers(tree, "links").items()}
     feedback = _map(tree, "feedback")
-    votes = [_map(feedback, writer) for writer in feedback]
+    counts = {writer: _counts(_map(feedback, writer)) for writer in sorted(feedback)}
     return DocumentState(
         id=doc,
         space=space,
@@ -174,10 +176,8 @@ def state_of(doc: str, space: str, tree: Tree) -> DocumentState:
         tags=tuple(sorted(tagged_at)),
         links=tuple(sorted(linked_at, key=lambda link: (link.type, link.id))),
         pins=tuple(sorted(_numbers(tree, "pins"))),
-        feedback=(
-            sum(_number(one, "useful") or 0 for one in votes),
-            sum(_number(one, "not") or 0 for one in votes),
-        ),
+        # One writer, one vote: a count lets nobody outvote the others.
+        votes={writer: useful > against for writer, (useful, against) in counts.items() if useful != against},
         tagged_at=tagged_at,
         linked_at=linked_at,
     )
@@ -212,6 +212,15 @@ def _revision(key: str, tree: Tree) -> Revision:
         keywords=_listed(tree, "keywords"),
         refs=_listed(tree, "refs"),
     )
+
+
+def vote_tree(useful: bool) -> Written:
+    """A vote as the document stores it."""
+    return {"useful" if useful else "not": 1}
+
+
+def _counts(vote: Tree) -> tuple[int, int]:
+    return _number(vote, "useful") or 0, _number(vote, "not") or 0
 
 
 def _positions(items: tuple[str, ...]) -> Written:

@@ -74,6 +74,9 @@ def memory_element(memory: Json, content: str | None = None, **more: object) -> 
         f"[another version, {head['revision']}, by {head['by']}, {head.get('at', '')}]\n{head['content']}"
         for head in memory["conflicts"]
     ]
+    texts += [_end(end) for end in memory["linked"]]
+    if memory["linked_more"]:
+        texts.append(f"[{memory['linked_more']} more link to it]")
     return element(
         "\n".join(texts),
         id=memory["id"],
@@ -99,12 +102,7 @@ def _recalled(answer: Json) -> str:
     if not results:
         lines = [f"Nothing found in {_and(answer['spaces'])}."]
     else:
-        lines = [
-            data_block(
-                memory_element(hit["memory"], hit["content"] or hit["snippet"], score=f"{hit['score']:.2f}")
-                for hit in results
-            )
-        ]
+        lines = [data_block(one for hit in results for one in _hit(hit))]
         weak = " The answer is probably not among these." if answer["abstain"] else ""
         lines.append(f"{len(results)} found, coverage {answer['coverage']:.2f}.{weak}")
         if any(not hit["content"] for hit in results):
@@ -114,6 +112,32 @@ def _recalled(answer: Json) -> str:
     if answer["degraded"]:
         lines.append(f"May be incomplete: {'; '.join(answer['degraded_reasons'])}.")
     return "\n".join(lines)
+
+
+def _hit(hit: Json) -> list[str]:
+    """A result, and after it what belongs with it."""
+    found = memory_element(hit["memory"], hit["content"] or hit["snippet"], score=f"{hit['score']:.2f}")
+    return [
+        found,
+        *(
+            element(
+                end["snippet"] or "(see there)",
+                id=end["id"],
+                belongs_to=hit["id"],
+                link=end["type"] if end["direction"] == "out" else f"{end['type']} (the other way round)",
+                title=end["title"],
+                kind=end["kind"],
+                space=end["space"],
+            )
+            for end in hit["attached"]
+        ),
+    ]
+
+
+def _end(end: Json) -> str:
+    way = "links to" if end["direction"] == "out" else "is linked to by"
+    state = "" if end["state"] == "active" else f", {end['state']}"
+    return f"[{way} ({end['type']}{state}): {' '.join(filter(None, (end['id'], end['title'])))}]"
 
 
 def _listed(memories: Sequence[Json], missing: Sequence[str] = ()) -> str:

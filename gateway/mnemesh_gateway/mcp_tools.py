@@ -70,6 +70,15 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
         "Use it when something has changed: the old memory stays as history, the new one is found.",
     ),
     "restore": ("Restore", "Use it to undo forget."),
+    "link": (
+        "Link",
+        "Use it when one memory belongs to another: what resolves an error, what it is part of, what contradicts it.",
+    ),
+    "unlink": ("Unlink", "Use it to take back a link that is wrong."),
+    "rate": (
+        "Rate",
+        "Use it after a memory helped, or misled you; or give the answer in which you named the ids that you used.",
+    ),
     "history": ("History", "Use it to see how a memory came to say what it says, or to find what to roll back to."),
     "blame": ("Blame", "Use it to see whom to ask about a line or field, and how old it is."),
     "rollback": (

@@ -14,14 +14,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.message import Message
 
-from mnemesh_gateway import admin_calls, aside_calls, backup_calls, history_calls, memory_calls, peer_calls, watch_calls
+from mnemesh_gateway import (
+    admin_calls,
+    aside_calls,
+    backup_calls,
+    history_calls,
+    link_calls,
+    memory_calls,
+    peer_calls,
+    watch_calls,
+)
 from mnemesh_gateway.descriptors import descriptor_of, field_of, fields_of, inner_message
 from mnemesh_gateway.message_json import from_json, require_known
 from mnemesh_gateway.schema import Schema, brief_response_schema, request_schema
 from mnemesh_memory import grants
 from mnemesh_memory.grants import ADMINISTER, IDENTIFY, OWN, READ, WRITE
 from mnemesh_memory.model import Caller
-from mnemesh_proto.v1 import admin_pb2, backup_pb2, history_pb2, memory_pb2, peer_pb2, recall_pb2, watch_pb2
+from mnemesh_proto.v1 import admin_pb2, backup_pb2, history_pb2, link_pb2, memory_pb2, peer_pb2, recall_pb2, watch_pb2
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
 if TYPE_CHECKING:
@@ -31,6 +40,7 @@ MEMORY: Final = "mnemesh.v1.MemoryService"
 RECALL: Final = "mnemesh.v1.RecallService"
 ADMIN: Final = "mnemesh.v1.AdminService"
 HISTORY: Final = "mnemesh.v1.HistoryService"
+LINK: Final = "mnemesh.v1.LinkService"
 WATCH: Final = "mnemesh.v1.WatchService"
 BACKUP: Final = "mnemesh.v1.BackupService"
 PEER: Final = "mnemesh.v1.PeerService"
@@ -185,6 +195,21 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         name="restore", service=MEMORY, rpc="Restore", toolset="curate", needs=WRITE, mcp_name="restore",
         invoke=memory_calls.restore, request=memory_pb2.RestoreRequest, response=memory_pb2.RestoreResponse,
         routes=(Route("POST", "/v1/memories/{id}/restore", "id"),), idempotent=True,
+    ),
+    Operation(
+        name="link", service=LINK, rpc="Link", toolset="curate", needs=WRITE, mcp_name="link", invoke=link_calls.link,
+        request=link_pb2.LinkRequest, response=link_pb2.LinkResponse,
+        routes=(Route("POST", "/v1/memories/{id}/link", "id"),), idempotent=True,
+    ),
+    Operation(
+        name="unlink", service=LINK, rpc="Unlink", toolset="curate", needs=WRITE, mcp_name="unlink",
+        invoke=link_calls.unlink, request=link_pb2.UnlinkRequest, response=link_pb2.UnlinkResponse,
+        routes=(Route("POST", "/v1/memories/{id}/unlink", "id"),), idempotent=True,
+    ),
+    Operation(
+        name="rate", service=LINK, rpc="Rate", toolset="core", needs=WRITE, mcp_name="rate", invoke=link_calls.rate,
+        request=link_pb2.RateRequest, response=link_pb2.RateResponse,
+        routes=(Route("POST", "/v1/memories/{id}/rate", "id"), Route("POST", "/v1/rate")), idempotent=True,
     ),
     Operation(
         name="history", service=HISTORY, rpc="History", toolset="curate", needs=READ, mcp_name="history",

@@ -12,7 +12,7 @@ from typing import Any, Final
 from google.protobuf.descriptor import FieldDescriptor
 
 from mnemesh_memory import grants, limits
-from mnemesh_memory.kinds import LINK_TYPES, MODES, SORTS, STATES, TIERS, WAITS
+from mnemesh_memory.kinds import LINK_TYPES, MODES, SORTS, STATES, TIERS, WAITS, WRITABLE_LINK_TYPES
 from mnemesh_memory.validate import CLEARABLE, ORDERS
 
 # Proto3 has no required fields; these are the ones that the Mesh refuses a request without.
@@ -30,6 +30,8 @@ REQUIRED: Final = MappingProxyType(
         "BlameRequest": ("id",),
         "RollbackRequest": ("id", "to"),
         "ResolveRequest": ("id",),
+        "LinkRequest": ("id", "type", "to"),
+        "UnlinkRequest": ("id", "type", "to"),
         "Link": ("type", "id"),
         "AddAgentRequest": ("name", "role"),
         "RevokeAgentRequest": ("name",),
@@ -60,6 +62,11 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "TimelineRequest.after": {"maximum": limits.TIMELINE_MAX},
         "HistoryRequest.limit": {"minimum": 1, "maximum": limits.LIST_LIMIT_MAX},
         "ConflictsRequest.limit": {"minimum": 1, "maximum": limits.LIST_LIMIT_MAX},
+        "LinkRequest.type": {"enum": list(WRITABLE_LINK_TYPES)},
+        "LinkRequest.wait": {"enum": list(WAITS)},
+        "UnlinkRequest.type": {"enum": list(WRITABLE_LINK_TYPES)},
+        "UnlinkRequest.wait": {"enum": list(WAITS)},
+        "RateRequest.answer": {"maxLength": limits.ANSWER_BYTES_MAX},
         "RollbackRequest.wait": {"enum": list(WAITS)},
         "ResolveRequest.content": {"minLength": 1, "maxLength": limits.CONTENT_BYTES_MAX},
         "ResolveRequest.wait": {"enum": list(WAITS)},

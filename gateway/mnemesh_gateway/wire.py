@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError, Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from mnemesh_gateway.descriptors import descriptor_of
+from mnemesh_gateway.link_wire import linked
 from mnemesh_gateway.message_json import AnyMessage, from_json, from_query, parse_body, to_json
 from mnemesh_memory import model
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
@@ -199,6 +200,10 @@ def memory(value: model.Memory, *, with_content: bool = True) -> memory_pb2.Memo
         version=value.version,
         conflicts=_heads(value),
         superseded_by=value.superseded_by,
+        useful=value.useful,
+        not_useful=value.not_useful,
+        linked=linked(value.linked),
+        linked_more=value.linked_more,
     )
 
 
@@ -329,6 +334,7 @@ def _hit(hit: model.Hit, *, snippets_only: bool) -> recall_pb2.RecallResult:
         memory=memory(found, with_content=False),
         signals=hit.signals,
         redirected_from=hit.redirected_from,
+        attached=linked(hit.attached),
     )
 
 

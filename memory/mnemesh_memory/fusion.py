@@ -101,7 +101,7 @@ class Candidate(NamedTuple):
 
 class Fused(NamedTuple):
     """A memory with its relevance in [0, 1], and each signal's part of it, which sum to the score; None for a signal
-    that says nothing of it. `form` is what substance, time, date and speaker add.
+    that says nothing of it. `form` is what substance, time, date and speaker add, `useful` what ratings add or take.
 
     `cosine` is its raw dense score, or the lowest of the list when the list lacks it; None without a dense list.
     """
@@ -112,11 +112,12 @@ class Fused(NamedTuple):
     bm25: float | None = None
     cosine: float | None = None
     form: float | None = None
+    useful: float | None = None
 
     @property
     def signals(self) -> dict[str, float]:
         """The parts by name."""
-        parts = zip((*SIGNALS, "form"), (self.dense, self.bm25, self.form), strict=True)
+        parts = zip((*SIGNALS, "form", "useful"), (self.dense, self.bm25, self.form, self.useful), strict=True)
         return {name: part for name, part in parts if part is not None}
 
 

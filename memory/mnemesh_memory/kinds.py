@@ -15,7 +15,7 @@ WAITS: Final = ("indexed", "durable")
 MODES: Final = ("hybrid", "semantic", "keyword")
 SORTS: Final = ("relevance", "recency", "importance")
 STATES: Final = ("active", "forgotten", "superseded")
-ACTIONS: Final = ("ADD", "UPDATE", "NOOP", "SUPERSEDE", "FORGET", "RESTORE", "ROLLBACK", "RESOLVE")
+ACTIONS: Final = ("ADD", "UPDATE", "NOOP", "SUPERSEDE", "FORGET", "RESTORE", "ROLLBACK", "RESOLVE", "LINK", "UNLINK")
 LINK_TYPES: Final = (
     "supersedes", "superseded-by", "resolved-by", "part-of", "depends-on", "supports", "contradicts",
     "see-also", "derived-from", "copied-from",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mnemesh_memory.linking import Linked
 from mnemesh_memory.replica import LedgerReplica
 
 
@@ -151,7 +152,9 @@ class Memory:
 
     `state` is active, forgotten or superseded. `heads` are the ids of all revisions that no other names as parent,
     the winner first. `conflicts` holds the other visible heads. `created_at`/`by` are the first revision's,
-    `updated_at` the winner's. `version` counts revisions.
+    `updated_at` the winner's. `version` counts revisions, `useful` and `not_useful` the votes of writers.
+    `linked` is filled by `get` alone: both ends of its links; `linked_more` counts those that lead to it and are left
+    out.
     """
 
     id: str
@@ -177,6 +180,10 @@ class Memory:
     links: tuple[Link, ...] = ()
     conflicts: tuple[Revision, ...] = ()
     superseded_by: str = ""
+    useful: int = 0
+    not_useful: int = 0
+    linked: tuple[Linked, ...] = ()
+    linked_more: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,13 +244,15 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One result of recall: the memory, its relevance in [0, 1], each signal's share when `explain` was asked."""
+    """One result of recall: the memory, its relevance in [0, 1], each signal's share when `explain` was asked, and what
+    belongs with it: what resolves it, and what it contradicts or is contradicted by."""
 
     memory: Memory
     score: float
     signals: Mapping[str, float] = field(default_factory=dict)
     snippet: str = ""
     redirected_from: str = ""
+    attached: tuple[Linked, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,28 +313,6 @@ class Stats:
     tags_total: int
     spaces_total: int
     agents_total: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Purged:
-    """A memory that was erased for good: how many changes went, 0 when it had been erased before. `pending` says what
-    of it still leaves this node's files later, "" when nothing is left."""
-
-    id: str
-    space: str
-    changes: int
-    pending: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bulk:
-    """Many memories at once. `matched` is how many the listing named in all; `ids` those that were forgotten or purged
-    now, or would be (`dry_run`); `refused` (id, reason) of those that were not."""
-
-    matched: int
-    ids: tuple[str, ...]
-    dry_run: bool
-    refused: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from fake_history import FakeHistories
+from fake_links import FakeLinks
 from fake_peers import FakePeers
 
 from mnemesh_gateway.backups import Backup
@@ -21,7 +22,6 @@ from mnemesh_memory.errors import Aborted, InvalidArgument, MnemeshError, NotFou
 from mnemesh_memory.model import (
     ActorStatus,
     Agent,
-    Bulk,
     Caller,
     Checked,
     Draft,
@@ -35,13 +35,13 @@ from mnemesh_memory.model import (
     ModelStatus,
     Page,
     Patch,
-    Purged,
     Query,
     Recalled,
     Related,
     Stats,
     Written,
 )  # fmt: skip
+from mnemesh_memory.removal import Bulk, Purged
 from mnemesh_memory.watching import Change, Watched, WatchQuery
 
 START_MS = 1_700_000_000_000
@@ -135,7 +135,7 @@ class FakeAccess:
         return agent.state(START_MS + 2)
 
 
-class FakeMesh(FakeHistories):
+class FakeMesh(FakeHistories, FakeLinks):
     """The operations over a dict. `fail_with` makes every operation raise it; `hold` makes recall wait for an
     event; `break_export` fails an export after its first memory, `break_watch` a watch after its first change."""
 

@@ -337,7 +337,7 @@ def test_help_names_every_command_and_every_exit_status(bare: Run) -> None:
     assert shown.status == 0
     for name in (
         "up", "mcp", "doctor", "remember", "recall", "get", "list", "timeline", "update", "supersede", "forget",
-        "restore", "check", "stats", "whoami", "import", "export", "watch", "status",
+        "restore", "check", "stats", "whoami", "import", "export", "watch", "status", "link", "unlink", "rate",
         "version",
     ):  # fmt: skip
         assert f" {name} " in shown.out

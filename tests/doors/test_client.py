@@ -22,6 +22,7 @@ from mnemesh import (
     connection,
     errors,
     history_values,
+    link_values,
     peer_values,
     removal_values,
     values,
@@ -29,7 +30,7 @@ from mnemesh import (
 from mnemesh.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, CONTENT_BYTES_MAX
 from mnemesh.wire import NESTED
 from mnemesh_memory import limits
-from mnemesh_proto.v1 import admin_pb2, backup_pb2, history_pb2, memory_pb2, peer_pb2, recall_pb2
+from mnemesh_proto.v1 import admin_pb2, backup_pb2, history_pb2, link_pb2, memory_pb2, peer_pb2, recall_pb2
 
 Make = Callable[..., Both]
 
@@ -389,6 +390,9 @@ def test_the_values_have_the_fields_of_the_messages() -> None:
         history_pb2.RollbackResponse: values.Written,
         history_pb2.ConflictsResponse: history_values.Conflicts,
         history_pb2.ResolveResponse: values.Written,
+        link_pb2.LinkResponse: values.Written,
+        link_pb2.UnlinkResponse: values.Written,
+        link_pb2.RateResponse: link_values.Ratings,
         recall_pb2.RecallResponse: values.Recalled,
         admin_pb2.StatusResponse: values.Status,
         admin_pb2.WhoamiResponse: values.Identity,
@@ -406,7 +410,7 @@ def test_the_values_have_the_fields_of_the_messages() -> None:
         backup_pb2.CreateBackupResponse: backup_values.MadeBackup,
         backup_pb2.ListBackupsResponse: backup_values.Backups,
     }
-    modules = (memory_pb2, recall_pb2, history_pb2, admin_pb2, peer_pb2, backup_pb2)
+    modules = (memory_pb2, recall_pb2, link_pb2, history_pb2, admin_pb2, peer_pb2, backup_pb2)
     for name, cls in NESTED.items():
         message = next(getattr(m, name.rpartition(".")[2]) for m in modules if hasattr(m, name.rpartition(".")[2]))
         pairs[message] = cls

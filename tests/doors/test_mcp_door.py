@@ -112,7 +112,7 @@ async def test_a_memory_is_a_resource(node: Node, transport: str) -> None:
 async def test_hints_say_which_tools_are_safe(node: Node, transport: str) -> None:
     async with connect(node, transport) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert list(tools) == ["remember", "recall", "get", "timeline", "forget"]
+        assert list(tools) == ["remember", "recall", "get", "timeline", "forget", "rate"]
         assert all(tool.annotations.open_world_hint is False for tool in tools.values())
         assert {name for name, tool in tools.items() if tool.annotations.read_only_hint} == {
             "recall",
@@ -264,7 +264,7 @@ async def test_a_body_beyond_the_limit_is_refused(node: Node) -> None:
 async def test_a_starting_node_lists_its_tools_and_its_calls_say_that_it_starts(node: Node, transport: str) -> None:
     node.gate.facts.state = "starting"
     async with connect(node, transport) as client:
-        assert len((await client.list_tools()).tools) == 5
+        assert len((await client.list_tools()).tools) == 6
         refused = await client.call_tool("recall", {"query": "x"})
         assert refused.is_error
         assert text_of(refused).startswith("UNAVAILABLE")

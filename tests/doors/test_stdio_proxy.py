@@ -78,7 +78,7 @@ def test_tools_resources_and_errors_pass_through(node: Node, modern: bool) -> No
         if modern:
             assert ours.result("server/discover", modern=True)["capabilities"]["tools"] is not None
         tools = ours.result("tools/list", modern=modern)["tools"]
-        assert [tool["name"] for tool in tools] == ["remember", "recall", "get", "timeline", "forget"]
+        assert [tool["name"] for tool in tools] == ["remember", "recall", "get", "timeline", "forget", "rate"]
         memory = ours.call("remember", modern=modern, content="Zähler läuft 🦊")["structuredContent"]["memory"]
         assert (memory["space"], memory["by"]) == ("team/tests", "owner/host")
         found = ours.call("recall", modern=modern, query="läuft")

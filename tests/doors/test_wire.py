@@ -17,6 +17,7 @@ from mnemesh_gateway import wire
 from mnemesh_gateway.descriptors import descriptor_of, fields_of
 from mnemesh_memory import kinds, limits, model
 from mnemesh_memory.errors import Aborted, InvalidArgument, SecretRefused
+from mnemesh_memory.linking import Linked
 from mnemesh_proto.v1 import memory_pb2, recall_pb2
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
@@ -63,12 +64,17 @@ heads = st.builds(
     model.Revision, id=TEXT, op=st.just("put"), kind=TEXT, title=TEXT, content=TEXT, by=TEXT,
     at=st.integers(0, limits.TIME_MS_MAX), parents=TEXTS,
 )  # fmt: skip
+LINKED = st.builds(
+    Linked, type=TEXT, direction=TEXT, id=TEXT, title=TEXT, space=TEXT, kind=TEXT, state=TEXT, snippet=TEXT
+)
 memories = st.builds(
     model.Memory, id=TEXT, space=TEXT, kind=TEXT, title=TEXT, content=TEXT, state=WORDS["state"], by=TEXT,
     created_at=st.integers(0, limits.TIME_MS_MAX), updated_at=st.integers(0, limits.TIME_MS_MAX), heads=TEXTS,
     version=st.integers(1, 2**32 - 1), tags=TEXTS, importance=NUMBER, tier=WORDS["tier"], paths=TEXTS, source=SOURCE,
     valid_from=TIME, valid_to=TIME, keywords=TEXTS, attrs=ATTRS, links=LINKS,
-    conflicts=st.lists(heads, max_size=2).map(tuple), superseded_by=TEXT,
+    conflicts=st.lists(heads, max_size=2).map(tuple), superseded_by=TEXT, useful=st.integers(0, 2**32 - 1),
+    not_useful=st.integers(0, 2**32 - 1), linked=st.lists(LINKED, max_size=2).map(tuple),
+    linked_more=st.integers(0, 2**32 - 1),
 )  # fmt: skip
 
 
@@ -94,7 +100,8 @@ def fill(message: Message, value: Any, names: dict[str, str] | None = None) -> A
         elif isinstance(item, dict):
             target.update(item)
         elif isinstance(item, tuple):
-            target.extend(fill(memory_pb2.Link(), one) if isinstance(one, model.Link) else one for one in item)
+            made = {model.Link: memory_pb2.Link, Linked: memory_pb2.Linked}
+            target.extend(fill(made[type(one)](), one) if type(one) in made else one for one in item)
         else:
             setattr(message, name, item)
     return message

@@ -189,7 +189,8 @@ def earlier_of(log: Iterable[bytes]) -> dict[str, bytes]:
     return {read_head(raw).hash: raw for raw in log}
 
 
-VERBS = ("edit", "edit one head", "forget", "restore", "supersede", "tag", "untag", "link", "unlink", "everything")
+VERBS = ("edit", "edit one head", "forget", "restore", "supersede", "tag", "untag", "link", "unlink", "rate",
+         "everything")  # fmt: skip
 Steps = list[tuple[int, str, str]]
 STEPS = st.lists(
     st.tuples(st.integers(0, 2), st.sampled_from((*VERBS, "meet")), st.sampled_from(("a", "\u00e9", "\U0001f980"))),
@@ -241,6 +242,8 @@ class Writers:
                 return Edit(links_put=(link,), at=at)
             case "unlink":
                 return Edit(links_remove=(link,), at=at)
+            case "rate":
+                return Edit(vote=(f"{AGENT}@{NODE}", word == "a"), at=at)
             case "everything":
                 fields = put(
                     "all", heads, at, attrs={"k": word, "empty": ""}, importance=0.5, valid_from=-1, valid_to=2,

@@ -119,7 +119,7 @@ def with_checksum(raw: bytes) -> bytes:
     return raw[:4] + hashlib.sha256(raw[8:]).digest()[:4] + raw[8:]
 
 
-VERBS = ("edit", "edit one head", "forget", "restore", "tag", "untag", "link", "unlink", "supersede")
+VERBS = ("edit", "edit one head", "forget", "restore", "tag", "untag", "link", "unlink", "rate", "supersede")
 
 
 @dataclass
@@ -175,6 +175,8 @@ class Mesh:
                 return Edit(links_put=(link,), at=1000)
             case "unlink":
                 return Edit(links_remove=(link,), at=1000)
+            case "rate":
+                return Edit(vote=(f"{AGENT}@{NODE}", tag == "a"), at=1000)
             case "edit one head":
                 return Edit(revision=put(f"text {self.writes}", names[:1]), at=1000)
             case _:

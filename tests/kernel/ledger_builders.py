@@ -18,7 +18,17 @@ from typing import Any
 from mnemesh_actors.directory import DataDirectory, open_directory
 from mnemesh_actors.ledger import schema
 from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Command, Committed, Create, Forget, Restore, Revise, Vectors
+from mnemesh_actors.ledger.commands import (
+    Command,
+    Committed,
+    Create,
+    Forget,
+    Rate,
+    Restore,
+    Revise,
+    Tie,
+    Vectors,
+)
 from mnemesh_memory.ids import derived_id, fingerprint, uuid7
 from mnemesh_memory.model import Draft, Link, Memory, Patch, Source
 from mnemesh_memory.text import duplicate_key
@@ -97,6 +107,16 @@ class Pen:
 
     def restore(self, memory: Memory) -> Restore:
         return Restore(**self._next(), id=memory.id)
+
+    def link(self, memory: Memory, type: str, to: Memory | str, *, put: bool = True) -> Tie:
+        id_ = to if isinstance(to, str) else to.id
+        return Tie(**self._next(), id=memory.id, link=Link(type, id_), put=put)
+
+    def unlink(self, memory: Memory, type: str, to: Memory | str) -> Tie:
+        return self.link(memory, type, to, put=False)
+
+    def rate(self, memory: Memory, useful: bool, *, cited: bool = False) -> Rate:
+        return Rate(**self._next(), id=memory.id, useful=useful, cited=cited)
 
 
 @dataclass

@@ -244,6 +244,8 @@ def live_on(log: list[bytes], raw: bytes) -> None:
     assert old == {key: state.revisions[key] for key in old}
     assert {one.by for key, one in state.revisions.items() if key not in old} <= {AGENT}
     assert {*(before.pins if before else ())} ^ {*state.pins} <= {OWN}
+    votes = {*(before.votes if before else {}).items()} ^ {*state.votes.items()}
+    assert {writer for writer, _ in votes} <= {OWN}
     tags, links = state.tags, state.links
     for edit in (
         Edit(revision=put("next", revisions.heads(state)), tags_put=("next", *tags), links_put=links, at=7),

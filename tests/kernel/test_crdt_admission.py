@@ -252,7 +252,7 @@ def test_pins_feedback_and_keys_of_newer_versions_can_be_changed_and_removed_lat
         admitted(raw, *log)
         log.append(raw)
     state = document(*log).state()
-    assert (state.pins, state.feedback) == ((), (0, 0))
+    assert (state.pins, state.votes) == ((), {})
 
 
 # ---- attacks ------------------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ def test_every_field_of_a_revision_is_read_back_as_it_was_written() -> None:
     }
     assert (state.tags, state.links) == (("a:b", "db"), (Link("see-also", OTHER),))
     assert (state.tagged_at, state.linked_at) == ({"db": 7, "a:b": 7}, {Link("see-also", OTHER): 7})
-    assert (state.id, state.space, state.pins, state.feedback) == (ID, SPACE, (), (0, 0))
+    assert (state.id, state.space, state.pins, state.votes) == (ID, SPACE, (), {})
 
 
 def test_genesis_is_what_any_other_implementation_computes() -> None:

@@ -192,17 +192,21 @@ def test_fields_of_a_revision_write_the_same_revision_again() -> None:
     )
 
 
-def test_pins_and_feedback_of_other_writers_are_read() -> None:
+def test_pins_are_read_and_each_writer_has_one_vote_whatever_it_counts() -> None:
     def votes(transaction: Any, of: Any) -> None:
         transaction.put(of("pins"), "owner/a@node", ScalarType.Int, 5)
-        for writer, useful in (("owner/a@node", 2), ("owner/b@node", 3)):
+        for writer, useful, against in (("a@n", 2**31, 0), ("b@n", 3, 1), ("c@n", 0, 7), ("undecided@n", 2, 2)):
             one = transaction.put_object(of("feedback"), writer, ObjType.Map)
             transaction.put(one, "useful", ScalarType.Int, useful)
-        transaction.put(one, "not", ScalarType.Int, 1)
+            transaction.put(one, "not", ScalarType.Int, against)
 
     first = created()
     found = state(first, foreign([first], 2, votes))
-    assert (found.pins, found.feedback) == (("owner/a@node",), (5, 1))
+    assert found.pins == ("owner/a@node",)
+    assert found.votes == {"a@n": True, "b@n": True, "c@n": False}
+    memory = materialise(found)
+    assert memory is not None
+    assert (memory.useful, memory.not_useful) == (2, 1)
 
 
 def _revision(transaction: Any, of: Any, name: str, **fields: Any) -> None:

@@ -9,7 +9,9 @@ import asyncio
 import itertools
 import secrets
 import shutil
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +25,16 @@ from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.parts import MeshConfig
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.start import StartConfig, start_mesh
+from mnemesh_gateway.gate import MeshGate
+from mnemesh_gateway.operations import OPERATIONS, Operation
 from mnemesh_memory.errors import DataLoss, DeadlineExceeded, InvalidArgument, Unavailable
-from mnemesh_memory.model import Caller, Draft, Memory, Patch, Query, Recalled, Source
+from mnemesh_memory.grants import READ
+from mnemesh_memory.model import Caller, Draft, Link, Memory, Patch, Query, Recalled, Source
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 READER = Caller("owner/reader", "owner")
+UNKNOWN = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a11"
 PATIENCE_S = 60.0
 TIMEOUT_S = 20.0
 
@@ -328,3 +334,108 @@ async def test_what_was_shown_counts_as_used_and_a_use_that_cannot_be_noted_spoi
     assert found(await recall(mesh, space, "kettle")) == [kept.content]
     await asyncio.wait_for(asyncio.gather(*mesh._recalling._noting), 10)
     assert (await ledger.activity([kept.id]))[kept.id][0] == 1
+
+
+# ---- links and ratings ----------------------------------------------------------------------------------------------
+
+
+def attached(answer: Recalled, position: int = 0) -> list[tuple[str, str, str]]:
+    """Type, direction and text of what came with a result."""
+    return [(end.type, end.direction, end.snippet) for end in answer.results[position].attached]
+
+
+async def test_the_three_latest_resolutions_and_contradictions_both_ways_come_with_a_result(
+    mesh: Mesh, space: str
+) -> None:
+    problem = await remember(mesh, space, "The turbine whistles")
+    for number in range(4):
+        fix = await remember(mesh, space, f"Fix {number}")
+        await mesh.link(READER, problem.id, "resolved-by", fix.id, wait="durable")
+    other = await remember(mesh, space, "It never makes a sound")
+    await mesh.link(READER, other.id, "contradicts", problem.id)
+    await mesh.link(READER, problem.id, "see-also", other.id)
+    answer = await recall(mesh, space, "turbine whistles", mode="keyword")
+    assert attached(answer) == [
+        ("resolved-by", "out", "Fix 3"), ("resolved-by", "out", "Fix 2"), ("resolved-by", "out", "Fix 1"),
+        ("contradicts", "in", "It never makes a sound"),
+    ]  # fmt: skip
+    await mesh.link(READER, problem.id, "contradicts", other.id)
+    assert attached(await recall(mesh, space, "turbine whistles", mode="keyword"))[3:] == [
+        ("contradicts", "out", "It never makes a sound")
+    ]
+
+
+async def test_what_came_with_a_result_is_as_current_as_the_results(mesh: Mesh, space: str) -> None:
+    problem = await remember(mesh, space, "The gearbox hums")
+    old, gone = await remember(mesh, space, "Old grease"), await remember(mesh, space, "Prayer")
+    for fix in (old, gone):
+        await mesh.link(READER, problem.id, "resolved-by", fix.id)
+    before = (await remember(mesh, space, "A milestone")).created_at
+    await mesh.supersede(READER, old.id, Draft(content="New grease", space=space))
+    await mesh.forget(READER, gone.id)
+    assert attached(await recall(mesh, space, "gearbox hums", mode="keyword")) == [("resolved-by", "out", "New grease")]
+    then = await recall(mesh, space, "gearbox hums", mode="keyword", as_of=before)
+    assert attached(then) == [("resolved-by", "out", "Prayer"), ("resolved-by", "out", "Old grease")]
+
+
+async def test_what_comes_with_a_result_counts_in_the_budget_and_stands_once(mesh: Mesh, space: str) -> None:
+    problem = await remember(mesh, space, "The compressor rattles")
+    fix = await remember(mesh, space, "Tighten the third bolt of the compressor")
+    await mesh.link(READER, problem.id, "resolved-by", fix.id)
+    (hit, second) = (await recall(mesh, space, "compressor rattles", mode="keyword")).results
+    assert (hit.memory.id, hit.attached[0].id, hit.attached[0].snippet) == (problem.id, fix.id, "")
+    assert second.attached == ()
+    alone = await recall(mesh, space, "compressor rattles", mode="keyword", limit=1)
+    cost = alone.tokens_used - (await recall(mesh, space, "rattles", mode="keyword", snippets_only=True)).tokens_used
+    assert attached(alone) == [("resolved-by", "out", fix.content)]
+    tight = await recall(mesh, space, "compressor rattles", mode="keyword", limit=1, token_budget=alone.tokens_used - 1)
+    assert [(end.id, end.snippet) for end in tight.results[0].attached] == [(fix.id, "")]
+    assert (cost >= 0, tight.tokens_used < alone.tokens_used) == (True, True)
+
+
+async def test_links_given_with_a_memory_may_dangle_and_rates_pass_over_what_is_not_there(
+    mesh: Mesh, space: str
+) -> None:
+    nowhere = "018f6f0e-7c1a-7000-8000-00000000dead"
+    one = await remember(mesh, space, "It leans on nothing", links=(Link("depends-on", nowhere),))
+    ((read,), _) = await mesh.get(READER, [one.id])
+    assert [(end.type, end.id, end.state) for end in read.linked] == [("depends-on", nowhere, "missing")]
+    assert (await mesh.unlink(READER, one.id, "depends-on", nowhere)).memory.links == ()
+    cited = await mesh.rate(READER, answer=f"See {one.id.upper()}, {nowhere} and {one.id}0.")
+    assert [(rated.id, rated.useful, rated.changed) for rated in cited] == [(one.id, 1, True)]
+    assert await mesh.rate(READER, answer="It cites nothing") == []
+    for wrong in ({}, {"key": one.id}, {"key": one.id, "answer": "x"}, {"answer": "x", "useful": True}):
+        with pytest.raises(InvalidArgument):
+            await mesh.rate(READER, **wrong)  # type: ignore[arg-type]  # what a caller may get wrong
+
+
+def log_of(mesh: Mesh) -> str:
+    """Everything that the ledger's file holds of memories, but for what counts accesses."""
+    directory = Path(mesh._parts.ledger._actor.path)  # type: ignore[attr-defined]  # the local runtime's own
+    db = sqlite3.connect(directory)
+    try:
+        return "\n".join(line for line in db.iterdump() if 'INSERT INTO "activity"' not in line)
+    finally:
+        db.close()
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in OPERATIONS if row.needs == READ or row.name == "check"], ids=lambda row: row.name
+)
+async def test_reading_changes_nothing_but_the_count_of_accesses(mesh: Mesh, space: str, row: Operation) -> None:
+    one = await remember(mesh, space, "Nobody wears this out", links=(Link("see-also", UNKNOWN),))
+    gate = MeshGate(version="test", data_dir="", pid=1, ready_timeout_s=5)
+    gate.open(mesh)
+    names = {field.name for field in row.request.DESCRIPTOR.fields}
+    words = {"id": one.id, "ids": [one.id], "query": "nobody wears this out", "space": space}
+    fields = {name: value for name, value in words.items() if name in names}
+    if row.flatten:
+        fields = {"content": "Nobody wears this out", "space": space}
+    before = log_of(mesh)
+    told = row.run(gate, READER, row.read_json(fields))
+    if row.streaming:
+        async with aclosing(told) as stream:
+            assert await asyncio.wait_for(anext(stream), PATIENCE_S)
+    else:
+        await told
+    assert log_of(mesh) == before

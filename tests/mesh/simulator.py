@@ -72,7 +72,9 @@ YEAR_MS: Final = 365 * 24 * 3600 * 1000
 PRIVATE: Final = "@p0"
 SPACES: Final = ("team/a", "team/b")
 PATTERNS: Final = (("team/*",), ("*",), ("team/a",), ("team/b", "team/a"), ("*", PRIVATE), ("team/*", PRIVATE), ())
-VERBS: Final = ("edit", "edit", "edit one head", "forget", "restore", "tag", "untag", "link", "unlink", "supersede")
+VERBS: Final = (
+    "edit", "edit", "edit one head", "forget", "restore", "tag", "untag", "link", "unlink", "supersede", "rate",
+)  # fmt: skip
 TAGS: Final = ("db", "net", "ui")
 NETWORK_FAULTS: Final = ("drop", "duplicate", "reorder", "delay")
 FAULTS: Final = (
@@ -272,6 +274,8 @@ class World:
                     edit = Edit(links_put=(link,), at=at)
                 case "unlink" if state.links:
                     edit = Edit(links_remove=state.links[:1], at=at)
+                case "rate":
+                    edit = Edit(vote=(f"{by}@{node.id}", rng.random() < 0.5), at=at)
                 case "edit one head":
                     names = names[:1]
         if edit is not None:

@@ -18,8 +18,10 @@ from mnemesh_actors.ledger import schema
 from mnemesh_actors.ledger.foreign import Intake
 from mnemesh_actors.ledger.journal import Journal
 from mnemesh_crdt.replica import Replica
-from mnemesh_crdt.replica_events import Received
+from mnemesh_crdt.replica_events import Key, Received
+from mnemesh_crdt.revisions import materialise
 from mnemesh_memory.grants import PeerGrant
+from mnemesh_memory.model import Link
 
 _NOW: Final = 1_700_000_000_000
 _KEY: Final = Ed25519PrivateKey.from_private_bytes(hashlib.sha256(b"twin").digest())
@@ -73,12 +75,22 @@ class Twin:
                 set(self._db.execute("SELECT doc, space FROM erased")),
             ),
         }
+        pairs["links"] = (
+            {(key.id, link.type, link.id) for key in model.documents() for link in _links(model, key)},
+            set(self._db.execute("SELECT source, type, target FROM link")),
+        )
         for (space,) in self._db.execute("SELECT DISTINCT space FROM document").fetchall():
             pairs[f"digest of {space}"] = (model.digest(space), self._journal.digest.of(space))
         return [f"{what}: {_apart(*pair)}" for what, pair in pairs.items() if pair[0] != pair[1]]
 
     def _hashes(self, table: str) -> set[str]:
         return {hash.hex() for (hash,) in self._db.execute(f"SELECT hash FROM {table}")}
+
+
+def _links(model: Replica, key: Key) -> tuple[Link, ...]:
+    state = model.state(key)
+    memory = materialise(state) if state is not None else None
+    return memory.links if memory is not None else ()
 
 
 def _apart(model: Any, ledger: Any) -> str:

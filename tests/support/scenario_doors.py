@@ -333,6 +333,10 @@ class CliDoor:
         words: list[str] = []
         # After `--`, so that a text or query that starts with a dash is not an option.
         positional = [fields.pop(name) for name in ("id", "ids", "query", "name") if name in fields]
+        if operation in ("link", "unlink"):
+            positional += [fields.pop("type"), fields.pop("to")]
+        if operation == "rate" and "useful" in fields:
+            positional.append("useful" if fields.pop("useful") else "not")
         if operation not in ("update", "resolve") and "content" in fields:
             positional.append(fields.pop("content"))
         for name, value in fields.items():

@@ -25,10 +25,12 @@ from mnemesh_actors.ledger.commands import (
     FeedPage,
     Forget,
     Lookup,
+    Rate,
     Resolve,
     Restore,
     Revise,
     Rollback,
+    Tie,
     Vectors,
 )
 from mnemesh_actors.ledger.copying import Copies
@@ -38,6 +40,7 @@ from mnemesh_actors.ledger.foreign import Intake
 from mnemesh_actors.ledger.histories import Histories
 from mnemesh_actors.ledger.incarnation import LedgerLock, establish
 from mnemesh_actors.ledger.journal import Journal, check_log
+from mnemesh_actors.ledger.linking import Linking
 from mnemesh_actors.ledger.twins import Identity, Twin
 from mnemesh_actors.ledger.uses import Uses
 from mnemesh_actors.ledger.vectors import OldGenerations, cached, fill, keep
@@ -82,6 +85,7 @@ class Ledger(Views, Exchange, Copies, Twin):
                 self._generation = ""  # of the model in use, once it is known
                 self._admission = Admission(self._db, self._journal, self._uses.note)
                 self._histories = Histories(self._db, self._journal, self._admission)
+                self._linking = Linking(self._db, self._journal, node_id)
                 self._incarnation = establish(self._db, self._lock)
                 self._identity = Identity(node_id, key.public_key().public_bytes_raw(), self._incarnation)
                 self._journal.rebuild_view_if_old()
@@ -159,6 +163,10 @@ class Ledger(Views, Exchange, Copies, Twin):
                 return self._histories.rollback(command)
             case Resolve():
                 return self._histories.resolve(command)
+            case Tie():
+                return self._linking.tie(command)
+            case Rate():
+                return self._linking.rate(command)
         raise TypeError(f"not a ledger command: {type(command).__name__}")
 
     def _create(self, command: Create) -> Committed:
@@ -376,6 +384,13 @@ def _action_of(command: Command) -> str:
     """What `command` did when it wrote something."""
     if isinstance(command, Create):
         return "SUPERSEDE" if command.draft.supersedes else "ADD"
-    return {Revise: "UPDATE", Forget: "FORGET", Restore: "RESTORE", Rollback: "ROLLBACK", Resolve: "RESOLVE"}[
-        type(command)
-    ]
+    if isinstance(command, Tie):
+        return "LINK" if command.put else "UNLINK"
+    return {
+        Rate: "RATE",
+        Revise: "UPDATE",
+        Forget: "FORGET",
+        Restore: "RESTORE",
+        Rollback: "ROLLBACK",
+        Resolve: "RESOLVE",
+    }[type(command)]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from mnemesh_memory.model import Draft, Memory, Patch
+from mnemesh_memory.model import Draft, Link, Memory, Patch
 
 # What may become of an entry that a peer brings.
 COUNTED: Final = ("accepted", "duplicates", "held", "quarantined", "dropped", "erased")
@@ -95,6 +95,24 @@ class Resolve(Command):
     content: str | None
     expected_heads: tuple[str, ...]
     vectors: Vectors = Vectors()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tie(Command):
+    """Put a link of memory `id`, or take it away."""
+
+    id: str
+    link: Link
+    put: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate(Command):
+    """Say whether memory `id` was useful. `cited`: an answer named it, which counts unless its writer has voted."""
+
+    id: str
+    useful: bool
+    cited: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

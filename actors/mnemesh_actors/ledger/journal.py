@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from mnemesh_actors.ledger import reads, rows, schema
+from mnemesh_actors.ledger import link_table, reads, rows, schema
 from mnemesh_actors.ledger.commands import Command, Vectors
 from mnemesh_actors.ledger.digest import Digest
 from mnemesh_actors.ledger.faults import damaged
@@ -98,6 +98,8 @@ class Journal:
             ("DELETE FROM memory WHERE id = ? AND space = ?", named),
             ("DELETE FROM text_hash WHERE doc = ? AND space = ?", named),
             ("DELETE FROM activity WHERE id = ?", named[:1]),
+            # Those that lead to it stay, as ids of nothing: they belong to other memories.
+            ("DELETE FROM link WHERE source = ? AND NOT EXISTS (SELECT 1 FROM memory WHERE id = source)", named[:1]),
             # The key stays, so that a late retry does not bring the text back; what tells the text does not.
             ("UPDATE idempotency SET fingerprint = x'' WHERE id = ?", named[:1]),
             ("DELETE FROM pending WHERE doc = ? AND space = ?", named),
@@ -210,6 +212,7 @@ class Journal:
     def _rebuild(self) -> int:
         self._db.execute("DELETE FROM memory")
         self._db.execute("DELETE FROM text_hash")
+        self._db.execute("DELETE FROM link")
         self.digest.clear()
         for doc, space in self._db.execute("SELECT doc, space FROM erased").fetchall():
             self.digest.change(Key(space, doc), (), erased=True)
@@ -244,6 +247,7 @@ class Journal:
         self._db.execute(f"INSERT OR REPLACE INTO memory VALUES ({rows.PLACES})", rows.to_row(memory, seq))
         if memory.version > 1:
             self._db.execute("DELETE FROM text_hash WHERE doc = ?", (memory.id,))
+        link_table.keep(self._db, memory, new=new)
         for content in {memory.content, *(head.content for head in memory.conflicts)}:
             key = bytes.fromhex(duplicate_key(content))
             self._db.execute("INSERT OR IGNORE INTO text_hash VALUES (?, ?, ?)", (memory.space, key, memory.id))

@@ -31,6 +31,8 @@ def to_row(memory: Memory, seq: int) -> tuple[Any, ...]:
         "links": [(link.type, link.id) for link in memory.links],
         "conflicts": [_revision_out(head) for head in memory.conflicts],
         "superseded_by": memory.superseded_by,
+        "useful": memory.useful or None,
+        "not_useful": memory.not_useful or None,
     }
     # Absent means default: most memories have few of these, and the view is read on every recall.
     detail |= {key: value for key, value in optional.items() if value not in (None, "", (), [], {})}
@@ -99,6 +101,8 @@ def from_row(row: Sequence[Any]) -> Memory:
         links=tuple(Link(type_, target) for type_, target in detail.get("links", ())),
         conflicts=tuple(_revision_in(value) for value in detail.get("conflicts", ())),
         superseded_by=detail.get("superseded_by", ""),
+        useful=detail.get("useful", 0),
+        not_useful=detail.get("not_useful", 0),
     )
 
 

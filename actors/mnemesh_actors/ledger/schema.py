@@ -154,6 +154,14 @@ def _places(db: sqlite3.Connection) -> None:
     )
 
 
+def _links(db: sqlite3.Connection) -> None:
+    # Part of the view: from which memory a link leads where. The target of a wikilink is a title.
+    db.execute(
+        "CREATE TABLE link (source TEXT, type TEXT, target TEXT, PRIMARY KEY (source, type, target)) WITHOUT ROWID"
+    )
+    db.execute("CREATE INDEX link_target ON link (target, type)")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _first,
     _shared_vectors,
@@ -162,9 +170,10 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _contacts,
     _senders,
     _places,
+    _links,
 )
 # The view is rebuilt from the entries when this differs from what the file says.
-VIEW_VERSION = 4
+VIEW_VERSION = 5
 
 
 def connect(path: Path) -> sqlite3.Connection:

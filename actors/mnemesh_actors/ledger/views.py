@@ -9,13 +9,14 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from mnemesh_actors.ledger import reads
+from mnemesh_actors.ledger import link_table, reads
 from mnemesh_actors.ledger.admission import Admission
 from mnemesh_actors.ledger.faults import reading
 from mnemesh_actors.ledger.histories import Histories, Past
 from mnemesh_actors.ledger.journal import Journal
 from mnemesh_actors.ledger.uses import Uses
 from mnemesh_memory.errors import NotFound
+from mnemesh_memory.linking import Linked
 from mnemesh_memory.model import ListQuery, Memory, Page, Query, Revision, Stats
 from mnemesh_memory.past import ConflictPage, HistoryPage
 
@@ -102,6 +103,21 @@ class Views:
         return {
             id_: memories[end] for id_, end in ends.items() if end in memories and memories[end].state != "superseded"
         }
+
+    @reading
+    def linked(self, ids: Sequence[str], within: Sequence[str]) -> dict[str, tuple[tuple[Linked, ...], int]]:
+        """What stands at both ends of the links of each memory, and how many more lead to it; see link_table.linked."""
+        return {id_: link_table.linked(self._db, one, within) for id_, one in reads.by_ids(self._db, ids).items()}
+
+    @reading
+    def ties(self, ids: Sequence[str]) -> list[tuple[str, str, str, str]]:
+        """The links that recall follows; see link_table.ties."""
+        return link_table.ties(self._db, ids)
+
+    @reading
+    def hidden(self, ids: Sequence[str], within: Sequence[str]) -> list[str]:
+        """Those of `ids` that the caller may not know of; see link_table.hidden."""
+        return link_table.hidden(self._db, ids, within)
 
     @reading
     def matching(self, query: Query, now: int) -> tuple[list[str], list[str]]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from mnemesh import values
+from mnemesh import agent_values
 from mnemesh.cli.options import REPEAT, contract
 from mnemesh.cli.shell import Shell, one_line
 from mnemesh.values import rfc3339
@@ -73,18 +73,18 @@ def _several(values_: list[str] | None) -> list[str]:
     return [part.strip() for value in values_ or () for part in value.split(",") if part.strip()]
 
 
-def _issued(issued: values.IssuedToken) -> Iterator[str]:
+def _issued(issued: agent_values.IssuedToken) -> Iterator[str]:
     yield _line(issued.agent)
     yield f"token   {issued.token}"
     yield "It is not shown again. Give it to the agent as MNEMESH_TOKEN, or as `Authorization: Bearer`."
 
 
-def _listed(agents: Iterable[values.Agent]) -> Iterator[str]:
+def _listed(agents: Iterable[agent_values.Agent]) -> Iterator[str]:
     lines = [_line(agent) for agent in agents]
     yield from lines or ["no agents beside the owner; `mnemesh agent add` issues a token"]
 
 
-def _line(agent: values.Agent) -> str:
+def _line(agent: agent_values.Agent) -> str:
     ended = agent.revoked_at or agent.expires_at
     until = f" since {rfc3339(ended)}" if ended and agent.state != "active" else ""
     until = until or (f" until {rfc3339(ended)}" if ended else "")

@@ -16,6 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from mnemesh import removal_values, values
+from mnemesh.cli import people_links
 from mnemesh.cli.shell import one_line, printable
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def recalled(answer: values.Recalled, *, explain: bool = False) -> Iterator[str]
             yield f"          {one_line(head.content)}"
         if result.redirected_from:
             yield paint(f"          replaces {result.redirected_from[:ID_CHARS]}, which matched", DIM)
+        for line in people_links.ends(result.attached):
+            yield paint(f"          {line}", CYAN)
     if explain and answer.results:
         yield _explained(answer)
     if not answer.results:
@@ -200,12 +203,19 @@ def _whole(memory: values.Memory) -> Iterator[str]:
         ("tier", memory.tier if memory.tier != "normal" else ""),
         ("superseded by", memory.superseded_by),
         ("paths", one_line(", ".join(memory.paths))),
-        ("links", one_line(", ".join(f"{link.type} {link.id}" for link in memory.links))),
+        ("links", "" if memory.linked else one_line(", ".join(f"{link.type} {link.id}" for link in memory.links))),
+        (
+            "useful",
+            f"{memory.useful} of {memory.useful + memory.not_useful}" if memory.useful + memory.not_useful else "",
+        ),
         ("attrs", one_line(", ".join(f"{key}={value}" for key, value in memory.attrs.items()))),
     )
     yield paint("  ".join(f"{name} {value}" for name, value in facts if value), DIM)
     yield ""
     yield printable(memory.content)
+    if memory.linked or memory.linked_more:
+        yield ""
+        yield from (paint(line, CYAN) for line in people_links.ends(memory.linked, memory.linked_more))
     for head in memory.conflicts:
         yield paint(f"\nin conflict with {head.revision} by {one_line(head.by)}, {shown_time(head.at)}:", YELLOW)
         yield printable(head.content)

@@ -27,6 +27,26 @@ class Link(_message.Message):
     id: str
     def __init__(self, type: _Optional[str] = ..., id: _Optional[str] = ...) -> None: ...
 
+class Linked(_message.Message):
+    __slots__ = ("type", "direction", "id", "title", "space", "kind", "state", "snippet")
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    DIRECTION_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    SNIPPET_FIELD_NUMBER: _ClassVar[int]
+    type: str
+    direction: str
+    id: str
+    title: str
+    space: str
+    kind: str
+    state: str
+    snippet: str
+    def __init__(self, type: _Optional[str] = ..., direction: _Optional[str] = ..., id: _Optional[str] = ..., title: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., state: _Optional[str] = ..., snippet: _Optional[str] = ...) -> None: ...
+
 class Head(_message.Message):
     __slots__ = ("revision", "content", "title", "by", "at")
     REVISION_FIELD_NUMBER: _ClassVar[int]
@@ -42,7 +62,7 @@ class Head(_message.Message):
     def __init__(self, revision: _Optional[str] = ..., content: _Optional[str] = ..., title: _Optional[str] = ..., by: _Optional[str] = ..., at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Memory(_message.Message):
-    __slots__ = ("id", "space", "kind", "title", "content", "state", "tags", "importance", "tier", "paths", "source", "valid_from", "valid_to", "keywords", "attrs", "links", "by", "created_at", "updated_at", "heads", "version", "conflicts", "superseded_by")
+    __slots__ = ("id", "space", "kind", "title", "content", "state", "tags", "importance", "tier", "paths", "source", "valid_from", "valid_to", "keywords", "attrs", "links", "by", "created_at", "updated_at", "heads", "version", "conflicts", "superseded_by", "useful", "not_useful", "linked", "linked_more")
     class AttrsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -73,6 +93,10 @@ class Memory(_message.Message):
     VERSION_FIELD_NUMBER: _ClassVar[int]
     CONFLICTS_FIELD_NUMBER: _ClassVar[int]
     SUPERSEDED_BY_FIELD_NUMBER: _ClassVar[int]
+    USEFUL_FIELD_NUMBER: _ClassVar[int]
+    NOT_USEFUL_FIELD_NUMBER: _ClassVar[int]
+    LINKED_FIELD_NUMBER: _ClassVar[int]
+    LINKED_MORE_FIELD_NUMBER: _ClassVar[int]
     id: str
     space: str
     kind: str
@@ -96,7 +120,11 @@ class Memory(_message.Message):
     version: int
     conflicts: _containers.RepeatedCompositeFieldContainer[Head]
     superseded_by: str
-    def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., content: _Optional[str] = ..., state: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., importance: _Optional[float] = ..., tier: _Optional[str] = ..., paths: _Optional[_Iterable[str]] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., valid_from: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., valid_to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., keywords: _Optional[_Iterable[str]] = ..., attrs: _Optional[_Mapping[str, str]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., by: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., heads: _Optional[_Iterable[str]] = ..., version: _Optional[int] = ..., conflicts: _Optional[_Iterable[_Union[Head, _Mapping]]] = ..., superseded_by: _Optional[str] = ...) -> None: ...
+    useful: int
+    not_useful: int
+    linked: _containers.RepeatedCompositeFieldContainer[Linked]
+    linked_more: int
+    def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., content: _Optional[str] = ..., state: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., importance: _Optional[float] = ..., tier: _Optional[str] = ..., paths: _Optional[_Iterable[str]] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., valid_from: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., valid_to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., keywords: _Optional[_Iterable[str]] = ..., attrs: _Optional[_Mapping[str, str]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., by: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., heads: _Optional[_Iterable[str]] = ..., version: _Optional[int] = ..., conflicts: _Optional[_Iterable[_Union[Head, _Mapping]]] = ..., superseded_by: _Optional[str] = ..., useful: _Optional[int] = ..., not_useful: _Optional[int] = ..., linked: _Optional[_Iterable[_Union[Linked, _Mapping]]] = ..., linked_more: _Optional[int] = ...) -> None: ...
 
 class RelatedMemory(_message.Message):
     __slots__ = ("id", "title", "snippet", "similarity")

@@ -72,7 +72,7 @@ class RecallRequest(_message.Message):
     def __init__(self, query: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., mode: _Optional[str] = ..., kinds: _Optional[_Iterable[str]] = ..., tags_any: _Optional[_Iterable[str]] = ..., tags_all: _Optional[_Iterable[str]] = ..., tags_none: _Optional[_Iterable[str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., min_heat: _Optional[float] = ..., token_budget: _Optional[int] = ..., include_superseded: _Optional[bool] = ..., include_archive: _Optional[bool] = ..., sort: _Optional[str] = ..., weights: _Optional[_Mapping[str, float]] = ..., paths: _Optional[_Iterable[str]] = ..., agent: _Optional[str] = ..., session: _Optional[str] = ..., source_dir: _Optional[str] = ..., explain: _Optional[bool] = ..., snippets_only: _Optional[bool] = ..., space: _Optional[str] = ...) -> None: ...
 
 class RecallResult(_message.Message):
-    __slots__ = ("id", "content", "score", "title", "snippet", "space", "kind", "tags", "memory", "signals", "redirected_from")
+    __slots__ = ("id", "content", "score", "title", "snippet", "space", "kind", "tags", "memory", "signals", "redirected_from", "attached")
     class SignalsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -91,6 +91,7 @@ class RecallResult(_message.Message):
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     SIGNALS_FIELD_NUMBER: _ClassVar[int]
     REDIRECTED_FROM_FIELD_NUMBER: _ClassVar[int]
+    ATTACHED_FIELD_NUMBER: _ClassVar[int]
     id: str
     content: str
     score: float
@@ -102,7 +103,8 @@ class RecallResult(_message.Message):
     memory: _memory_pb2.Memory
     signals: _containers.ScalarMap[str, float]
     redirected_from: str
-    def __init__(self, id: _Optional[str] = ..., content: _Optional[str] = ..., score: _Optional[float] = ..., title: _Optional[str] = ..., snippet: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., memory: _Optional[_Union[_memory_pb2.Memory, _Mapping]] = ..., signals: _Optional[_Mapping[str, float]] = ..., redirected_from: _Optional[str] = ...) -> None: ...
+    attached: _containers.RepeatedCompositeFieldContainer[_memory_pb2.Linked]
+    def __init__(self, id: _Optional[str] = ..., content: _Optional[str] = ..., score: _Optional[float] = ..., title: _Optional[str] = ..., snippet: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., memory: _Optional[_Union[_memory_pb2.Memory, _Mapping]] = ..., signals: _Optional[_Mapping[str, float]] = ..., redirected_from: _Optional[str] = ..., attached: _Optional[_Iterable[_Union[_memory_pb2.Linked, _Mapping]]] = ...) -> None: ...
 
 class RecallResponse(_message.Message):
     __slots__ = ("results", "coverage", "abstain", "tokens_used", "truncated_by_budget", "degraded", "degraded_reasons", "spaces")

@@ -1,0 +1,27 @@
+"""What the operations that remove memories answer with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purged:
+    """A memory that was erased for good: how many changes went, 0 when it had been erased before. `pending` says what
+    of it still leaves this node's files later, "" when nothing is left."""
+
+    id: str
+    space: str
+    changes: int
+    pending: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bulk:
+    """Many memories at once. `matched` is how many the listing named in all; `ids` those that were forgotten or purged
+    now, or would be (`dry_run`); `refused` (id, reason) of those that were not."""
+
+    matched: int
+    ids: tuple[str, ...]
+    dry_run: bool
+    refused: tuple[tuple[str, str], ...] = ()
