@@ -23,6 +23,7 @@ SESSION_BYTES_MAX: Final = 200
 # Fields of an exported memory that a new one can't be given, and fields of a remember request.
 DERIVED: Final = frozenset(
     {"id", "state", "by", "created_at", "updated_at", "heads", "version", "conflicts", "superseded_by"}
+    | {"useful", "not_useful", "linked", "linked_more"}
 )
 GIVEN: Final = (
     "content", "kind", "title", "space", "tags", "importance", "paths", "source", "valid_from", "valid_to",
@@ -34,10 +35,12 @@ LISTS: Final = ("tags", "paths", "keywords", "links", "supersedes")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One memory to be: `fields` are arguments of remember, `line` is where it starts in the file, from 1."""
+    """One memory to be: `fields` are arguments of remember, `line` is where it starts in the file, from 1. `origin` is
+    the id that it had when it was exported."""
 
     line: int
     fields: Mapping[str, Any]
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +215,8 @@ def _item(number: int, value: object) -> Entry | Problem:
         return Problem(line=number, message=f"field {wrong[0]!r} is no list")
     if value.get("state", "active") != "active":
         return Problem(line=number, message=f"{value['state']} memories are not imported", refused=False)
-    return Entry(line=number, fields={name: value[name] for name in GIVEN if name in value})
+    fields = {name: value[name] for name in GIVEN if name in value}
+    return Entry(line=number, fields=fields, origin=str(value.get("id", "")))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

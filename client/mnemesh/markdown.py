@@ -113,7 +113,8 @@ def _exported(document: Document, fields: Mapping[str, Any]) -> Parsed:
         yield Problem(line=document.line_of("state"), message=said, refused=False)
     else:
         content = document.body[:-1] if document.body.endswith("\n") else document.body
-        yield Entry(line=document.body_line, fields={**fields, "content": content})
+        origin = str(document.fields.get("id", ""))
+        yield Entry(line=document.body_line, fields={**fields, "content": content}, origin=origin)
 
 
 def _known(document: Document) -> Iterator[tuple[str, Any]]:

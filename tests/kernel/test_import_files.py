@@ -290,6 +290,24 @@ def test_what_was_stored_is_known_to_the_next_run(tmp_path: Path) -> None:
         assert "a" not in forgetful
 
 
+def test_the_memory_that_an_item_became_is_known_to_the_next_run(tmp_path: Path) -> None:
+    path, id_ = tmp_path / "state.keys", "018f6f0e-7c1a-7000-8000-3f1f8d2f6a12"
+    with ImportState(path) as state:
+        state.add({"a": id_})
+        state.add(["links-a"])
+    with path.open("a") as file:
+        file.write(f"b {id_[:20]}")
+    with ImportState(path) as state:
+        assert (state.id_of("a"), state.id_of("links-a"), state.id_of("b")) == (id_, "", "")
+        assert ("a" in state, "links-a" in state, "b" in state) == (True, True, False)
+
+
+def test_an_exported_memory_says_which_one_it_was() -> None:
+    one = memory()
+    from_line, from_file = lines(exporter.jsonl_line(one)), list(parse_markdown(exporter.markdown_text(one), "x.md"))
+    assert [item.origin for item in (*from_line, *from_file) if isinstance(item, Entry)] == [one.id, one.id]
+
+
 def test_a_state_file_that_can_not_be_used_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="--state"):
         ImportState(tmp_path)

@@ -1,17 +1,20 @@
 """What an import has stored already, so that it goes on where it was interrupted.
 
-An append-only file of idempotency keys, one a line. Written only after the node has acknowledged; a half-written last
-line is no key and does no harm, because storing its item again stores nothing.
+An append-only file of idempotency keys, one a line, each with the id of its memory behind it where there is one.
+Written only after the node has acknowledged; a half-written last line is no key and does no harm, because storing its
+item again stores nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TextIO
+from typing import Final, Self, TextIO
 
 from mnemesh.errors import InvalidArgument
+
+ID_CHARS: Final = 36
 
 
 class ImportState:
@@ -21,10 +24,11 @@ class ImportState:
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self._file: TextIO | None = None
-        self._keys: set[str] = set()
+        self._keys: dict[str, str] = {}
         if path is not None:
             try:
-                self._keys = set(path.read_text("utf-8").split())
+                lines = (line.partition(" ") for line in path.read_text("utf-8").splitlines())
+                self._keys = {key: id_ for key, _, id_ in lines if key and len(id_) in (0, ID_CHARS)}
             except FileNotFoundError:
                 pass
             except (OSError, UnicodeDecodeError) as error:
@@ -33,9 +37,14 @@ class ImportState:
     def __contains__(self, key: str) -> bool:
         return key in self._keys
 
-    def add(self, keys: Iterable[str]) -> None:
-        """Note that the items with these keys are stored."""
-        fresh = [key for key in keys if key not in self._keys]
+    def id_of(self, key: str) -> str:
+        """The memory that the item with this key became; "" when that was not noted."""
+        return self._keys.get(key, "")
+
+    def add(self, keys: Mapping[str, str] | Iterable[str]) -> None:
+        """Note that the items with these keys are stored; of a mapping, each as the memory with that id."""
+        ids = keys if isinstance(keys, Mapping) else dict.fromkeys(keys, "")
+        fresh = {key: id_ for key, id_ in ids.items() if key not in self._keys}
         if self.path is None or not fresh:
             return
         try:
@@ -43,7 +52,7 @@ class ImportState:
                 self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 self._file = self.path.open("a", encoding="utf-8")
                 self._file.write("\n")  # ends a line that an earlier run left half-written
-            self._file.write("".join(f"{key}\n" for key in fresh))
+            self._file.write("".join(f"{key} {id_}".rstrip() + "\n" for key, id_ in fresh.items()))
             self._file.flush()
         except OSError as error:
             raise _unusable(self.path, error) from error

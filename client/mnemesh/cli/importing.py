@@ -21,6 +21,7 @@ from mnemesh.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, Outcome
 from mnemesh.cli import sources
 from mnemesh.cli.ctrl_c import CtrlC
 from mnemesh.cli.import_dry import DryRun
+from mnemesh.cli.import_links import LinkMover
 from mnemesh.cli.import_report import Bar, Report
 from mnemesh.cli.import_state import ImportState
 from mnemesh.cli.shell import Shell
@@ -142,6 +143,7 @@ class _Importer:
         self._done = done
         self._report = report
         self._bar = bar
+        self._links = LinkMover()
         self._under_way: deque[tuple[Batch, Future[list[Outcome]]]] = deque()
 
     def run(self, items: Iterable[Work]) -> None:
@@ -157,6 +159,8 @@ class _Importer:
                     self._under_way.append((batch, threads.submit(_store, self._client, batch)))
                 while self._under_way:
                     self._finish_oldest()
+                if not stop.asked:
+                    self._links.move(self._client, self._done, self._report)
             except MnemeshError:
                 self._settle()
                 if not stop.asked:
@@ -174,6 +178,8 @@ class _Importer:
         for work in items:
             if work.key in self._done:
                 self._report.done_before += 1
+                if id_ := self._done.id_of(work.key):
+                    self._links.stored(work.file.name, work.entry, id_)
                 self._bar.advance(work.bytes)
             else:
                 yield work
@@ -181,11 +187,12 @@ class _Importer:
     def _finish_oldest(self) -> None:
         batch, future = self._under_way.popleft()
         outcomes = future.result()
+        stored: dict[str, str] = {}
         for work, outcome in zip(batch, outcomes, strict=True):
             self._report.outcome(work.file.name, work.entry.line, outcome)
-        stored = (
-            work.key for work, outcome in zip(batch, outcomes, strict=True) if not isinstance(outcome, MnemeshError)
-        )
+            if not isinstance(outcome, MnemeshError):
+                stored[work.key] = outcome.memory.id if work.entry.origin else ""
+                self._links.stored(work.file.name, work.entry, outcome.memory.id)
         self._done.add(stored)
         self._bar.advance(sum(work.bytes for work in batch))
 
