@@ -62,7 +62,6 @@ class IndexFollower:
         self._news = asyncio.Event()
         self._waiting = Waiting()
         self._tasks: list[asyncio.Task[None]] = []
-        self._dirty = False
         self._moving = asyncio.Lock()  # what the shard holds and `applied` change together
         self._opening: asyncio.Task[ShardStatus] | None = None
         self._handed = Handover()
@@ -322,7 +321,6 @@ class IndexFollower:
                 if life != self._life:
                     return True
                 self.applied = page.seq
-            self._dirty = True
         self._waiting.reached(self.applied)
         return page.seq > after
 
@@ -350,12 +348,10 @@ class IndexFollower:
     async def _flush_often(self) -> None:
         while True:
             await asyncio.sleep(FLUSH_S)
-            if self._dirty and not self.away:
-                self._dirty = False
+            if not self.away:
                 try:
                     await self._shard.flush()
                 except MnemeshError as error:
-                    self._dirty = True
                     log.warning("index_flush_failed", reason=error.message)
                     if isinstance(error, FailedPrecondition):
                         self.went_away(error)  # it is not ours any more

@@ -243,13 +243,14 @@ class RetrievalShard:
         return [list(found.items()) for found in self._ranked(legs)]
 
     def flush(self) -> int:
-        """Make everything applied durable; the sequence number up to which that now holds."""
+        """Make everything applied durable, and let the index see after itself; the sequence number up to which all is
+        durable now."""
         backend = self._opened()[0]
-        if self._dirty:
-            with self._damage_noted():
-                backend.maintain()
+        with self._damage_noted():
+            backend.maintain()
+            if self._dirty:
                 self._write_meta(replace(self._meta, seq=self._seq))
-            self._dirty = False
+                self._dirty = False
         return self._meta.seq
 
     def status(self) -> ShardStatus:

@@ -40,15 +40,26 @@ from mnemesh_memory.errors import DataLoss, FailedPrecondition, MnemeshError, Un
 
 POINTS_PER_UPDATE = 256
 SCROLL_LIMIT_MAX = 10_000
+# Of a graph: links a point, candidates while it is made, and candidates a result while it is searched.
+GRAPH_LINKS = 16
+GRAPH_BREADTH = 128
+GRAPH_VISITS = 2
 KNOWN_IDS = 65_536  # whose text is kept, 250 bytes each
 
 
 class EdgeBackend:
-    """An index in the directory `path`. `search_threads` bounds Edge's own pool."""
+    """An index in the directory `path`. `search_threads` bounds Edge's own pool. Search is exact up to
+    `exact_points_max` points, and beyond unless it is `graphed`. With `whole`, `maintain` with `optimise` makes one
+    segment of all, with a graph."""
 
-    def __init__(self, path: str | Path, search_threads: int = 1) -> None:
+    def __init__(
+        self, path: str | Path, search_threads: int = 1, exact_points_max: int = EXACT_POINTS_MAX, whole: bool = False
+    ) -> None:
+        self.graphed = False
         self._path = Path(path)
         self._search_threads = search_threads
+        self._exact_points_max = exact_points_max
+        self._whole = whole
         self._shard: edge.EdgeShard | None = None
         self._schema = Schema(dense={})
 
@@ -70,15 +81,22 @@ class EdgeBackend:
         return created
 
     def _config(self, dense: Mapping[str, int], sparse: Sequence[str]) -> edge.EdgeConfig:
-        kilobytes = EXACT_POINTS_MAX * max(dense.values(), default=1) * 4 // 1024
+        kilobytes = max(1, self._exact_points_max * max(dense.values(), default=1) * 4 // 1024)
+        # What a filter leaves is searched whole up to that size: in a graph most of whose points are filtered away some
+        # are not reached. One thread: the node keeps the other cores, and the same points give the same graph.
+        graph = edge.HnswIndexConfig(GRAPH_LINKS, GRAPH_BREADTH, kilobytes, max_indexing_threads=1)
+        optimizers = edge.EdgeOptimizersConfig(indexing_threshold=kilobytes)
+        if self._whole:
+            optimizers = edge.EdgeOptimizersConfig(indexing_threshold=1, default_segment_number=1)
         idf = edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)
         return edge.EdgeConfig(
             vectors={
-                name: edge.EdgeVectorParams(size=size, distance=edge.Distance.Cosine) for name, size in dense.items()
+                name: edge.EdgeVectorParams(size=size, distance=edge.Distance.Cosine, hnsw_config=graph)
+                for name, size in dense.items()
             },
             sparse_vectors=dict.fromkeys(sparse, idf),
             max_search_threads=self._search_threads,
-            optimizers=edge.EdgeOptimizersConfig(indexing_threshold=kilobytes),
+            optimizers=optimizers,
         )
 
     def _stored_sparse(self, schema: Schema) -> tuple[str, ...]:
@@ -100,12 +118,12 @@ class EdgeBackend:
             if name not in sparse:
                 self._update(edge.UpdateOperation.create_sparse_vector(name, modifier=edge.Modifier.Idf))
         wanted: dict[str, edge.KeywordIndexParams | edge.IntegerIndexParams] = {
-            **{name: edge.KeywordIndexParams() for name in schema.keywords},
+            **{name: edge.KeywordIndexParams(enable_hnsw=False) for name in schema.keywords},
             **{name: edge.IntegerIndexParams(lookup=True, range=False) for name in schema.flags},
             **{name: edge.IntegerIndexParams(lookup=False, range=True) for name in schema.times},
         }
         if schema.tenant:
-            wanted[schema.tenant] = edge.KeywordIndexParams(is_tenant=True)
+            wanted[schema.tenant] = edge.KeywordIndexParams(is_tenant=True, enable_hnsw=False)
         with self._translated():
             present = self._opened().info().payload_schema
         for name, params in wanted.items():
@@ -185,13 +203,19 @@ class EdgeBackend:
 
     def _request(self, request: QueryRequest) -> edge.QueryRequest:
         check_query(self._schema, request)
-        corpus = request.idf_corpus
         return edge.QueryRequest(
             query=edge.Query.Nearest(_vector(request.vector), using=request.using),
             limit=request.limit,
             filter=self._filter(request.filter),
-            params=None if corpus is None else edge.SearchParams(idf=edge.IdfParams(corpus=self._filter(corpus))),
+            params=self._params(request),
         )
+
+    def _params(self, request: QueryRequest) -> edge.SearchParams | None:
+        if request.idf_corpus is not None:
+            return edge.SearchParams(idf=edge.IdfParams(corpus=self._filter(request.idf_corpus)))
+        if self.graphed and request.using in self._schema.dense:
+            return edge.SearchParams(hnsw_ef=GRAPH_VISITS * request.limit)
+        return None
 
     def _filter(self, where: Filter) -> edge.Filter:
         check_filter(self._schema, where)

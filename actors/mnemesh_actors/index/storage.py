@@ -100,8 +100,11 @@ class DirectoryStorage:
         write_meta(self._path / "meta.json", meta)
 
     def clear(self) -> None:
-        if (self._path / "points").exists():
-            shutil.rmtree(self._path / "points")
+        for entry in self._path.glob("points*"):
+            if entry.is_dir():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink()
 
     def backend(self, meta: IndexMeta) -> IndexBackend:
         return self._make(self._path / "points")
@@ -111,9 +114,9 @@ def edge_storage(path: Path) -> Storage:
     """An index of Qdrant Edge in that directory."""
 
     def make(points: Path) -> IndexBackend:
-        from mnemesh_actors.index.edge import EdgeBackend
+        from mnemesh_actors.index.graph import GraphedEdge
 
-        return EdgeBackend(points)
+        return GraphedEdge(points)
 
     return DirectoryStorage(path, make)
 
