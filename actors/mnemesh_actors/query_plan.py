@@ -75,6 +75,7 @@ def search_of(query: Query, ids: tuple[str, ...] | None, late: bool) -> Search:
         if best and query.mode == "hybrid"
         else SEARCH_LIMIT_MAX,
         bm25=query.mode != "semantic",
-        # Who asks for words wants them in the memory itself, and of the past the index knows no windows.
+        # Who asks for words wants these, in the memory itself, and of the past the index knows no windows.
         windows=query.mode == "hybrid" and not past,
+        as_stated=query.mode == "hybrid",
     )

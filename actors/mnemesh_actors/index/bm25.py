@@ -12,6 +12,7 @@ from qdrant_edge import Bm25, Bm25Config
 
 from mnemesh_actors.index.port import SparseVector
 from mnemesh_memory.identifiers import spellings
+from mnemesh_memory.statement import stated
 
 # Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009. The average length is fixed
 # beforehand, because document weights are computed once: a memory has some thirty terms.
@@ -31,8 +32,9 @@ class Bm25Encoder:
         encoded = self._model.embed_document(_sound(text))
         return SparseVector(encoded.indices, encoded.values)
 
-    def query(self, text: str) -> SparseVector:
-        encoded = self._model.embed_query(_sound(text))
+    def query(self, text: str, *, as_stated: bool = False) -> SparseVector:
+        """`as_stated`: with the verbs that a memory would have."""
+        encoded = self._model.embed_query(_sound(stated(text) if as_stated else text))
         return SparseVector(encoded.indices, encoded.values)
 
 

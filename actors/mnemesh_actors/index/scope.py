@@ -34,6 +34,7 @@ class Search:
     archived memories are left out unless asked for. `limit` counts memories in each list, `words_limit` in those by
     words when they are to be shorter. `superseded_limit` asks for as many superseded ones beside them, in lists of
     their own, so that many versions crowd out nothing active. `windows`: what was said before a memory may count, too.
+    `as_stated`: words are looked for in the form of a statement.
     """
 
     text: str
@@ -56,6 +57,7 @@ class Search:
     superseded_limit: int = 0
     bm25: bool = True
     windows: bool = True
+    as_stated: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
