@@ -13,6 +13,7 @@ from mnemesh_actors.news import News
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory import limits
 from mnemesh_memory.ids import uuid7
+from mnemesh_memory.rules import Rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,11 +24,13 @@ class MeshConfig:
     write_timeout_s: float = limits.WRITE_TIMEOUT_S
     weights: Mapping[str, float] = field(default_factory=dict)
     abstain_below: float = 0.0
+    rules: tuple[Rule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """`clock` gives milliseconds since the epoch; `entropy(n)` gives n random bytes; `index_backend` is shown."""
+    """`clock` gives milliseconds since the epoch; `entropy(n)` gives n random bytes; `index_backend` is shown,
+    `reranker` is the handle of a Reranker, if there is one."""
 
     ledger: Handle
     embedder: Embedder
@@ -38,6 +41,7 @@ class Parts:
     config: MeshConfig
     news: News = field(default_factory=News)
     index_backend: str = "edge"
+    reranker: Handle | None = None
 
     def new_id(self, at: int) -> str:
         """A fresh, time-ordered memory id."""

@@ -47,9 +47,9 @@ def listing_of(query: Query) -> ListQuery:
     )
 
 
-def search_of(query: Query, ids: tuple[str, ...] | None, late: bool) -> Search:
+def search_of(query: Query, ids: tuple[str, ...] | None, late: bool, as_stated: bool = True) -> Search:
     """The search for candidates, still without the question's vector. `ids`: among these alone. `late`: candidates will
-    be taken away after the search."""
+    be taken away after the search. `as_stated`: words may be looked for in the form of a statement."""
     past = query.as_of is not None
     best = query.sort == "relevance" and not late
     few = min(max(CANDIDATES, CANDIDATES_A_RESULT * query.limit), SEARCH_LIMIT_MAX)
@@ -77,5 +77,5 @@ def search_of(query: Query, ids: tuple[str, ...] | None, late: bool) -> Search:
         bm25=query.mode != "semantic",
         # Who asks for words wants these, in the memory itself, and of the past the index knows no windows.
         windows=query.mode == "hybrid" and not past,
-        as_stated=query.mode == "hybrid",
+        as_stated=as_stated and query.mode == "hybrid",
     )

@@ -9,25 +9,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import structlog
 
 from mnemesh_actors.embedder import Vector
+from mnemesh_actors.found import Found, heat_of, ordered
 from mnemesh_actors.linking import Linking
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.query_plan import CANDIDATES_JUDGED_LATE, CANDIDATES_SORTED, listing_of, search_of
+from mnemesh_actors.refining import optional_weights, second_look
 from mnemesh_actors.shard import Candidate, Search
 from mnemesh_actors.words import scored
 from mnemesh_memory import limits, validate
 from mnemesh_memory.errors import DeadlineExceeded, InvalidArgument, MnemeshError, Unavailable
 from mnemesh_memory.filters import passes
-from mnemesh_memory.fusion import Fused, coverage, fuse, scaled_weights
-from mnemesh_memory.heat import heat
+from mnemesh_memory.fusion import SIGNALS, Fused, coverage, fuse, scaled_weights
 from mnemesh_memory.model import Caller, Hit, Memory, Page, Query, Recalled
+from mnemesh_memory.rules import narrowed
 from mnemesh_memory.text import estimate_tokens, snippet
 from mnemesh_memory.traits import question_of
-from mnemesh_memory.usefulness import liking, rated
 
 # Superseded memories that may lead to their successors, when they are so many that they are searched apart.
 CANDIDATES_SUPERSEDED = 30
@@ -51,25 +53,6 @@ NOTING_MAX = 256
 log = structlog.get_logger("mnemesh.recall")
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A memory that may be shown, with the candidate that led to it."""
-
-    memory: Memory
-    fused: Fused
-    redirected_from: str = ""
-
-    @property
-    def liking(self) -> float:
-        """What its ratings say of it as a match, 0 for none."""
-        return liking(self.memory.useful, self.memory.not_useful) if self.fused.score else 0.0
-
-    def rated(self) -> _Found:
-        """With what its ratings add."""
-        fused = rated(self.fused, self.memory.useful, self.memory.not_useful)
-        return self if fused is self.fused else replace(self, fused=fused)
-
-
 class Recalling:
     """The operation recall. `linking` adds what belongs with each result."""
 
@@ -81,8 +64,9 @@ class Recalling:
     async def recall(self, caller: Caller, query: Query) -> Recalled:
         """Up to `limit` memories, best first. Raises InvalidArgument, DeadlineExceeded, Unavailable (semantic mode
         without an embedder)."""
-        clean = validate.query(query, caller)
+        clean = narrowed(validate.query(query, caller), self._parts.config.rules)
         scaled_weights(self._weights(clean))
+        optional_weights(self._parts, clean)
         limit_s = self._parts.config.recall_timeout_s
         try:
             async with asyncio.timeout(limit_s):
@@ -97,12 +81,12 @@ class Recalling:
         wanted = query.limit if query.sort == "relevance" else CANDIDATES_SORTED
         kept, _, judged = await self._passing(query, wanted)
         degraded = (f"filters: judged for the newest {judged} memories only",) if judged else ()
-        return await self._answer(query, _ordered(query, kept), 0.0, degraded)
+        return await self._answer(query, ordered(query, kept, self._parts.clock()), 0.0, degraded)
 
-    async def _passing(self, query: Query, wanted: int) -> tuple[list[_Found], bool, int]:
+    async def _passing(self, query: Query, wanted: int) -> tuple[list[Found], bool, int]:
         """The newest memories that pass the filters, at least `wanted` if there are so many; whether there may be more;
         and how many were judged, if that ended it, else 0."""
-        kept: list[_Found] = []
+        kept: list[Found] = []
         ids = await self._matching(query)
         cursor, number = "", -1
         while True:
@@ -117,7 +101,7 @@ class Recalling:
                 if query.as_of is not None:
                     then = await self._view(query, [memory.id for memory in memories])
                     memories = [then[memory.id] for memory in memories if memory.id in then]
-            found = [_Found(memory, Fused(memory.id, 0.0)) for memory in memories]
+            found = [Found(memory, Fused(memory.id, 0.0)) for memory in memories]
             kept += await self._keep(query, found)
             if not more or len(kept) >= wanted:
                 return kept, more, 0
@@ -134,39 +118,49 @@ class Recalling:
         counted, candidates = await asyncio.to_thread(scored, query.text, list(memories.values()))
         asked = question_of(query.text)
         matches = [
-            _Found(memories[item.id], item).rated() for item in fuse(candidates, {"dense": 0.0, "bm25": 1.0}, asked)
+            Found(memories[item.id], item).rated() for item in fuse(candidates, {"dense": 0.0, "bm25": 1.0}, asked)
         ]
         kept = [item for item in matches if item.fused.score >= query.min_score]
         covered = coverage(query.text, [(item.fused, item.memory.content) for item in matches[:BEST_FOR_COVERAGE]])
         among = f" among the newest {counted} memories" if more or counted < len(found) else ""
         degraded = (f"index: {why}; matched by words only{among}",)
-        return await self._answer(query, _ordered(query, kept), covered, degraded)
+        return await self._answer(query, ordered(query, kept, self._parts.clock()), covered, degraded)
 
     async def _search(self, query: Query, by: float) -> Recalled:
         """`by`: when the index must have answered, in the event loop's time."""
         ids = await self._matching(query)
         given = None if ids is None or len(ids[0]) + len(ids[1]) > IDS_MAX else (*ids[0], *ids[1])
-        search = search_of(query, given, late=query.as_of is not None or (ids is not None and given is None))
+        late = query.as_of is not None or (ids is not None and given is None)
+        stated = optional_weights(self._parts, query)["statement"] > 0
+        search = search_of(query, given, late=late, as_stated=stated)
         vector, degraded = await self._embedded(query, None if given == () else search)
         search = replace(search, vector=vector)
         gaps, behind = self._parts.follower.gaps, self._behind()
-        asked = question_of(query.text)
         candidates = [] if given == () else await self._candidates(search, by)
         if isinstance(candidates, str):
             return await self._by_words(query, candidates)
-        kept, best, old = await self._pick(query, fuse(candidates, self._weights(query), asked))
+        fused, failed = await self._fused(query, vector, candidates)
+        kept, best, old = await self._pick(query, fused)
         if old and len(candidates) >= search.limit and (len(kept) < query.limit or old > query.limit):
             # Versions that were replaced may have crowded out what is active: a second question for that alone.
             apart = replace(search, include_superseded=False, superseded_limit=CANDIDATES_SUPERSEDED)
             candidates = await self._candidates(apart, by)
             if isinstance(candidates, str):
                 return await self._by_words(query, candidates)
-            kept, best, _ = await self._pick(query, fuse(candidates, self._weights(query), asked))
-        degraded = (*degraded, *(self._behind(gaps) or behind))
+            fused, failed = await self._fused(query, vector, candidates)
+            kept, best, _ = await self._pick(query, fused)
+        degraded = (*degraded, *failed, *(self._behind(gaps) or behind))
         if search.limit == CANDIDATES_JUDGED_LATE <= len(candidates) and len(kept) < query.limit:
             degraded = (*degraded, f"filters: judged for the best {len(candidates)} matches only")
         covered = coverage(query.text, [(item.fused, item.memory.content) for item in best])
-        return await self._answer(query, _ordered(query, kept), covered, degraded)
+        return await self._answer(query, ordered(query, kept, self._parts.clock()), covered, degraded)
+
+    async def _fused(
+        self, query: Query, vector: Vector | None, candidates: Sequence[Candidate]
+    ) -> tuple[list[Fused], tuple[str, ...]]:
+        """The candidates, best first, and which signal could not be had."""
+        first = fuse(candidates, self._weights(query), question_of(query.text))
+        return await second_look(self._parts, query, vector, first, partial(self._view, query))
 
     async def _matching(self, query: Query) -> tuple[list[str], list[str]] | None:
         """Which memories pass, when only the ledger can judge it; None when the index can, and for the past, whose
@@ -206,7 +200,7 @@ class Recalling:
         with suppress(MnemeshError):
             await self._parts.follower.read(lambda shard: shard.prepare(search))
 
-    async def _pick(self, query: Query, fused: Sequence[Fused]) -> tuple[list[_Found], list[_Found], int]:
+    async def _pick(self, query: Query, fused: Sequence[Fused]) -> tuple[list[Found], list[Found], int]:
         """Enough memories to show, best first, the best matches before any filter, and how many candidates were read
         that had to give way to a successor.
 
@@ -215,8 +209,8 @@ class Recalling:
         step = query.limit + READ_MARGIN if by_relevance else max(1, len(fused))
         matched = {item.id for item in fused}
         shown: set[str] = set()
-        kept: list[_Found] = []
-        best: list[_Found] = []
+        kept: list[Found] = []
+        best: list[Found] = []
         old = 0
         for start in range(0, len(fused), step):
             part = fused[start : start + step]
@@ -260,12 +254,12 @@ class Recalling:
         return ()
 
     def _weights(self, query: Query) -> Mapping[str, float]:
-        weights = {**self._parts.config.weights, **query.weights}
         if query.mode == "semantic":
             return {"dense": 1.0, "bm25": 0.0}
         if query.mode == "keyword":
             return {"dense": 0.0, "bm25": 1.0}
-        return weights
+        given = {**self._parts.config.weights, **query.weights}
+        return {name: given[name] for name in SIGNALS if name in given}
 
     async def _view(self, query: Query, ids: Sequence[str]) -> dict[str, Memory]:
         if query.as_of is not None:
@@ -276,14 +270,14 @@ class Recalling:
 
     async def _redirected(
         self, query: Query, pairs: Sequence[tuple[Fused, Memory]], matched: set[str], shown: set[str]
-    ) -> list[_Found]:
+    ) -> list[Found]:
         """A superseded memory gives way to the last of its successors, then or now. `matched` are the ids of all
         candidates, `shown` those that stand in the answer already."""
         if query.include_superseded:
-            return [_Found(memory, fused) for fused, memory in pairs]
+            return [Found(memory, fused) for fused, memory in pairs]
         old = [memory.id for _, memory in pairs if memory.state == "superseded"]
         ends: dict[str, Memory] = await self._parts.ledger.successors(old, query.as_of) if old else {}
-        found: list[_Found] = []
+        found: list[Found] = []
         for fused, matching in pairs:
             memory, origin = matching, ""
             if matching.state == "superseded":
@@ -294,20 +288,20 @@ class Recalling:
             own_place = origin and memory.id in matched
             if memory.state == "active" and memory.id not in shown and not own_place:
                 shown.add(memory.id)
-                found.append(_Found(memory, fused, origin))
+                found.append(Found(memory, fused, origin))
         return found
 
-    async def _keep(self, query: Query, found: Sequence[_Found]) -> list[_Found]:
+    async def _keep(self, query: Query, found: Sequence[Found]) -> list[Found]:
         """What passes the filters: the ledger is the last to judge, also of what the index has judged."""
         kept = [item for item in found if item.fused.score >= query.min_score and passes(query, item.memory)]
         if query.min_heat > 0 and kept:
             now = self._parts.clock()
             used = await self._parts.ledger.activity([item.memory.id for item in kept])
-            kept = [item for item in kept if _heat(item.memory, used, now) >= query.min_heat]
+            kept = [item for item in kept if heat_of(item.memory, used, now) >= query.min_heat]
         return kept
 
     async def _answer(
-        self, query: Query, found: Sequence[_Found], covered: float, degraded: tuple[str, ...]
+        self, query: Query, found: Sequence[Found], covered: float, degraded: tuple[str, ...]
     ) -> Recalled:
         hits: list[Hit] = []
         tokens = left_out = 0
@@ -372,17 +366,3 @@ def _given(memory: Memory, query: Query, passage: str, *, whole: bool) -> tuple[
         memory = replace(memory, content="", conflicts=others)
     texts = (memory.content or passage, *(head.content for head in memory.conflicts))
     return memory, sum(map(estimate_tokens, texts))
-
-
-def _ordered(query: Query, kept: list[_Found]) -> list[_Found]:
-    if query.sort == "recency":
-        return sorted(kept, key=lambda item: (-item.memory.updated_at, item.memory.id))
-    if query.sort == "importance":
-        return sorted(kept, key=lambda item: (-(item.memory.importance or 0.0), -item.fused.score, item.memory.id))
-    # Ratings moved some, and tell equal matches apart; what they leave equal stays as it was.
-    return sorted(kept, key=lambda item: (-item.fused.score, -item.liking))
-
-
-def _heat(memory: Memory, used: Mapping[str, tuple[int, int]], now: int) -> float:
-    accesses, last = used.get(memory.id, (0, memory.updated_at))
-    return heat(memory.kind, memory.tier, memory.importance, max(last, memory.updated_at), accesses, now)

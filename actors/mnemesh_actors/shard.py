@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from mnemesh_actors.index.episodes import Episodes
-from mnemesh_actors.index.passages import Passages
+from mnemesh_actors.index.passages import Passages, vectors_of
 from mnemesh_actors.index.points import BM25, DENSE, WINDOW, IndexItem, IndexText, check_id, points_of, schema
 from mnemesh_actors.index.port import Condition, Filter, HasId, IndexBackend, MatchAny, Point, QueryRequest
 from mnemesh_actors.index.scope import (
@@ -26,6 +26,7 @@ from mnemesh_actors.index.scope import (
     SCOPE,
     SEARCH_LIMIT_MAX,
     Leg,
+    Lists,
     Search,
     filter_of,
     in_spaces,
@@ -50,10 +51,6 @@ FETCH_MARGIN_POINTS = 12
 FETCH_GROWTH = (1, 4, 16)
 # Searches whose words have been counted and whose vectors may be on their way.
 PREPARED_MAX = 128
-
-
-# By field, the scores of memories.
-Lists: TypeAlias = dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +238,11 @@ class RetrievalShard:
         """`neighbours` of several (vector, space) at once, in their order."""
         legs = [Leg(DENSE, vector, in_spaces((space,), ARCHIVE), limit) for vector, space in asked]
         return [list(found.items()) for found in self._ranked(legs)]
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, DenseVector]:
+        """The embeddings of those of these memories that are here."""
+        with self._damage_noted():
+            return vectors_of(self._opened()[0], ids)
 
     def flush(self) -> int:
         """Make everything applied durable, and let the index see after itself; the sequence number up to which all is

@@ -14,6 +14,7 @@ from mnemesh_actors.batching import Batcher
 from mnemesh_actors.directory import DataDirectory, load_key
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig, ModelInfo
+from mnemesh_actors.embedding.reranker import Reranker, RerankerConfig
 from mnemesh_actors.follower import IndexFollower
 from mnemesh_actors.handover import page_of
 from mnemesh_actors.identity import signing_with
@@ -54,6 +55,7 @@ class StartConfig:
     model: ModelConfig
     mesh: MeshConfig = field(default_factory=MeshConfig)
     qdrant: QdrantConfig | None = None
+    reranker: RerankerConfig | None = None
     replica_dir: str = ""  # on each machine of a Ray cluster; "" for the default
 
 
@@ -114,6 +116,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         config=config.mesh,
         news=follower.news,
         index_backend=shard_config.shown,
+        reranker=await _reranker(runtime, config),
     )
     key = load_key(directory.key_file)
     me = Me(
@@ -217,6 +220,15 @@ def _publishing(
         return results
 
     return commit
+
+
+async def _reranker(runtime: Runtime, config: StartConfig) -> Handle | None:
+    """Loaded when one is configured: a node that can't do as it is told says so at its start."""
+    if config.reranker is None:
+        return None
+    reranker = await runtime.spawn("reranker-0", Reranker, config.reranker, pinned=True)
+    await reranker.load()
+    return reranker
 
 
 def _server(directory: DataDirectory, config: StartConfig) -> ServerConfig | None:

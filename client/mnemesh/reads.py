@@ -81,7 +81,7 @@ def recall(
     or keyword; `kinds`, `tags_any`, `tags_all`, `tags_none`, `since`, `before`, `agent`, `session`, `paths`,
     `source_dir` filter; `as_of` shows what was known then; `min_score` and `min_heat` from 0 to 1;
     `token_budget` bounds the texts; `sort` relevance, recency or importance; `weights` of the signals dense and
-    bm25; `include_superseded`, `include_archive`, `explain`, `snippets_only`.
+    bm25, and of the optional ones; `include_superseded`, `include_archive`, `explain`, `snippets_only`.
 
     >>> for result in client.recall("how do we deploy?", space="team/payments", limit=3).results:
     ...     print(f"{result.score:.2f}  {result.content}")

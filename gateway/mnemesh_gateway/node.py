@@ -37,9 +37,12 @@ from mnemesh_gateway.presence import NodeLock, owner_token, withdraw
 from mnemesh_gateway.settings import Loaded, Settings
 from mnemesh_memory import limits
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, MnemeshError
+from mnemesh_memory.fusion import DEFAULT_WEIGHTS, OPTIONAL
+from mnemesh_memory.rules import rules_of
 from mnemesh_proto.rendezvous import NodeAddress, write_node
 
 if TYPE_CHECKING:
+    from mnemesh_actors.embedding.reranker import RerankerConfig
     from mnemesh_actors.mesh import Mesh
     from mnemesh_actors.runtime.base import Runtime
     from mnemesh_actors.start import StartConfig
@@ -224,11 +227,26 @@ def _start_config(settings: Settings) -> StartConfig:
         mesh=MeshConfig(
             recall_timeout_s=settings.recall_timeout_s,
             write_timeout_s=settings.write_timeout_s,
-            weights={"dense": settings.recall_weight_dense, "bm25": settings.recall_weight_bm25},
+            weights={name: getattr(settings, f"recall_weight_{name}") for name in (*DEFAULT_WEIGHTS, *OPTIONAL)},
             abstain_below=settings.abstain_below,
+            rules=rules_of(settings.recall_rules),
         ),
+        reranker=_reranker(settings),
         replica_dir=settings.ray_replica_dir,
         qdrant=QdrantConfig(url=settings.qdrant_url, api_key=settings.qdrant_api_key) if settings.qdrant_url else None,
+    )
+
+
+def _reranker(settings: Settings) -> RerankerConfig | None:
+    if not settings.reranker_model:
+        return None
+    from mnemesh_actors.embedding.reranker import RerankerConfig
+
+    return RerankerConfig(
+        model=settings.reranker_model,
+        threads=settings.model_threads,
+        cache_dir=settings.model_cache_dir,
+        download=settings.model_download,
     )
 
 

@@ -18,8 +18,9 @@ from urllib.parse import urlsplit
 from mnemesh_gateway.loopback import is_loopback
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.fusion import DEFAULT_WEIGHTS
+from mnemesh_memory.fusion import DEFAULT_WEIGHTS, OPTIONAL
 from mnemesh_memory.grants import OWNER, principal_name
+from mnemesh_memory.rules import ALLOWED, rules_of
 from mnemesh_proto.rendezvous import DEFAULT_GRPC, DEFAULT_HTTP, default_data_dir
 
 PREFIX = "MNEMESH_"
@@ -94,6 +95,14 @@ def _principal(value: Any) -> str:
     return text
 
 
+def _rules(value: Any) -> str:
+    try:
+        rules_of(_text(value))
+    except InvalidArgument:
+        raise ValueError from None
+    return str(value)
+
+
 def _key(value: Any) -> str:
     text = _text(value)
     if not (text.isascii() and text.isprintable() and " " not in text and len(text) <= KEY_CHARS_MAX):
@@ -108,6 +117,7 @@ SERVER_URL = Rule(
 )
 KEY = Rule(f"up to {KEY_CHARS_MAX} printable ASCII characters without spaces", _key, shown=False)
 FLAG = Rule("true or false", _flag)
+RULES = Rule(ALLOWED, _rules)
 PRINCIPAL = Rule(
     f"1 to {limits.PRINCIPAL_BYTES_MAX} of a-z 0-9 . _ -, the first a letter or digit, and no credential", _principal
 )
@@ -186,6 +196,30 @@ class Settings:
     )
     recall_weight_dense: float = _setting(DEFAULT_WEIGHTS["dense"], "Weight of meaning in recall.", _number(0, 100))
     recall_weight_bm25: float = _setting(DEFAULT_WEIGHTS["bm25"], "Weight of words in recall.", _number(0, 100))
+    recall_weight_statement: float = _setting(
+        OPTIONAL["statement"], "Above 0: a question's words are looked for in the form of a statement.", _number(0, 1)
+    )
+    recall_weight_phrases: float = _setting(
+        OPTIONAL["phrases"], "What holding the quoted phrases of a question makes good.", _number(0, 1)
+    )
+    recall_weight_structure: float = _setting(
+        OPTIONAL["structure"],
+        "What likeness of kind, tag, speaker, date and identifier makes good.",
+        _number(0, 1),
+    )
+    recall_weight_completion: float = _setting(
+        OPTIONAL["completion"], "What likeness to the completed pattern of a question makes good.", _number(0, 1)
+    )
+    recall_weight_rerank: float = _setting(
+        OPTIONAL["rerank"], "The cross-encoder's share of the score of the best.", _number(0, 1)
+    )
+    recall_weight_diversity: float = _setting(
+        OPTIONAL["diversity"], "What repeating an earlier result costs, as a share of the score.", _number(0, 1)
+    )
+    reranker_model: str = _setting(
+        "", "Cross-encoder of fastembed's list, for recall_weight_rerank; empty for none.", TEXT, "name"
+    )
+    recall_rules: str = _setting("", "What counts more, less or not at all in recall.", RULES, "RULE; ...")
     abstain_below: float = _setting(0.35, "Coverage below which recall flags abstain.", _number(0, 1))
     mcp_toolsets: str = _setting(
         "core",
@@ -240,6 +274,8 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | No
     settings = Settings(**values)
     if settings.recall_weight_dense == settings.recall_weight_bm25 == 0:
         raise InvalidArgument("recall_weight_dense, recall_weight_bm25", 0, "at least one of the two above 0")
+    if settings.recall_weight_rerank and not settings.reranker_model:
+        raise InvalidArgument("recall_weight_rerank", settings.recall_weight_rerank, "0 without a reranker_model")
     _check_key_travels_safely(settings)
     return Loaded(settings, origins)
 

@@ -23,6 +23,11 @@ SIGNALS: Final = ("dense", "bm25")
 # Chosen on five LoCoMo conversations (Maharana et al., ACL 2024) with all-MiniLM-L6-v2, leaving one out; .55 to .75 for
 # dense differ by less than .01 in hit@10 and .02 in MRR.
 DEFAULT_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"dense": 0.66, "bm25": 0.34})
+# What counts beside these only when the index has answered (refining.py), from 0, which is off, to 1. `statement` says
+# whether words are looked for in the form of a statement.
+OPTIONAL: Final[Mapping[str, float]] = MappingProxyType(
+    {"statement": 1.0, "phrases": 0.8, "structure": 0.0, "completion": 0.0, "rerank": 0.0, "diversity": 0.0}
+)
 # With so much evidence a memory gets all that form and date are worth, with less in proportion.
 FULL_EVIDENCE: Final = 0.3
 SCORE_DECIMALS: Final = 6
@@ -101,7 +106,8 @@ class Candidate(NamedTuple):
 
 class Fused(NamedTuple):
     """A memory with its relevance in [0, 1], and each signal's part of it, which sum to the score; None for a signal
-    that says nothing of it. `form` is what substance, time, date and speaker add, `useful` what ratings add or take.
+    that says nothing of it. `form` is what substance, time, date and speaker add, `more` what a second look changed,
+    `useful` what ratings add or take.
 
     `cosine` is its raw dense score, or the lowest of the list when the list lacks it; None without a dense list.
     """
@@ -113,12 +119,13 @@ class Fused(NamedTuple):
     cosine: float | None = None
     form: float | None = None
     useful: float | None = None
+    more: Mapping[str, float] = MappingProxyType({})
 
     @property
     def signals(self) -> dict[str, float]:
         """The parts by name."""
         parts = zip((*SIGNALS, "form", "useful"), (self.dense, self.bm25, self.form, self.useful), strict=True)
-        return {name: part for name, part in parts if part is not None}
+        return {**{name: part for name, part in parts if part is not None}, **self.more}
 
 
 def fuse(
@@ -170,7 +177,7 @@ def fuse(
             score = min(1.0, evidence + form)
         found.append((-round(score, SCORE_DECIMALS), id_, dense, bm25, cosine, form))
     found.sort(key=_BEST_FIRST)
-    return [Fused(id_, -minus, *parts) for minus, id_, *parts in found]
+    return [Fused(id_, -minus, dense, bm25, cosine, form) for minus, id_, dense, bm25, cosine, form in found]
 
 
 def _form(traits: Traits, question: Question, mix: Mix) -> float:

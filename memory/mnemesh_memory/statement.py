@@ -30,14 +30,21 @@ _PAST: Final = {base: past for base, past, *_ in _FORMS}
 _PAST_OF_PARTICIPLE: Final = {forms[2]: forms[1] for forms in _FORMS if len(forms) > 2}
 _DID: Final = re.compile(r"\bdid(?:n['\u2019]?t)?\b", re.IGNORECASE)
 _HAS: Final = re.compile(r"\b(?:has|have|had)(?:n['\u2019]?t)?\b", re.IGNORECASE)
-_BASE: Final = re.compile(rf"\b(?:{'|'.join(_PAST)})\b", re.IGNORECASE)
-_PARTICIPLE: Final = re.compile(rf"\b(?:{'|'.join(_PAST_OF_PARTICIPLE)})\b", re.IGNORECASE)
+# What is quoted, and words that are no part of a path, a flag or an identifier.
+_WORD: Final = re.compile(r'"[^"]*"|`[^`]*`|(?<![\w./\\:@#-])[^\W\d_]++(?![\w/\\@#-]|[.:]\w)')
 
 
 def stated(question: str) -> str:
     """A question with its verbs as a statement about the past has them; a participle stays beside its past."""
-    if _DID.search(question):
-        question = _BASE.sub(lambda verb: _PAST[verb.group().lower()], question)
-    if _HAS.search(question):
-        question = _PARTICIPLE.sub(lambda verb: f"{verb.group()} {_PAST_OF_PARTICIPLE[verb.group().lower()]}", question)
-    return question
+    did, has = _DID.search(question), _HAS.search(question)
+    if not (did or has):
+        return question
+
+    def form(found: re.Match[str]) -> str:
+        word = found.group()
+        folded = word.lower()
+        if did and folded in _PAST:
+            return _PAST[folded]
+        return f"{word} {_PAST_OF_PARTICIPLE[folded]}" if has and folded in _PAST_OF_PARTICIPLE else word
+
+    return _WORD.sub(form, question)

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from mnemesh_memory import checks, grants, limits
 from mnemesh_memory.errors import InvalidArgument, SecretRefused
+from mnemesh_memory.fusion import OPTIONAL, SIGNALS
 from mnemesh_memory.kinds import DEFAULT_KIND, MODES, SORTS, STATES, TIERS, WAITS
 from mnemesh_memory.model import Caller, Draft, ListQuery, Patch, Query
 from mnemesh_memory.secrets import find_secret
 from mnemesh_memory.spaces import space_path, well_formed
 
-RECALL_SIGNALS = ("dense", "bm25")
 ORDERS = ("newest", "oldest")
 # What an update may clear: fields that can be absent, and texts and sets that can be empty.
 NULLABLE: Final = ("importance", "valid_from", "valid_to")
@@ -126,12 +126,15 @@ def query(given: Query, caller: Caller) -> Query:
     if given.token_budget is not None:
         checks.whole("token_budget", given.token_budget, 1, limits.TOKEN_BUDGET_MAX)
     for name, value in given.weights.items():
-        if name not in RECALL_SIGNALS:
-            raise InvalidArgument("weights", name, f"signals are {', '.join(RECALL_SIGNALS)}")
+        if name in OPTIONAL:
+            checks.unit_interval(f"weights.{name}", value)
+            continue
+        if name not in SIGNALS:
+            raise InvalidArgument("weights", name, f"signals are {', '.join((*SIGNALS, *OPTIONAL))}")
         if not math.isfinite(value) or value < 0 or value > 100:
             raise InvalidArgument(f"weights.{name}", value, "a number from 0 to 100")
     # A weight that is not given is the configured one.
-    if all(given.weights.get(signal) == 0 for signal in RECALL_SIGNALS):
+    if all(given.weights.get(signal) == 0 for signal in SIGNALS):
         raise InvalidArgument("weights", dict(given.weights), "at least one must be above 0")
     checks.window("since", given.since, "before", given.before)
     checks.moment("as_of", given.as_of)

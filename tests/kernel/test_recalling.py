@@ -12,6 +12,7 @@ import shutil
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from mnemesh_gateway.operations import OPERATIONS, Operation
 from mnemesh_memory.errors import DataLoss, DeadlineExceeded, InvalidArgument, Unavailable
 from mnemesh_memory.grants import READ
 from mnemesh_memory.model import Caller, Draft, Link, Memory, Patch, Query, Recalled, Source
+from mnemesh_memory.rules import rules_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -296,6 +298,127 @@ async def test_one_weight_leaves_the_other_as_configured(mesh: Mesh, space: str)
     assert set(hit.signals) == {"dense", "form"}
     with pytest.raises(InvalidArgument, match="above 0"):
         await recall(mesh, space, "harbour", weights={"dense": 0.0, "bm25": 0.0})
+
+
+# ---- the second look ------------------------------------------------------------------------------------------------
+
+HARBOUR = (
+    "The harbour is closed at nine, the gate",
+    "Closed is the harbour gate at nine",
+    "A lamp burns in the harbour",
+)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def harbour(mesh: Mesh, space: str) -> str:
+    for content in HARBOUR:
+        await mesh.remember(
+            READER, Draft(content=content, space=space, force=True, tags=("night",) if "lamp" in content else ())
+        )
+    return space
+
+
+@pytest.mark.parametrize("at", [0, 1])
+async def test_who_holds_a_quoted_phrase_word_for_word_comes_first(mesh: Mesh, harbour: str, at: int) -> None:
+    phrase = ("harbour is closed", "harbour gate at")[at]
+    answer = await recall(mesh, harbour, f'what says "{phrase.upper()}" about nine?', explain=True)
+    assert answer.results[0].memory.content == HARBOUR[at]
+    assert [hit.signals.get("phrases", 0.0) > 0 for hit in answer.results] == [True, False, False]
+    for hit in answer.results:
+        assert sum(hit.signals.values()) == pytest.approx(hit.score, abs=1e-5)
+    off = await recall(mesh, harbour, f'what says "{phrase}" about nine?', weights={"phrases": 0.0}, explain=True)
+    assert not any("phrases" in hit.signals for hit in off.results)
+
+
+async def test_a_question_that_needs_no_second_look_reads_no_memory_twice(
+    mesh: Mesh, harbour: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = []
+    view = mesh._recalling._view
+
+    async def counted(query: Query, ids: Any) -> Any:
+        reads.append(ids)
+        return await view(query, ids)
+
+    monkeypatch.setattr(mesh._recalling, "_view", counted)
+    await recall(mesh, harbour, "when is the harbour closed?")
+    assert len(reads) == 1
+
+
+@pytest.mark.parametrize("signal", ["structure", "completion", "diversity"])
+async def test_what_is_off_can_be_asked_for(mesh: Mesh, harbour: str, signal: str) -> None:
+    asked = "when is the harbour closed at night?"
+    plain = await recall(mesh, harbour, asked, explain=True)
+    assert not any(signal in hit.signals for hit in plain.results)
+    answer = await recall(mesh, harbour, asked, explain=True, weights={signal: 0.5})
+    assert answer.degraded == ()
+    assert any(hit.signals.get(signal) for hit in answer.results)
+    scores = [hit.score for hit in answer.results]
+    assert scores == sorted(scores, reverse=True)
+    assert set(found(answer)) == set(found(plain))
+
+
+async def test_a_verb_is_looked_for_as_it_was_stated_unless_that_is_off(mesh: Mesh, space: str) -> None:
+    await remember(mesh, space, "Ana wrote")
+    weights = {"dense": 0.0, "bm25": 1.0}
+    assert found(await recall(mesh, space, "what did she write?", weights=weights)) == ["Ana wrote"]
+    assert found(await recall(mesh, space, "what did she write?", weights={**weights, "statement": 0.0})) == []
+    assert found(await recall(mesh, space, "what did she write?", mode="keyword")) == []
+
+
+async def test_a_cross_encoder_has_its_say_when_there_is_one(
+    mesh: Mesh, harbour: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = {"rerank": 1.0}
+    with pytest.raises(InvalidArgument, match="no reranker_model"):
+        await recall(mesh, harbour, "harbour", weights=weights)
+
+    class LikesLamps:
+        async def relevance(self, question: str, texts: list[str]) -> list[float]:
+            return [0.9 if "lamp" in text else 0.2 for text in texts]
+
+    class IsAway:
+        async def relevance(self, question: str, texts: list[str]) -> list[float]:
+            raise Unavailable("it has died", part="reranker")
+
+    plain = await recall(mesh, harbour, "when is the harbour closed?")
+    monkeypatch.setattr(mesh._recalling, "_parts", replace(mesh._parts, reranker=LikesLamps()))
+    answer = await recall(mesh, harbour, "when is the harbour closed?", weights=weights, explain=True)
+    assert (found(answer)[0], answer.results[0].score) == (HARBOUR[2], 0.9)
+    assert answer.results[0].signals["rerank"] > 0
+    monkeypatch.setattr(mesh._recalling, "_parts", replace(mesh._parts, reranker=IsAway()))
+    answer = await recall(mesh, harbour, "when is the harbour closed?", weights=weights)
+    assert found(answer) == found(plain)
+    assert answer.degraded == ("reranker: it has died",)
+
+
+async def test_the_rules_of_the_owner_raise_lower_and_hide(
+    mesh: Mesh, harbour: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ruled(text: str) -> None:
+        config = replace(mesh._parts.config, rules=rules_of(text))
+        monkeypatch.setattr(mesh._recalling, "_parts", replace(mesh._parts, config=config))
+
+    asked = "when is the harbour closed?"
+    assert found(await recall(mesh, harbour, asked))[-1] == HARBOUR[2]
+    ruled("tag=night +1")
+    raised = await recall(mesh, harbour, asked, explain=True)
+    assert found(raised)[0] == HARBOUR[2]
+    assert raised.results[0].signals["rules"] > 0
+    ruled("kind=fact -1; tag=night +1")
+    lowered = await recall(mesh, harbour, asked)
+    assert [hit.score for hit in lowered.results] == [0, 0, 0]
+    ruled("tag=night hide")
+    assert HARBOUR[2] not in found(await recall(mesh, harbour, asked))
+    assert HARBOUR[2] not in found(await recall(mesh, harbour, ""))
+    assert found(await recall(mesh, harbour, asked, tags_any=("night",))) == [HARBOUR[2]]
+
+
+async def test_of_results_that_match_alike_the_important_one_stands_first(mesh: Mesh, space: str) -> None:
+    for importance in (0.2, 0.9, 0.5):
+        await remember(mesh, space, "The kettle whistles", force=True, importance=importance, title=f"at {importance}")
+    answer = await recall(mesh, space, "kettle", weights={"dense": 0.0})
+    assert [hit.memory.importance for hit in answer.results] == [0.9, 0.5, 0.2]
 
 
 async def test_a_budget_ends_the_list_and_never_trades_the_best_for_weaker_ones(mesh: Mesh, space: str) -> None:

@@ -197,6 +197,7 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("write_timeout_s", "600", 600.0),
     ("recall_weight_dense", "0", 0.0),
     ("abstain_below", "1", 1.0),
+    ("recall_rules", "tag=x +0.5; kind=run hide", "tag=x +0.5; kind=run hide"),
     ("runtime", "ray", "ray"),
     ("owner", "ana.b-2", "ana.b-2"),
     ("owner", "owner", "owner"),
@@ -211,7 +212,8 @@ BAD: list[tuple[str, str]] = [
     ("model_threads", ""), ("recall_timeout_s", "0.01"), ("recall_timeout_s", "61"), ("recall_timeout_s", "nan"),
     ("recall_timeout_s", "inf"), ("recall_timeout_s", "-1"), ("recall_timeout_s", "two"),
     ("write_timeout_s", "0"), ("write_timeout_s", "601"),
-    ("recall_weight_bm25", "-0.1"), ("abstain_below", "1.01"), ("runtime", "cluster"), ("runtime", "Local"),
+    ("recall_weight_bm25", "-0.1"), ("recall_weight_phrases", "1.1"), ("recall_rules", "tag=x"),
+    ("abstain_below", "1.01"), ("runtime", "cluster"), ("runtime", "Local"),
     ("owner", ""), ("owner", "Ana"), ("owner", "@ana"), ("owner", "ana/cli"), ("owner", "a" * 41), ("owner", ".a"),
     ("log_level", "loud"), ("log_format", "xml"), ("model_precision", "fp16"),
     ("grpc", "7433"), ("grpc", ":7433"), ("grpc", "localhost"), ("grpc", "localhost:"), ("grpc", "localhost:x"),
@@ -271,6 +273,9 @@ def test_help_and_unit_of_every_setting_are_given() -> None:
 def test_recall_needs_a_signal_with_a_weight(tmp_path: Path) -> None:
     fields = refusal(tmp_path, file="recall_weight_dense = 0\nrecall_weight_bm25 = 0").fields
     assert fields["field"] == "recall_weight_dense, recall_weight_bm25"
+    fields = refusal(tmp_path, file="recall_weight_rerank = 0.5").fields
+    assert fields["field"] == "recall_weight_rerank"
+    assert "reranker_model" in fields["limit"]
     assert loaded(tmp_path, file="recall_weight_dense = 0").settings.recall_weight_bm25 > 0
 
 

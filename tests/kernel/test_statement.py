@@ -34,6 +34,13 @@ def test_a_participle_is_looked_for_as_well_as_its_past() -> None:
     assert stated("What has she written?") == "What has she written wrote?"
 
 
+@pytest.mark.parametrize(
+    "kept", ['"go get"', "`make build`", "src/build/run.py", "os.write", "--keep", "do_it", "make-it", "find2"]
+)
+def test_what_is_quoted_or_a_name_stays_as_it_is_written(kept: str) -> None:
+    assert stated(f"why did we change {kept} then") == f"why did we change {kept} then"
+
+
 @given(st.text())
 def test_every_text_has_a_statement_and_one_without_these_auxiliaries_is_its_own(text: str) -> None:
     changed = stated(text)

@@ -20,6 +20,7 @@ import numpy as np
 import onnxruntime
 from fastembed import TextEmbedding
 from fastembed.common.model_description import ModelSource, PoolingType
+from fastembed.rerank.cross_encoder import TextCrossEncoder
 from fastembed.text.custom_text_embedding import CustomTextEmbedding
 from fastembed.text.pooled_normalized_embedding import PooledNormalizedEmbedding
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ _LOAD_ERRORS: tuple[type[Exception], ...] = (
     ValueError,
     *(value for value in vars(_STATE).values() if isinstance(value, type) and issubclass(value, Exception)),
 )
+_FETCH_ERRORS: tuple[type[Exception], ...] = (OSError, *_LOAD_ERRORS)
 _PROBE = ("probe", "a longer probe, so that one row of the two is padded")
 
 
@@ -126,3 +128,21 @@ def download(name: str, cache: Path) -> tuple[Path, str]:
             field="model_dir",
         ) from error
     return Path(directory), description.model_file
+
+
+def cross_encoder(name: str, cache: Path | None, threads: int, *, fetch: bool) -> TextCrossEncoder:
+    """A cross-encoder of fastembed's list, from `cache` (None for fastembed's own), fetched if it isn't there and
+    `fetch` allows. Raises InvalidArgument for a name that isn't in the list, Unavailable when it can't be had."""
+    known = sorted(str(model["model"]) for model in TextCrossEncoder.list_supported_models())
+    if name not in known:
+        raise InvalidArgument("reranker_model", name, f"one of {', '.join(known)}, or empty for none")
+    try:
+        return TextCrossEncoder(
+            name, cache_dir=None if cache is None else str(cache), threads=threads, local_files_only=not fetch
+        )
+    except _FETCH_ERRORS as error:
+        raise Unavailable(
+            f"the cross-encoder {name} can't be had ({error}): check the network, or put it into "
+            f"{cache or 'the cache of fastembed'}, or set reranker_model to empty",
+            field="reranker_model",
+        ) from error

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from mnemesh_actors.index.points import point_id
-from mnemesh_actors.index.port import Filter, IndexBackend, Range, Scored
+import numpy as np
+
+from mnemesh_actors.index.points import DENSE, point_id
+from mnemesh_actors.index.port import DenseVector, Filter, HasId, IndexBackend, Range, Scored
 from mnemesh_memory.errors import DataLoss
 
 SCORE_DECIMALS = 5  # engines sum floats in an order that differs by run, about 1e-7 apart
@@ -66,3 +68,11 @@ class Passages:
                 best[memory] = score
         ranked = sorted([(-score, memory) for memory, score in best.items()])
         return {memory: -minus for minus, memory in ranked[:limit]}
+
+
+def vectors_of(backend: IndexBackend, ids: Sequence[str]) -> dict[str, DenseVector]:
+    """The embedding (dimensions,) of the first passage of each of these memories that is there, in the order of their
+    ids."""
+    records, _ = backend.scroll(Filter(must=(HasId(tuple(ids)),)), max(1, len(ids)), with_vectors=True)
+    found = {record.id: record.vectors.get(DENSE) for record in records}
+    return {id_: vector for id_, vector in sorted(found.items()) if isinstance(vector, np.ndarray)}

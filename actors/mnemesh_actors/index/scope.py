@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from mnemesh_actors.index.port import Condition, Filter, Match, MatchAny, QueryRequest, Range
 from mnemesh_memory.errors import InvalidArgument
@@ -21,6 +21,7 @@ SCOPE = "scope"
 FORGOTTEN, SUPERSEDED, ARCHIVE = 1, 2, 4
 SEARCH_LIMIT_MAX = 500
 EVERYTHING = FORGOTTEN | SUPERSEDED | ARCHIVE
+Lists: TypeAlias = dict[str, dict[str, float]]  # by field, the scores of memories
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,89 @@
+"""Rules of a node's owner for recall: some kinds, tags and paths count more, some less, some not at all. Pure.
+
+Written as `tag=decision +0.3; path=docs/* -0.2; kind=run hide`. What a rule adds makes good a part of what a score
+lacks, what it takes off is a share of the score, so no rule lifts what matches nothing. Hiding is a filter, and goes
+down into the query of the index; who asks for that kind or tag by name sees it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Final, NamedTuple
+
+from mnemesh_memory import checks
+from mnemesh_memory.errors import InvalidArgument
+from mnemesh_memory.kinds import KINDS
+from mnemesh_memory.model import Memory, Query
+
+FIELDS: Final = ("kind", "tag", "path")
+HIDE: Final = "hide"
+RULES_MAX: Final = 32
+ALLOWED: Final = "kind=, tag= or path=VALUE, then +NUMBER, -NUMBER up to 1, or hide for a kind or tag; separated by ;"
+
+
+class Rule(NamedTuple):
+    """Memories whose `field` is `value` (a path may be a glob) get `weight` in [-1, 1]; None hides them."""
+
+    field: str
+    value: str
+    weight: float | None
+
+
+def rules_of(text: str) -> tuple[Rule, ...]:
+    """The rules that a text states. Raises InvalidArgument for what is none, and for more than RULES_MAX."""
+    parts = [part.strip() for part in text.split(";") if part.strip()]
+    if len(parts) > RULES_MAX:
+        raise InvalidArgument("recall_rules", f"{len(parts)} rules", f"at most {RULES_MAX}")
+    return tuple(_rule(part) for part in parts)
+
+
+def _rule(part: str) -> Rule:
+    what, _, effect = part.rpartition(" ")
+    field, _, value = (side.strip() for side in what.partition("="))
+    refused = InvalidArgument("recall_rules", part, ALLOWED)
+    if field not in FIELDS or not value:
+        raise refused
+    if field == "kind":
+        value = checks.kind("recall_rules", value)
+    elif field == "tag":
+        (value,) = checks.tags("recall_rules", [value])
+    if effect == HIDE and field != "path":
+        return Rule(field, value, None)
+    try:
+        weight = float(effect)
+    except ValueError:
+        raise refused from None
+    if effect[0] not in "+-" or not math.isfinite(weight) or abs(weight) > 1:
+        raise refused
+    return Rule(field, value, weight)
+
+
+def narrowed(query: Query, rules: Sequence[Rule]) -> Query:
+    """The query without what the rules hide, but for what it asks for by name."""
+    hidden = [rule for rule in rules if rule.weight is None]
+    named = {*query.tags_any, *query.tags_all}
+    tags = [rule.value for rule in hidden if rule.field == "tag" and rule.value not in named]
+    kinds = {rule.value for rule in hidden if rule.field == "kind"}
+    return replace(
+        query,
+        tags_none=tuple(sorted({*query.tags_none, *tags})),
+        kinds=query.kinds or (tuple(kind for kind in KINDS if kind not in kinds) if kinds else ()),
+    )
+
+
+def weighed(memory: Memory, rules: Sequence[Rule]) -> tuple[float, float]:
+    """How much of what a score lacks the rules make good, and what share of it they take off, each in [0, 1]: of
+    several that hold the strongest of either counts."""
+    held = [rule.weight for rule in rules if rule.weight and _holds(rule, memory)]
+    return max([0.0, *held]), -min([0.0, *held])
+
+
+def _holds(rule: Rule, memory: Memory) -> bool:
+    if rule.field == "kind":
+        return memory.kind == rule.value
+    if rule.field == "tag":
+        return rule.value in memory.tags
+    return any(fnmatchcase(path, rule.value) for path in memory.paths)
