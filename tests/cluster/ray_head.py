@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 from node_process import alive, descendants
 
-START_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
 OBJECT_STORE_BYTES = 128 * 2**20
 
@@ -38,7 +38,7 @@ class RayHead:
         token = self._directory / "token"
         token.write_text(secrets.token_hex(32))
         token.chmod(0o600)
-        self.env = {"RAY_AUTH_TOKEN_PATH": str(token)}
+        self.env = {"RAY_AUTH_TOKEN_PATH": str(token), "RAY_worker_niceness": "0"}
         self.address = ""
         self._process: asyncio.subprocess.Process | None = None
         self._output: asyncio.Task[None] | None = None

@@ -14,7 +14,7 @@ from forked import NODE, Forked
 
 from mnemesh_proto.rendezvous import read_node, read_token
 
-START_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
 KEPT_STDERR_BYTES = 65_536
 Process = asyncio.subprocess.Process | Forked

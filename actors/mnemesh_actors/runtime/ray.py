@@ -166,6 +166,8 @@ class RayRuntime:
         # Ray reads these once, when it is imported. Its daemons listen on every interface: never without the token.
         os.environ["RAY_AUTH_MODE"] = "token"
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        # Else Ray runs its workers at nice 15, and on a busy machine the ledger gets next to nothing of a processor.
+        os.environ.setdefault("RAY_worker_niceness", "0")
         if "RAY_AUTH_TOKEN" not in os.environ and "RAY_AUTH_TOKEN_PATH" not in os.environ:
             os.environ["RAY_AUTH_TOKEN_PATH"] = str(self._token())
         try:
