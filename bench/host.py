@@ -44,13 +44,14 @@ class MeteredWorker(EmbeddingWorker):
 class MeteredRuntime(LocalRuntime):
     """The local runtime, with a metered embedder that can be reached."""
 
+    worker: type[MeteredWorker] = MeteredWorker
     embedder: LocalHandle
 
     async def spawn(
         self, name: str, cls: type, *args: Any, pinned: bool = False, machine: str = "", roams: bool = False
     ) -> LocalHandle:
         metered = cls is EmbeddingWorker
-        actor = MeteredWorker if metered else cls
+        actor = self.worker if metered else cls
         handle = await super().spawn(name, actor, *args, pinned=pinned, machine=machine, roams=roams)
         if metered:
             self.embedder = handle

@@ -71,12 +71,12 @@ def show(rows: Sequence[Row], console: Console) -> None:
     console.print(table)
 
 
-def write(rows: Sequence[Row], facts: dict[str, object]) -> Path:
+def write(rows: Sequence[Row], facts: dict[str, object], file: Path = RESULTS) -> Path:
     """Everything as JSON. `facts` tell of the machine and of the run."""
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
     whole = {**facts, "rows": [asdict(row) for row in rows]}
-    RESULTS.write_text(json.dumps(whole, indent=1) + "\n", "utf-8")
-    return RESULTS
+    file.write_text(json.dumps(whole, indent=1) + "\n", "utf-8")
+    return file
 
 
 def machine() -> dict[str, object]:
