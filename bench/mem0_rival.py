@@ -1,8 +1,8 @@
 """mem0ai (measured with 2.2.1) on the same texts, with the same embedder and without a language model (`infer=False`).
 Its store is Qdrant's local mode, as it is by default.
 
-It would fetch a BM25 model and does without where there is none. Its own calls are timed, with the embedding left out on both sides: texts have vectors already, questions are embedded
-before.
+It would fetch a BM25 model and does without where there is none. Its own calls are timed, with the embedding left out
+on both sides: texts have vectors already, questions are embedded before.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
@@ -45,11 +46,10 @@ def mem0_rows(
     """How long mem0 takes to add (of the first LOADED_MAX) and to search `texts`. Raises
     ImportError where it is not installed."""
     os.environ |= {"MEM0_TELEMETRY": "False", "HF_HUB_OFFLINE": "1"}
-    from mem0 import Memory
-
+    memory_class = import_module("mem0").Memory
     known = dict(zip(texts, vectors, strict=True)) | dict(zip(asked, worker.embed(list(asked)), strict=True))
     with tempfile.TemporaryDirectory(prefix="mnemesh-mem0-") as folder:
-        memory = Memory.from_config(_config(folder, vectors.shape[1]))
+        memory = memory_class.from_config(_config(folder, vectors.shape[1]))
         memory.embedding_model = KnownVectors(known)
         began = time.perf_counter()
         for text in texts[:LOADED_MAX]:

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -32,7 +33,7 @@ from bench.report import Row, machine, median_row, show, write
 from bench.stored import kept, open_shard
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
 
 from mnemesh_actors.directory import open_directory
 from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
@@ -233,6 +234,10 @@ def _share(shard: RetrievalShard, vectors: NDArray[np.float32], vector: NDArray[
     return float(sum(score >= best[0] - 1e-4 for score in found)) / 10
 
 
+def _tell(progress: Progress, task: TaskID, done: int) -> None:
+    progress.update(task, completed=done)
+
+
 def _growth(rows: Sequence[Row], first: int, last: int) -> Row:
     value = {row.name: row.value for row in rows}
     ratio = value[BEYOND.format(last)] / value[BEYOND.format(first)]
@@ -262,11 +267,8 @@ def main(argv: list[str]) -> int:
             data_dir = Path(folder) / str(size)
             with Progress(console=console, transient=True) as progress:
                 task = progress.add_task(f"{size:,}", total=size + SMALL * (size > SMALL))
-                measuring = measure(
-                    texts[:half], asked, data_dir, size, given.rounds,
-                    lambda done, task=task, progress=progress: progress.update(task, completed=done),
-                )  # fmt: skip
-                rows += asyncio.run(measuring)
+                tell = partial(_tell, progress, task)
+                rows += asyncio.run(measure(texts[:half], asked, data_dir, size, given.rounds, tell))
             rows += searched(data_dir, size, worker, list(islice(asked, given.rounds)))
             if given.mem0 and size <= MEM0_SIZE_MAX:
                 rows += mem0_rows(*kept(data_dir, f"bench/{size}"), worker, list(islice(asked, given.rounds)))
