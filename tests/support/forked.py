@@ -41,8 +41,8 @@ class Program:
     module: str
     parts: tuple[str, ...]
 
-    async def start(self, *words: str, cwd: str = "/", env: dict[str, str] | None = None) -> Forked:
-        """Run it with nothing on its stdin and both outputs in pipes."""
+    async def start(self, *words: str, env: dict[str, str] | None = None) -> Forked:
+        """Run it in /, with nothing on its stdin and both outputs in pipes; `env` is added to ours."""
         outputs, theirs = [], []
         for _ in range(2):
             ours, their = os.pipe()
@@ -50,7 +50,7 @@ class Program:
             theirs.append(their)
         asking = socket.socket(socket.AF_UNIX)
         asking.connect(str(_forking(self)))
-        request = json.dumps({"words": words, "cwd": cwd, "env": {**os.environ, **(env or {})}}).encode() + b"\n"
+        request = json.dumps({"words": words, "env": {**os.environ, **(env or {})}}).encode() + b"\n"
         sent = socket.send_fds(asking, [request[:REQUEST_BYTES]], theirs)
         asking.sendall(request[sent:])
         for their in theirs:
@@ -192,7 +192,6 @@ def _become(program: str, request: dict[str, Any], streams: list[int]) -> int:
         os.close(stream)
     os.environ.clear()
     os.environ.update(request["env"])
-    os.chdir(request["cwd"])
     module = sys.modules[program]
     sys.argv = [str(module.__file__), *request["words"]]
     return int(module.main(request["words"]))
