@@ -30,6 +30,14 @@ _PAST: Final = {base: past for base, past, *_ in _FORMS}
 _PAST_OF_PARTICIPLE: Final = {forms[2]: forms[1] for forms in _FORMS if len(forms) > 2}
 _DID: Final = re.compile(r"\bdid(?:n['\u2019]?t)?\b", re.IGNORECASE)
 _HAS: Final = re.compile(r"\b(?:has|have|had)(?:n['\u2019]?t)?\b", re.IGNORECASE)
+# After these a word is a noun ("the build") or an infinitive ("to go").
+_NO_VERB_AFTER: Final = frozenset(
+    (
+        "a", "about", "an", "and", "any", "at", "by", "each", "every", "for", "from", "her", "his", "in", "into", "its",
+        "my", "no", "of", "on", "or", "our", "some", "that", "the", "their", "these", "this", "those", "to", "with",
+        "your",
+    )
+)  # fmt: skip
 # What is quoted, and words that are no part of a path, a flag or an identifier.
 _WORD: Final = re.compile(r'"[^"]*"|`[^`]*`|(?<![\w./\\:@#-])[^\W\d_]++(?![\w/\\@#-]|[.:]\w)')
 
@@ -40,10 +48,13 @@ def stated(question: str) -> str:
     if not (did or has):
         return question
 
+    before = ""
+
     def form(found: re.Match[str]) -> str:
-        word = found.group()
-        folded = word.lower()
-        if did and folded in _PAST:
+        nonlocal before
+        word, previous = found.group(), before
+        before = folded = word.lower()
+        if did and folded in _PAST and previous not in _NO_VERB_AFTER:
             return _PAST[folded]
         return f"{word} {_PAST_OF_PARTICIPLE[folded]}" if has and folded in _PAST_OF_PARTICIPLE else word
 

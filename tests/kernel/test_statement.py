@@ -41,6 +41,17 @@ def test_what_is_quoted_or_a_name_stays_as_it_is_written(kept: str) -> None:
     assert stated(f"why did we change {kept} then") == f"why did we change {kept} then"
 
 
+@pytest.mark.parametrize(
+    ("question", "as_stated"),
+    [
+        ("did we break the build?", "did we broke the build?"), ("Did Ana begin to drive?", "Did Ana began to drive?"),
+        ("why did the run stand for hours", "why did the run stood for hours"),
+    ],
+)  # fmt: skip
+def test_a_noun_and_an_infinitive_are_no_verb_of_the_past(question: str, as_stated: str) -> None:
+    assert stated(question) == as_stated
+
+
 @given(st.text())
 def test_every_text_has_a_statement_and_one_without_these_auxiliaries_is_its_own(text: str) -> None:
     changed = stated(text)
