@@ -17,6 +17,7 @@ from mnemesh_memory.fusion import FULL_EVIDENCE, SCORE_DECIMALS, terms
 from mnemesh_memory.identifiers import spellings
 from mnemesh_memory.model import Memory
 from mnemesh_memory.traits import LOOKED_AT_CHARS, Question, traits_of
+from mnemesh_memory.wordlists import UNSPACED
 
 # Of an answer so many are looked at again; a phrase is in one of the best by words.
 LOOKED_AT: Final = 100
@@ -44,7 +45,16 @@ def phrases_of(question: str) -> tuple[str, ...]:
 def held(phrases: Sequence[str], text: str) -> float:
     """The share of the phrases that the text holds word for word, but for case and white space."""
     folded = _folded(text)
-    return sum(phrase in folded for phrase in phrases) / len(phrases) if phrases else 0.0
+    return sum(_stands_in(phrase, folded) for phrase in phrases) / len(phrases) if phrases else 0.0
+
+
+def _stands_in(phrase: str, text: str) -> bool:
+    """Whether it is there as whole words; scripts without spaces have none."""
+    if phrase not in text:
+        return False
+    before = "" if UNSPACED.match(phrase[0]) else r"(?<!\w)"
+    after = "" if UNSPACED.match(phrase[-1]) else r"(?!\w)"
+    return re.search(before + re.escape(phrase) + after, text) is not None
 
 
 def _folded(text: str) -> str:

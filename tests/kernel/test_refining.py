@@ -170,6 +170,17 @@ def test_the_share_of_phrases_that_a_text_holds() -> None:
     assert held((), "anything") == 0.0
 
 
+@pytest.mark.parametrize(
+    ("phrase", "text", "there"),
+    [
+        ("lease lost", "release lost", 0.0), ("lease lost", "release lost, lease lost.", 1.0), ("art", "a part", 0.0),
+        ("--no-verify", "git commit --no-verify!", 1.0), ("東京", "私は東京に住む", 1.0), ("a.b", "axb", 0.0),
+    ],
+)  # fmt: skip
+def test_a_phrase_is_held_as_whole_words(phrase: str, text: str, there: float) -> None:
+    assert held((phrase,), text) == there
+
+
 # ---- roles ----------------------------------------------------------------------------------------------------------
 
 
