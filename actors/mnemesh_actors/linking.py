@@ -142,7 +142,7 @@ class Linking:
     async def attached(self, caller: Caller, query: Query, answer: Recalled) -> Recalled:
         """`answer` with what resolves its results, and what contradicts them: of each type the latest ATTACHED_MAX of a
         result, as long as the token budget lasts; then, and when they are results themselves, without their texts."""
-        if not answer.results:
+        if not any(hit.memory.tied for hit in answer.results):
             return answer
         ties = await self._ties(query, answer.results)
         shown = dict(

@@ -15,16 +15,22 @@ from mnemesh_memory.errors import InvalidArgument, NotFound
 from mnemesh_memory.filters import in_place
 from mnemesh_memory.grants import BELOW, EVERY_SHARED
 from mnemesh_memory.heat import heat
+from mnemesh_memory.linking import WIKILINK
 from mnemesh_memory.model import ListQuery, Memory, Page, Query, Stats
 
 FACETS_MAX = 200
+# Whether a link begins or ends there: most memories have none, and are then not asked about again.
+TIED = (
+    f"EXISTS (SELECT 1 FROM link WHERE source = memory.id AND type <> '{WIKILINK}') "
+    "OR EXISTS (SELECT 1 FROM link WHERE target = memory.id)"
+)
 HEX = set("0123456789abcdef-")
 
 
 def by_ids(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Memory]:
     """Memories by id; unknown ids are absent."""
-    rows = db.execute(f"SELECT {COLUMNS} FROM memory WHERE id IN ({_marks(ids)})", tuple(ids))
-    return {row[0]: from_row(row) for row in rows}
+    rows = db.execute(f"SELECT {COLUMNS}, {TIED} FROM memory WHERE id IN ({_marks(ids)})", tuple(ids))
+    return {row[0]: from_row(row[:-1], tied=bool(row[-1])) for row in rows}
 
 
 def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str], within: Sequence[str] | None = None) -> str:

@@ -56,8 +56,8 @@ def to_row(memory: Memory, seq: int) -> tuple[Any, ...]:
     )
 
 
-def from_row(row: Sequence[Any]) -> Memory:
-    """The memory of a row of COLUMNS."""
+def from_row(row: Sequence[Any], *, tied: bool = True) -> Memory:
+    """The memory of a row of COLUMNS. `tied` as in Memory."""
     (
         id_,
         space,
@@ -103,6 +103,7 @@ def from_row(row: Sequence[Any]) -> Memory:
         superseded_by=detail.get("superseded_by", ""),
         useful=detail.get("useful", 0),
         not_useful=detail.get("not_useful", 0),
+        tied=tied,
     )
 
 
