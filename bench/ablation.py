@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from bench.locomo_data import TOP, UNITS, Asked, Talk, Tally, Unit, auroc, harness_at, remember, talks
+from bench.locomo_data import TOP, UNITS, Asked, Talk, Tally, Unit, auroc, harness_at, remember_units, talks
 from bench.node import NodeProcess
 from bench.report import machine
 from bench.stored import open_shard
@@ -143,7 +143,7 @@ class Index:
             ids: dict[str, str] = {}
             with NodeProcess(self._node) as node, Client(node.address.grpc, node.token) as client:
                 for talk in self._talks:
-                    ids |= {key: unit.id for key, unit in remember(client, talk.units, _space(talk)).items()}
+                    ids |= {key: unit.id for key, unit in remember_units(client, talk.units, _space(talk)).items()}
             stored.write_text(json.dumps(ids), "utf-8")
         ids = json.loads(stored.read_text("utf-8"))
         if missing := by_id.keys() - set(ids.values()):

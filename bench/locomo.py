@@ -10,15 +10,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from bench.locomo_data import FOUND, TOP, UNITS, Tally, Unit, auroc, harness_at, remember, session_tag, talks
-from bench.node import NodeProcess
+from bench.locomo_data import FOUND, TOP, UNITS, Tally, Unit, auroc, harness_at, remember_units, session_tag, talks
+from bench.node import fresh_node
 from bench.report import machine
 from rich.console import Console
 from rich.table import Table
@@ -45,11 +44,7 @@ def main(argv: Sequence[str]) -> int:
     names = [name for name in given.names.split(",") if name]
     units = UNITS if given.unit == "both" else (given.unit,)
     rows = {}
-    with (
-        tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as folder,
-        NodeProcess(Path(folder)) as node,
-        Client(node.address.grpc, node.token) as client,
-    ):
+    with fresh_node() as client:
         for unit in units:
             rows[unit] = _measured(harness, client, unit, names, given.shared, not given.plain)
     _show(rows)
@@ -67,9 +62,9 @@ def _measured(
     spaces = {talk.name: f"locomo/{unit}" if shared else f"locomo/{unit}-{talk.name.lower()}" for talk in everything}
     unit_of: dict[str, Unit] = {}
     for talk in everything:
-        unit_of |= remember(client, talk.units, spaces[talk.name])
+        unit_of |= remember_units(client, talk.units, spaces[talk.name])
         if not shared:
-            remember(client, talk.units, _tagged(spaces[talk.name]), tagged=True)
+            remember_units(client, talk.units, _tagged(spaces[talk.name]), tagged=True)
     told: dict[str, list[float]] = defaultdict(list)
     for number, talk in enumerate(everything):
         elsewhere = spaces[everything[number - 1].name]

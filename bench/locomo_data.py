@@ -16,9 +16,9 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
+from bench.documents import Document, remember
 
 from mnemesh import Client
-from mnemesh.writes import Item
 
 TOP: Final = 10
 UNITS: Final = ("turn", "pair")
@@ -80,26 +80,20 @@ def talks(harness: ModuleType, unit: str, names: Sequence[str] = (), *, repaired
     return found
 
 
-def remember(client: Client, units: Sequence[Unit], space: str, *, tagged: bool = False) -> dict[str, Unit]:
+def remember_units(client: Client, units: Sequence[Unit], space: str, *, tagged: bool = False) -> dict[str, Unit]:
     """Write the units into a space; each by the id of its memory. `tagged`: with its session as a tag, so that it can
-    be left out; the words of a tag count, so what is measured otherwise has none."""
-    items: list[Item | str] = []
+    be left out; the words of a tag count, so what is measured otherwise has none. Raises ValueError when the node
+    refuses one."""
+    documents = []
     for number, unit in enumerate(units):
-        item: Item = {
-            "content": unit.text, "space": space, "kind": "episode", "force": True,
-            "source": {"session": f"{unit.conv}/{unit.session}", "seq": number},
-        }  # fmt: skip
-        if tagged:
-            item["tags"] = [session_tag(unit.conv, unit.session)]
-        if unit.when:
-            item["valid_from"] = datetime.fromisoformat(unit.when).replace(tzinfo=UTC)
-        items.append(item)
-    stored = {}
-    for done, unit in zip(client.remember_batch(items), units, strict=True):
-        if isinstance(done, Exception):
-            raise done
-        stored[done.memory.id] = unit
-    return stored
+        when = datetime.fromisoformat(unit.when).replace(tzinfo=UTC) if unit.when else None
+        tags = (session_tag(unit.conv, unit.session),) if tagged else ()
+        documents.append(Document(unit.id, unit.text, f"{unit.conv}/{unit.session}", number, when, tags))
+    stored, refused = remember(client, documents, space)
+    if refused:
+        raise ValueError(f"the node refused {refused}")
+    by_id = {unit.id: unit for unit in units}
+    return {key: by_id[id_] for key, id_ in stored.items()}
 
 
 def session_tag(conversation: str, session: str) -> str:

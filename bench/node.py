@@ -6,20 +6,33 @@ import http.client
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 
 import psutil
 
+from mnemesh import Client
 from mnemesh_proto.rendezvous import NodeAddress, read_node, read_token
 
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
 POLL_S = 0.005
 LOG_TAIL_CHARS = 2000
+
+
+@contextmanager
+def fresh_node() -> Iterator[Client]:
+    """A client of a new, empty node, which is stopped and removed afterwards."""
+    with (
+        tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as folder,
+        NodeProcess(Path(folder)) as node,
+        Client(node.address.grpc, node.token) as client,
+    ):
+        yield client
 
 
 class NodeProcess:

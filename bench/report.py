@@ -7,7 +7,7 @@ import os
 import platform
 import statistics
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -69,6 +69,25 @@ def show(rows: Sequence[Row], console: Console) -> None:
         verdict = "" if row.met is None else "ok" if row.met else "MISSED"
         table.add_row(row.name, f"{row.value:g} {row.unit}", row.target, verdict, row.floor)
     console.print(table)
+
+
+def means(rows: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, dict[str, float]]:
+    """The mean of every figure of the questions of each kind, and of all, with how many there were."""
+    everything = [one for some in rows.values() for one in some]
+    groups = {**{kind: rows[kind] for kind in sorted(rows)}, "all": everything}
+    return {
+        kind: {"n": len(some), **{name: round(statistics.fmean(one[name] for one in some), 4) for name in some[0]}}
+        for kind, some in groups.items()
+        if some
+    }
+
+
+def show_means(table: Mapping[str, Mapping[str, float]], kind: str, figures: Sequence[str], console: Console) -> None:
+    """What `means` gives, for a person: one row a kind."""
+    shown = Table(kind, "n", *figures)
+    for name, row in table.items():
+        shown.add_row(name, f"{row['n']:.0f}", *(f"{row[figure]:.3f}" for figure in figures))
+    console.print(shown)
 
 
 def write(rows: Sequence[Row], facts: dict[str, object], file: Path = RESULTS) -> Path:

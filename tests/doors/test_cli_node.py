@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 import typer
+from bench import beam, longmemeval
+from quality_files import BEAM_CHAT, BEAM_QUESTIONS, write_beam, write_longmemeval
 
 from mnemesh import AsyncClient, Client, Memory, errors
 from mnemesh.cli import app as cli_app
@@ -70,6 +72,19 @@ def test_what_one_command_remembers_another_recalls(cli: Run) -> None:
     refused = cli("remember", "x", "--kind", "nonsense", status=4)
     assert refused["error"]["field"] == "kind"
     assert refused["error"]["limit"].startswith("one of fact")
+
+
+def test_longmemeval_and_beam_are_asked_of_a_real_node(data: Path, tmp_path: Path) -> None:
+    entries = [(one, longmemeval.corpus_of(one, "turn")) for one in longmemeval.load(write_longmemeval(tmp_path))]
+    with Client(data_dir=data) as client:
+        rows, refused = longmemeval.measured(client, entries[:1], "turn")
+        assert refused == 0
+        assert rows["multi-session"][0]["turn recall_all@5"] == 1
+        abilities, refused = beam.measured(client, beam.load(write_beam(tmp_path, BEAM_CHAT, BEAM_QUESTIONS)))
+    assert refused == 0
+    assert {name: [one["share@5"] for one in found] for name, found in abilities.items()} == {
+        "contradiction_resolution": [1], "event_ordering": [1],
+    }  # fmt: skip
 
 
 def test_the_documents_of_this_repository_are_imported_once_and_found(cli: Run) -> None:

@@ -1,0 +1,207 @@
+"""The loaders and scorers of LongMemEval and BEAM: hand-made files, values worked out by hand, faults named."""
+
+from __future__ import annotations
+
+import json
+import math
+from copy import deepcopy
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench import beam, longmemeval
+from bench.documents import BadFile
+from bench.locomo_data import auroc
+from bench.ranking import found_at, places_of
+from bench.report import means
+from quality_files import BEAM_CHAT, BEAM_QUESTIONS, LONGMEMEVAL, write_beam, write_longmemeval
+
+THIRD = 1 / math.log2(3)  # what the third place gains
+
+
+def test_any_and_all_and_the_share_count_what_is_among_the_first_k() -> None:
+    ranked = ["x", "a", "y", "b"]
+    assert found_at(ranked, {"a", "b", "c"}, 1)[:3] == (0, 0, 0)
+    assert found_at(ranked, {"a", "b", "c"}, 2)[:3] == pytest.approx((1, 0, 1 / 3))
+    assert found_at(ranked, {"a", "b", "c"}, 10)[:3] == pytest.approx((1, 0, 2 / 3))
+    assert found_at(ranked, {"a", "b"}, 4)[:3] == (1, 1, 1)
+
+
+def test_ndcg_discounts_from_the_third_place_on_against_the_best_order_of_the_whole_corpus() -> None:
+    assert found_at(["a", "x", "y"], {"a"}, 3).ndcg == 1
+    assert found_at(["x", "a", "y"], {"a"}, 3).ndcg == 1
+    assert found_at(["x", "y", "a"], {"a"}, 3).ndcg == pytest.approx(THIRD)
+    assert found_at(["x", "y", "a"], {"a"}, 2).ndcg == 0
+    assert found_at(["x", "a", "b"], {"a", "b"}, 3).ndcg == pytest.approx((1 + THIRD) / 2)
+    assert found_at(["a"], {"a", "b", "c"}, 5).ndcg == pytest.approx(1 / (2 + THIRD))
+    assert found_at(["a", "x"], {"a", "b", "c"}, 1).ndcg == 1
+
+
+def test_a_question_without_evidence_has_no_score() -> None:
+    with pytest.raises(ValueError, match="without evidence"):
+        found_at(["a"], (), 5)
+
+
+def test_the_first_k_different_ones_take_k_places_or_more() -> None:
+    assert places_of(["a", "a", "b", "a", "c"], 1) == 1
+    assert places_of(["a", "a", "b", "a", "c"], 2) == 3
+    assert places_of(["a", "a", "b", "a", "c"], 3) == 5
+    assert places_of(["a", "a"], 2) == 2
+    assert places_of([], 3) == 0
+
+
+def test_auroc_is_the_share_of_pairs_that_stand_the_right_way_round() -> None:
+    assert auroc([0.9, 0.8], [0.1, 0.2]) == 1
+    assert auroc([0.5], [0.5]) == 0.5
+    assert auroc([0.9, 0.3], [0.4, 0.3]) == pytest.approx((2 + 0.5) / 4)
+
+
+def test_means_are_of_every_kind_and_of_all_questions() -> None:
+    table = means({"b": [{"x": 1.0}], "a": [{"x": 0.0}, {"x": 0.5}], "none": []})
+    assert table == {"a": {"n": 2, "x": 0.25}, "b": {"n": 1, "x": 1.0}, "all": {"n": 3, "x": 0.5}}
+
+
+def test_a_file_of_longmemeval_is_read_with_its_dates_and_evidence(tmp_path: Path) -> None:
+    first, assistant, absent = longmemeval.load(write_longmemeval(tmp_path))
+    assert (first.id, first.kind, first.abstains) == ("q1", "multi-session", False)
+    assert [(one.id, one.evidence) for one in first.sessions] == [("s0", False), ("answer_1", True), ("answer_2", True)]
+    assert first.sessions[0].when == datetime(2023, 5, 20, 2, 21, tzinfo=UTC)
+    assert [turn.evidence for turn in first.sessions[1].turns] == [False, False, True]
+    assert absent.abstains
+    assert longmemeval.corpus_of(assistant, "turn").wanted == frozenset()
+
+
+def test_turns_of_the_user_are_stored_and_sessions_are_what_the_user_said_in_them(tmp_path: Path) -> None:
+    first = longmemeval.load(write_longmemeval(tmp_path))[0]
+    turns = longmemeval.corpus_of(first, "turn")
+    assert [one.id for one in turns.documents] == ["s0_1", "s0_3", "answer_1_1", "answer_1_3", "answer_2_1"]
+    assert turns.wanted == {"answer_1_3", "answer_2_1"}
+    sessions = longmemeval.corpus_of(first, "session")
+    assert [(one.id, one.text) for one in sessions.documents][1] == ("answer_1", "Hello. The cat is called Miso.")
+    assert sessions.wanted == {"answer_1", "answer_2"}
+
+
+def test_scores_of_turns_and_of_the_sessions_that_they_stand_for() -> None:
+    first = longmemeval.Entry("q", "k", "?", tuple(
+        longmemeval.Session(id_, datetime(2023, 1, 1, tzinfo=UTC), id_ != "s", tuple(
+            longmemeval.Turn("user", "said", evidence) for evidence in turns
+        ))
+        for id_, turns in (("s", (False, False)), ("t", (True, False)), ("u", (True, True)))
+    ))  # fmt: skip
+    corpus = longmemeval.corpus_of(first, "turn")
+    assert corpus.wanted == {"t_1", "u_1", "u_2"}
+    found = longmemeval.scores(["t_2", "u_1", "s_1", "u_2", "t_1"], corpus, "turn")
+    assert (found["turn recall_any@1"], found["turn recall_any@5"], found["turn recall_all@5"]) == (0, 1, 1)
+    ideal = 2 + THIRD
+    assert found["turn ndcg_any@5"] == pytest.approx((1 + 1 / 2 + 1 / math.log2(5)) / ideal)
+    # The other turn of t is a session of its own, so five places hold four sessions.
+    assert found["session recall_any@1"] == 0
+    assert found["session recall_all@5"] == 1
+    assert found["session ndcg_any@5"] == pytest.approx((1 + 1 / 2 + 1 / math.log2(5)) / ideal)
+    by_session = longmemeval.corpus_of(first, "session")
+    assert longmemeval.scores(["s", "t"], by_session, "session")["session recall_all@5"] == 0
+    assert longmemeval.scores(["s", "t", "u"], by_session, "session")["session ndcg_any@5"] == pytest.approx(
+        (1 + THIRD) / 2
+    )
+
+
+def changed(entry: dict[str, Any], path: str, value: Any) -> list[dict[str, Any]]:
+    """A file of one entry with one thing in it replaced; None takes it away."""
+    entry = deepcopy(entry)
+    at: Any = entry
+    *before, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+    for part in before:
+        at = at[part]
+    if value is None:
+        del at[last]
+    else:
+        at[last] = value
+    return [entry]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[1, 2", "no JSON"),
+        ("{}", "a list is wanted, not {}"),
+        (changed(LONGMEMEVAL[0], "question_id", None), "entry 0: question_id is missing"),
+        (changed(LONGMEMEVAL[0], "question", 7), r"entry 0 \(q1\): question: a text is wanted, not 7"),
+        (changed(LONGMEMEVAL[0], "haystack_dates.0", None), "3 haystack_session_ids, 2 dates, 3 sessions"),
+        (changed(LONGMEMEVAL[0], "haystack_dates.1", "yesterday"), "session 1: date 'yesterday' is not like"),
+        (changed(LONGMEMEVAL[0], "answer_session_ids", ["answer_9"]), "names answer_9, which is not in"),
+        (changed(LONGMEMEVAL[0], "haystack_session_ids.0", "answer_1"), "names a session twice"),
+        (changed(LONGMEMEVAL[0], "haystack_sessions.0.1.role", "judge"), "turn 1: role is user or assistant"),
+        (changed(LONGMEMEVAL[0], "haystack_sessions.0.1.content", None), "session 0: turn 1: content is missing"),
+        (changed(LONGMEMEVAL[0], "haystack_sessions.0.1.has_answer", "yes"), "has_answer: true or false is wanted"),
+        (changed(LONGMEMEVAL[0], "haystack_sessions.0", "hello"), 'session 0: a list is wanted, not "hello"'),
+    ],
+)  # fmt: skip
+def test_a_malformed_file_of_longmemeval_is_refused_with_the_place_and_the_fault(
+    tmp_path: Path, content: Any, said: str
+) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+    with pytest.raises(BadFile, match=said):
+        longmemeval.load(path)
+
+
+def test_a_file_that_is_not_there_is_named() -> None:
+    with pytest.raises(BadFile, match=r"nowhere\.json: No such file"):
+        longmemeval.load(Path("nowhere.json"))
+
+
+def test_a_conversation_of_beam_is_read_without_the_marks_of_its_plan(tmp_path: Path) -> None:
+    (conversation,) = beam.load(write_beam(tmp_path, BEAM_CHAT, BEAM_QUESTIONS))
+    assert [(one.id, one.session, one.seq) for one in conversation.messages] == [
+        ("0", "batch-0", 0), ("1", "batch-0", 1), ("2", "batch-0", 2), ("3", "batch-1", 3),
+    ]  # fmt: skip
+    assert conversation.messages[0].text == "The sprint ends on March 29."
+    assert conversation.messages[2].when == datetime(2024, 3, 15, tzinfo=UTC)
+    assert conversation.messages[3].when is None
+    wanted = {probe.ability: probe.wanted for probe in conversation.probes}
+    assert wanted == {"abstention": frozenset(), "contradiction_resolution": {"0", "3"}, "event_ordering": {"0", "2"}}
+
+
+def test_the_chat_may_be_lists_alone_and_the_shortened_one_stands_for_it(tmp_path: Path) -> None:
+    folder = write_beam(tmp_path, BEAM_CHAT, {})
+    message = {"role": "user", "id": 5, "content": "alone"}
+    (folder / "chat_trunecated.json").write_text(json.dumps([[[message]]]), "utf-8")
+    (conversation,) = beam.load(tmp_path)
+    assert [(one.id, one.text) for one in conversation.messages] == [("5", "alone")]
+
+
+def test_scores_of_beam_are_any_all_and_the_share_of_the_sources() -> None:
+    found = beam.scores(["1", "2", "3", "4", "5", "0"], frozenset({"0", "2"}))
+    assert (found["any@5"], found["all@5"], found["share@5"]) == (1, 0, 0.5)
+    assert (found["any@10"], found["all@10"], found["share@10"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("chat", "questions", "said"),
+    [
+        ({}, {}, "chat.json: a list is wanted"),
+        ([{"plan-0": []}], {}, "batch 0: turns is missing"),
+        ([[[{"content": "x"}]]], {}, "message 0: id is missing"),
+        ([[[{"id": 1, "content": "x"}, {"id": 1, "content": "y"}]]], {}, "two messages have the id 1"),
+        ([[[{"id": 1, "content": "x", "time_anchor": "soon"}]]], {}, "message 1: time_anchor 'soon' is not like"),
+        (BEAM_CHAT, [], "probing_questions.json: an object is wanted"),
+        (BEAM_CHAT, {"abstention": [{}]}, "abstention: 0: question is missing"),
+        (BEAM_CHAT, {"a": [{"question": "?", "source_chat_ids": ["x"]}]}, 'a whole number is wanted, not "x"'),
+        (BEAM_CHAT, {"a": [{"question": "?", "source_chat_ids": [99]}]}, "names 99, not in chat.json"),
+    ],
+)  # fmt: skip
+def test_a_malformed_conversation_of_beam_is_refused_with_the_place_and_the_fault(
+    tmp_path: Path, chat: Any, questions: Any, said: str
+) -> None:
+    with pytest.raises(BadFile, match=said):
+        beam.load(write_beam(tmp_path, chat, questions))
+
+
+def test_a_folder_without_conversations_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match="no folder with"):
+        beam.load(tmp_path)
+    (tmp_path / "1" / "probing_questions").mkdir(parents=True)
+    (tmp_path / "1" / "probing_questions" / "probing_questions.json").write_text("{}", "utf-8")
+    with pytest.raises(BadFile, match=r"neither chat_trunecated\.json nor chat\.json"):
+        beam.load(tmp_path)
