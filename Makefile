@@ -40,7 +40,7 @@ coverage: setup ## Branch coverage of the pure core, 95 % at least
 demo: setup ## Start a node, feed it a real corpus, let two agents use it
 	$(BIN)/python -m tools.demo $(ARGS)
 
-bench: setup ## Measure speed and memory; writes bench/results/*.json
+bench: setup ## Measure speed and, with ARGS='--locomo HARNESS DATA', quality; writes bench/results/*.json
 	$(BIN)/python -m bench $(ARGS)
 
 proof: setup ## Run the slower evidence: kills, rounds, real clients
@@ -70,7 +70,7 @@ proto-check: setup tools/node_modules/installed.stamp ## buf lint, and the gener
 	tools/node_modules/.bin/buf lint
 	$(BIN)/python tools/gen_proto.py --check
 
-docs: setup ## Regenerate docs/settings.md and docs/cli.md
+docs: setup ## Regenerate docs/settings.md, docs/cli.md and the tables of figures in pages
 	$(BIN)/python tools/gen_docs.py
 
 lock: $(VENV)/lock/bin/uv ## Pin the dependencies of pyproject.toml anew, with hashes

@@ -1,6 +1,7 @@
 """`make bench`: measures a node on this machine, prints a table, writes bench/results/node.json.
 
-Copy that file to bench/results/published.json and run `make docs` to show a run in the README.
+Copy that file to bench/results/published.json and run `make docs` to show a run in the README. With `--locomo` the
+quality of recall is measured, too, which `make docs` takes from where it is written; so with other data sets.
 
 Everything is measured through the real thing: a node process for start and memory, its own gRPC door for latency.
 Nothing else should run meanwhile; the load before the run is written down with the results.
@@ -11,10 +12,11 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 
-from bench import latency, rivals, storage, whole_node
+from bench import ablation, beam, latency, locomo, longmemeval, misses, rivals, storage, whole_node
 from bench.corpus import sentences
 from bench.report import Row, machine, show, write
 from rich.console import Console
@@ -30,6 +32,12 @@ TABLE_CHARS = 150
 def main(argv: list[str]) -> int:
     """Measure, print, write. A missed promise is said in the table and the file; it is no failure of the run."""
     given = _arguments(argv)
+    status = 0 if given.no_speed else _speed(given)
+    with tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as node:
+        return status or _quality(given, Path(node))
+
+
+def _speed(given: argparse.Namespace) -> int:
     texts = sentences(given.corpus)
     needed = given.memories + latency.texts_needed(given.rounds, given.small) + RIVAL_QUESTIONS
     if len(texts) < needed:
@@ -45,12 +53,31 @@ def main(argv: list[str]) -> int:
     return 0
 
 
+def _quality(given: argparse.Namespace, node: Path) -> int:
+    """Each program that there is data for; the exit status of the first that fails. `node`: an empty directory."""
+    runs: list[tuple[Callable[[Sequence[str]], int], list[str]]] = []
+    if given.locomo:
+        beside = ["--reference", given.reference] if given.reference else []
+        again = [*given.locomo, "--node", str(node)]
+        runs += [(locomo.main, [*given.locomo, *beside]), (ablation.main, again), (misses.main, again)]
+    if given.longmemeval:
+        runs += [(longmemeval.main, [given.longmemeval, "--granularity", one]) for one in longmemeval.GRANULARITIES]
+    if given.beam:
+        runs.append((beam.main, [given.beam]))
+    return next((status for run, words in runs if (status := run(words))), 0)
+
+
 def _arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure a node on this machine.")
     parser.add_argument("--corpus", type=Path, help="file or folder of text, Markdown or JSONL")
     parser.add_argument("--memories", type=int, default=MEMORIES, help=f"size of the large space (default {MEMORIES})")
     parser.add_argument("--small", type=int, default=SMALL, help=f"size of the small space (default {SMALL})")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds of the latency run (default {ROUNDS})")
+    parser.add_argument("--no-speed", action="store_true", help="only the quality of recall")
+    parser.add_argument("--locomo", nargs=2, metavar=("HARNESS", "DATA"), help="locomo_eval.py, folder of its data")
+    parser.add_argument("--reference", metavar="FILE", help="window_fusion_reference.py, beside --locomo")
+    parser.add_argument("--longmemeval", metavar="FILE", help="longmemeval_s.json, _m.json or _oracle.json")
+    parser.add_argument("--beam", metavar="PATH", help="a conversation of BEAM or a folder of them")
     return parser.parse_args(argv)
 
 

@@ -10,6 +10,7 @@ change of what the index holds.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import sys
 import tempfile
@@ -18,9 +19,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from types import SimpleNamespace
+from typing import Any, Final, NamedTuple, cast
 
-from bench.locomo_data import TOP, UNITS, Asked, Talk, Tally, Unit, auroc, harness_at, remember_units, talks
+from bench.locomo_data import TOP, UNITS, Asked, Talk, Tally, Unit, auroc, harness_at, moment, remember_units, talks
 from bench.node import NodeProcess
 from bench.report import machine
 from bench.stored import open_shard
@@ -30,11 +32,12 @@ from rich.table import Table
 from mnemesh import Client
 from mnemesh_actors.embedder import Vector
 from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
+from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.query_plan import search_of
 from mnemesh_actors.recalling import BEST_FOR_COVERAGE
-from mnemesh_actors.shard import RetrievalShard
-from mnemesh_memory.fusion import DEFAULT_MIX, Candidate, Fused, Mix, coverage, fuse, signals
-from mnemesh_memory.model import Query
+from mnemesh_actors.refining import second_look
+from mnemesh_memory.fusion import DEFAULT_MIX, OPTIONAL, Candidate, Fused, Mix, coverage, fuse, signals
+from mnemesh_memory.model import Memory, Query
 from mnemesh_memory.traits import question_of
 
 RESULT: Final = Path(__file__).resolve().parent / "results" / "ablation.json"
@@ -42,19 +45,19 @@ STORED: Final = "bench-units.json"  # in the node's directory: the unit of each 
 FIGURES: Final = (
     "hit@10", "coverage@10", "MRR", "multi-hop coverage@10", "session hit@1", "AUROC elsewhere", "AUROC left out",
 )  # fmt: skip
-DIGITS: Final = 4
 TABLE_CHARS: Final = 150
 
 
 class Variant(NamedTuple):
-    """A way to fuse."""
+    """A way to fuse. `weights` are those of `fusion.SIGNALS`, `optional` those of `fusion.OPTIONAL`."""
 
     mix: Mix = DEFAULT_MIX
     weights: Mapping[str, float] = {}
+    optional: Mapping[str, float] = {}
 
 
 def variants() -> dict[str, Variant]:
-    """By what is left out: nothing, each signal, groups of them."""
+    """By what is left out: nothing, each signal, groups of them. `bench.optional` adds what is off by default."""
     parts = signals()
     around = [name for name, part in parts.items() if part != "form" and name not in ("meaning", "words")]
     form = [name for name, part in parts.items() if part == "form"]
@@ -62,10 +65,11 @@ def variants() -> dict[str, Variant]:
     found |= {name: Variant(DEFAULT_MIX.without(name)) for name in parts}
     found["all of the session"] = Variant(DEFAULT_MIX.without(*around))
     found["all of form"] = Variant(DEFAULT_MIX.without(*form))
-    alone = DEFAULT_MIX.without(*around, *form)
-    found["all but dense and BM25"] = Variant(alone)
-    found["all but BM25"] = Variant(alone, {"dense": 0.0})
-    found["all but dense"] = Variant(alone, {"bm25": 0.0})
+    found |= {name: Variant(optional={name: 0.0}) for name, weight in OPTIONAL.items() if weight}
+    alone, no_more = DEFAULT_MIX.without(*around, *form), dict.fromkeys(OPTIONAL, 0.0)
+    found["all but dense and BM25"] = Variant(alone, {}, no_more)
+    found["all but BM25"] = Variant(alone, {"dense": 0.0}, no_more)
+    found["all but dense"] = Variant(alone, {"bm25": 0.0}, no_more)
     return found
 
 
@@ -78,10 +82,9 @@ class Scored:
 
     def means(self) -> dict[str, float]:
         """The figures, rounded."""
-        found = self.tally.means()
         for kind in ("elsewhere", "left out"):
-            found[f"AUROC {kind}"] = auroc(self.told["here"], self.told[kind])
-        return {name: round(value, DIGITS) for name, value in found.items()}
+            self.tally.note(f"AUROC {kind}", auroc(self.told["here"], self.told[kind]))
+        return self.tally.means()
 
 
 class Pools(NamedTuple):
@@ -93,12 +96,22 @@ class Pools(NamedTuple):
     left_out: list[Candidate]
 
 
+class Ranked(NamedTuple):
+    """The same three, fused, best first."""
+
+    here: list[Fused]
+    elsewhere: list[Fused]
+    left_out: list[Fused]
+
+
 class Collected(NamedTuple):
-    """A question with what the index gave for it."""
+    """A question, its vector, and what the index gave for it: its words looked for as a memory states them, and not."""
 
     talk: Talk
     asked: Asked
-    pools: Pools
+    vector: Vector
+    stated: Pools
+    as_asked: Pools
 
 
 def main(argv: Sequence[str]) -> int:
@@ -111,20 +124,22 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--node", type=Path, help="where the memories stay for the next run; nowhere when not given")
     given = parser.parse_args(argv)
     harness = harness_at(given.harness, given.data)
-    rows: dict[str, dict[str, dict[str, float]]] = {}
+    runs: dict[str, Any] = json.loads(RESULT.read_text("utf-8")) if RESULT.exists() else {}
     with tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as folder:
         for unit in UNITS if given.unit == "both" else (given.unit,):
             node = (given.node or Path(folder)) / unit
             conversations = talks(harness, unit, [name for name in given.names.split(",") if name])
-            scored = {name: Scored(Tally(harness)) for name in variants()}
+            table = variants()
+            scored = {name: Scored(Tally(harness)) for name in table}
             with Index(node, conversations) as index:
                 for one in index.collected():
-                    for name, variant in variants().items():
-                        _score(scored[name], variant, one, index.units)
-            rows[unit] = {name: one.means() for name, one in scored.items()}
-            show(unit, rows[unit])
-    facts = {"machine": machine(), "conversations": len(conversations), "mix": asdict(DEFAULT_MIX)}
-    RESULT.write_text(json.dumps({**facts, "rows": rows}, indent=1) + "\n", "utf-8")
+                    for name, variant in table.items():
+                        _score(scored[name], variant, one, index)
+            rows = {name: one.means() for name, one in scored.items()}
+            show(unit, rows)
+            facts = {"machine": machine(), "conversations": len(conversations), "mix": asdict(DEFAULT_MIX)}
+            runs[unit] = {**facts, "rows": rows}
+    RESULT.write_text(json.dumps(runs, indent=1) + "\n", "utf-8")
     return 0
 
 
@@ -150,9 +165,11 @@ class Index:
             raise SystemExit(f"{self._node} lacks {len(missing)} of these memories; name another directory")
         self.units = {key: by_id[unit] for key, unit in ids.items() if unit in by_id}
         self._shard = open_shard(self._node)
+        self._loop = asyncio.Runner()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._loop.close()
         self._shard.close()
 
     def collected(self) -> Iterator[Collected]:
@@ -168,35 +185,60 @@ class Index:
                 for asked, vector in zip(talk.asked, vectors, strict=True):
                     sessions = inside[talk.name].items()
                     rest = tuple(key for session, keys in sessions if session not in asked.sessions for key in keys)
-                    pools = Pools(
-                        _candidates(self._shard, asked.text, vector, _space(talk)),
-                        _candidates(self._shard, asked.text, vector, _space(other)),
-                        _candidates(self._shard, asked.text, vector, _space(talk), rest) if rest else [],
-                    )
-                    yield Collected(talk, asked, pools)
+                    asking = (asked.text, vector, _space(talk), _space(other), rest)
+                    yield Collected(talk, asked, vector, self._pools(*asking, True), self._pools(*asking, False))
+
+    def _pools(
+        self, text: str, vector: Vector, space: str, other: str, rest: tuple[str, ...], as_stated: bool
+    ) -> Pools:
+        def asked(space: str, among: tuple[str, ...] | None = None) -> list[Candidate]:
+            search = search_of(Query(text=text, spaces=(space,), limit=TOP), among, late=False, as_stated=as_stated)
+            return self._shard.search(replace(search, vector=vector))
+
+        return Pools(asked(space), asked(other), asked(space, rest) if rest else [])
+
+    def ranked(self, one: Collected, variant: Variant) -> Ranked:
+        """What recall would show of each pool, best first."""
+        pools = one.stated if {**OPTIONAL, **variant.optional}["statement"] else one.as_asked
+        return Ranked(*(self._loop.run(self._looked_at(one, pool, variant)) for pool in pools))
+
+    async def _looked_at(self, one: Collected, pool: Sequence[Candidate], variant: Variant) -> list[Fused]:
+        first = fused(pool, one.asked.text, variant)
+        # Nothing is on that would ask another part of a node.
+        parts = cast(Parts, SimpleNamespace(config=MeshConfig()))
+        query = Query(text=one.asked.text, limit=TOP, weights=variant.optional)
+        found, failed = await second_look(parts, query, one.vector, first, self._memories)
+        if failed:
+            raise RuntimeError(f"a signal could not be had: {failed}")
+        return found
+
+    async def _memories(self, ids: Sequence[str]) -> dict[str, Memory]:
+        return {id_: _memory(id_, self.units[id_]) for id_ in ids}
 
 
 def _space(talk: Talk) -> str:
     return f"locomo/{talk.name.lower()}"
 
 
-def _candidates(
-    shard: RetrievalShard, text: str, vector: Vector, space: str, among: tuple[str, ...] | None = None
-) -> list[Candidate]:
-    search = search_of(Query(text=text, spaces=(space,), limit=TOP), among, late=False)
-    return shard.search(replace(search, vector=vector))
+def _memory(id_: str, unit: Unit) -> Memory:
+    """A unit as the ledger would show it, with what a second look reads of it."""
+    when = int(moment(unit.when).timestamp() * 1000) if unit.when else 0
+    return Memory(
+        id=id_, space="", kind="episode", title="", content=unit.text, state="active", by="", created_at=when,
+        updated_at=when, heads=(), valid_from=when,
+    )  # fmt: skip
 
 
-def _score(scored: Scored, variant: Variant, one: Collected, units: Mapping[str, Unit]) -> None:
-    here, elsewhere, left_out = (fused(pool, one.asked.text, variant) for pool in one.pools)
-    scored.tally.add(one.talk.name, one.asked, [units[item.id] for item in here[:TOP]])
+def _score(scored: Scored, variant: Variant, one: Collected, index: Index) -> None:
+    here, elsewhere, left_out = index.ranked(one, variant)
+    scored.tally.add(one.talk.name, one.asked, [index.units[item.id] for item in here[:TOP]])
     for kind, ranked in (("here", here), ("elsewhere", elsewhere), ("left out", left_out)):
-        best = [(item, units[item.id].text) for item in ranked[:BEST_FOR_COVERAGE]]
+        best = [(item, index.units[item.id].text) for item in ranked[:BEST_FOR_COVERAGE]]
         scored.told[kind].append(coverage(one.asked.text, best))
 
 
 def fused(pool: Sequence[Candidate], text: str, variant: Variant) -> list[Fused]:
-    """What recall would show, best first."""
+    """What recall makes of candidates before its second look, best first."""
     return fuse(pool, variant.weights, question_of(text), variant.mix)
 
 

@@ -21,6 +21,7 @@ from bench.documents import Document, remember
 from mnemesh import Client
 
 TOP: Final = 10
+DIGITS: Final = 4
 UNITS: Final = ("turn", "pair")
 CATEGORIES: Final = {1: "multi-hop", 2: "temporal", 3: "open", 4: "single-hop", 5: "adversarial"}
 MULTI_HOP: Final = 1
@@ -86,7 +87,7 @@ def remember_units(client: Client, units: Sequence[Unit], space: str, *, tagged:
     refuses one."""
     documents = []
     for number, unit in enumerate(units):
-        when = datetime.fromisoformat(unit.when).replace(tzinfo=UTC) if unit.when else None
+        when = moment(unit.when) if unit.when else None
         tags = (session_tag(unit.conv, unit.session),) if tagged else ()
         documents.append(Document(unit.id, unit.text, f"{unit.conv}/{unit.session}", number, when, tags))
     stored, refused = remember(client, documents, space)
@@ -94,6 +95,11 @@ def remember_units(client: Client, units: Sequence[Unit], space: str, *, tagged:
         raise ValueError(f"the node refused {refused}")
     by_id = {unit.id: unit for unit in units}
     return {key: by_id[id_] for key, id_ in stored.items()}
+
+
+def moment(when: str) -> datetime:
+    """When a unit was said; the harness names no zone, so UTC."""
+    return datetime.fromisoformat(when).replace(tzinfo=UTC)
 
 
 def session_tag(conversation: str, session: str) -> str:
@@ -124,8 +130,9 @@ class Tally:
         self._sums[name].append(value)
 
     def means(self) -> dict[str, float]:
-        """The mean of everything, and how many questions there were."""
-        return {"n": float(len(self._sums["MRR"])), **{name: float(np.mean(all_)) for name, all_ in self._sums.items()}}
+        """The mean of everything, rounded, and how many questions there were."""
+        rounded = {name: round(float(np.mean(values)), DIGITS) for name, values in self._sums.items()}
+        return {"n": float(len(self._sums["MRR"])), **rounded}
 
 
 def auroc(higher: Sequence[float], lower: Sequence[float]) -> float:

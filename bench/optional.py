@@ -12,13 +12,12 @@ import argparse
 import json
 import random
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from bench.locomo_data import FOUND, TOP, UNITS, Asked, Talk, Tally, Unit, harness_at, remember, talks
-from bench.node import NodeProcess
+from bench.locomo_data import FOUND, TOP, UNITS, Asked, Talk, Tally, Unit, harness_at, remember_units, talks
+from bench.node import fresh_node
 from bench.report import machine
 from rich.console import Console
 from rich.table import Table
@@ -43,16 +42,12 @@ def main(argv: Sequence[str]) -> int:
     given = parser.parse_args(argv)
     harness = harness_at(given.harness, given.data)
     rows: dict[str, dict[str, dict[str, float]]] = {}
-    with (
-        tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as folder,
-        NodeProcess(Path(folder)) as node,
-        Client(node.address.grpc, node.token) as client,
-    ):
+    with fresh_node() as client:
         for unit in UNITS if given.unit == "both" else (given.unit,):
             everything = talks(harness, unit, [name for name in given.names.split(",") if name])
             unit_of: dict[str, Unit] = {}
             for talk in everything:
-                unit_of |= remember(client, talk.units, _space(talk, unit))
+                unit_of |= remember_units(client, talk.units, _space(talk, unit))
             quotes = [talk._replace(asked=_quoting(talk)) for talk in everything]
             tallies = {name: Tally(harness) for name in (*variants(), "quotes", "quotes without phrases")}
             for name, weights in variants().items():

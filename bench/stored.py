@@ -15,13 +15,15 @@ from mnemesh_memory.text import content_hash
 
 
 def open_shard(data_dir: Path) -> RetrievalShard:
-    """The node's index. Raises RuntimeError when there is none."""
+    """The node's index. Raises RuntimeError when there is none, or one of another version, which would be made anew."""
     folder = data_dir / "index" / "0"
     meta, why = read_meta(folder / "meta.json")
     if meta is None:
         raise RuntimeError(f"{folder}: {why}")
     shard = RetrievalShard(ShardConfig(str(folder), meta.generation, meta.dimensions, meta.incarnation))
-    shard.open()
+    if rebuilt := shard.open().rebuilt:
+        shard.close()
+        raise RuntimeError(f"{folder} can not be used: {rebuilt}")
     return shard
 
 

@@ -1,6 +1,7 @@
-"""Write what follows from tables, so that it can't fall behind: docs/settings.md, docs/cli.md, the README's figures.
+"""Write what follows from tables, so that it can't fall behind: docs/settings.md, docs/cli.md, the figures in pages.
 
-The settings and commands come from the programs, the figures from bench/results/published.json. --check only compares.
+The settings and commands come from the programs, the figures from bench/results/: of speed from published.json, of
+recall's quality from locomo.json, ablation.json and misses.json. --check only compares.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,20 @@ from mnemesh.cli import app
 from mnemesh_gateway.settings import FILE_NAME, PREFIX, table
 
 ROOT = Path(__file__).resolve().parent.parent
-FIGURES_BEGIN, FIGURES_END = "<!-- figures: make docs -->\n", "<!-- end of figures -->"
+FOUND = ("hit@1", "hit@10", "coverage@10", "MRR", "multi-hop coverage@10", "session hit@1")
+UNITS = {"turn": "turn", "pair": "pair of turns"}
+VARIANTS = {
+    "alone": "", "shared": ", all in one space", "plain": ", the harness's plain defaults",
+    "reference": ", untuned sum of windows, beside",
+}  # fmt: skip
+# Of the table of what each signal brings, the rows where one kind of evidence is left, nothing else.
+BESIDE = {"all but BM25": ", stemmed BM25 alone, beside", "all but dense": ", cosine alone, beside"}
+LEFT_OUT = (*FOUND[1:], "AUROC elsewhere", "AUROC left out")
+MISSED = (
+    "questions", "missed", "to 20", "to 50", "later", "no candidate", "beside it found", "its session found",
+    "no common word",
+)  # fmt: skip
+PIECES = ("pieces", "pieces found", "pieces to 20", "pieces to 50", "pieces later", "pieces no candidate")
 SETTINGS_HEADER = f"""# Settings
 
 Generated from `gateway/mnemesh_gateway/settings.py` by `make docs`; do not edit.
@@ -127,17 +142,22 @@ def _sentence(text: str | None) -> str:
     return " ".join((text or "").replace("|", "\\|").split())
 
 
-def readme_page() -> str:
-    """The README with the figures of bench/results/published.json between its two marks."""
-    readme = (ROOT / "README.md").read_text("utf-8")
-    before, _, rest = readme.partition(FIGURES_BEGIN)
-    after = rest.partition(FIGURES_END)[2]
-    return before + FIGURES_BEGIN + figures() + FIGURES_END + after
+def page_with(path: str, *names: str) -> str:
+    """A page with the tables of these names between their marks. Raises ValueError for marks that are not there."""
+    text = (ROOT / path).read_text("utf-8")
+    for name in names:
+        begin, end = f"<!-- {name}: make docs -->\n", f"<!-- end of {name} -->"
+        before, found, rest = text.partition(begin)
+        _, ended, after = rest.partition(end)
+        if not found or not ended:
+            raise ValueError(f"{path} has no marks for {name}")
+        text = before + begin + TABLES[name]() + end + after
+    return text
 
 
 def figures() -> str:
     """The published benchmark as a table, with the machine that it ran on."""
-    results = json.loads((ROOT / "bench" / "results" / "published.json").read_text("utf-8"))
+    results = _results("published")
     rows = [
         f"| {row['name']} | {row['value']:,.4g} {row['unit']} | {row['target']}{_missed(row)} | {row['floor']} |\n"
         for row in results["rows"]
@@ -159,7 +179,77 @@ def _missed(row: dict[str, Any]) -> str:
     return "" if met else " (missed)"
 
 
-PAGES = {"docs/settings.md": settings_page, "docs/cli.md": cli_page, "README.md": readme_page}
+def quality() -> str:
+    """What `python -m bench.locomo` measured, a row a unit and variant, with what stands beside it."""
+    runs, alone = _results("locomo"), _results("ablation")
+    found = [
+        (f"{UNITS[unit]}{text}", row)
+        for name, text in VARIANTS.items()
+        if name in runs
+        for unit, row in runs[name]["rows"].items()
+    ]
+    found += [(f"{UNITS[unit]}{text}", alone[unit]["rows"][name]) for name, text in BESIDE.items() for unit in UNITS]
+    table = _rows(("unit", *FOUND), [(name, *(_short(row[one]) for one in FOUND)) for name, row in found])
+    told, plain = runs["alone"]["rows"]["turn"], runs["plain"]["rows"]["turn"]
+    return (
+        f"{table}\n{told['conversations']:.0f} conversations, {told['n']:,.0f} questions ({plain['n']:,.0f} with the "
+        "plain defaults). By `coverage` a question whose answer is here is told from one about another conversation "
+        f"with an AUROC of {_short(told['AUROC elsewhere'])}, from one whose evidence was left out with "
+        f"{_short(told['AUROC left out'])}; {told['abstains']:.1%} of the first are flagged.\n"
+    )
+
+
+def ablation() -> str:
+    """What each signal brings: the figures with everything, then by how much they change without."""
+    tables = []
+    for unit, run in _results("ablation").items():
+        rows = run["rows"]
+        whole = rows["nothing"]
+        lines = [("nothing", *(_short(whole[one]) for one in LEFT_OUT))]
+        lines += [(name, *(_change(row[one] - whole[one]) for one in LEFT_OUT)) for name, row in rows.items()][1:]
+        tables.append(f"Units of a {UNITS[unit]}:\n\n{_rows(('left out', *LEFT_OUT), lines)}")
+    return "\n".join(tables)
+
+
+def misses() -> str:
+    """Where the evidence is that recall misses, by question and by piece of evidence."""
+    rows = _results("misses")["rows"]
+    tables = []
+    for columns in (MISSED, PIECES):
+        heads = ("category", *(one.removeprefix("pieces ") for one in columns))
+        tables.append(_rows(heads, [(name, *(str(row[one]) for one in columns)) for name, row in rows.items()]))
+    return "\n".join(tables)
+
+
+def _results(name: str) -> Any:
+    return json.loads((ROOT / "bench" / "results" / f"{name}.json").read_text("utf-8"))
+
+
+def _rows(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    ruler = "|".join(("---", *("---:" for _ in heads[1:])))
+    lines = (f"| {' | '.join(cells)} |\n" for cells in rows)
+    return f"| {' | '.join(heads)} |\n|{ruler}|\n{''.join(lines)}"
+
+
+def _short(value: float) -> str:
+    """Three decimals without the zero before the point."""
+    return f"{value:.3f}".removeprefix("0")
+
+
+def _change(value: float) -> str:
+    shown = f"{value:+.3f}".replace("0.", ".", 1)
+    return "0" if shown in ("+.000", "-.000") else shown
+
+
+# What stands between `<!-- NAME: make docs -->` and `<!-- end of NAME -->`.
+TABLES: dict[str, Callable[[], str]] = {"figures": figures, "quality": quality, "ablation": ablation, "misses": misses}
+PAGES: dict[str, Callable[[], str]] = {
+    "docs/settings.md": settings_page,
+    "docs/cli.md": cli_page,
+    "README.md": partial(page_with, "README.md", "figures", "quality"),
+    "docs/recall.md": partial(page_with, "docs/recall.md", "misses"),
+    "docs/decisions/score-fusion.md": partial(page_with, "docs/decisions/score-fusion.md", "ablation"),
+}
 
 
 def main(argv: list[str]) -> int:

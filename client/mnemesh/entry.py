@@ -10,6 +10,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 EXIT_OK: Final = 0
@@ -19,6 +20,7 @@ EXIT_REFUSED: Final = 4
 EXIT_INTERRUPTED: Final = 130
 EXIT_PIPE_CLOSED: Final = 141
 NODE_COMMANDS: Final = ("up", "doctor")
+SOURCE_TREE: Final = Path(__file__).resolve().parents[2]
 # A word after `node` or `backup` that works on files while no node runs; the others of `backup` ask one.
 OFFLINE_PROGRAMS: Final = {"backup": ("load", "verify"), "node": ("new-identity",)}
 
@@ -41,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    if words and words[0] in ("mcp", *NODE_COMMANDS):
+    if words and words[0] in ("mcp", "bench", *NODE_COMMANDS):
         return run_program(words)
     if len(words) > 1 and words[1] in OFFLINE_PROGRAMS.get(words[0], ()):
         return run_program(words)
@@ -53,12 +55,30 @@ def _dispatch(words: list[str]) -> int:
 
 
 def run_program(words: Sequence[str]) -> int:
-    """Run `mcp`, `up`, `doctor` or a program of `backup` or `node`, which are programs of their own."""
+    """Run `mcp`, `bench`, `up`, `doctor` or a program of `backup` or `node`, which are programs of their own."""
+    if words[0] == "bench":
+        return _bench(words[1:])
     if words[0] in (*NODE_COMMANDS, *OFFLINE_PROGRAMS):
         return _become_node(words)
     from mnemesh.stdio import main as mcp
 
     return mcp(list(words[1:]))
+
+
+def _bench(words: Sequence[str]) -> int:
+    """Replace this process by `python -m bench WORDS...` of the source tree that this installation stands in; returns
+    only when there is none, because its corpora and programs are in no package."""
+    if not (SOURCE_TREE / "bench" / "__main__.py").is_file():
+        print(
+            "mnemesh: bench needs the source tree, which this installation was not made from.\n"
+            "In a clone of it: make bench",
+            file=sys.stderr,
+        )
+        return EXIT_USAGE
+    sys.stdout.flush()
+    sys.stderr.flush()
+    found = os.pathsep.join(filter(None, (str(SOURCE_TREE), os.environ.get("PYTHONPATH"))))
+    return os.execve(sys.executable, [sys.executable, "-P", "-m", "bench", *words], {**os.environ, "PYTHONPATH": found})
 
 
 def _become_node(words: Sequence[str]) -> int:

@@ -336,12 +336,12 @@ def test_help_names_every_command_and_every_exit_status(bare: Run) -> None:
     shown = bare("--help")
     assert shown.status == 0
     for name in (
-        "up", "mcp", "doctor", "remember", "recall", "get", "list", "timeline", "update", "supersede", "forget",
-        "restore", "check", "stats", "whoami", "import", "export", "watch", "status", "link", "unlink", "rate",
-        "version",
+        "up", "mcp", "doctor", "bench", "remember", "recall", "get", "list", "timeline", "update", "supersede",
+        "forget", "restore", "check", "stats", "whoami", "import", "export", "watch", "status", "link", "unlink",
+        "rate", "version",
     ):  # fmt: skip
         assert f" {name} " in shown.out
-        assert bare(name, "-h").status == 0 if name not in ("up", "mcp", "doctor") else True
+        assert bare(name, "-h").status == 0 if name not in ("up", "mcp", "doctor", "bench") else True
     for status in ("0 done", "2 bad usage", "3 no node", "4 refused"):
         assert status in " ".join(shown.out.split())
     assert bare().status == 2
@@ -386,6 +386,20 @@ def test_up_and_doctor_become_the_node_and_mcp_its_proxy(monkeypatch: pytest.Mon
     monkeypatch.setattr("mnemesh.local.missing_node_modules", lambda: ("automerge",))
     assert entry.main(["up"]) == 2
     assert "pip install 'mnemesh[node]'" in capsys.readouterr().err
+
+
+def test_bench_becomes_the_programs_of_the_source_tree_and_says_so_where_there_is_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path
+) -> None:
+    ran: list[tuple[list[str], str]] = []
+    monkeypatch.setattr(os, "execve", lambda path, words, env: ran.append((words[1:], env["PYTHONPATH"])) or 0)
+    monkeypatch.setenv("PYTHONPATH", "elsewhere")
+    entry.main(["bench", "--memories", "100"])
+    root = str(Path(__file__).resolve().parents[2])
+    assert ran == [(["-P", "-m", "bench", "--memories", "100"], f"{root}{os.pathsep}elsewhere")]
+    monkeypatch.setattr(entry, "SOURCE_TREE", tmp_path)
+    assert entry.main(["bench"]) == 2
+    assert "needs the source tree" in capsys.readouterr().err
 
 
 def test_a_command_loads_only_what_it_needs(node: RecordingNode) -> None:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from copy import deepcopy
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from bench import beam, longmemeval
+from bench import ablation, beam, longmemeval, misses
 from bench.documents import BadFile
-from bench.locomo_data import auroc
+from bench.locomo import reference_rows
+from bench.locomo_data import Asked, Talk, auroc
 from bench.ranking import found_at, places_of
 from bench.report import means
 from quality_files import BEAM_CHAT, BEAM_QUESTIONS, LONGMEMEVAL, write_beam, write_longmemeval
+
+from mnemesh_memory.fusion import DEFAULT_MIX, Candidate, signals
 
 THIRD = 1 / math.log2(3)  # what the third place gains
 
@@ -205,3 +210,50 @@ def test_a_folder_without_conversations_is_refused(tmp_path: Path) -> None:
     (tmp_path / "1" / "probing_questions" / "probing_questions.json").write_text("{}", "utf-8")
     with pytest.raises(BadFile, match=r"neither chat_trunecated\.json nor chat\.json"):
         beam.load(tmp_path)
+
+
+def test_every_signal_is_left_out_once_and_two_variants_leave_one_kind_of_evidence() -> None:
+    table = ablation.variants()
+    assert table["nothing"] == ablation.Variant(DEFAULT_MIX, {}, {})
+    assert set(signals()) < set(table)
+    pool = [Candidate("by meaning", 0.9, 1.0), Candidate("by words", 0.2, 9.0)]
+    assert [ablation.fused(pool, "?", table[name])[0].id for name in ("all but BM25", "all but dense")] == [
+        "by words", "by meaning",
+    ]  # fmt: skip
+
+
+def missed(places: dict[str, int], wanted: set[str]) -> Counter[str]:
+    """What is counted of a question about 60 turns in sessions of 20, of which only these are candidates, in places."""
+    units = {
+        f"u{n}": SimpleNamespace(id=f"u{n}", session=str(n // 20), text="a boat" if n < 30 else "tea")
+        for n in range(60)
+    }
+    asked = Asked("Whose boat is it?", 4, frozenset(wanted), frozenset())
+    ranked = [units[id_] for id_ in sorted(places, key=places.__getitem__)]
+    return misses.counted(
+        Talk("t", list(units.values()), [asked]), asked, ranked, {id_: n for n, id_ in enumerate(units)}
+    )
+
+
+def test_where_missed_evidence_is_is_counted_by_place_neighbours_session_and_words() -> None:
+    top = {f"u{n}": n for n in range(10)}
+    assert missed(top, {"u3", "u59"}) == {"questions": 1, "pieces": 2, "pieces found": 1, "pieces no candidate": 1}
+    assert missed({**top, "u11": 11, "u40": 30}, {"u11", "u40"}) == {
+        "questions": 1, "pieces": 2, "pieces to 20": 2, "missed": 1, "to 20": 1,
+        "beside it found": 1, "its session found": 1, "no common word": 0,
+    }  # fmt: skip
+    assert missed(top, {"u40"}) == {
+        "questions": 1, "pieces": 1, "pieces no candidate": 1, "missed": 1, "no candidate": 1,
+        "beside it found": 0, "its session found": 0, "no common word": 1,
+    }  # fmt: skip
+
+
+def test_of_what_the_reference_prints_the_sum_of_all_its_signals_is_read() -> None:
+    figures = "n 5 h1 0.400 h5 0.800 h10 0.900 cov 0.810 mrr 0.540 sessH1 0.7 mhcov 0.4"
+    others = "n 5 h1 0.1 h5 0.2 h10 0.3 cov 0.2 mrr 0.1 sessH1 0.1 mhcov 0.1"
+    printed = f"turn b0      {others}\nturn b012s+d012+ds    {figures}\nturn b012s+d012+ds lex2   {others}\n"
+    assert reference_rows(printed) == {"turn": {
+        "n": 5, "hit@1": 0.4, "hit@5": 0.8, "hit@10": 0.9, "coverage@10": 0.81, "MRR": 0.54, "session hit@1": 0.7,
+        "multi-hop coverage@10": 0.4,
+    }}  # fmt: skip
+    assert reference_rows("Traceback") == {}

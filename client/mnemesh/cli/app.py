@@ -37,6 +37,7 @@ PROGRAMS: Final[Mapping[str, str]] = {
     "up": "Start a node in the foreground.",
     "mcp": "Speak MCP on standard input and output; starts the local node when none runs.",
     "doctor": "Look for what is wrong with a node, its data and its settings.",
+    "bench": "Measure a node on this machine, speed and quality; needs the source tree.",
 }
 # Commands of two words: the first says what they are about.
 GROUPS: Final[Mapping[str, tuple[str, Sequence[tuple[str, Callable[..., None]]]]]] = {
