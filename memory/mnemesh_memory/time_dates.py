@@ -115,13 +115,12 @@ class Dates(Days):
             edge = spans.less(date, sign, unit)
             span = Span(edge, date) if sign > 0 else Span(date + DAY, edge + DAY)
         else:
-            span = (
-                spans.distant(date, sign * number, unit)
-                if not slack
-                else Span(
-                    *sorted((spans.less(date, sign * (number + slack), unit), spans.less(date, sign, unit) + DAY))
+            span = spans.distant(date, sign * number, unit)
+            if slack:
+                since, before = sorted(
+                    (spans.less(date, sign * (number + slack), unit), spans.less(date, sign, unit) + DAY)
                 )
-            )
+                span = Span(since, before)
         return Read(span, day.end, day.relative)
 
     def _rolling(self, at: int) -> Read | None:
