@@ -20,10 +20,11 @@ from mnemesh_actors.parts import Parts
 from mnemesh_actors.places import find_many, find_one
 from mnemesh_actors.writing import OPERATION_BYTES, Writing
 from mnemesh_memory import checks, grants, limits
+from mnemesh_memory.answers import Hit, Recalled
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.kinds import WAITS
 from mnemesh_memory.linking import ATTACHED_MAX, ATTACHED_TYPES, OUT, Linked, Rated
-from mnemesh_memory.model import Caller, Hit, Link, Memory, Query, Recalled, Written
+from mnemesh_memory.model import Caller, Link, Memory, Query, Written
 from mnemesh_memory.text import estimate_tokens, snippet, title_of
 
 _ID: Final = re.compile(r"(?<![0-9a-f-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f-])", re.IGNORECASE)

@@ -16,13 +16,16 @@ from mnemesh_actors.linking import Linking
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.places import find_many, find_one
 from mnemesh_actors.purging import Purging
+from mnemesh_actors.recall_batch import recall_batch
 from mnemesh_actors.recalling import LAG_TOLERATED_ENTRIES, Recalling
+from mnemesh_actors.relating import related
 from mnemesh_actors.runtime.base import Runtime
 from mnemesh_actors.shard import ShardStatus
 from mnemesh_actors.syncing import Syncing
 from mnemesh_actors.watching import Watching
 from mnemesh_actors.writing import Writing
 from mnemesh_memory import checks, grants, limits, validate
+from mnemesh_memory.answers import Neighbourhood, Recalled
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.linking import Rated
 from mnemesh_memory.model import (
@@ -38,7 +41,6 @@ from mnemesh_memory.model import (
     Page,
     Patch,
     Query,
-    Recalled,
     Stats,
     Written,
 )
@@ -176,6 +178,14 @@ class Mesh:
     async def recall(self, caller: Caller, query: Query) -> Recalled:
         """Find memories; see Recalling.recall."""
         return await self._recalling.recall(caller, query)
+
+    async def recall_batch(self, caller: Caller, queries: Sequence[Query]) -> list[Recalled]:
+        """Answer several queries at once; see recall_batch."""
+        return await recall_batch(self._recalling, caller, queries)
+
+    async def related(self, caller: Caller, key: str, limit: int = 10, *, spaces: Sequence[str] = ()) -> Neighbourhood:
+        """What has to do with a memory; see relating.related."""
+        return await related(self._parts, caller, key, limit, spaces)
 
     async def get(
         self,

@@ -19,16 +19,20 @@ from mnemesh_actors.found import Found, heat_of, ordered
 from mnemesh_actors.linking import Linking
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.query_plan import CANDIDATES_JUDGED_LATE, CANDIDATES_SORTED, listing_of, search_of
+from mnemesh_actors.reasons import why_empty
 from mnemesh_actors.refining import optional_weights, second_look
+from mnemesh_actors.searching import Searching
 from mnemesh_actors.shard import Candidate, Search
 from mnemesh_actors.words import scored
 from mnemesh_memory import limits, validate
+from mnemesh_memory.answers import Hit, Recalled
 from mnemesh_memory.errors import DeadlineExceeded, InvalidArgument, MnemeshError, Unavailable
+from mnemesh_memory.explaining import Explainer
 from mnemesh_memory.filters import passes
 from mnemesh_memory.fusion import SIGNALS, Fused, coverage, fuse, scaled_weights
-from mnemesh_memory.model import Caller, Hit, Memory, Page, Query, Recalled
+from mnemesh_memory.model import Caller, Memory, Page, Query
 from mnemesh_memory.rules import narrowed
-from mnemesh_memory.text import estimate_tokens, snippet
+from mnemesh_memory.text import estimate_tokens, marks, snippet
 from mnemesh_memory.traits import question_of
 
 # Superseded memories that may lead to their successors, when they are so many that they are searched apart.
@@ -59,6 +63,7 @@ class Recalling:
     def __init__(self, parts: Parts, linking: Linking) -> None:
         self._parts = parts
         self._linking = linking
+        self._searching = Searching(parts.config.recall_timeout_s)
         self._noting: set[asyncio.Task[None]] = set()
 
     async def recall(self, caller: Caller, query: Query) -> Recalled:
@@ -71,8 +76,10 @@ class Recalling:
         try:
             async with asyncio.timeout(limit_s):
                 by = asyncio.get_running_loop().time() + limit_s * INDEX_SHARE
-                found = await (self._search(clean, by) if clean.text.strip() else self._newest(clean))
-                return await self._linking.attached(caller, clean, found)
+                answer = await (self._search(clean, by) if clean.text.strip() else self._newest(clean))
+                if not answer.results:
+                    return replace(answer, notes=await why_empty(self._parts.ledger, clean, answer))
+                return await self._linking.attached(caller, clean, answer)
         except TimeoutError:
             raise DeadlineExceeded(f"recall took longer than {limit_s:g} s; ask again or narrow the spaces") from None
 
@@ -81,7 +88,7 @@ class Recalling:
         wanted = query.limit if query.sort == "relevance" else CANDIDATES_SORTED
         kept, _, judged = await self._passing(query, wanted)
         degraded = (f"filters: judged for the newest {judged} memories only",) if judged else ()
-        return await self._answer(query, ordered(query, kept, self._parts.clock()), 0.0, degraded)
+        return await self._answer(query, ordered(query, kept, self._parts.clock()), 0.0, degraded, None)
 
     async def _passing(self, query: Query, wanted: int) -> tuple[list[Found], bool, int]:
         """The newest memories that pass the filters, at least `wanted` if there are so many; whether there may be more;
@@ -117,14 +124,14 @@ class Recalling:
         memories = {item.memory.id: item.memory for item in found[:WORDS_MEMORIES_MAX]}
         counted, candidates = await asyncio.to_thread(scored, query.text, list(memories.values()))
         asked = question_of(query.text)
-        matches = [
-            Found(memories[item.id], item).rated() for item in fuse(candidates, {"dense": 0.0, "bm25": 1.0}, asked)
-        ]
+        weights = {"dense": 0.0, "bm25": 1.0}
+        matches = [Found(memories[item.id], item).rated() for item in fuse(candidates, weights, asked)]
         kept = [item for item in matches if item.fused.score >= query.min_score]
         covered = coverage(query.text, [(item.fused, item.memory.content) for item in matches[:BEST_FOR_COVERAGE]])
         among = f" among the newest {counted} memories" if more or counted < len(found) else ""
         degraded = (f"index: {why}; matched by words only{among}",)
-        return await self._answer(query, ordered(query, kept, self._parts.clock()), covered, degraded)
+        explainer = Explainer(candidates, weights, asked) if query.explain else None
+        return await self._answer(query, ordered(query, kept, self._parts.clock()), covered, degraded, explainer)
 
     async def _search(self, query: Query, by: float) -> Recalled:
         """`by`: when the index must have answered, in the event loop's time."""
@@ -153,7 +160,8 @@ class Recalling:
         if search.limit == CANDIDATES_JUDGED_LATE <= len(candidates) and len(kept) < query.limit:
             degraded = (*degraded, f"filters: judged for the best {len(candidates)} matches only")
         covered = coverage(query.text, [(item.fused, item.memory.content) for item in best])
-        return await self._answer(query, ordered(query, kept, self._parts.clock()), covered, degraded)
+        why = Explainer(candidates, self._weights(query), question_of(query.text)) if query.explain else None
+        return await self._answer(query, ordered(query, kept, self._parts.clock()), covered, degraded, why)
 
     async def _fused(
         self, query: Query, vector: Vector | None, candidates: Sequence[Candidate]
@@ -230,7 +238,7 @@ class Recalling:
         follower = self._parts.follower
         try:
             async with asyncio.timeout_at(by):
-                found: list[Candidate] = await follower.read(lambda shard: shard.search(search))
+                found: list[Candidate] = await self._searching.ask(follower, search)
                 return found
         except TimeoutError:
             late = Unavailable("it has not answered in time", part="index")
@@ -301,7 +309,7 @@ class Recalling:
         return kept
 
     async def _answer(
-        self, query: Query, found: Sequence[Found], covered: float, degraded: tuple[str, ...]
+        self, query: Query, found: Sequence[Found], covered: float, degraded: tuple[str, ...], why: Explainer | None
     ) -> Recalled:
         hits: list[Hit] = []
         tokens = left_out = 0
@@ -321,8 +329,9 @@ class Recalling:
                 Hit(
                     memory=given,
                     score=item.fused.score,
-                    signals=item.fused.signals if query.explain else {},
+                    signals=why.shares(item.fused) if why else (),
                     snippet=passage,
+                    marks=marks(passage, query.text),
                     redirected_from=item.redirected_from,
                 )
             )

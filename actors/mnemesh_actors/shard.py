@@ -33,7 +33,7 @@ from mnemesh_actors.index.scope import (
     superseded_of,
 )
 from mnemesh_actors.index.state import IndexMeta
-from mnemesh_actors.index.storage import ServerConfig, Storage, edge_storage, local_storage
+from mnemesh_actors.index.storage import ServerConfig, storage_of
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, Unavailable
 from mnemesh_memory.fusion import Candidate
 
@@ -92,7 +92,7 @@ class RetrievalShard:
             raise InvalidArgument("backend", config.backend, "edge, local, or server with its address")
         self._config = config
         self._directory = Path(config.path).expanduser()
-        self._storage = _storage(config, self._directory)
+        self._storage = storage_of(config.backend, config.server, self._directory)
         self._doubted = False  # the server was away: what it holds is looked at again before it is used
         self._backend: IndexBackend | None = None
         self._encoder: Bm25Encoder | None = None
@@ -109,7 +109,7 @@ class RetrievalShard:
         there still, by a process that hangs, so each machine has a directory of its own."""
         if MACHINE in self._config.path:
             self._directory = Path(self._config.path.replace(MACHINE, address)).expanduser()
-            self._storage = _storage(self._config, self._directory)
+            self._storage = storage_of(self._config.backend, self._config.server, self._directory)
 
     def open(self, incarnation: str = "") -> ShardStatus:
         """Open the index, or make it new. Raises Unavailable when another process holds it. Safe to call twice; after
@@ -183,7 +183,7 @@ class RetrievalShard:
     def prepare(self, search: Search) -> None:
         """Count the words of a search whose vector is still being made: `search` then looks for the vector alone,
         unless the index has changed in between. Raises what `search` raises."""
-        self._prepared[search] = self._listed(self._worded(search))
+        (self._prepared[search],) = self._listed([self._worded(search)])
         if len(self._prepared) > PREPARED_MAX:
             self._prepared.popitem(last=False)
 
@@ -194,12 +194,19 @@ class RetrievalShard:
         Any text is allowed; one without a term asks by meaning alone. Scores are the best of a memory's passages,
         rounded. Raises InvalidArgument without a space.
         """
-        meant = []
-        if search.vector is not None:
-            meant = [Leg(DENSE, search.vector, where, limit) for where, limit in self._asked(search)]
-        counted = self._prepared.get(search)
-        found = self._listed(meant if counted is not None else [*meant, *self._worded(search)]) | (counted or {})
-        return self._episodes.candidates(*(found.get(using, {}) for using in (DENSE, BM25, WINDOW)))
+        return self.search_batch((search,))[0]
+
+    def search_batch(self, searches: Sequence[Search]) -> list[list[Candidate]]:
+        """`search` of several at once, each with filters of its own, in their order and as one batched query."""
+        found = self._listed([self._legs(search) for search in searches])
+        lists = [self._prepared.get(search, {}) | new for search, new in zip(searches, found, strict=True)]
+        return [self._episodes.candidates(*(one.get(using, {}) for using in (DENSE, BM25, WINDOW))) for one in lists]
+
+    def _legs(self, search: Search) -> list[Leg]:
+        """The lists that a search still lacks."""
+        vector = search.vector
+        meant = [] if vector is None else [Leg(DENSE, vector, *asked) for asked in self._asked(search)]
+        return meant if search in self._prepared else [*meant, *self._worded(search)]
 
     def _worded(self, search: Search) -> list[Leg]:
         """The lists of a search by words."""
@@ -214,10 +221,12 @@ class RetrievalShard:
             for using in fields
         ]
 
-    def _listed(self, legs: Sequence[Leg]) -> Lists:
-        found: Lists = {}
-        for leg, scores in zip(legs, self._ranked(legs), strict=True):
-            found.setdefault(leg.using, {}).update(scores)
+    def _listed(self, groups: Sequence[Sequence[Leg]]) -> list[Lists]:
+        ranked = iter(self._ranked([leg for legs in groups for leg in legs]))
+        found: list[Lists] = [{} for _ in groups]
+        for lists, legs in zip(found, groups, strict=True):
+            for leg in legs:
+                lists.setdefault(leg.using, {}).update(next(ranked))
         return found
 
     def _asked(self, search: Search) -> list[tuple[Filter, int]]:
@@ -385,15 +394,3 @@ class RetrievalShard:
         except (Unavailable, FailedPrecondition):
             self._doubted = self._storage.remote
             raise
-
-
-def _storage(config: ShardConfig, directory: Path) -> Storage:
-    if config.server is None:
-        return (edge_storage if config.backend == "edge" else local_storage)(directory)
-    try:
-        from mnemesh_actors.index.server import ServerStorage
-    except ModuleNotFoundError as error:
-        raise FailedPrecondition(
-            f"qdrant_url: {error.name} is not installed; pip install 'mnemesh[qdrant]'", field="qdrant_url"
-        ) from error
-    return ServerStorage(config.server, directory)

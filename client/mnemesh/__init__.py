@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from mnemesh.history_values import Blame, BlamedField, BlamedLines, Conflict, Conflicts, History, Revision
     from mnemesh.link_values import Linked, RatedMemory, Ratings
+    from mnemesh.recall_values import Nearby, Neighbourhood, Recalled, RecalledBatch, Result, Signal
     from mnemesh.space import detect_space
     from mnemesh.values import (
         Change,
@@ -40,9 +41,7 @@ if TYPE_CHECKING:
         Link,
         Memory,
         Page,
-        Recalled,
         Remembered,
-        Result,
         Source,
         Stats,
         Status,
@@ -57,10 +56,10 @@ __all__ = [
     "Aborted", "Agent", "Agents", "AlreadyExists", "AsyncClient", "AsyncWatch", "Blame", "BlamedField", "BlamedLines",
     "Change", "Checked", "Client", "Conflict", "Conflicts", "DataLoss", "DeadlineExceeded", "FailedPrecondition",
     "Found", "History", "Identity", "InvalidArgument", "IssuedToken", "Link", "Linked", "Memory", "MnemeshError",
-    "NotFound", "NotReachable", "OutOfRange", "Outcome", "Overloaded", "Page", "PermissionDenied", "RatedMemory",
-    "Ratings", "Recalled", "Remembered",
-    "Result", "Revision", "RevokedAgent", "Source", "Stats", "Status", "Superseded", "Timeline", "Unauthenticated",
-    "Updated", "Watch", "Written", "__version__", "detect_space",
+    "Nearby", "Neighbourhood", "NotFound", "NotReachable", "OutOfRange", "Outcome", "Overloaded", "Page",
+    "PermissionDenied", "RatedMemory", "Ratings", "Recalled", "RecalledBatch", "Remembered", "Result", "Revision",
+    "RevokedAgent", "Signal", "Source", "Stats", "Status", "Superseded", "Timeline", "Unauthenticated", "Updated",
+    "Watch", "Written", "__version__", "detect_space",
 ]  # fmt: skip
 
 _MODULES = {
@@ -70,9 +69,10 @@ _MODULES = {
 _PAST = {"Blame", "BlamedField", "BlamedLines", "Conflict", "Conflicts", "History", "Revision"}
 _LINKS = {"Linked", "RatedMemory", "Ratings"}
 _AGENTS = {"Agent", "Agents", "IssuedToken", "RevokedAgent"}
+_RECALL = {"Nearby", "Neighbourhood", "Recalled", "RecalledBatch", "Result", "Signal"}
 _VALUES = {
-    "Change", "Checked", "Found", "Identity", "Link", "Memory", "Page", "Recalled", "Remembered", "Result", "Source",
-    "Stats", "Status", "Superseded", "Timeline", "Updated", "Written",
+    "Change", "Checked", "Found", "Identity", "Link", "Memory", "Page", "Remembered", "Source", "Stats", "Status",
+    "Superseded", "Timeline", "Updated", "Written",
 }  # fmt: skip
 
 
@@ -85,6 +85,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'mnemesh' has no attribute {name!r}")
     named = _MODULES | dict.fromkeys(_PAST, "history_values") | dict.fromkeys(_VALUES, "values")
     named |= dict.fromkeys(_LINKS, "link_values") | dict.fromkeys(_AGENTS, "agent_values")
+    named |= dict.fromkeys(_RECALL, "recall_values")
     module = named.get(name, "errors")
     return getattr(import_module(f"mnemesh.{module}"), name)
 

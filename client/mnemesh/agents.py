@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 from mnemesh import agent_values
 from mnemesh.call import Call, reading
+from mnemesh.json_form import rfc3339
 from mnemesh.reads import ADMIN
-from mnemesh.values import rfc3339
 from mnemesh.wire import to_message
 from mnemesh_proto.v1 import admin_pb2
 

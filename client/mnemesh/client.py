@@ -15,7 +15,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import grpc
 
-from mnemesh import agents, backups, histories, links, peers, reads, removals, writes
+from mnemesh import agents, backups, histories, links, peers, reads, recalls, removals, writes
 from mnemesh.batch import Batches, Outcome
 from mnemesh.call import Call, as_method
 from mnemesh.connection import CHANNEL_OPTIONS, DEFAULT_TIMEOUT_S, Connection, Target
@@ -116,6 +116,8 @@ class Client:
     conflicts = _method(histories.conflicts)
     resolve = _method(histories.resolve)
     recall = _method(reads.recall)
+    recall_batch = _method(recalls.recall_batch)
+    related = _method(recalls.related)
     get = _method(reads.get)
     get_many = _method(reads.get_many)
     list = _method(reads.list_memories)

@@ -13,7 +13,8 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from mnemesh import frontmatter
-from mnemesh.values import Memory, as_json
+from mnemesh.json_form import as_json
+from mnemesh.values import Memory
 
 # The front matter field that says a file is one whole memory, and the version of the form.
 MARKER: Final = "mnemesh"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, TypedDict, Unpack
 
-from mnemesh import values
+from mnemesh import recall_values, values
 from mnemesh.call import Call, reading
 from mnemesh.wire import to_message, to_value
 from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2, watch_pb2
@@ -74,7 +74,7 @@ def recall(
     spaces: Words | None = None,
     limit: int | None = None,
     **options: Unpack[RecallOptions],
-) -> Call[values.Recalled]:
+) -> Call[recall_values.Recalled]:
     """The memories that answer `query`, best first; at most `limit` (1 to 200, default 10).
 
     `query` is any text of at most 10,000 characters; an empty one lists by time. Options: `mode` hybrid, semantic
@@ -91,14 +91,14 @@ def recall(
         rpc=RECALL + "Recall",
         request=to_message(recall_pb2.RecallRequest, fields),
         response=recall_pb2.RecallResponse,
-        read=_recalled,
+        read=whole,
         repeatable=True,
     )
 
 
-def _recalled(response: recall_pb2.RecallResponse) -> values.Recalled:
+def whole(response: recall_pb2.RecallResponse) -> recall_values.Recalled:
     """On the wire a result's memory doesn't repeat its content; as a value it is whole."""
-    recalled = to_value(response, values.Recalled)
+    recalled = to_value(response, recall_values.Recalled)
     whole = tuple(replace(r, memory=replace(r.memory, content=r.content)) for r in recalled.results)
     return replace(recalled, results=whole)
 

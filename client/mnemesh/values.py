@@ -1,17 +1,15 @@
 """What the client gives back: the messages of the contract as frozen dataclasses, field for field.
 
 Times are datetimes in UTC; a time or number that is not there is None, a text that is not there is "". Lists are
-tuples. `as_json` writes any of them with the names and forms of the HTTP door. Knows nothing of gRPC.
+tuples. Knows nothing of gRPC.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mnemesh.link_values import Linked
@@ -138,40 +136,6 @@ class Checked:
     reason: str
     novelty: float
     related: tuple[Related, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """One result of recall. `score` is relevance from 0 to 1; `signals` is filled when explain was asked; `attached` is
-    what resolves it, and what it contradicts or is contradicted by."""
-
-    id: str
-    content: str
-    score: float
-    title: str
-    snippet: str
-    space: str
-    kind: str
-    tags: tuple[str, ...]
-    memory: Memory
-    signals: Mapping[str, float]
-    redirected_from: str
-    attached: tuple[Linked, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recalled:
-    """The answer of recall, best first. `coverage`, from 0 to 1, says how well it answers; `abstain` flags that the
-    answer is probably not here; `degraded` that a part of the node was down or behind."""
-
-    results: tuple[Result, ...]
-    coverage: float
-    abstain: bool
-    tokens_used: int
-    truncated_by_budget: int
-    degraded: bool
-    degraded_reasons: tuple[str, ...]
-    spaces: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -339,32 +303,3 @@ class Change:
     node_id: str
     merged: bool
     at: datetime | None
-
-
-def as_json(value: object) -> Any:
-    """`value` as JSON values, with the names and forms of the HTTP door: times in RFC 3339, what is None left out.
-
-    The memory of a recall result does not repeat the content that stands above it.
-    """
-    if isinstance(value, datetime):
-        return rfc3339(value)
-    if isinstance(value, tuple | list):
-        return [as_json(item) for item in value]
-    if isinstance(value, Mapping):
-        return {str(key): as_json(value[key]) for key in sorted(value)}
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-    if not dataclasses.is_dataclass(value):
-        return value
-    pairs = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
-    body = {name: as_json(item) for name, item in pairs if item is not None}
-    if isinstance(value, Result):
-        body["memory"]["content"] = ""
-    return body
-
-
-def rfc3339(time: datetime) -> str:
-    """`time` in UTC, with milliseconds where it has any, as 2026-05-01T12:00:00Z."""
-    utc = time.astimezone(UTC)
-    spec = "microseconds" if utc.microsecond % 1000 else ("milliseconds" if utc.microsecond else "seconds")
-    return utc.replace(tzinfo=None).isoformat(timespec=spec) + "Z"

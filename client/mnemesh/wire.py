@@ -17,7 +17,16 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from mnemesh import agent_values, backup_values, history_values, link_values, peer_values, removal_values, values
+from mnemesh import (
+    agent_values,
+    backup_values,
+    history_values,
+    link_values,
+    peer_values,
+    recall_values,
+    removal_values,
+    values,
+)
 from mnemesh.errors import InvalidArgument
 from mnemesh_proto.times import TIME_RULE, set_time
 
@@ -36,7 +45,10 @@ NESTED: Final[Mapping[str, type]] = {
     "mnemesh.v1.RatedMemory": link_values.RatedMemory,
     "mnemesh.v1.Head": values.Head,
     "mnemesh.v1.RelatedMemory": values.Related,
-    "mnemesh.v1.RecallResult": values.Result,
+    "mnemesh.v1.RecallResult": recall_values.Result,
+    "mnemesh.v1.Signal": recall_values.Signal,
+    "mnemesh.v1.RecallResponse": recall_values.Recalled,
+    "mnemesh.v1.RelatedResult": recall_values.Nearby,
     "mnemesh.v1.Count": values.Count,
     "mnemesh.v1.Revision": history_values.Revision,
     "mnemesh.v1.BlamedLines": history_values.BlamedLines,

@@ -58,6 +58,10 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
     "sync_now": ("Sync now", "Use it when you can't wait until the nodes exchange entries by themselves."),
     "sync_quarantine": ("Quarantine", "Use it to see why entries of a peer were not let in."),
     "timeline": ("Timeline", "Use it to see what happened just before and after a memory that you found."),
+    "related": (
+        "Related",
+        "Use it on a memory that you found, to see what else belongs to it; get(ids) gives the texts.",
+    ),
     "forget": (
         "Forget",
         "Use it when a memory is wrong, unwanted or asked to be forgotten. To correct one, prefer update or supersede "

@@ -1,6 +1,4 @@
-"""The functions behind the rows of MemoryService and RecallService in the table of operations: each is one call of the
-Mesh.
-"""
+"""The functions behind the rows of MemoryService in the table of operations: each is one call of the Mesh."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mnemesh_gateway import backup_calls, wire
 from mnemesh_memory.model import Caller
-from mnemesh_proto.v1 import memory_pb2, recall_pb2
+from mnemesh_proto.v1 import memory_pb2
 
 if TYPE_CHECKING:
     from mnemesh_gateway.gate import MeshGate
@@ -58,13 +56,6 @@ async def purge(gate: MeshGate, caller: Caller, request: memory_pb2.PurgeRequest
         pending=gone.pending,
         backups=await backup_calls.may_hold(gate, caller, begun),
     )
-
-
-async def recall(gate: MeshGate, caller: Caller, request: recall_pb2.RecallRequest) -> recall_pb2.RecallResponse:
-    """What fits a question, best first."""
-    query = wire.query(request)
-    answer = await (await gate.ready()).recall(caller, query)
-    return wire.recall_response(answer, snippets_only=query.snippets_only)
 
 
 async def get(gate: MeshGate, caller: Caller, request: memory_pb2.GetRequest) -> memory_pb2.GetResponse:

@@ -22,6 +22,7 @@ from mnemesh_gateway import (
     link_calls,
     memory_calls,
     peer_calls,
+    recall_calls,
     watch_calls,
 )
 from mnemesh_gateway.descriptors import descriptor_of, field_of, fields_of, inner_message
@@ -156,9 +157,21 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     Operation(
         name="recall", service=RECALL, rpc="Recall", toolset="core", needs=READ, mcp_name="recall",
-        invoke=memory_calls.recall, request=recall_pb2.RecallRequest, response=recall_pb2.RecallResponse,
+        invoke=recall_calls.recall, request=recall_pb2.RecallRequest, response=recall_pb2.RecallResponse,
         routes=(Route("POST", "/v1/recall"), Route("GET", "/v1/recall")), read_only=True, idempotent=True,
         aliases=("find", "query", "search", "lookup", "retrieve"),
+    ),
+    # No MCP tool: an agent calls recall as often as it likes, and a host calls several tools at once.
+    Operation(
+        name="recall_batch", service=RECALL, rpc="RecallBatch", toolset="core", needs=READ,
+        invoke=recall_calls.recall_batch, request=recall_pb2.RecallBatchRequest,
+        response=recall_pb2.RecallBatchResponse, routes=(Route("POST", "/v1/recall/batch"),), read_only=True,
+        idempotent=True,
+    ),
+    Operation(
+        name="related", service=RECALL, rpc="Related", toolset="curate", needs=READ, mcp_name="related",
+        invoke=recall_calls.related, request=recall_pb2.RelatedRequest, response=recall_pb2.RelatedResponse,
+        routes=(Route("GET", "/v1/memories/{id}/related", "id"),), read_only=True, idempotent=True,
     ),
     Operation(
         name="get", service=MEMORY, rpc="Get", toolset="core", needs=READ, mcp_name="get", invoke=memory_calls.get,

@@ -17,7 +17,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from mnemesh_gateway.descriptors import descriptor_of
 from mnemesh_gateway.link_wire import linked
 from mnemesh_gateway.message_json import AnyMessage, from_json, from_query, parse_body, to_json
-from mnemesh_memory import model
+from mnemesh_memory import answers, model
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.spaces import space_path
 from mnemesh_proto.v1 import history_pb2, memory_pb2, recall_pb2
@@ -25,7 +25,7 @@ from mnemesh_proto.v1 import history_pb2, memory_pb2, recall_pb2
 __all__ = [
     "batch_response", "check_response", "decode", "draft", "from_json", "from_query", "get_response",
     "item_error", "list_query", "list_response", "memory", "moment", "parse_body", "patch", "query", "recall_response",
-    "remember_response", "source", "spaces", "stats_response", "supersede_response", "timestamp",
+    "related_response", "remember_response", "source", "spaces", "stats_response", "supersede_response", "timestamp",
     "to_json", "update_response",
 ]  # fmt: skip
 
@@ -33,6 +33,7 @@ NANOS_MAX: Final = 999_999_999
 # The requests that look at several spaces.
 Reading = (
     recall_pb2.RecallRequest
+    | recall_pb2.RelatedRequest
     | memory_pb2.GetRequest
     | memory_pb2.ListRequest
     | memory_pb2.TimelineRequest
@@ -114,26 +115,26 @@ def patch(item: memory_pb2.UpdateRequest) -> model.Patch:
     )
 
 
-def spaces(item: Reading) -> tuple[str, ...]:
+def spaces(item: Reading, path: str = "") -> tuple[str, ...]:
     """The spaces that a request names, by `space`, `spaces` or both. Raises InvalidArgument for `space`; `spaces` are
     the Mesh's to judge."""
-    return (*((space_path("space", item.space),) if item.space else ()), *item.spaces)
+    return (*((space_path(path + "space", item.space),) if item.space else ()), *item.spaces)
 
 
-def query(item: recall_pb2.RecallRequest) -> model.Query:
-    """What recall searches for."""
+def query(item: recall_pb2.RecallRequest, path: str = "") -> model.Query:
+    """What recall searches for; `path` as in `draft`."""
     return model.Query(
         text=item.query,
-        spaces=spaces(item),
+        spaces=spaces(item, path),
         limit=item.limit if item.HasField("limit") else 10,
         mode=item.mode or "hybrid",
         kinds=tuple(item.kinds),
         tags_any=tuple(item.tags_any),
         tags_all=tuple(item.tags_all),
         tags_none=tuple(item.tags_none),
-        since=moment(item, "since"),
-        before=moment(item, "before"),
-        as_of=moment(item, "as_of"),
+        since=moment(item, "since", path),
+        before=moment(item, "before", path),
+        as_of=moment(item, "as_of", path),
         min_score=item.min_score,
         min_heat=item.min_heat,
         token_budget=item.token_budget if item.HasField("token_budget") else None,
@@ -306,7 +307,7 @@ def stats_response(stats: model.Stats) -> memory_pb2.StatsResponse:
     )
 
 
-def recall_response(answer: model.Recalled, *, snippets_only: bool) -> recall_pb2.RecallResponse:
+def recall_response(answer: answers.Recalled, *, snippets_only: bool) -> recall_pb2.RecallResponse:
     """Results, best first. A text stands once, at the top level of its result."""
     return recall_pb2.RecallResponse(
         results=[_hit(hit, snippets_only=snippets_only) for hit in answer.results],
@@ -317,10 +318,32 @@ def recall_response(answer: model.Recalled, *, snippets_only: bool) -> recall_pb
         degraded=bool(answer.degraded),
         degraded_reasons=answer.degraded,
         spaces=answer.spaces,
+        notes=answer.notes,
     )
 
 
-def _hit(hit: model.Hit, *, snippets_only: bool) -> recall_pb2.RecallResult:
+def related_response(found: answers.Neighbourhood) -> recall_pb2.RelatedResponse:
+    """What has to do with a memory."""
+    return recall_pb2.RelatedResponse(
+        id=found.id,
+        results=[
+            recall_pb2.RelatedResult(
+                id=near.memory.id,
+                title=near.memory.title,
+                snippet=near.snippet,
+                space=near.memory.space,
+                kind=near.memory.kind,
+                score=near.score,
+                reasons=near.reasons,
+            )
+            for near in found.results
+        ],
+        degraded=bool(found.degraded),
+        degraded_reasons=found.degraded,
+    )
+
+
+def _hit(hit: answers.Hit, *, snippets_only: bool) -> recall_pb2.RecallResult:
     found = hit.memory
     return recall_pb2.RecallResult(
         id=found.id,
@@ -332,9 +355,10 @@ def _hit(hit: model.Hit, *, snippets_only: bool) -> recall_pb2.RecallResult:
         kind=found.kind,
         tags=found.tags,
         memory=memory(found, with_content=False),
-        signals=hit.signals,
+        signals=[recall_pb2.Signal(**share._asdict()) for share in hit.signals],
         redirected_from=hit.redirected_from,
         attached=linked(hit.attached),
+        marks=[place for mark in hit.marks for place in mark],
     )
 
 

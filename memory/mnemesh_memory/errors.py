@@ -16,7 +16,7 @@ from mnemesh_memory.secrets import find_secret
 SHOWN_CHARS_SEARCHED: Final = 4096
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MEASURE: Final = re.compile(
-    r"[0-9]{1,20} (?:bytes|characters|items|spaces|ids|values|attributes)(?: of content)?"
+    r"[0-9]{1,20} (?:bytes|characters|items|queries|results|spaces|ids|values|attributes)(?: of content)?"
     r"|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9.]{2,6}Z|-?[0-9]{1,30} ms since 1970"
 )
 
@@ -30,6 +30,13 @@ class MnemeshError(Exception):
         super().__init__(message)
         self.message = message
         self.fields = fields
+
+    def at(self, place: str) -> MnemeshError:
+        """The same of one of several that were given at once, such as queries[3]."""
+        field = self.fields.get("field")
+        if field is None:
+            return _rebuild(type(self), f"{place}: {self.message}", self.fields)
+        return _rebuild(type(self), f"{place}.{self.message}", {**self.fields, "field": f"{place}.{field}"})
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.message, self.fields)

@@ -244,33 +244,6 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
-    """One result of recall: the memory, its relevance in [0, 1], each signal's share when `explain` was asked, and what
-    belongs with it: what resolves it, and what it contradicts or is contradicted by."""
-
-    memory: Memory
-    score: float
-    signals: Mapping[str, float] = field(default_factory=dict)
-    snippet: str = ""
-    redirected_from: str = ""
-    attached: tuple[Linked, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recalled:
-    """The answer of recall. `coverage` in [0, 1] says how well the best results answer; `abstain` only flags.
-    `degraded` names each part that was down or behind, and why."""
-
-    results: tuple[Hit, ...]
-    coverage: float
-    abstain: bool
-    tokens_used: int
-    truncated_by_budget: int = 0
-    degraded: tuple[str, ...] = ()
-    spaces: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuery:
     """A page of memories, newest first by default. `cursor` is the opaque token of the page before."""
 

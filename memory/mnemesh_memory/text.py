@@ -12,11 +12,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 from math import ceil
 from typing import Final
 
 from mnemesh_memory.limits import CHUNK_TOKENS_MAX, SNIPPET_CHARS_MAX, TITLE_BYTES_MAX, TITLE_CHARS_MAX
+from mnemesh_memory.wordlists import COMMON_WORDS
 
 _ELLIPSIS: Final = "…"
 # A block of this many code points costs at most 3 wordpieces each, so it fits a chunk whatever it holds.
@@ -166,6 +168,27 @@ def title_of(content: str) -> str:
     return ""
 
 
+@lru_cache(maxsize=16)  # one question asks for as many passages as it has results
+def _wanted(query: str) -> frozenset[str]:
+    """What `snippet` and `marks` look for: the stems of the query's words. The commonest English ones count only when
+    there is no other."""
+    words = {term for _, _, term in _terms(query)}
+    return frozenset(words - _COMMON_STEMS or words)
+
+
+def marks(passage: str, query: str) -> tuple[tuple[int, int], ...]:
+    """Beginning and end, in characters, of the words of a passage that are the query's; neighbours without a gap are
+    one."""
+    wanted = _wanted(query)
+    found: list[tuple[int, int]] = []
+    for start, end, term in _terms(passage):
+        if term in wanted:
+            if found and start <= found[-1][1]:
+                start = found.pop()[0]
+            found.append((start, end))
+    return tuple(found)
+
+
 def snippet(content: str, query: str, chars: int = SNIPPET_CHARS_MAX) -> str:
     """The passage of at most `chars` characters that holds the most of `query`'s words, white space folded.
 
@@ -177,7 +200,7 @@ def snippet(content: str, query: str, chars: int = SNIPPET_CHARS_MAX) -> str:
     width = chars - 2 * len(_ELLIPSIS)
     if width < 1:
         return _ELLIPSIS[:chars] if chars > 0 else ""
-    start = _passage_start(text, {term for _, _, term in _terms(query)}, width)
+    start = _passage_start(text, _wanted(query), width)
     before = _ELLIPSIS if start else ""
     if len(text) - start <= width + 1:
         return before + text[start:]
@@ -185,17 +208,23 @@ def snippet(content: str, query: str, chars: int = SNIPPET_CHARS_MAX) -> str:
 
 
 def _terms(text: str) -> Iterator[tuple[int, int, str]]:
-    """(start, end, term): words folded and cut to a stem; pairs of characters in scripts without spaces."""
+    """(start, end, term): words folded and cut to a stem, without a plural s; pairs of characters in scripts without
+    spaces."""
     for match in _WORD.finditer(text):
         word, start = match.group(), match.start()
         if len(word) > 1 and _UNSPACED.search(word):
             for offset in range(len(word) - 1):
                 yield start + offset, start + offset + 2, word[offset : offset + 2]
         else:
-            yield start, match.end(), word.casefold()[:_STEM_CHARS]
+            folded = word.casefold()
+            plural = len(folded) > 3 and folded[-1] == "s" and folded[-2] not in "su"
+            yield start, match.end(), folded[: -1 if plural else None][:_STEM_CHARS]
 
 
-def _passage_start(text: str, wanted: set[str], width: int) -> int:
+_COMMON_STEMS: Final = frozenset(term for _, _, term in _terms(" ".join(COMMON_WORDS)))
+
+
+def _passage_start(text: str, wanted: frozenset[str], width: int) -> int:
     """Where the window of `width` characters with the most weight starts, the tightest of equal ones; moved back
     to a sentence or word, for context."""
     hits = [hit for hit in _terms(text) if hit[2] in wanted]

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from mnemesh_memory import checks, grants, limits
-from mnemesh_memory.errors import InvalidArgument, SecretRefused
+from mnemesh_memory.errors import InvalidArgument, MnemeshError, SecretRefused
 from mnemesh_memory.fusion import OPTIONAL, SIGNALS
 from mnemesh_memory.kinds import DEFAULT_KIND, MODES, SORTS, STATES, TIERS, WAITS
 from mnemesh_memory.model import Caller, Draft, ListQuery, Patch, Query
@@ -136,8 +136,9 @@ def query(given: Query, caller: Caller) -> Query:
     # A weight that is not given is the configured one.
     if all(given.weights.get(signal) == 0 for signal in SIGNALS):
         raise InvalidArgument("weights", dict(given.weights), "at least one must be above 0")
-    checks.window("since", given.since, "before", given.before)
-    checks.moment("as_of", given.as_of)
+    # A window without a moment in it is no mistake of form: the answer is empty and says so.
+    for name in ("since", "before", "as_of"):
+        checks.moment(name, getattr(given, name))
     return replace(
         given,
         spaces=read_spaces(given.spaces, caller),
@@ -154,6 +155,22 @@ def query(given: Query, caller: Caller) -> Query:
         session=checks.line("session", given.session, limits.SESSION_BYTES_MAX),
         source_dir=checks.line("source_dir", given.source_dir, limits.PATH_BYTES_MAX),
     )
+
+
+def queries(given: Sequence[Query], caller: Caller) -> None:
+    """Refuse a batch of queries as a whole: for their number, or for the first one that is refused by itself, which is
+    named by its place."""
+    if not 1 <= len(given) <= limits.RECALL_BATCH_MAX:
+        raise InvalidArgument("queries", f"{len(given)} queries", f"1 to {limits.RECALL_BATCH_MAX} queries")
+    for place, one in enumerate(given):
+        try:
+            query(one, caller)
+        except MnemeshError as error:
+            raise error.at(f"queries[{place}]") from None
+    results = sum(one.limit for one in given)
+    if results > limits.RECALL_BATCH_RESULTS_MAX:
+        rule = f"limits that sum to at most {limits.RECALL_BATCH_RESULTS_MAX} results"
+        raise InvalidArgument("queries", f"{results} results", rule)
 
 
 def list_query(given: ListQuery, caller: Caller) -> ListQuery:

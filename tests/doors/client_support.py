@@ -161,6 +161,14 @@ class RecordingNode(
             for memory in self.memories.values():
                 yield memory_pb2.ExportResponse(memory=memory)
 
+    def RecallBatch(self, request: Any, context: Any) -> Any:
+        with self._call("RecallBatch", request, context):
+            return recall_pb2.RecallBatchResponse(answers=[self.Recall(one, context) for one in request.queries])
+
+    def Related(self, request: Any, context: Any) -> Any:
+        with self._call("Related", request, context):
+            return recall_pb2.RelatedResponse(id=request.id)
+
     def Recall(self, request: Any, context: Any) -> Any:
         with self._call("Recall", request, context):
             if self.held:
@@ -171,7 +179,7 @@ class RecordingNode(
                 recall_pb2.RecallResult(
                     id=memory.id, content=memory.content, score=0.5, title=memory.title, snippet=memory.content[:80],
                     space=memory.space, kind=memory.kind, tags=memory.tags, memory=_without_content(memory),
-                    signals={"bm25": 0.5} if request.explain else {},
+                    signals=[recall_pb2.Signal(name="words", raw=3.5, value=1, weight=1, share=1)] * request.explain,
                 )
                 for memory in self.memories.values()
                 if words & set(memory.content.lower().split())

@@ -144,6 +144,8 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "remember_batch": {"items": [{"content": "one"}, {"content": "two"}]},
     "check": {"content": "a new memory"},
     "recall": {"query": "first memory"},
+    "recall_batch": {"queries": [{"query": "first memory"}, {"query": "nothing", "limit": 1}]},
+    "related": {"id": "first"},
     "get": {"ids": ["first"]},
     "list": {"limit": 5},
     "timeline": {"id": "first"},

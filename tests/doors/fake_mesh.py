@@ -18,14 +18,15 @@ from fake_peers import FakePeers
 
 from mnemesh_gateway.backups import Backup
 from mnemesh_memory import checks, grants, limits, validate, watching
+from mnemesh_memory.answers import Hit, Nearby, Neighbourhood, Recalled
 from mnemesh_memory.errors import Aborted, InvalidArgument, MnemeshError, NotFound, Unavailable
+from mnemesh_memory.explaining import Share
 from mnemesh_memory.model import (
     ActorStatus,
     Agent,
     Caller,
     Checked,
     Draft,
-    Hit,
     IndexStatus,
     LedgerStatus,
     Link,
@@ -36,7 +37,6 @@ from mnemesh_memory.model import (
     Page,
     Patch,
     Query,
-    Recalled,
     Related,
     Stats,
     Written,
@@ -193,7 +193,7 @@ class FakeMesh(FakeHistories, FakeLinks):
             common = len(words & set(memory.content.casefold().split()))
             if common or not words:
                 score = common / len(words) if words else 0.0
-                signals = {"bm25": score} if clean.explain else {}
+                signals = (Share("words", float(common), score, 1.0, score),) if clean.explain else ()
                 hits.append(Hit(memory=memory, score=score, signals=signals, snippet=memory.content[:40]))
         hits.sort(key=lambda hit: (-hit.score, hit.memory.id))
         results = tuple(hits[: clean.limit])
@@ -203,7 +203,19 @@ class FakeMesh(FakeHistories, FakeLinks):
             abstain=not results,
             tokens_used=sum(len(hit.memory.content) for hit in results) // 4,
             spaces=clean.spaces,
+            notes=() if results else ("spaces: there is no memory",),
         )
+
+    async def recall_batch(self, caller: Caller, queries: Sequence[Query]) -> list[Recalled]:
+        validate.queries(queries, caller)
+        return [await self.recall(caller, query) for query in queries]
+
+    async def related(self, caller: Caller, key: str, limit: int = 10, *, spaces: Sequence[str] = ()) -> Neighbourhood:
+        checks.whole("limit", limit, 1, limits.RELATED_LIMIT_MAX)
+        ((middle,), _) = await self.get(caller, [key], spaces=spaces)
+        others = [memory for memory in self._active((middle.space,)) if memory.id != middle.id]
+        near = [Nearby(memory=one, score=0.5, reasons=("similar text",), snippet=one.content[:40]) for one in others]
+        return Neighbourhood(id=middle.id, results=tuple(near[:limit]))
 
     async def get(
         self,

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from client_support import TOKEN, WAIT_S, Failure, RecordingNode, serving
 
-from mnemesh import connection, entry, values
+from mnemesh import connection, entry, recall_values, values
 from mnemesh.cli import people
 from mnemesh.cli.app import ALIASES
 from mnemesh.cli.shell import one_line, printable
@@ -303,11 +303,57 @@ def test_the_space_of_the_working_directory_is_sent(cli: Run, node: RecordingNod
     assert ".mnemesh.toml" in ended.err
 
 
+def test_a_file_of_queries_is_answered_in_one_call(
+    cli: Run, node: RecordingNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli("remember", "Deploys run from CI only")
+    lines = '"how deploys"\n\n{"query": "zebra", "limit": 3, "kinds": ["fact"], "explain": true}\n'
+    (tmp_path / "asked.jsonl").write_text(lines)
+    found = cli("recall-batch", "--json", "asked.jsonl").json
+    assert [len(answer["results"]) for answer in found["answers"]] == [1, 0]
+    (sent,) = node.requests("RecallBatch")
+    assert [(one.query, one.limit, list(one.kinds)) for one in sent.queries] == [
+        ("how deploys", 0, []), ("zebra", 3, ["fact"]),
+    ]  # fmt: skip
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+    shown = cli("recall-batch", "-").out
+    for expected in ("? how deploys", "Deploys run from CI only", "? zebra", "nothing found"):
+        assert expected in shown
+    (tmp_path / "bad.jsonl").write_text('"fine"\n{"query": \n')
+    ended = cli("recall-batch", "bad.jsonl")
+    assert (ended.status, "line 2" in ended.err) == (2, True)
+    (tmp_path / "odd.jsonl").write_text('"fine"\n{"query": "x", "limt": 1}\n')
+    ended = cli("recall-batch", "odd.jsonl")
+    assert (ended.status, "queries[1].limt" in ended.err) == (2, True)
+    assert cli("recall-batch", "nowhere.jsonl").status == 2
+
+
+def test_what_has_to_do_with_a_memory_is_shown_with_its_reasons(cli: Run, node: RecordingNode) -> None:
+    near = recall_values.Nearby(
+        id="018f6f0e-7c1a-7000-8000-3f1f8d2f6a11", title="Rota", snippet="The rota", space="team", kind="fact",
+        score=0.5, reasons=("linked: see-also",),
+    )  # fmt: skip
+    found = recall_values.Neighbourhood(id="1", results=(near,), degraded=True, degraded_reasons=("index: away",))
+    shown = "\n".join(people.related(found))
+    for expected in ("0.50", "Rota", "linked: see-also", near.id[:13], "incomplete: index: away"):
+        assert expected in shown
+    id_ = cli("remember", "--json", "Deploys run from CI only").json["memory"]["id"]
+    assert cli("related", "--json", id_, "--limit", "3").json["results"] == []
+    assert node.requests("Related")[-1].limit == 3
+    assert "nothing has to do with it" in cli("related", id_).out
+
+
+def test_the_words_of_the_query_are_bold_in_a_snippet_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(people, "_coloured", lambda: True)
+    shown = people.marked("Deploys run at night", (0, 7, 15, 20))
+    assert shown == "\x1b[1mDeploys\x1b[0m run at \x1b[1mnight\x1b[0m"
+
+
 def test_people_see_titles_scores_places_and_short_ids(cli: Run) -> None:
     options = ("--title", "Deploys", "--tag", "ci", "--space", "s")
     id_ = cli("remember", "--json", "Deploys run from CI", *options).json["memory"]["id"]
     shown = cli("recall", "deploys", "--explain").out
-    for expected in ("0.50", "Deploys", "Deploys run from CI", id_[:13], "s", "#ci", "bm25"):
+    for expected in ("0.50", "Deploys", "Deploys run from CI", id_[:13], "s", "#ci", "words", "3.500", "share"):
         assert expected in shown
     assert "\x1b" not in shown
     assert "nothing found" in cli("recall", "zebra").out
@@ -337,8 +383,8 @@ def test_help_names_every_command_and_every_exit_status(bare: Run) -> None:
     assert shown.status == 0
     for name in (
         "up", "mcp", "doctor", "bench", "remember", "recall", "get", "list", "timeline", "update", "supersede",
-        "forget", "restore", "check", "stats", "whoami", "import", "export", "watch", "status", "link", "unlink",
-        "rate", "version",
+        "forget", "restore", "check", "stats", "recall-batch", "related", "whoami", "import", "export", "watch",
+        "status", "link", "unlink", "rate", "version",
     ):  # fmt: skip
         assert f" {name} " in shown.out
         assert bare(name, "-h").status == 0 if name not in ("up", "mcp", "doctor", "bench") else True

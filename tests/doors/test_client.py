@@ -24,6 +24,7 @@ from mnemesh import (
     history_values,
     link_values,
     peer_values,
+    recall_values,
     removal_values,
     values,
 )
@@ -80,6 +81,11 @@ def test_a_memory_is_remembered_recalled_read_changed_forgotten_and_restored(cli
     assert client.call("restore", id_).memory.state == "active"
     assert client.call("list", limit=1).total == 1
     assert client.call("timeline", id_).position == 0
+    both = client.call("recall_batch", ["deploys", {"query": "zebra", "space": "team/x", "limit": 1}])
+    assert [[r.memory.content for r in one.results] for one in both.answers] == [["Deploys run at night"], []]
+    assert client.call("related", id_, limit=3).id == id_
+    with pytest.raises(errors.InvalidArgument, match=r"queries\[1\]\.limt"):
+        client.call("recall_batch", ["deploys", {"query": "x", "limt": 1}])
     assert client.call("check", "anything").action == "ADD"
     new = client.call("supersede", id_, "Deploys run by day")
     assert (new.superseded.id, new.superseded.superseded_by) == (id_, new.memory.id)
@@ -393,7 +399,8 @@ def test_the_values_have_the_fields_of_the_messages() -> None:
         link_pb2.LinkResponse: values.Written,
         link_pb2.UnlinkResponse: values.Written,
         link_pb2.RateResponse: link_values.Ratings,
-        recall_pb2.RecallResponse: values.Recalled,
+        recall_pb2.RecallBatchResponse: recall_values.RecalledBatch,
+        recall_pb2.RelatedResponse: recall_values.Neighbourhood,
         admin_pb2.StatusResponse: values.Status,
         admin_pb2.WhoamiResponse: values.Identity,
         memory_pb2.PurgeResponse: removal_values.Purged,

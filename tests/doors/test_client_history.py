@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 import pytest
 
-from mnemesh import AsyncClient, Client, FailedPrecondition, InvalidArgument, history_values, values
+from mnemesh import AsyncClient, Client, FailedPrecondition, InvalidArgument, history_values, recall_values, values
 from mnemesh.cli import people, people_history
 from mnemesh.cli.app import run
 from mnemesh_proto.v1 import history_pb2, history_pb2_grpc, memory_pb2
@@ -209,11 +209,11 @@ def test_a_list_and_a_recall_show_both_texts_of_a_conflict() -> None:
     (line,) = people.listed(page)
     assert "left" in line
     assert f"in conflict with {RIGHT[:13]}: right" in line
-    result = values.Result(
+    result = recall_values.Result(
         id=ID, content="left", score=0.5, title="", snippet="left", space="team", kind="fact", tags=(), memory=memory,
-        signals={}, redirected_from="",
+        signals=(), redirected_from="",
     )  # fmt: skip
-    answer = values.Recalled(
+    answer = recall_values.Recalled(
         results=(result,), coverage=1.0, abstain=False, tokens_used=1, truncated_by_budget=0, degraded=False,
         degraded_reasons=(), spaces=("team",),
     )  # fmt: skip

@@ -128,7 +128,8 @@ async def _private(scene: Scene) -> dict[str, str]:
 async def test_who_knows_the_id_of_a_private_memory_is_told_what_is_told_of_none(scene: Scene) -> None:
     memory = await _private(scene)
     asked = (
-        ("get", "ids", {}), ("timeline", "id", {}), ("update", "id", {"title": "mine now"}),
+        ("get", "ids", {}), ("timeline", "id", {}), ("related", "id", {}),
+        ("update", "id", {"title": "mine now"}),
         ("supersede", "id", {"content": "what replaces it"}), ("forget", "id", {}), ("restore", "id", {}),
     )  # fmt: skip
     for operation, field, more in asked:

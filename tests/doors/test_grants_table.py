@@ -23,7 +23,7 @@ from mnemesh_memory.model import Caller, Draft, Memory
 
 # The decision for each operation, made here a second time and by hand.
 DECISIONS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("recall", "get", "list", "timeline", "stats", "export"), "read"),
+    **dict.fromkeys(("recall", "recall_batch", "related", "get", "list", "timeline", "stats", "export"), "read"),
     **dict.fromkeys(("history", "blame", "conflicts", "watch"), "read"),
     **dict.fromkeys(("remember", "remember_batch", "check", "update", "supersede", "forget", "restore"), "write"),
     **dict.fromkeys(("rollback", "resolve", "purge", "forget_many", "link", "unlink", "rate"), "write"),

@@ -119,7 +119,21 @@ def test_every_rule_of_the_schemas_is_about_a_field_that_exists() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["get", "list", "check", "recall", "timeline", "stats", "status", "whoami", "export", "watch"]
+    "name",
+    [
+        "get",
+        "list",
+        "check",
+        "recall",
+        "recall_batch",
+        "related",
+        "timeline",
+        "stats",
+        "status",
+        "whoami",
+        "export",
+        "watch",
+    ],
 )
 def test_reading_operations_say_so(name: str) -> None:
     [operation] = [row for row in OPERATIONS if row.name == name]

@@ -19,7 +19,7 @@ from mnemesh_memory.model import Caller
 
 CALLER = Caller(agent="owner/tests", principal="owner", default_space="team/tests")
 TOOLS = build_tools()
-OUTPUT_SCHEMA_CHARS_MAX = 17_000
+OUTPUT_SCHEMA_CHARS_MAX = 17_500
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_an_agent_sees_six_tools_unless_it_asks_for_more() -> None:
     assert core == ["remember", "recall", "get", "timeline", "forget", "rate"]
     assert curate == {
         "check", "update", "supersede", "restore", "list", "stats", "history", "blame", "rollback", "conflicts",
-        "resolve", "link", "unlink",
+        "resolve", "related", "link", "unlink",
     }  # fmt: skip
 
 
@@ -102,6 +102,7 @@ async def test_answers_fit_their_output_schema(gate: FakeGate) -> None:
     await run("recall", query="nothing of the kind")
     await run("get", ids=[identity, "Python", "no such thing"])
     await run("timeline", id=identity)
+    await run("related", id=identity)
     await run("list", limit=1)
     await run("stats")
     await run("whoami")

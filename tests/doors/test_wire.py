@@ -15,8 +15,9 @@ from mnemesh.values import Remembered
 from mnemesh.wire import to_value
 from mnemesh_gateway import wire
 from mnemesh_gateway.descriptors import descriptor_of, fields_of
-from mnemesh_memory import kinds, limits, model
+from mnemesh_memory import answers, kinds, limits, model
 from mnemesh_memory.errors import Aborted, InvalidArgument, SecretRefused
+from mnemesh_memory.explaining import Share
 from mnemesh_memory.linking import Linked
 from mnemesh_proto.v1 import memory_pb2, recall_pb2
 
@@ -177,16 +178,18 @@ def test_every_field_of_a_memory_is_written(memory: model.Memory) -> None:
     assert found == expected
 
 
-def hit(content: str = "the whole text") -> model.Hit:
+def hit(content: str = "the whole text") -> answers.Hit:
     memory = model.Memory(
         id="1", space="@owner", kind="fact", title="a title", content=content, state="active", by="owner",
         created_at=1, updated_at=2, heads=("1@a",), tags=("t",),
     )  # fmt: skip
-    return model.Hit(memory=memory, score=0.5, signals={"dense": 0.4}, snippet="whole", redirected_from="0")
+    return answers.Hit(
+        memory=memory, score=0.5, signals=(Share("words", None, 0.8, 0.5, 0.4),), snippet="whole", redirected_from="0"
+    )
 
 
-def recalled(*hits: model.Hit, degraded: tuple[str, ...] = ()) -> model.Recalled:
-    return model.Recalled(
+def recalled(*hits: answers.Hit, degraded: tuple[str, ...] = ()) -> answers.Recalled:
+    return answers.Recalled(
         results=hits, coverage=0.7, abstain=True, tokens_used=9, truncated_by_budget=2, degraded=degraded,
         spaces=("@owner",),
     )  # fmt: skip
@@ -202,9 +205,9 @@ def test_a_recalled_text_stands_once() -> None:
         "fact",
         ["t"],
     )
-    assert (result.score, dict(result.signals), result.snippet, result.redirected_from) == (
+    assert (result.score, [one.share for one in result.signals], result.snippet, result.redirected_from) == (
         0.5,
-        {"dense": 0.4},
+        [0.4],
         "whole",
         "0",
     )

@@ -17,6 +17,7 @@ from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.recalling import SNIPPET_CHARS
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.start import StartConfig, start_mesh
+from mnemesh_memory.answers import Recalled
 from mnemesh_memory.errors import (
     Aborted,
     FailedPrecondition,
@@ -25,7 +26,7 @@ from mnemesh_memory.errors import (
     PermissionDenied,
     SecretRefused,
 )
-from mnemesh_memory.model import Caller, Draft, Memory, Patch, Query, Recalled
+from mnemesh_memory.model import Caller, Draft, Memory, Patch, Query
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -20,8 +20,9 @@ from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.parts import MeshConfig
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.start import QdrantConfig, StartConfig, start_mesh
+from mnemesh_memory.answers import Recalled
 from mnemesh_memory.errors import FailedPrecondition, Unavailable
-from mnemesh_memory.model import Caller, Draft, Query, Recalled
+from mnemesh_memory.model import Caller, Draft, Query
 
 CALLER = Caller("owner/tester", "owner")
 SPACE = "test/outage"

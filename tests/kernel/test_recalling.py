@@ -28,9 +28,10 @@ from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.start import StartConfig, start_mesh
 from mnemesh_gateway.gate import MeshGate
 from mnemesh_gateway.operations import OPERATIONS, Operation
-from mnemesh_memory.errors import DataLoss, DeadlineExceeded, InvalidArgument, Unavailable
+from mnemesh_memory.answers import Hit, Recalled
+from mnemesh_memory.errors import DataLoss, DeadlineExceeded, InvalidArgument, NotFound, Unavailable
 from mnemesh_memory.grants import READ
-from mnemesh_memory.model import Caller, Draft, Link, Memory, Patch, Query, Recalled, Source
+from mnemesh_memory.model import Caller, Draft, Link, Memory, Patch, Query, Source
 from mnemesh_memory.rules import rules_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -74,6 +75,11 @@ async def remember(mesh: Mesh, space: str, content: str, **fields: Any) -> Memor
 
 async def recall(mesh: Mesh, space: str, text: str, **fields: Any) -> Recalled:
     return await mesh.recall(READER, Query(text=text, spaces=(space,), **fields))
+
+
+def signals_of(hit: Hit) -> dict[str, float]:
+    """What each signal brings to a score."""
+    return {share.name: share.share for share in hit.signals}
 
 
 def found(answer: Recalled) -> list[str]:
@@ -293,9 +299,10 @@ async def test_an_index_that_is_made_anew_is_never_silent(tmp_path: Path) -> Non
 async def test_one_weight_leaves_the_other_as_configured(mesh: Mesh, space: str) -> None:
     await remember(mesh, space, "The harbour closes at nine")
     (hit,) = (await recall(mesh, space, "harbour", weights={"dense": 0.0}, explain=True)).results
-    assert set(hit.signals) == {"bm25", "form"}
+    form = ["substance", "states", "time", "date", "speaker"]
+    assert [share.name for share in hit.signals] == ["words", *form]
     (hit,) = (await recall(mesh, space, "harbour", weights={"bm25": 0.0}, explain=True)).results
-    assert set(hit.signals) == {"dense", "form"}
+    assert [share.name for share in hit.signals] == ["meaning", *form]
     with pytest.raises(InvalidArgument, match="above 0"):
         await recall(mesh, space, "harbour", weights={"dense": 0.0, "bm25": 0.0})
 
@@ -323,11 +330,11 @@ async def test_who_holds_a_quoted_phrase_word_for_word_comes_first(mesh: Mesh, h
     phrase = ("harbour is closed", "harbour gate at")[at]
     answer = await recall(mesh, harbour, f'what says "{phrase.upper()}" about nine?', explain=True)
     assert answer.results[0].memory.content == HARBOUR[at]
-    assert [hit.signals.get("phrases", 0.0) > 0 for hit in answer.results] == [True, False, False]
+    assert [signals_of(hit).get("phrases", 0.0) > 0 for hit in answer.results] == [True, False, False]
     for hit in answer.results:
-        assert sum(hit.signals.values()) == pytest.approx(hit.score, abs=1e-5)
+        assert sum(signals_of(hit).values()) == pytest.approx(hit.score, abs=1e-6)
     off = await recall(mesh, harbour, f'what says "{phrase}" about nine?', weights={"phrases": 0.0}, explain=True)
-    assert not any("phrases" in hit.signals for hit in off.results)
+    assert not any("phrases" in signals_of(hit) for hit in off.results)
 
 
 async def test_a_question_that_needs_no_second_look_reads_no_memory_twice(
@@ -349,10 +356,10 @@ async def test_a_question_that_needs_no_second_look_reads_no_memory_twice(
 async def test_what_is_off_can_be_asked_for(mesh: Mesh, harbour: str, signal: str) -> None:
     asked = "when is the harbour closed at night?"
     plain = await recall(mesh, harbour, asked, explain=True)
-    assert not any(signal in hit.signals for hit in plain.results)
+    assert not any(signal in signals_of(hit) for hit in plain.results)
     answer = await recall(mesh, harbour, asked, explain=True, weights={signal: 0.5})
     assert answer.degraded == ()
-    assert any(hit.signals.get(signal) for hit in answer.results)
+    assert any(signals_of(hit).get(signal) for hit in answer.results)
     scores = [hit.score for hit in answer.results]
     assert scores == sorted(scores, reverse=True)
     assert set(found(answer)) == set(found(plain))
@@ -385,7 +392,7 @@ async def test_a_cross_encoder_has_its_say_when_there_is_one(
     monkeypatch.setattr(mesh._recalling, "_parts", replace(mesh._parts, reranker=LikesLamps()))
     answer = await recall(mesh, harbour, "when is the harbour closed?", weights=weights, explain=True)
     assert (found(answer)[0], answer.results[0].score) == (HARBOUR[2], 0.9)
-    assert answer.results[0].signals["rerank"] > 0
+    assert signals_of(answer.results[0])["rerank"] > 0
     monkeypatch.setattr(mesh._recalling, "_parts", replace(mesh._parts, reranker=IsAway()))
     answer = await recall(mesh, harbour, "when is the harbour closed?", weights=weights)
     assert found(answer) == found(plain)
@@ -404,7 +411,7 @@ async def test_the_rules_of_the_owner_raise_lower_and_hide(
     ruled("tag=night +1")
     raised = await recall(mesh, harbour, asked, explain=True)
     assert found(raised)[0] == HARBOUR[2]
-    assert raised.results[0].signals["rules"] > 0
+    assert signals_of(raised.results[0])["rules"] > 0
     ruled("kind=fact -1; tag=night +1")
     lowered = await recall(mesh, harbour, asked)
     assert [hit.score for hit in lowered.results] == [0, 0, 0]
@@ -550,7 +557,8 @@ async def test_reading_changes_nothing_but_the_count_of_accesses(mesh: Mesh, spa
     gate = MeshGate(version="test", data_dir="", pid=1, ready_timeout_s=5)
     gate.open(mesh)
     names = {field.name for field in row.request.DESCRIPTOR.fields}
-    words = {"id": one.id, "ids": [one.id], "query": "nobody wears this out", "space": space}
+    asked = {"query": "nobody wears this out", "space": space}
+    words = {"id": one.id, "ids": [one.id], **asked, "queries": [asked]}
     fields = {name: value for name, value in words.items() if name in names}
     if row.flatten:
         fields = {"content": "Nobody wears this out", "space": space}
@@ -562,3 +570,172 @@ async def test_reading_changes_nothing_but_the_count_of_accesses(mesh: Mesh, spa
     else:
         await told
     assert log_of(mesh) == before
+
+
+# ---- what an answer says --------------------------------------------------------------------------------------------
+
+
+async def test_the_shares_of_a_real_answer_make_its_scores(mesh: Mesh, space: str) -> None:
+    for seq, text in enumerate(("When does the ferry leave?", "[Ana] The ferry leaves at nine", "Thanks")):
+        await remember(mesh, space, text, source=Source("s1", "", seq))
+    answer = await recall(mesh, space, "when does Ana say the ferry leaves", explain=True)
+    assert len(answer.results) == 3
+    for hit in answer.results:
+        assert round(min(1.0, sum(share.share for share in hit.signals)), 6) == hit.score
+    (said,) = [hit for hit in answer.results if hit.memory.content.startswith("[Ana]")]
+    assert {share.name: share.raw for share in said.signals}["speaker"] == 1
+    assert all(hit.signals == () for hit in (await recall(mesh, space, "ferry")).results)
+
+
+async def test_a_batch_answers_each_query_as_recall_would(mesh: Mesh, space: str) -> None:
+    for number in range(12):
+        tags = ("even",) if number % 2 == 0 else ()
+        await remember(
+            mesh, space, f"Ship {number} waits in harbour {number % 3}", tags=tags, source=Source("s", "", number)
+        )
+    queries = [
+        Query(text="which ship waits in harbour 2", spaces=(space,), explain=True),
+        Query(text="ship", spaces=(space,), tags_all=("even",), limit=3, mode="keyword"),
+        Query(text="", spaces=(space,), sort="recency", limit=2),
+        Query(text="harbour", spaces=(space,), kinds=("decision",)),
+        Query(text="ship 7", spaces=(space,), as_of=1),
+        Query(text="of the", spaces=(space,), snippets_only=True),
+    ]
+    together = await mesh.recall_batch(READER, queries)
+    assert together == [await mesh.recall(READER, query) for query in queries]
+    assert [len(answer.results) for answer in together] == [10, 3, 2, 0, 0, 10]
+
+
+async def test_the_queries_of_a_batch_go_to_the_index_together(
+    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await remember(mesh, space, "The harbour closes at nine")
+    shard: Any = mesh._parts.follower._shard
+    batches: list[int] = []
+    search_batch = shard.search_batch
+
+    async def counted(searches: Any) -> Any:
+        batches.append(len(searches))
+        return await search_batch(searches)
+
+    monkeypatch.setitem(shard.__dict__, "search_batch", counted)
+    await mesh.recall_batch(READER, [Query(text="harbour", spaces=(space,), mode="keyword")] * 5)
+    assert batches == [5]
+
+
+@pytest.mark.parametrize(
+    ("queries", "field"),
+    [
+        ([], "queries"),
+        ([Query(text="x")] * 33, "queries"),
+        ([Query(text="x", limit=200)] * 6, "queries"),
+        ([Query(text="x"), Query(text="y", limit=0)], "queries[1].limit"),
+        ([Query(text="x", kinds=("nonsense",))], "queries[0].kinds"),
+    ],
+)
+async def test_a_bad_query_of_a_batch_is_named_by_its_place(mesh: Mesh, queries: list[Query], field: str) -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        await mesh.recall_batch(READER, queries)
+    assert refused.value.fields["field"] == field
+    assert str(refused.value).startswith(field)
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"kinds": ("decision",)}, "kinds"),
+        ({"tags_all": ("a", "b")}, "tags_all"),
+        ({"tags_none": ("a",), "tags_any": ("a",)}, "tags_none"),
+        ({"since": 5, "before": 5}, "before"),
+        ({"agent": "nobody/x"}, "agent"),
+        ({"before": 5}, "before"),
+        ({"min_score": 1.0}, "min_score"),
+        ({"paths": ("src",)}, "paths"),
+        ({"token_budget": 1}, "token_budget"),
+    ],
+)
+@pytest.mark.parametrize("text", ["harbour", ""])
+async def test_an_empty_answer_says_which_filter_left_nothing(
+    mesh: Mesh, fields: dict[str, Any], named: str, text: str
+) -> None:
+    space = "test/empty"
+    await remember(mesh, space, "The harbour closes at nine", tags=("a",))
+    answer = await recall(mesh, space, text, **fields)
+    assert answer.results == ()
+    assert answer.abstain
+    assert answer.notes[0].startswith(f"{named}: ")
+    assert (await recall(mesh, space, text)).notes == ()
+
+
+async def test_a_space_without_memories_is_named(mesh: Mesh, space: str) -> None:
+    assert (await recall(mesh, space, "anything", kinds=("fact",))).notes == (
+        f"spaces: there is no memory in the space '{space}'",
+    )
+
+
+@pytest.mark.parametrize("text", ["what is it that you are", "word " * 1999, "harbour порт 港 ميناء 🚢", "?!"])
+async def test_any_text_is_a_question(mesh: Mesh, text: str) -> None:
+    space = "test/any-text"
+    kept = await remember(mesh, space, "The harbour closes at nine")
+    answer = await recall(mesh, space, text)
+    assert found(answer) == [kept.content]
+    assert answer.degraded == ()
+
+
+# ---- what has to do with a memory -----------------------------------------------------------------------------------
+
+
+async def test_related_are_the_linked_the_near_and_those_beside_it_in_its_session(
+    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far = await remember(mesh, space, "Invoices are booked at night")
+    near = await remember(mesh, space, "The harbour of Pemba closes at nine in winter")
+    gone = await remember(mesh, space, "The harbour of Pemba closes at nine sharp")
+    await mesh.forget(READER, gone.id)
+    before = await remember(mesh, space, "Who has the keys?", source=Source("quay", "", 1))
+    middle = await remember(
+        mesh,
+        space,
+        "The harbour of Pemba closes at nine",
+        links=(Link("see-also", far.id),),
+        source=Source("quay", "", 2),
+    )
+
+    async def never(*_: Any) -> None:
+        raise AssertionError("nothing is embedded anew")
+
+    monkeypatch.setattr(mesh._parts.embedder, "embed", never)
+    monkeypatch.setattr(mesh._parts.embedder, "embed_one", never)
+    answer = await mesh.related(READER, middle.id)
+    assert answer.id == middle.id
+    assert [one.memory.id for one in answer.results] == [far.id, near.id, before.id]
+    assert answer.results[0].reasons[0] == "linked: see-also"
+    assert answer.results[1].reasons == ("similar text",)
+    assert answer.results[2].reasons[0] == "same session: 1 before"
+    assert answer.results[1].score > 0.7 > answer.results[2].score
+    assert [one.memory.id for one in (await mesh.related(READER, middle.id, 2)).results] == [far.id, near.id]
+
+
+async def test_related_without_an_index_says_so_and_gives_the_rest(
+    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = await remember(mesh, space, "The ferry leaves at ten")
+    middle = await remember(mesh, space, "The ferry leaves at nine", links=(Link("supports", other.id),))
+
+    async def away(*_: Any) -> None:
+        raise Unavailable("it is away", part="index")
+
+    monkeypatch.setattr(mesh._parts.follower, "read", away)
+    answer = await mesh.related(READER, middle.id)
+    assert [(one.memory.id, one.reasons) for one in answer.results] == [(other.id, ("linked: supports",))]
+    assert answer.results[0].score > 0.5
+    assert answer.degraded[0].startswith("index: it is away")
+
+
+async def test_related_shows_nothing_of_spaces_that_the_caller_may_not_read(mesh: Mesh, space: str) -> None:
+    secret = (await mesh.remember(READER, Draft(content="The code of the quay", space="test/elsewhere"))).memory
+    middle = await remember(mesh, space, "The quay", links=(Link("see-also", secret.id),))
+    guest = Caller("bob/x", "bob", role="reader", spaces=(space,))
+    assert (await mesh.related(guest, middle.id)).results == ()
+    with pytest.raises(NotFound):
+        await mesh.related(guest, secret.id)

@@ -25,6 +25,7 @@ from mnemesh_memory.text import (
     duplicate_key,
     estimate_tokens,
     estimate_wordpieces,
+    marks,
     normalise,
     snippet,
     title_of,
@@ -282,6 +283,35 @@ def test_a_snippet_finds_words_of_scripts_without_spaces_and_of_other_case() -> 
     text = "天気がいいですね。" * 40 + "支払いにはPostgresを使うことに決めた。" + "昼ごはんは遅かった。" * 40
     assert "決めた" in snippet(text, "支払いを決めた", 60)
     assert "POSTGRES" in snippet("padding words " * 40 + "POSTGRES it is" + " more words" * 40, "postgres", 60)
+
+
+def test_words_that_say_nothing_draw_no_snippet() -> None:
+    text = "What is it that you have in the end? " * 10 + "Ships wait for the tide. " + "That is what it is. " * 20
+    assert "Ships wait" in snippet(text, "what is it that the ship does", 80)
+    # Alone they are all there is to go by.
+    assert snippet("Ships wait for tides. " * 20 + "To be or not to be.", "to be or not", 60).endswith("not to be.")
+
+
+@pytest.mark.parametrize(
+    ("passage", "query", "marked"),
+    [
+        ("Ships wait for the tide.", "does the ship wait?", ["Ships", "wait"]),
+        ("Nothing of the kind", "zebra", []),
+        ("支払いを決めた", "支払い", ["支払い"]),
+        ("A café, CAFÉ!", "café", ["café", "CAFÉ"]),
+        ("", "anything", []),
+    ],
+)
+def test_the_words_of_the_query_are_marked_in_a_passage(passage: str, query: str, marked: list[str]) -> None:
+    assert [passage[start:end] for start, end in marks(passage, query)] == marked
+
+
+@given(ANY_TEXT, ANY_TEXT)
+@settings(max_examples=100)
+def test_marks_lie_in_the_passage_in_order_and_apart(passage: str, query: str) -> None:
+    bounds = [place for mark in marks(passage, query) for place in mark]
+    assert bounds == sorted(bounds)
+    assert all(0 <= start < end <= len(passage) for start, end in marks(passage, query))
 
 
 def test_a_match_at_the_very_end_is_shown_to_the_end() -> None:

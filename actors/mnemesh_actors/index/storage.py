@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from mnemesh_actors.index.port import IndexBackend
 from mnemesh_actors.index.state import DirectoryLock, IndexMeta, read_meta, write_meta
+from mnemesh_memory.errors import FailedPrecondition
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -130,3 +131,17 @@ def local_storage(path: Path) -> Storage:
         return local_backend()
 
     return DirectoryStorage(path, make)
+
+
+def storage_of(backend: str, server: ServerConfig | None, path: Path) -> Storage:
+    """Where an index of that backend lies: on `server`, or in the directory `path`. Raises FailedPrecondition when what
+    a server needs is not installed."""
+    if server is None:
+        return (edge_storage if backend == "edge" else local_storage)(path)
+    try:
+        from mnemesh_actors.index.server import ServerStorage
+    except ModuleNotFoundError as error:
+        raise FailedPrecondition(
+            f"qdrant_url: {error.name} is not installed; pip install 'mnemesh[qdrant]'", field="qdrant_url"
+        ) from error
+    return ServerStorage(server, path)

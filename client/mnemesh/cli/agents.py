@@ -10,7 +10,7 @@ import typer
 from mnemesh import agent_values
 from mnemesh.cli.options import REPEAT, contract
 from mnemesh.cli.shell import Shell, one_line
-from mnemesh.values import rfc3339
+from mnemesh.json_form import rfc3339
 
 HELP: Final = "Issue, list and revoke the tokens of agents; needs the owner's token or an admin's."
 Name = Annotated[str, typer.Argument(metavar="NAME", help=contract("AddAgentRequest.name"))]

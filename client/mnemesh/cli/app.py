@@ -15,7 +15,19 @@ from typing import Any, Final, get_args, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from mnemesh.cli import agents, backups, exporting, history, importing, linking, peers, reading, watching, writing
+from mnemesh.cli import (
+    agents,
+    backups,
+    exporting,
+    history,
+    importing,
+    linking,
+    peers,
+    reading,
+    recalling,
+    watching,
+    writing,
+)
 from mnemesh.cli.options import expanded
 from mnemesh.cli.shell import print_json, printable
 from mnemesh.entry import EXIT_INTERRUPTED, EXIT_NOT_REACHABLE, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, run_program
@@ -115,6 +127,7 @@ def _app() -> typer.Typer:
     for name, function in (
         *writing.COMMANDS,
         *reading.COMMANDS,
+        *recalling.COMMANDS,
         *watching.COMMANDS,
         *history.COMMANDS,
         *linking.COMMANDS,

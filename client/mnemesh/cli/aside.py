@@ -13,7 +13,7 @@ from mnemesh import peer_values
 from mnemesh.cli.options import contract
 from mnemesh.cli.shell import Shell, one_line
 from mnemesh.errors import InvalidArgument
-from mnemesh.values import rfc3339
+from mnemesh.json_form import rfc3339
 
 
 def _option(field: str, *names: str, metavar: str | None = None) -> Any:

@@ -11,7 +11,7 @@ import typer
 from mnemesh.backup_values import Backup
 from mnemesh.cli.options import contract
 from mnemesh.cli.shell import Shell, one_line
-from mnemesh.values import rfc3339
+from mnemesh.json_form import rfc3339
 
 HELP: Final = "Make and list backups of the node, check one, and make a data directory of one."
 

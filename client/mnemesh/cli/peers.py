@@ -15,7 +15,7 @@ from mnemesh.cli.aside import ASIDE_COMMANDS
 from mnemesh.cli.options import REPEAT, contract
 from mnemesh.cli.shell import Shell, one_line
 from mnemesh.errors import InvalidArgument
-from mnemesh.values import rfc3339
+from mnemesh.json_form import rfc3339
 
 if TYPE_CHECKING:
     from mnemesh.client import Client

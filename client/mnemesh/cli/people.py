@@ -5,22 +5,18 @@ Colours only on a terminal that wants them. Every text of a memory passes `print
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from mnemesh import removal_values, values
+from mnemesh import recall_values, removal_values, values
 from mnemesh.cli import people_links
 from mnemesh.cli.shell import one_line, printable
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 ID_CHARS: Final = 13
 TITLE_CHARS: Final = 72
@@ -30,11 +26,11 @@ COUNTS_SHOWN_MAX: Final = 20
 BOLD, DIM, GREEN, YELLOW, CYAN = "1", "2", "32", "33", "36"
 
 
-def recalled(answer: values.Recalled, *, explain: bool = False) -> Iterator[str]:
+def recalled(answer: recall_values.Recalled, *, explain: bool = False) -> Iterator[str]:
     """Results, best first, each with its score, title or text, and where it is."""
     for rank, result in enumerate(answer.results, 1):
         title = one_line(result.title)
-        passage = one_line(result.snippet or result.content)
+        passage = marked(result.snippet, result.marks) if result.marks else one_line(result.snippet or result.content)
         yield f"{rank:>2}  {paint(f'{result.score:.2f}', GREEN)}  {paint(clip(title or passage), BOLD)}"
         if title and passage:
             yield f"          {passage}"
@@ -46,15 +42,28 @@ def recalled(answer: values.Recalled, *, explain: bool = False) -> Iterator[str]
             yield paint(f"          replaces {result.redirected_from[:ID_CHARS]}, which matched", DIM)
         for line in people_links.ends(result.attached):
             yield paint(f"          {line}", CYAN)
-    if explain and answer.results:
-        yield _explained(answer)
+        if explain:
+            yield from _explained(result)
     if not answer.results:
         yield "nothing found in " + (", ".join(one_line(space) for space in answer.spaces) or "any space")
+        yield from (paint(f"  {one_line(note)}", YELLOW) for note in answer.notes)
     if answer.truncated_by_budget:
         yield paint(f"{answer.truncated_by_budget} more left out by the token budget", DIM)
     if answer.abstain and answer.results:
         yield paint(f"probably not the answer (coverage {answer.coverage:.2f})", YELLOW)
     for reason in answer.degraded_reasons:
+        yield paint(f"incomplete: {one_line(reason)}", YELLOW)
+
+
+def related(found: recall_values.Neighbourhood) -> Iterator[str]:
+    """What has to do with a memory, each with its score and why it is here."""
+    for near in found.results:
+        yield f"    {paint(f'{near.score:.2f}', GREEN)}  {paint(clip(one_line(near.title or near.snippet)), BOLD)}"
+        yield paint(f"          {one_line('; '.join(near.reasons))}", DIM)
+        yield "          " + _where(near.id, near.space, near.kind, ())
+    if not found.results:
+        yield "nothing has to do with it"
+    for reason in found.degraded_reasons:
         yield paint(f"incomplete: {one_line(reason)}", YELLOW)
 
 
@@ -257,16 +266,25 @@ def _coloured() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def _explained(answer: values.Recalled) -> str:
-    """A table of each result's signals."""
-    from rich.console import Console
-    from rich.table import Table
+def marked(passage: str, marks: Sequence[int]) -> str:
+    """A passage with the words between its marks, which come in pairs, in bold where colours are wanted."""
+    parts, here = [], 0
+    for start, end in zip(marks[::2], marks[1::2], strict=True):
+        parts += [printable(passage[here:start]), paint(printable(passage[start:end]), BOLD)]
+        here = end
+    return "".join((*parts, printable(passage[here:])))
 
-    names = sorted({name for result in answer.results for name in result.signals})
-    table: Table = Table("", "score", *names, "id", box=None, header_style="bold")
-    for rank, result in enumerate(answer.results, 1):
-        shown = (f"{result.signals[name]:.3f}" if name in result.signals else "" for name in names)
-        table.add_row(str(rank), f"{result.score:.3f}", *shown, result.id[:ID_CHARS])
-    out = io.StringIO()
-    Console(file=out, force_terminal=_coloured(), width=shutil.get_terminal_size().columns).print(table)
-    return "\n" + out.getvalue().rstrip()
+
+def _explained(result: recall_values.Result) -> Iterator[str]:
+    """What each signal brings to the score of a result, and their sum; those that bring nothing by their names."""
+    if not result.signals:
+        return
+    width = max(len(signal.name) for signal in result.signals)
+    yield paint(f"          {'signal':<{width}}  measured   value  weight   share", DIM)
+    for one in result.signals:
+        if one.share:
+            raw = "" if one.raw is None else f"{one.raw:.3f}"
+            yield f"          {one.name:<{width}}  {raw:>8}   {one.value:.3f}   {one.weight:.3f}   {one.share:.3f}"
+    yield f"          {'score':<{width}}  {'':>8}   {'':>5}   {'':>5}   {result.score:.3f}"
+    if idle := [signal.name for signal in result.signals if not signal.share]:
+        yield paint(f"          nothing from {', '.join(idle)}", DIM)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemesh.errors import InvalidArgument
-from mnemesh.values import as_json
+from mnemesh.json_form import as_json
 
 if TYPE_CHECKING:
     from mnemesh.client import Client

@@ -10,7 +10,8 @@ import typer
 from mnemesh.cli.options import REPEAT, Spaces, contract
 from mnemesh.cli.people import ID_CHARS, clip
 from mnemesh.cli.shell import Shell, one_line, print_json
-from mnemesh.values import Change, as_json
+from mnemesh.json_form import as_json
+from mnemesh.values import Change
 
 if TYPE_CHECKING:
     from mnemesh.watching import Watch

@@ -72,14 +72,7 @@ class RecallRequest(_message.Message):
     def __init__(self, query: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., mode: _Optional[str] = ..., kinds: _Optional[_Iterable[str]] = ..., tags_any: _Optional[_Iterable[str]] = ..., tags_all: _Optional[_Iterable[str]] = ..., tags_none: _Optional[_Iterable[str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., min_heat: _Optional[float] = ..., token_budget: _Optional[int] = ..., include_superseded: _Optional[bool] = ..., include_archive: _Optional[bool] = ..., sort: _Optional[str] = ..., weights: _Optional[_Mapping[str, float]] = ..., paths: _Optional[_Iterable[str]] = ..., agent: _Optional[str] = ..., session: _Optional[str] = ..., source_dir: _Optional[str] = ..., explain: _Optional[bool] = ..., snippets_only: _Optional[bool] = ..., space: _Optional[str] = ...) -> None: ...
 
 class RecallResult(_message.Message):
-    __slots__ = ("id", "content", "score", "title", "snippet", "space", "kind", "tags", "memory", "signals", "redirected_from", "attached")
-    class SignalsEntry(_message.Message):
-        __slots__ = ("key", "value")
-        KEY_FIELD_NUMBER: _ClassVar[int]
-        VALUE_FIELD_NUMBER: _ClassVar[int]
-        key: str
-        value: float
-        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    __slots__ = ("id", "content", "score", "title", "snippet", "space", "kind", "tags", "memory", "redirected_from", "attached", "signals", "marks")
     ID_FIELD_NUMBER: _ClassVar[int]
     CONTENT_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
@@ -89,9 +82,10 @@ class RecallResult(_message.Message):
     KIND_FIELD_NUMBER: _ClassVar[int]
     TAGS_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
-    SIGNALS_FIELD_NUMBER: _ClassVar[int]
     REDIRECTED_FROM_FIELD_NUMBER: _ClassVar[int]
     ATTACHED_FIELD_NUMBER: _ClassVar[int]
+    SIGNALS_FIELD_NUMBER: _ClassVar[int]
+    MARKS_FIELD_NUMBER: _ClassVar[int]
     id: str
     content: str
     score: float
@@ -101,13 +95,28 @@ class RecallResult(_message.Message):
     kind: str
     tags: _containers.RepeatedScalarFieldContainer[str]
     memory: _memory_pb2.Memory
-    signals: _containers.ScalarMap[str, float]
     redirected_from: str
     attached: _containers.RepeatedCompositeFieldContainer[_memory_pb2.Linked]
-    def __init__(self, id: _Optional[str] = ..., content: _Optional[str] = ..., score: _Optional[float] = ..., title: _Optional[str] = ..., snippet: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., memory: _Optional[_Union[_memory_pb2.Memory, _Mapping]] = ..., signals: _Optional[_Mapping[str, float]] = ..., redirected_from: _Optional[str] = ..., attached: _Optional[_Iterable[_Union[_memory_pb2.Linked, _Mapping]]] = ...) -> None: ...
+    signals: _containers.RepeatedCompositeFieldContainer[Signal]
+    marks: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, id: _Optional[str] = ..., content: _Optional[str] = ..., score: _Optional[float] = ..., title: _Optional[str] = ..., snippet: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., memory: _Optional[_Union[_memory_pb2.Memory, _Mapping]] = ..., redirected_from: _Optional[str] = ..., attached: _Optional[_Iterable[_Union[_memory_pb2.Linked, _Mapping]]] = ..., signals: _Optional[_Iterable[_Union[Signal, _Mapping]]] = ..., marks: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Signal(_message.Message):
+    __slots__ = ("name", "raw", "value", "weight", "share")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    RAW_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    raw: float
+    value: float
+    weight: float
+    share: float
+    def __init__(self, name: _Optional[str] = ..., raw: _Optional[float] = ..., value: _Optional[float] = ..., weight: _Optional[float] = ..., share: _Optional[float] = ...) -> None: ...
 
 class RecallResponse(_message.Message):
-    __slots__ = ("results", "coverage", "abstain", "tokens_used", "truncated_by_budget", "degraded", "degraded_reasons", "spaces")
+    __slots__ = ("results", "coverage", "abstain", "tokens_used", "truncated_by_budget", "degraded", "degraded_reasons", "spaces", "notes")
     RESULTS_FIELD_NUMBER: _ClassVar[int]
     COVERAGE_FIELD_NUMBER: _ClassVar[int]
     ABSTAIN_FIELD_NUMBER: _ClassVar[int]
@@ -116,6 +125,7 @@ class RecallResponse(_message.Message):
     DEGRADED_FIELD_NUMBER: _ClassVar[int]
     DEGRADED_REASONS_FIELD_NUMBER: _ClassVar[int]
     SPACES_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
     results: _containers.RepeatedCompositeFieldContainer[RecallResult]
     coverage: float
     abstain: bool
@@ -124,4 +134,59 @@ class RecallResponse(_message.Message):
     degraded: bool
     degraded_reasons: _containers.RepeatedScalarFieldContainer[str]
     spaces: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, results: _Optional[_Iterable[_Union[RecallResult, _Mapping]]] = ..., coverage: _Optional[float] = ..., abstain: _Optional[bool] = ..., tokens_used: _Optional[int] = ..., truncated_by_budget: _Optional[int] = ..., degraded: _Optional[bool] = ..., degraded_reasons: _Optional[_Iterable[str]] = ..., spaces: _Optional[_Iterable[str]] = ...) -> None: ...
+    notes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, results: _Optional[_Iterable[_Union[RecallResult, _Mapping]]] = ..., coverage: _Optional[float] = ..., abstain: _Optional[bool] = ..., tokens_used: _Optional[int] = ..., truncated_by_budget: _Optional[int] = ..., degraded: _Optional[bool] = ..., degraded_reasons: _Optional[_Iterable[str]] = ..., spaces: _Optional[_Iterable[str]] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class RecallBatchRequest(_message.Message):
+    __slots__ = ("queries",)
+    QUERIES_FIELD_NUMBER: _ClassVar[int]
+    queries: _containers.RepeatedCompositeFieldContainer[RecallRequest]
+    def __init__(self, queries: _Optional[_Iterable[_Union[RecallRequest, _Mapping]]] = ...) -> None: ...
+
+class RecallBatchResponse(_message.Message):
+    __slots__ = ("answers",)
+    ANSWERS_FIELD_NUMBER: _ClassVar[int]
+    answers: _containers.RepeatedCompositeFieldContainer[RecallResponse]
+    def __init__(self, answers: _Optional[_Iterable[_Union[RecallResponse, _Mapping]]] = ...) -> None: ...
+
+class RelatedRequest(_message.Message):
+    __slots__ = ("id", "limit", "spaces", "space")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    SPACES_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    limit: int
+    spaces: _containers.RepeatedScalarFieldContainer[str]
+    space: str
+    def __init__(self, id: _Optional[str] = ..., limit: _Optional[int] = ..., spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ...) -> None: ...
+
+class RelatedResponse(_message.Message):
+    __slots__ = ("id", "results", "degraded", "degraded_reasons")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    DEGRADED_FIELD_NUMBER: _ClassVar[int]
+    DEGRADED_REASONS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    results: _containers.RepeatedCompositeFieldContainer[RelatedResult]
+    degraded: bool
+    degraded_reasons: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., results: _Optional[_Iterable[_Union[RelatedResult, _Mapping]]] = ..., degraded: _Optional[bool] = ..., degraded_reasons: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class RelatedResult(_message.Message):
+    __slots__ = ("id", "title", "snippet", "space", "kind", "score", "reasons")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    SNIPPET_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    REASONS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    title: str
+    snippet: str
+    space: str
+    kind: str
+    score: float
+    reasons: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., snippet: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., score: _Optional[float] = ..., reasons: _Optional[_Iterable[str]] = ...) -> None: ...

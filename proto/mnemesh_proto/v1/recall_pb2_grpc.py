@@ -40,6 +40,16 @@ class RecallServiceStub:
                 request_serializer=mnemesh__proto_dot_v1_dot_recall__pb2.RecallRequest.SerializeToString,
                 response_deserializer=mnemesh__proto_dot_v1_dot_recall__pb2.RecallResponse.FromString,
                 _registered_method=True)
+        self.RecallBatch = channel.unary_unary(
+                '/mnemesh.v1.RecallService/RecallBatch',
+                request_serializer=mnemesh__proto_dot_v1_dot_recall__pb2.RecallBatchRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_recall__pb2.RecallBatchResponse.FromString,
+                _registered_method=True)
+        self.Related = channel.unary_unary(
+                '/mnemesh.v1.RecallService/Related',
+                request_serializer=mnemesh__proto_dot_v1_dot_recall__pb2.RelatedRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_recall__pb2.RelatedResponse.FromString,
+                _registered_method=True)
 
 
 class RecallServiceServicer:
@@ -53,6 +63,20 @@ class RecallServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RecallBatch(self, request, context):
+        """Answer up to 32 queries in one call, each with filters of its own; the answers stand in the order of the queries, and each is what recall would give.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Related(self, request, context):
+        """The memories that have to do with one: those that it links to, then the nearest by their text; also what stands beside it in its session. Nothing is embedded.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RecallServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -60,6 +84,16 @@ def add_RecallServiceServicer_to_server(servicer, server):
                     servicer.Recall,
                     request_deserializer=mnemesh__proto_dot_v1_dot_recall__pb2.RecallRequest.FromString,
                     response_serializer=mnemesh__proto_dot_v1_dot_recall__pb2.RecallResponse.SerializeToString,
+            ),
+            'RecallBatch': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecallBatch,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_recall__pb2.RecallBatchRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_recall__pb2.RecallBatchResponse.SerializeToString,
+            ),
+            'Related': grpc.unary_unary_rpc_method_handler(
+                    servicer.Related,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_recall__pb2.RelatedRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_recall__pb2.RelatedResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -90,6 +124,60 @@ class RecallService:
             '/mnemesh.v1.RecallService/Recall',
             mnemesh__proto_dot_v1_dot_recall__pb2.RecallRequest.SerializeToString,
             mnemesh__proto_dot_v1_dot_recall__pb2.RecallResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecallBatch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.RecallService/RecallBatch',
+            mnemesh__proto_dot_v1_dot_recall__pb2.RecallBatchRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_recall__pb2.RecallBatchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Related(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.RecallService/Related',
+            mnemesh__proto_dot_v1_dot_recall__pb2.RelatedRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_recall__pb2.RelatedResponse.FromString,
             options,
             channel_credentials,
             insecure,

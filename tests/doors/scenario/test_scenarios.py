@@ -263,6 +263,8 @@ async def test_a_timeline_shows_the_neighbours_of_a_memory_in_its_session(door: 
     answer = await door.call("timeline", id=ids[2], before=1, after=1)
     assert [memory["content"] for memory in answer["memories"]] == ["Step 1.", "Step 2.", "Step 3."]
     assert answer["position"] == 1
+    related = (await door.call("related", id=ids[2], limit=2))["results"]
+    assert [near["reasons"][0].split(":")[0] for near in related] == ["same session"] * 2
 
 
 async def test_a_timeline_finds_a_title_in_the_space_that_is_named(door: Door, space: str) -> None:
@@ -291,7 +293,11 @@ async def test_recall_filters_and_honours_limit_and_token_budget(door: Door, spa
     short = await door.call("recall", query="queue", spaces=[space], limit=1, snippets_only=True, explain=True)
     assert short["results"][0]["content"] == ""
     assert "queue" in short["results"][0]["snippet"]
-    assert short["results"][0]["signals"]
+    signals, marks = short["results"][0]["signals"], short["results"][0]["marks"]
+    assert round(min(1.0, sum(one["share"] for one in signals)), 6) == short["results"][0]["score"]
+    assert short["results"][0]["snippet"][marks[0] : marks[1]] == "queue"
+    empty = await door.call("recall", query="queue", spaces=[space], kinds=["person"])
+    assert empty["notes"] == [f"kinds: there is no 'person' in the space '{space}'"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,29 @@
+"""Several recalls in one call. Each is what it would be alone: they run beside each other, so that the model embeds
+their questions together and the index is asked for all of them together (batching, searching).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from mnemesh_actors.recalling import Recalling
+from mnemesh_memory import validate
+from mnemesh_memory.answers import Recalled
+from mnemesh_memory.errors import MnemeshError
+from mnemesh_memory.model import Caller, Query
+
+
+async def recall_batch(recalling: Recalling, caller: Caller, queries: Sequence[Query]) -> list[Recalled]:
+    """The answers in the order of the queries, 1 to RECALL_BATCH_MAX. All or none: raises what recall would raise for
+    the first query that it refuses, with its place, such as queries[3].limit."""
+    validate.queries(queries, caller)
+    answers: list[Recalled] = []
+    asked = (recalling.recall(caller, query) for query in queries)
+    for place, outcome in enumerate(await asyncio.gather(*asked, return_exceptions=True)):
+        if isinstance(outcome, MnemeshError):
+            raise outcome.at(f"queries[{place}]") from None
+        if isinstance(outcome, BaseException):
+            raise outcome
+        answers.append(outcome)
+    return answers

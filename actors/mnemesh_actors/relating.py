@@ -1,0 +1,103 @@
+"""What has to do with a memory: nearest by the vectors that are stored, beside it in its session, linked by it.
+
+Nothing is embedded for it, and asking is no use of what is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from mnemesh_actors.embedder import Vector
+from mnemesh_actors.parts import Parts
+from mnemesh_actors.places import find_many
+from mnemesh_memory import checks, gate, grants, limits
+from mnemesh_memory.answers import Nearby, Neighbourhood
+from mnemesh_memory.errors import MnemeshError
+from mnemesh_memory.indexing import index_texts
+from mnemesh_memory.model import Caller, Memory
+from mnemesh_memory.text import content_hash, snippet
+
+# Before it and after it in its session.
+BESIDE: Final = 3
+# Of a long memory so many passages are compared.
+PASSAGES_MAX: Final = 8
+SCORE_DECIMALS: Final = 6
+
+
+async def related(parts: Parts, caller: Caller, key: str, limit: int = 10, spaces: Sequence[str] = ()) -> Neighbourhood:
+    """Up to `limit` active memories that the caller may read, without the one that `key` names: those that it links to
+    first, then by cosine, equal ones by id. A title is looked for in `spaces`. Raises NotFound, InvalidArgument."""
+    checks.whole("limit", limit, 1, limits.RELATED_LIMIT_MAX)
+    (middle,) = await find_many(parts, caller, [key], spaces=spaces)
+    if isinstance(middle, MnemeshError):
+        raise middle
+    reasons: dict[str, list[str]] = {}
+    for link in middle.links:
+        reasons.setdefault(link.id, []).append(f"linked: {link.type}")
+    linked = set(reasons)
+    if middle.source.session:
+        line, here = await parts.ledger.timeline(middle.id, BESIDE, BESIDE)
+        for place, memory in enumerate(line):
+            side = f"{abs(place - here)} {'before' if place < here else 'after'}"
+            reasons.setdefault(memory.id, []).append(f"same session: {side}")
+    own = (await _vectors(parts, [middle]))[middle.id]
+    near, degraded = await _nearest(parts, middle, own, limit + 1)
+    for id_ in near:
+        reasons.setdefault(id_, []).append("similar text")
+    reasons.pop(middle.id, None)
+    memories: dict[str, Memory] = await parts.ledger.read(list(reasons))
+    shown = [one for one in memories.values() if one.state == "active" and grants.may_read(caller, one.space)]
+    theirs = await _vectors(parts, [one for one in shown if one.id not in near])
+    found = [
+        Nearby(
+            memory=one,
+            score=round(min(1.0, max(0.0, near.get(one.id, _cosine(own, theirs.get(one.id, []))))), SCORE_DECIMALS),
+            reasons=tuple(reasons[one.id]),
+            snippet=snippet(one.content, middle.title or middle.content[: limits.SNIPPET_CHARS_MAX]),
+        )
+        for one in shown
+    ]
+    found.sort(key=lambda one: (one.memory.id not in linked, -one.score, one.memory.id))
+    return Neighbourhood(id=middle.id, results=tuple(found[:limit]), degraded=degraded)
+
+
+async def _nearest(
+    parts: Parts, middle: Memory, own: list[Vector], number: int
+) -> tuple[dict[str, float], tuple[str, ...]]:
+    """Cosines of the nearest memories of its space that are worth a look, and why there are none."""
+    if not own:
+        return {}, ("index: the text is not embedded yet",)
+    asked = [(vector, middle.space) for vector in own]
+    try:
+        lists: list[list[tuple[str, float]]] = await parts.follower.read(
+            lambda shard: shard.neighbours_batch(asked, number)
+        )
+    except MnemeshError as error:
+        return {}, (f"index: {error.message}; only links and the session are looked at",)
+    best: dict[str, float] = {}
+    for id_, cosine in (pair for found in lists for pair in found if pair[1] >= gate.NEAR_MIN):
+        best[id_] = max(cosine, best.get(id_, 0.0))
+    return best, ()
+
+
+async def _vectors(parts: Parts, memories: Sequence[Memory]) -> dict[str, list[Vector]]:
+    """The stored vectors of each memory's passages, the first ones."""
+    hashes = {
+        memory.id: [content_hash(dense) for dense, _ in index_texts(memory)[:PASSAGES_MAX]] for memory in memories
+    }
+    wanted = [digest for part in hashes.values() for digest in part]
+    stored: dict[str, bytes] = await parts.ledger.vectors(wanted, parts.embedder.generation) if wanted else {}
+    return {
+        id_: [np.frombuffer(stored[digest], np.float32) for digest in part if digest in stored]
+        for id_, part in hashes.items()
+    }
+
+
+def _cosine(some: list[Vector], others: list[Vector]) -> float:
+    """The best of all pairs of unit vectors; 0 without any."""
+    if not some or not others:
+        return 0.0
+    return float((np.stack(some) @ np.stack(others).T).max())

@@ -1,0 +1,58 @@
+"""What recall answers. As in model: plain values, without behaviour and without a clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mnemesh_memory.explaining import Share
+from mnemesh_memory.linking import Linked
+from mnemesh_memory.model import Memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One result of recall: the memory, its relevance in [0, 1], and what each signal brings to it when `explain` was
+    asked. `marks` are beginning and end of the question's words in the snippet; `attached` is what
+    belongs with it: what resolves it, and what it contradicts or is contradicted by."""
+
+    memory: Memory
+    score: float
+    signals: tuple[Share, ...] = ()
+    snippet: str = ""
+    marks: tuple[tuple[int, int], ...] = ()
+    redirected_from: str = ""
+    attached: tuple[Linked, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """The answer of recall. `coverage` in [0, 1] says how well the best results answer; `abstain` only flags.
+    `degraded` names each part that was down or behind, and why; `notes`, when there is no result, what leaves none."""
+
+    results: tuple[Hit, ...]
+    coverage: float
+    abstain: bool
+    tokens_used: int
+    truncated_by_budget: int = 0
+    degraded: tuple[str, ...] = ()
+    spaces: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nearby:
+    """A memory that has to do with another one: cosine of their texts in [0, 1], and why it is here."""
+
+    memory: Memory
+    score: float
+    reasons: tuple[str, ...]
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbourhood:
+    """What has to do with the memory `id`; `degraded` names each part that was down, and why."""
+
+    id: str
+    results: tuple[Nearby, ...]
+    degraded: tuple[str, ...] = ()

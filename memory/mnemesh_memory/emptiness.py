@@ -1,0 +1,92 @@
+"""Why a recall found nothing: what its filters say against one another, and which one lets nothing through.
+
+Knows nothing of where memories are kept: it names the listings whose size answers the question. Looked at only when an
+answer is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from mnemesh_memory.errors import shorten, shown_time
+from mnemesh_memory.model import ListQuery, Query
+
+
+def contradictions(query: Query) -> tuple[str, ...]:
+    """What no memory can pass at once, whatever there is."""
+    found = []
+    if query.since is not None and query.before is not None and query.since >= query.before:
+        found.append(f"before: {shown_time(query.before)} is not after since, which is {shown_time(query.since)}")
+    if query.as_of is not None and query.since is not None and query.since > query.as_of:
+        found.append(f"since: {shown_time(query.since)} is after as_of, which is {shown_time(query.as_of)}")
+    both = [tag for tag in query.tags_all if tag in query.tags_none]
+    found += [f"tags_none: {shorten(tag)} stands in tags_all, too" for tag in both]
+    if query.tags_any and set(query.tags_any) <= set(query.tags_none):
+        found.append(f"tags_none: holds every tag of tags_any, {_words(query.tags_any)}")
+    return tuple(found)
+
+
+def steps(query: Query) -> Iterator[tuple[str, ListQuery]]:
+    """What to count, one after the other: the first listing without a memory is the reason that stands beside it. Each
+    filter alone comes before all of them together, because it says more."""
+    where = ("the space " if len(query.spaces) == 1 else "the spaces ") + _words(query.spaces)
+    state = "all" if query.include_superseded or query.as_of is not None else "active"
+    whole = ListQuery(spaces=query.spaces, state=state, limit=1)
+    yield f"spaces: there is no memory in {where}", whole
+    alone = list(_filters(query))
+    for name, told, fields in alone:
+        yield f"{name}: {told} in {where}", replace(whole, **fields)
+    if len(alone) > 1:
+        names = " and ".join(dict.fromkeys(name for name, _, _ in alone))
+        together: dict[str, Any] = {}
+        for _, _, fields in alone:
+            for field, value in fields.items():
+                # Of two bounds of `before` the earlier one holds; each tag of tags_all stands by itself.
+                earlier = min(value, together[field]) if field == "before" and field in together else value
+                together[field] = together.get(field, ()) + value if field == "tags_all" else earlier
+        yield f"{names}: nothing in {where} passes all of them", replace(whole, **together)
+
+
+def _filters(query: Query) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Each filter that a listing has and the query gives: its name, what it means when nothing passes, its field."""
+    past = query.as_of is not None
+    if query.as_of is not None:
+        yield "as_of", f"nothing was recorded at {shown_time(query.as_of)}", {"before": query.as_of + 1}
+    if query.since is not None:
+        yield "since", f"nothing is from {shown_time(query.since)} or later", {"since": query.since}
+    if query.before is not None:
+        yield "before", f"nothing is from before {shown_time(query.before)}", {"before": query.before}
+    if query.agent:
+        yield "agent", f"{shorten(query.agent)} has written nothing", {"agent": query.agent}
+    if query.session:
+        yield "session", f"{shorten(query.session)} has no memory", {"session": query.session}
+    if query.kinds and not past:  # kinds and tags may have been others then
+        yield "kinds", f"there is no {_words(query.kinds)}", {"kinds": query.kinds}
+    if query.tags_any and not past:
+        yield "tags_any", f"nothing bears any of {_words(query.tags_any)}", {"tags_any": query.tags_any}
+    for tag in () if past else query.tags_all:
+        yield "tags_all", f"nothing bears {shorten(tag)}", {"tags_all": (tag,)}
+    if query.tags_none and not past:
+        yield "tags_none", f"everything bears one of {_words(query.tags_none)}", {"tags_none": query.tags_none}
+
+
+def leftovers(query: Query) -> tuple[str, ...]:
+    """What is left to say when memories pass every filter that a listing has: who judges the rest, or the words."""
+    found = []
+    given = (
+        ("paths", query.paths), ("source_dir", query.source_dir), ("min_heat", query.min_heat > 0),
+        ("min_score", query.min_score > 0),
+    )  # fmt: skip
+    if names := [name for name, there in given if there]:
+        found.append(f"{' and '.join(names)}: nothing that matches passes")
+    if query.mode == "keyword" and query.text.strip():
+        found.append("mode: keyword finds only what holds a word of the query; hybrid and semantic go by meaning, too")
+    if not query.include_archive:
+        found.append("include_archive: memories of the archive tier are left out unless it is set")
+    return tuple(found)
+
+
+def _words(names: tuple[str, ...]) -> str:
+    return ", ".join(map(shorten, names))

@@ -1,0 +1,185 @@
+"""Why a score is what it is: every signal with what it brings.
+
+Worked out only when somebody asks, from what fusion was given: its own loop goes over some hundred candidates a recall
+and keeps no more than the sums. A property test holds the two together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+from mnemesh_memory.fusion import (
+    DEFAULT_MIX,
+    FULL_EVIDENCE,
+    SCORE_DECIMALS,
+    Candidate,
+    Context,
+    Fused,
+    Mix,
+    scaled_weights,
+    signals,
+)
+from mnemesh_memory.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits
+
+# Less than any score shows: which way a sum goes that stands between two of them.
+NUDGE: Final = 1e-9
+
+
+class Share(NamedTuple):
+    """What one signal brings to a score: `share` is `weight` times `value`, which lies in [0, 1] and was made of the
+    `raw` measurement: a cosine, a BM25 score, a number of words, 1 or 0 for yes or no; None where there was nothing to
+    measure. What was added when the best were looked at again has what it changed as its value, and a weight of 1. The
+    shares of a result, added in their order and rounded to SCORE_DECIMALS, are its score."""
+
+    name: str
+    raw: float | None
+    value: float
+    weight: float
+    share: float
+
+
+class _Scale(NamedTuple):
+    """What the candidates of one question are measured by: the lowest cosine, the best BM25 and the best of a window;
+    and the question."""
+
+    floor: float | None
+    top: float
+    widest: float
+    question: Question
+
+
+Raw = Callable[[Candidate], float | None]
+Value = Callable[[Candidate, _Scale], float]
+
+
+class _Signal(NamedTuple):
+    """How a signal of the table in fusion is measured, and what becomes of it. Without `raw` the value is yes or no."""
+
+    value: Value
+    raw: Raw | None = None
+
+
+def _around(name: str) -> Raw:
+    pick: Callable[[Context], float] = attrgetter(name)
+    return lambda one: None if one.context is None else pick(one.context)
+
+
+def _of_traits(pick: Callable[[Traits, Question], float]) -> Value:
+    return lambda one, scale: 0.0 if one.traits is None else pick(one.traits, scale.question)
+
+
+def _words(one: Candidate, scale: _Scale) -> float:
+    return (one.bm25 or 0.0) / scale.top
+
+
+def _window(one: Candidate, scale: _Scale) -> float:
+    return max(_words(one, scale), one.context.window / scale.widest if one.context else 0.0)
+
+
+def _episode_words(one: Candidate, scale: _Scale) -> float:
+    return max(_window(one, scale), one.context.best_window / scale.widest if one.context else 0.0)
+
+
+def _meaning(one: Candidate, scale: _Scale) -> float:
+    return _unit(one.dense if one.dense is not None else scale.floor or 0.0)
+
+
+def _near(one: Candidate, scale: _Scale) -> float:
+    return _unit(one.context.near if one.context else 0.0)
+
+
+def _episode(one: Candidate, scale: _Scale) -> float:
+    return max(_meaning(one, scale), _unit(one.context.best_dense if one.context else 0.0))
+
+
+TABLE: Final[Mapping[str, _Signal]] = {
+    "meaning": _Signal(_meaning, lambda one: one.dense),
+    "near": _Signal(_near, _around("near")),
+    "episode": _Signal(_episode, _around("best_dense")),
+    "words": _Signal(_words, lambda one: one.bm25),
+    "window": _Signal(_window, _around("window")),
+    "episode_words": _Signal(_episode_words, _around("best_window")),
+    "substance": _Signal(
+        _of_traits(lambda traits, _: math.log1p(traits.words) / math.log1p(SUBSTANCE_WORDS)),
+        lambda one: None if one.traits is None else float(one.traits.words),
+    ),
+    "states": _Signal(_of_traits(lambda traits, _: not traits.asks)),
+    "time": _Signal(
+        _of_traits(lambda traits, asked: traits.times / TIME_WORDS_MAX if asked.when else 0.0),
+        lambda one: None if one.traits is None else float(one.traits.times),
+    ),
+    "date": _Signal(_of_traits(lambda traits, asked: asked.dated and asked.means(traits.month))),
+    "speaker": _Signal(_of_traits(lambda traits, asked: not asked.words.isdisjoint(traits.speakers))),
+}
+# Who stands in no episode is its own: these count for what would stand around it, too.
+OWN: Final = {"meaning": "dense", "words": "bm25"}
+
+
+class Explainer:
+    """Explains what `fuse` made of the same candidates, weights, question and mix."""
+
+    def __init__(
+        self,
+        candidates: Iterable[Candidate],
+        weights: Mapping[str, float] | None = None,
+        question: Question | None = None,
+        mix: Mix = DEFAULT_MIX,
+    ) -> None:
+        self._pool = {one.id: one for one in candidates}
+        self._weights = scaled_weights(weights or {})
+        self._asked = question is not None
+        self._mix = mix
+        pool = self._pool.values()
+        windows = [max(one.context.window, one.context.best_window) for one in pool if one.context is not None]
+        self._scale = _Scale(
+            floor=min([one.dense for one in pool if one.dense is not None], default=None),
+            top=max([one.bm25 for one in pool if one.bm25], default=1.0),
+            widest=max(windows, default=0.0) or 1.0,
+            question=question or Question(),
+        )
+
+    def shares(self, fused: Fused) -> tuple[Share, ...]:
+        """What each signal that counts brings to the score, in the order of the table."""
+        one = self._pool[fused.id]
+        found: list[Share] = []
+        for name, part in signals().items():
+            weight = self._weight(name, part, one, fused)
+            if weight is not None:
+                value = float(TABLE[name].value(one, self._scale))
+                raw = TABLE[name].raw
+                found.append(Share(name, raw(one) if raw else value, value, weight, weight * value))
+        total = 0.0
+        for share in found:
+            total += share.share
+        later = {**fused.more, **({} if fused.useful is None else {"useful": fused.useful})}
+        for name, change in later.items():
+            found.append(Share(name, None, change, 1.0, change))
+            total += change
+        if later:  # each of these was counted on top of a rounded score
+            change = found[-1].share + fused.score - total
+            found[-1] = found[-1]._replace(value=change, share=change)
+            total = math.fsum(share.share for share in found)
+        if found and round(min(1.0, total), SCORE_DECIMALS) != fused.score:
+            # Half-way between two scores, where the order of adding decides.
+            found[0] = found[0]._replace(share=found[0].share + math.copysign(NUDGE, fused.score - total))
+        return tuple(found)
+
+    def _weight(self, name: str, part: str, one: Candidate, fused: Fused) -> float | None:
+        """How much a signal counts for this candidate; None when it has nothing to say."""
+        mixed: float = getattr(self._mix, name)
+        if part == "form":
+            evidence = min(1.0, (fused.dense or 0.0) + (fused.bm25 or 0.0))
+            room = (1.0 - evidence) * min(1.0, evidence / FULL_EVIDENCE)
+            return mixed * room if mixed and self._asked and one.traits is not None else None
+        if (fused.dense if part == "dense" else fused.bm25) is None:
+            return None
+        if one.context is None:
+            return self._weights[part] if name in OWN else None
+        return self._weights[part] * mixed if mixed else None
+
+
+def _unit(value: float) -> float:
+    return min(1.0, max(0.0, value))

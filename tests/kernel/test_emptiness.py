@@ -1,0 +1,63 @@
+"""Why a recall is empty: filters against one another, and which listing is counted for which reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mnemesh_memory.emptiness import contradictions, leftovers, steps
+from mnemesh_memory.model import Query
+
+DAY = 86_400_000
+SECOND = "1970-01-02T00:00:00Z"
+
+
+def asked(**fields: Any) -> Query:
+    return Query(text="anything", spaces=("team/x",), **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, ()),
+        ({"since": 0, "before": DAY}, ()),
+        ({"since": DAY, "before": DAY}, (f"before: {SECOND} is not after since, which is {SECOND}",)),
+        ({"since": DAY, "as_of": 0}, (f"since: {SECOND} is after as_of, which is 1970-01-01T00:00:00Z",)),
+        ({"tags_all": ("a", "b"), "tags_none": ("b",)}, ("tags_none: 'b' stands in tags_all, too",)),
+        ({"tags_any": ("a",), "tags_none": ("a", "b")}, ("tags_none: holds every tag of tags_any, 'a'",)),
+        ({"tags_any": ("a", "c"), "tags_none": ("a", "b")}, ()),
+    ],
+)  # fmt: skip
+def test_filters_that_no_memory_can_pass_at_once_are_named(fields: dict[str, Any], expected: tuple[str, ...]) -> None:
+    assert contradictions(asked(**fields)) == expected
+
+
+def test_every_filter_is_counted_alone_before_all_of_them_together() -> None:
+    query = asked(kinds=("decision",), tags_all=("a", "b"), since=DAY, agent="ana/x")
+    counted = [(reason.split(":")[0], listing) for reason, listing in steps(query)]
+    assert [name for name, _ in counted] == [
+        "spaces", "since", "agent", "kinds", "tags_all", "tags_all", "since and agent and kinds and tags_all",
+    ]  # fmt: skip
+    together = counted[-1][1]
+    assert (together.kinds, together.tags_all, together.since, together.agent) == (
+        query.kinds, query.tags_all, query.since, query.agent,
+    )  # fmt: skip
+    assert all(listing.limit == 1 and listing.spaces == ("team/x",) for _, listing in counted)
+    (_, alone) = counted[3]
+    assert (alone.kinds, alone.tags_all, alone.since) == (("decision",), (), None)
+
+
+def test_of_the_past_only_times_and_writers_are_counted() -> None:
+    query = asked(as_of=DAY, before=2 * DAY, kinds=("fact",), tags_any=("a",))
+    listings = dict(steps(query))
+    assert [listing.before for listing in listings.values()] == [None, DAY + 1, 2 * DAY, DAY + 1]
+    assert not any(listing.kinds or listing.tags_any for listing in listings.values())
+
+
+def test_what_only_a_match_is_judged_by_comes_last() -> None:
+    assert leftovers(asked(include_archive=True)) == ()
+    assert leftovers(asked(include_archive=True, min_score=0.9, paths=("src",))) == (
+        "paths and min_score: nothing that matches passes",
+    )
+    assert [note.split(":")[0] for note in leftovers(asked(mode="keyword"))] == ["mode", "include_archive"]

@@ -1,0 +1,73 @@
+"""Explanations: every signal is named, and what they bring is exactly the score that is shown."""
+
+from __future__ import annotations
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+from test_fusion import candidates, questions, weights
+
+from mnemesh_memory.explaining import TABLE, Explainer
+from mnemesh_memory.fusion import SCORE_DECIMALS, Candidate, Context, Mix, fuse, signals
+from mnemesh_memory.traits import Question, Traits
+from mnemesh_memory.usefulness import rated
+
+mixes = st.lists(st.sampled_from(sorted(signals())), max_size=3).map(lambda names: Mix().without(*names))
+
+
+@given(candidates, weights, questions, mixes)
+@example([Candidate("a", 0.0625, 1.0, Context(1.0, 0.0, 0.0, 1.0))], {"bm25": 0.0}, None, Mix())
+def test_the_shares_of_an_explanation_make_exactly_the_score(
+    pool: list[Candidate], given_weights: dict[str, float], asked: Question | None, mix: Mix
+) -> None:
+    why = Explainer(pool, given_weights, asked, mix)
+    for one in fuse(pool, given_weights, asked, mix):
+        shares = why.shares(one)
+        assert all(abs(share.share - share.weight * share.value) <= 1e-9 for share in shares)
+        assert all(0 <= share.value <= 1 and share.weight >= 0 for share in shares)
+        total = 0.0
+        for share in shares:
+            total += share.share
+        assert round(min(1.0, total), SCORE_DECIMALS) == one.score
+
+
+def test_an_explanation_names_every_signal_of_the_table_with_what_was_measured() -> None:
+    assert list(TABLE) == list(signals())
+    around = Context(window=5.0, near=0.2, best_dense=0.7, best_window=9.0)
+    said = Traits(2023 * 12 + 4, 12, 2, False, (7,))
+    pool = [Candidate("a", 0.5, 8.0, around, said), Candidate("b", None, 4.0, None, said)]
+    asked = Question(when=True, months=frozenset({5}), words=frozenset({7}))
+    why = Explainer(pool, {}, asked)
+    first, second = (why.shares(one) for one in fuse(pool, {}, asked))
+    assert {share.name: share.raw for share in first} == {
+        "meaning": 0.5, "near": 0.2, "episode": 0.7, "words": 8.0, "window": 5.0, "episode_words": 9.0,
+        "substance": 12, "states": 1, "time": 2, "date": 1, "speaker": 1,
+    }  # fmt: skip
+    # Who stands alone has nothing around it, and a cosine that the list lacks was not measured.
+    assert {share.name for share in first} - {share.name for share in second} == {
+        "near", "episode", "window", "episode_words",
+    }  # fmt: skip
+    assert (second[0].raw, second[0].value) == (None, 0.5)
+
+
+@given(candidates.filter(bool), questions, st.dictionaries(st.sampled_from(["phrases", "rules"]), st.floats(-0.5, 0.5)))
+def test_what_changed_a_score_afterwards_is_named_with_what_it_changed(
+    pool: list[Candidate], asked: Question | None, more: dict[str, float]
+) -> None:
+    why = Explainer(pool, {}, asked)
+    for one in fuse(pool, {}, asked):
+        changed = round(min(1.0, max(0.0, one.score + sum(more.values()))), SCORE_DECIMALS)
+        looked = rated(one._replace(score=changed, more={name: part for name, part in more.items() if changed}), 3, 1)
+        if not changed:
+            continue
+        total = 0.0
+        for share in why.shares(looked):
+            total += share.share
+        assert round(min(1.0, total), SCORE_DECIMALS) == looked.score
+        assert [share.name for share in why.shares(looked)][-len(more) - 1 :] == [*more, "useful"]
+
+
+def test_a_signal_without_weight_is_not_named() -> None:
+    pool = [Candidate("a", 0.5, 8.0), Candidate("b", 0.4, None)]
+    for off, left in (("dense", "words"), ("bm25", "meaning")):
+        for one in fuse(pool, {off: 0.0}):
+            assert [share.name for share in Explainer(pool, {off: 0.0}).shares(one)] == [left]
