@@ -131,6 +131,7 @@ async def test_who_knows_the_id_of_a_private_memory_is_told_what_is_told_of_none
         ("get", "ids", {}), ("timeline", "id", {}), ("related", "id", {}),
         ("update", "id", {"title": "mine now"}),
         ("supersede", "id", {"content": "what replaces it"}), ("forget", "id", {}), ("restore", "id", {}),
+        ("rate", "id", {"useful": True}), ("link", "id", {"type": "see-also", "to": NO_SUCH_ID}),
     )  # fmt: skip
     for operation, field, more in asked:
         # A process a call takes its time, so not every pair comes through every door.

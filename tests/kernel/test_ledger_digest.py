@@ -46,7 +46,7 @@ from mnemesh_memory.errors import MnemeshError
 from mnemesh_memory.model import Memory
 
 SPACES = (SPACE, OTHER_SPACE)
-VIEW = ("memory", "text_hash", "document", "digest", "erased", "pending")
+VIEW = ("memory", "text_hash", "link", "document", "digest", "erased", "pending")
 IDS = (ID, OTHER, "018f6f0e-7c1a-7000-8000-3f1f8d2f6a33")
 
 

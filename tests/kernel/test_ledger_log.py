@@ -101,15 +101,11 @@ def test_nothing_of_a_text_that_was_refused_reaches_the_file(home: Home, pen: Pe
 # ---- the view -----------------------------------------------------------------------------------------------------
 
 # What a random history is made of: (operation, which memory or text, which detail).
-STEPS = st.lists(
-    st.tuples(
-        st.sampled_from(["create", "revise", "tag", "forget", "restore", "supersede", "repeat", "nonsense"]),
-        st.integers(0, 7),
-        st.integers(0, 3),
-    ),
-    max_size=30,
-)
-VIEW_TABLES = ("memory", "text_hash")
+OPERATIONS = (
+    "create", "revise", "tag", "forget", "restore", "supersede", "repeat", "nonsense", "link", "unlink", "rate",
+)  # fmt: skip
+STEPS = st.lists(st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 7), st.integers(0, 3)), max_size=30)
+VIEW_TABLES = ("memory", "text_hash", "link")
 
 
 def command_of(pen: Pen, known: list[Memory], past: list[Command], step: tuple[str, int, int]) -> Command:
@@ -122,13 +118,19 @@ def command_of(pen: Pen, known: list[Memory], past: list[Command], step: tuple[s
         return pen.create(f"text {which}", space=space, title=f"title {detail}", idempotency_key=key)
     memory = known[which % len(known)]
     if operation == "revise":
-        return pen.revise(memory, content=f"text {which + detail}", importance=detail / 4, attrs={"n": str(detail)})
+        said = f"text {which + detail}" + (f" [[title {which % 4}]]" if detail == 3 else "")
+        return pen.revise(memory, content=said, importance=detail / 4, attrs={"n": str(detail)})
     if operation == "tag":
         return pen.revise(memory, tags=tuple(f"tag {number}" for number in range(detail)))
     if operation == "forget":
         return pen.forget(memory)
     if operation == "restore":
         return pen.restore(memory)
+    if operation in ("link", "unlink"):
+        type_, to = ("see-also", "part-of", "part-of", "supports")[detail], known[(which + detail) % len(known)]
+        return pen.link(memory, type_, to, put=operation == "link")
+    if operation == "rate":
+        return pen.rate(memory, detail > 1)
     if operation == "supersede":
         source = Source(f"session {detail}", "", which)
         return pen.create(f"new {which}", space=memory.space, supersedes=(memory.id,), source=source)
@@ -186,14 +188,14 @@ def test_random_histories_reach_every_outcome() -> None:
     """Without this the property above could pass on histories in which nothing happens."""
     seed = 7
     chance = random.Random(seed)
-    operations = ["create", "revise", "tag", "forget", "restore", "supersede", "repeat", "nonsense"]
-    steps = [(chance.choice(operations), chance.randrange(8), chance.randrange(4)) for _ in range(400)]
+    steps = [(chance.choice(OPERATIONS), chance.randrange(8), chance.randrange(4)) for _ in range(400)]
     with Home.for_one_example() as home, home.opened() as ledger:
         outcomes = live(home, ledger, steps, 4)
         kept = view(home)
         ledger.rebuild_view()
         assert view(home) == kept
-    expected = {"ADD", "UPDATE", "NOOP", "SUPERSEDE", "FORGET", "RESTORE", "NotFound", "FailedPrecondition"}
+    expected = {"ADD", "UPDATE", "NOOP", "SUPERSEDE", "FORGET", "RESTORE", "LINK", "UNLINK", "RATE"}
+    expected |= {"NotFound", "FailedPrecondition", "InvalidArgument"}
     assert expected <= set(outcomes), (seed, outcomes)
 
 

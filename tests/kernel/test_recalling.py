@@ -523,6 +523,26 @@ async def test_what_comes_with_a_result_counts_in_the_budget_and_stands_once(mes
     assert (cost >= 0, tight.tokens_used < alone.tokens_used) == (True, True)
 
 
+async def test_neither_text_nor_id_of_a_space_that_is_not_granted_comes_through_a_link(mesh: Mesh, space: str) -> None:
+    problem = await remember(mesh, space, "The furnace smokes")
+    secret = await remember(mesh, f"hidden/{space.replace('/', '-')}", "Because of the mayor, see the furnace")
+    await mesh.link(READER, problem.id, "resolved-by", secret.id)
+    await mesh.link(READER, secret.id, "contradicts", problem.id)
+    stranger = Caller("bob/reader", "bob", role="writer", spaces=(space,))
+    answer = await mesh.recall(stranger, Query(text="furnace smokes", spaces=(space,), mode="keyword"))
+    assert secret.id not in str(answer)
+    seen: list[object] = [
+        await mesh.get(stranger, [problem.id]),
+        await mesh.get(stranger, [problem.id], as_of=secret.created_at + 1000),
+        await mesh.timeline(stranger, problem.id),
+        (await mesh.blame(stranger, problem.id)).fields,
+        [memory async for memory in mesh.export(stranger, (space,))],
+        await mesh.update(stranger, problem.id, Patch(tags=("smoke",))),
+    ]
+    assert secret.id not in str(seen)
+    assert secret.id in str(await mesh.get(READER, [problem.id]))
+
+
 async def test_links_given_with_a_memory_may_dangle_and_rates_pass_over_what_is_not_there(
     mesh: Mesh, space: str
 ) -> None:

@@ -20,6 +20,8 @@ from mnemesh_memory.text import snippet, title_of
 
 # Of a text, for its title and snippet.
 BEGINNING_CHARS: Final = 2_000
+# That contradict one result, looked at in a recall.
+LEADING_MAX: Final = 16
 _ENDS: Final = f"m.id, m.title, m.space, m.kind, m.state, substr(m.content, 1, {BEGINNING_CHARS})"
 
 
@@ -51,12 +53,13 @@ def linked(db: sqlite3.Connection, memory: Memory, within: Sequence[str]) -> tup
 
 def ties(db: sqlite3.Connection, ids: Sequence[str]) -> list[tuple[str, str, str, str]]:
     """(memory, type, direction, the other one's id) of the links of `ids` that recall follows: where they lead, and
-    what contradicts them."""
+    what contradicts them, the LEADING_MAX latest of each by their ids, which are in order of time."""
     marks, types = _marks(ids), _marks(ATTACHED_TYPES)
     return db.execute(
         f"SELECT source, type, '{OUT}', target FROM link WHERE source IN ({marks}) AND type IN ({types}) UNION ALL "
-        f"SELECT target, type, '{IN}', source FROM link WHERE target IN ({marks}) AND type = ?",
-        (*ids, *ATTACHED_TYPES, *ids, CONTRADICTS),
+        f"SELECT target, type, '{IN}', source FROM (SELECT *, row_number() OVER (PARTITION BY target ORDER BY source "
+        f"DESC) AS place FROM link WHERE target IN ({marks}) AND type = ?) WHERE place <= ?",
+        (*ids, *ATTACHED_TYPES, *ids, CONTRADICTS, LEADING_MAX),
     ).fetchall()
 
 
