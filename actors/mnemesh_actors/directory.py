@@ -4,6 +4,7 @@
     node.key        ed25519 private key that signs this node's entries (0600); the node's id is a hash of it
     ledger/0.sqlite the log and its view; ledger/0.lock its lock and incarnation marks
     index/0/        the retrieval index, rebuildable
+    transcripts/0.sqlite  sessions as they were said, once there are any
 The files by which clients find the node (owner.token, node.json, node.lock) and the tokens of agents (access.sqlite)
 belong to the gateway.
 """
@@ -46,6 +47,11 @@ class DataDirectory:
     def ledger(self, partition: int) -> Path:
         """The SQLite file of a partition."""
         return self.path / "ledger" / f"{partition}.sqlite"
+
+    @property
+    def transcripts(self) -> Path:
+        """The SQLite file of the transcripts, made when the first is stored."""
+        return self.path / "transcripts" / "0.sqlite"
 
     def index(self, shard: int) -> Path:
         """The folder of a shard."""

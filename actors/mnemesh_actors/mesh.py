@@ -22,6 +22,7 @@ from mnemesh_actors.relating import related
 from mnemesh_actors.runtime.base import Runtime
 from mnemesh_actors.shard import ShardStatus
 from mnemesh_actors.syncing import Syncing
+from mnemesh_actors.transcribing import Transcribing
 from mnemesh_actors.watching import Watching
 from mnemesh_actors.writing import Writing
 from mnemesh_memory import checks, grants, limits, validate
@@ -53,7 +54,7 @@ EXPORT_PAGE = 200
 
 class Mesh:
     """Built by `start.start_mesh`. `notices` is shared with whoever has something to tell a person; `syncing` is what
-    streams with peers need of this node."""
+    streams with peers need of this node; `transcripts` are the operations on what is no memory."""
 
     def __init__(
         self,
@@ -63,8 +64,10 @@ class Mesh:
         model: ModelStatus,
         notices: list[str],
         syncing: Syncing,
+        transcripts: Transcribing,
     ) -> None:
         self.syncing = syncing
+        self.transcripts = transcripts
         self._parts = parts
         self._runtime = runtime
         self._node_id = node_id

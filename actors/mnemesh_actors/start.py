@@ -26,8 +26,11 @@ from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.replicas import DEFAULT_ROOT, Fleet, read_known, refuse_elsewhere
 from mnemesh_actors.runtime.base import Handle, Machine, Runtime
+from mnemesh_actors.runtime.local import LocalHandle
 from mnemesh_actors.shard import MACHINE, RetrievalShard, ShardConfig
 from mnemesh_actors.syncing import Syncing
+from mnemesh_actors.transcribing import Transcribing
+from mnemesh_actors.transcripts.store import TranscriptStore
 from mnemesh_crdt.handshake import Me
 from mnemesh_memory import limits
 from mnemesh_memory.errors import MnemeshError
@@ -128,7 +131,16 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     syncing = Syncing(ledger, follower, follower.news, me, config.clock, signing_with(key))
     if fleet is not None:
         _follow(fleet, follower, syncing)
-    return Mesh(parts, runtime, directory.node_id, _shown(model), notices, syncing)
+    transcribing = await _transcribing(directory, config, undo)
+    return Mesh(parts, runtime, directory.node_id, _shown(model), notices, syncing, transcribing)
+
+
+async def _transcribing(directory: DataDirectory, config: StartConfig, undo: AsyncExitStack) -> Transcribing:
+    """In this process whatever the runtime: the file lies in its data directory, and another process gains nothing."""
+    store = LocalHandle("transcripts-0")
+    await store.construct(TranscriptStore, str(directory.transcripts))
+    undo.push_async_callback(store.shut)
+    return Transcribing(store, directory.transcripts, config.clock)
 
 
 def _shown(model: ModelInfo) -> ModelStatus:

@@ -25,8 +25,8 @@ def add_agent(
     """Issue a token to an agent; the answer is the only place where it ever stands.
 
     `role` is reader, writer or admin; `spaces` are paths of shared spaces, `team/*` for all below, `*` for all; its
-    private space @name is its own anyway. `toolsets` core, curate, admin; none means all that the role may. `expires`
-    is an aware datetime, a timedelta or a text such as 30d. Raises AlreadyExists while the name has a token.
+    private space @name is its own anyway. `toolsets` core, curate, session, admin; none means all that the role may.
+    `expires` is an aware datetime, a timedelta or a text such as 30d. Raises AlreadyExists while the name has a token.
 
     >>> issued = client.add_agent("ana", role="writer", spaces=["team/*"], expires="30d")
     >>> ana = Client(token=issued.token)

@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import grpc
 import grpc.aio
 
-from mnemesh import agents, backups, histories, links, peers, reads, recalls, removals, writes
+from mnemesh import agents, backups, histories, links, peers, reads, recalls, removals, transcripts, writes
 from mnemesh.batch import Batches, Outcome
 from mnemesh.call import Call, as_method
 from mnemesh.connection import CHANNEL_OPTIONS, DEFAULT_TIMEOUT_S, Connection, Target
@@ -104,6 +104,11 @@ class AsyncClient:
     rollback = _method(histories.rollback)
     conflicts = _method(histories.conflicts)
     resolve = _method(histories.resolve)
+    add_transcript = _method(transcripts.add_transcript)
+    search_transcripts = _method(transcripts.search_transcripts)
+    read_transcript = _method(transcripts.read_transcript)
+    list_transcripts = _method(transcripts.list_transcripts)
+    erase_transcript = _method(transcripts.erase_transcript)
     recall = _method(reads.recall)
     recall_batch = _method(recalls.recall_batch)
     related = _method(recalls.related)

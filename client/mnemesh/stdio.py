@@ -40,6 +40,7 @@ READING_TOOLS = frozenset(
     {
         *("recall", "get", "timeline"),
         *("check", "list", "stats", "history", "blame", "conflicts"),
+        *("transcript_search", "transcript_read", "transcript_list"),
         *("whoami", "agent_list", "sync_status", "sync_quarantine"),
         *("search", "fetch"),
     }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mnemesh.link_values import Linked
+    from mnemesh.transcript_values import TranscriptStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,6 +284,7 @@ class Status:
     index: tuple[IndexStatus, ...]
     model: ModelStatus | None
     notices: tuple[str, ...]
+    transcripts: TranscriptStatus | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from mnemesh import (
     peer_values,
     recall_values,
     removal_values,
+    transcript_values,
     values,
 )
 from mnemesh.errors import InvalidArgument
@@ -65,6 +66,11 @@ NESTED: Final[Mapping[str, type]] = {
     "mnemesh.v1.QuarantinedEntry": peer_values.QuarantinedEntry,
     "mnemesh.v1.PendingEntry": peer_values.PendingEntry,
     "mnemesh.v1.Backup": backup_values.Backup,
+    "mnemesh.v1.TranscriptStatus": transcript_values.TranscriptStatus,
+    "mnemesh.v1.MaskedTurn": transcript_values.MaskedTurn,
+    "mnemesh.v1.TranscriptTurn": transcript_values.Turn,
+    "mnemesh.v1.TranscriptHit": transcript_values.TurnHit,
+    "mnemesh.v1.TranscriptSession": transcript_values.Session,
 }
 
 

@@ -21,6 +21,8 @@ async def status(gate: MeshGate, caller: Caller, request: admin_pb2.StatusReques
     facts = gate.describe()
     mesh = gate.mesh_now()
     response = admin_pb2.StatusResponse(state=facts.state) if mesh is None else _status(await mesh.status())
+    if mesh is not None:
+        response.transcripts.CopyFrom(admin_pb2.TranscriptStatus(**asdict(await mesh.transcripts.status())))
     response.version, response.data_dir, response.pid = facts.version, facts.data_dir, facts.pid
     response.uptime_s, response.grpc, response.http = facts.uptime_s, facts.grpc, facts.http
     return response

@@ -1,7 +1,8 @@
 """The file of a backup: a gzipped tar (POSIX.1-1988 headers) that says first what it holds and how to check it.
 
     backup.json     format, when, which node, how far its ledger had come, and size and SHA-256 of each file below
-    manifest.json, node.key, owner.token, access.sqlite, peers.json, backups.json, ledger/0.sqlite
+    manifest.json, node.key, owner.token, access.sqlite, peers.json, backups.json, ledger/0.sqlite,
+    transcripts/0.sqlite
 
 Written and read in one pass. Only these names are ever taken out of one.
 """
@@ -26,13 +27,14 @@ from mnemesh_memory import limits
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, MnemeshError
 from mnemesh_proto.rendezvous import TOKEN_FILE
 
-FORMAT: Final = 1
+FORMAT: Final = 2  # 1 had no transcripts
 KIND: Final = "mnemesh-backup"
 HEAD: Final = "backup.json"
 LEDGER: Final = "ledger/0.sqlite"
+TRANSCRIPTS: Final = "transcripts/0.sqlite"
 REGISTER: Final = "backups.json"
 NEEDED: Final = (MANIFEST, KEY_FILE, LEDGER)
-NAMES: Final = (MANIFEST, KEY_FILE, TOKEN_FILE, ACCESS_FILE, PEERS_FILE, REGISTER, LEDGER)
+NAMES: Final = (MANIFEST, KEY_FILE, TOKEN_FILE, ACCESS_FILE, PEERS_FILE, REGISTER, LEDGER, TRANSCRIPTS)
 PIECE_BYTES: Final = 1024 * 1024
 # Entries are deflated already; more effort wins a few percent of the view.
 EFFORT: Final = 1

@@ -25,7 +25,8 @@ from mnemesh_actors.directory import MANIFEST, open_directory
 from mnemesh_actors.ledger import schema
 from mnemesh_actors.ledger.copying import Held, held_by
 from mnemesh_actors.ledger.faults import explained
-from mnemesh_gateway.backup_file import LEDGER, Head, Reader, verify
+from mnemesh_actors.transcripts import file as transcript_file
+from mnemesh_gateway.backup_file import LEDGER, TRANSCRIPTS, Head, Reader, verify
 from mnemesh_gateway.backups import Backup, read_register, write_register
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
 from mnemesh_proto.rendezvous import default_data_dir
@@ -90,6 +91,8 @@ def _check(head: Head, staging: Path) -> None:
         schema.refuse_newer(int(db.execute("PRAGMA user_version").fetchone()[0]), ledger)
         schema.check(db, ledger)
         held = held_by(db)
+    if (staging / TRANSCRIPTS).exists():
+        transcript_file.check(staging / TRANSCRIPTS)
     said = Held(incarnation=head.incarnation, seq=head.seq, memories=head.memories, digest=head.digest)
     if (node_id, held) != (head.node_id, said):
         raise DataLoss(

@@ -13,18 +13,18 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 from urllib.parse import quote
 
 from mnemesh_actors.directory import KEY_FILE, MANIFEST, replace_file
 from mnemesh_gateway.access import ACCESS_FILE
-from mnemesh_gateway.backup_file import LEDGER, REGISTER, Head, Part, Writer
+from mnemesh_gateway.backup_file import LEDGER, PIECE_BYTES, REGISTER, TRANSCRIPTS, Head, Part, Writer
 from mnemesh_gateway.peer_book import PEERS_FILE
 from mnemesh_memory import limits
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, PermissionDenied, Unavailable
@@ -35,6 +35,7 @@ from mnemesh_proto.rendezvous import TOKEN_FILE
 if TYPE_CHECKING:
     from mnemesh_actors.copying import LedgerCopy
     from mnemesh_actors.mesh import Mesh
+    from mnemesh_actors.transcripts.file import FileCopy
 
 FOLDER: Final = "backups"
 SUFFIX: Final = ".mnemesh.tar.gz"
@@ -83,8 +84,8 @@ class Backups:
         begun = Backup(path=str(target), at=now)
         await asyncio.to_thread(self._note, begun)
         try:
-            async with mesh.ledger_copy() as copy:
-                done = await self._write(target, begun, copy)
+            async with mesh.ledger_copy() as copy, mesh.transcripts.copied() as transcripts:
+                done = await self._write(target, begun, copy, transcripts)
         except BaseException:  # boundary: taken out of the register, then raised again
             self._drop(begun)
             raise
@@ -100,7 +101,7 @@ class Backups:
         `purge` has to name."""
         return tuple(one for one in self.all() if one.at >= created_at - SKEW_MS)
 
-    async def _write(self, target: Path, begun: Backup, copy: LedgerCopy) -> Backup:
+    async def _write(self, target: Path, begun: Backup, copy: LedgerCopy, transcripts: FileCopy | None) -> Backup:
         small = await asyncio.to_thread(small_files, self._data_dir)
         held = copy.copied.held
         head = Head(
@@ -114,6 +115,7 @@ class Backups:
             files=(
                 *(Part(name, len(data), hashlib.sha256(data).hexdigest()) for name, data in small.items()),
                 Part(LEDGER, copy.copied.bytes, copy.copied.sha256),
+                *((Part(TRANSCRIPTS, transcripts.bytes, transcripts.sha256),) if transcripts else ()),
             ),
         )
         partial = target.with_name(f".{target.name}{UNFINISHED}")
@@ -121,7 +123,7 @@ class Backups:
             with _explained(target):
                 writer = await asyncio.to_thread(Writer, partial, head)
                 try:
-                    size, sha256 = await _fill(writer, small, copy)
+                    size, sha256 = await _fill(writer, small, copy, transcripts)
                 except BaseException:  # boundary: closed, then raised again
                     writer.abandon()
                     raise
@@ -169,7 +171,9 @@ class Backups:
         return [one for one in read_register(self._data_dir) if (one.path, one.at) != (backup.path, backup.at)]
 
 
-async def _fill(writer: Writer, small: Mapping[str, bytes], copy: LedgerCopy) -> tuple[int, str]:
+async def _fill(
+    writer: Writer, small: Mapping[str, bytes], copy: LedgerCopy, transcripts: FileCopy | None
+) -> tuple[int, str]:
     def put(name: str, data: bytes) -> None:
         writer.begin(name, len(data))
         writer.write(data)
@@ -177,15 +181,34 @@ async def _fill(writer: Writer, small: Mapping[str, bytes], copy: LedgerCopy) ->
 
     for name, data in small.items():
         await asyncio.to_thread(put, name, data)
-    copied, came = copy.copied, hashlib.sha256()
-    writer.begin(LEDGER, copied.bytes)
-    async for piece in copy.pieces():
+    await _pour(writer, Part(LEDGER, copy.copied.bytes, copy.copied.sha256), copy.pieces())
+    if transcripts:
+        part = Part(TRANSCRIPTS, transcripts.bytes, transcripts.sha256)
+        await _pour(writer, part, _pieces(transcripts.path))
+    return await asyncio.to_thread(writer.finish)
+
+
+async def _pour(writer: Writer, part: Part, pieces: AsyncIterator[bytes]) -> None:
+    came = hashlib.sha256()
+    writer.begin(part.name, part.bytes)
+    async for piece in pieces:
         came.update(piece)
         await asyncio.to_thread(writer.write, piece)
-    if came.hexdigest() != copied.sha256:
-        raise Unavailable("the ledger's copy did not arrive whole; nothing was written, try again", part="ledger")
-    writer.end(copied.bytes)
-    return await asyncio.to_thread(writer.finish)
+    if came.hexdigest() != part.sha256:
+        raise Unavailable(
+            f"the copy of {part.name} did not arrive whole; nothing was written, try again", part="backup"
+        )
+    writer.end(part.bytes)
+
+
+def _opened(path: Path) -> BinaryIO:
+    return open(path, "rb")
+
+
+async def _pieces(path: Path) -> AsyncIterator[bytes]:
+    with await asyncio.to_thread(_opened, path) as file:
+        while piece := await asyncio.to_thread(file.read, PIECE_BYTES):
+            yield piece
 
 
 def small_files(data_dir: Path) -> dict[str, bytes]:

@@ -20,7 +20,7 @@ NOTE: Final = (
 )
 SIGNALS_SHOWN_MAX: Final = 4
 # An opening or closing tag of ours inside recalled text, in any case and spacing.
-_OWN_TAG: Final = re.compile(r"<(?=\s*/?\s*memor(?:y|ies)\b)", re.IGNORECASE)
+_OWN_TAG: Final = re.compile(r"<(?=\s*/?\s*(?:memor(?:y|ies)|turn|session)\b)", re.IGNORECASE)
 _ATTRIBUTE_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
 
 
@@ -45,6 +45,12 @@ def render(tool: str, answer: Json) -> str:
         return _conflicts(answer)
     if tool == "check":
         return _checked(answer)
+    if tool == "transcript_search":
+        return _found_turns(answer)
+    if tool == "transcript_read":
+        return _read_turns(answer)
+    if tool in ("transcript_list", "transcript_erase"):
+        return _sessions(answer)
     if "action" in answer:
         return _written(answer)
     return json.dumps(answer, ensure_ascii=False, indent=1)
@@ -55,12 +61,12 @@ def data_block(elements: Iterable[str]) -> str:
     return "\n".join((f'<memories note="{NOTE}">', *elements, "</memories>"))
 
 
-def element(text: str, **attributes: object) -> str:
-    """One memory of a data block: attributes that are "", None or empty are left out."""
+def element(text: str, tag: str = "memory", /, **attributes: object) -> str:
+    """One memory or turn of a data block: attributes that are "", None or empty are left out."""
     shown = "".join(
         f' {name}="{_attribute(value)}"' for name, value in attributes.items() if value not in ("", None, [])
     )
-    return f"<memory{shown}>\n{defused(text)}\n</memory>"
+    return f"<{tag}{shown}>\n{defused(text)}\n</{tag}>"
 
 
 def defused(text: str) -> str:
@@ -231,6 +237,55 @@ def _blame(answer: Json) -> str:
     elements = [said(run, run["text"], line=run["first"]) for run in answer["lines"]]
     elements += [said(one, one["value"], field=one["field"]) for one in answer["fields"]]
     return f"{data_block(elements)}\nWho last set each of these in revision {answer['revision']} of {answer['id']}."
+
+
+def _found_turns(answer: Json) -> str:
+    if not answer["results"]:
+        return f"No turn found in {_and(answer['spaces'])}."
+    elements = (
+        _turn(turn, session=turn["session"], space=turn["space"], **({"score": f"{hit['score']:.2f}"} if own else {}))
+        for hit in answer["results"]
+        for turns, own in ((hit["before"], False), ([hit["turn"]], True), (hit["after"], False))
+        for turn in turns
+    )
+    found = f"{len(answer['results'])} found; transcript_read(session, first) reads on from a position."
+    return f"{data_block(elements)}\n{found}"
+
+
+def _read_turns(answer: Json) -> str:
+    session, turns = answer["session"], answer["turns"]
+    block = data_block(_turn(turn) for turn in turns) if turns else "No turns there."
+    return f"{block}\nSession {session['session']} in {session['space']} has {session['turns']} turns."
+
+
+def _turn(turn: Json, **more: object) -> str:
+    known = {"position": turn["position"], "role": turn["role"], "at": turn.get("at", "")}
+    return element(turn["text"], "turn", **more, **known)
+
+
+def _sessions(answer: Json) -> str:
+    """Sessions with what they say of themselves, which is data too; then what was done or how to read on."""
+    elements = (
+        element(
+            one["title"],
+            "session",
+            session=one["session"],
+            space=one["space"],
+            part_of=one["part_of"],
+            dir=one["dir"],
+            turns=one["turns"],
+            began=one.get("started_at", ""),
+            ended=one.get("ended_at", ""),
+        )
+        for one in answer["sessions"]
+    )
+    block = data_block(elements) if answer["sessions"] else "No sessions."
+    if "backups" in answer:
+        held = f" Backups may still hold them: {', '.join(answer['backups'])}." if answer["backups"] else ""
+        pending = f" {answer['pending']}." if answer["pending"] else ""
+        return f"{block}\nErased, with {answer['turns']} turns.{pending}{held}"
+    more = f" More with cursor={answer['cursor']}" if answer["cursor"] else ""
+    return f"{block}\n{len(answer['sessions'])} of {answer['total']}.{more}"
 
 
 def _neighbours(related: Sequence[Json]) -> str:

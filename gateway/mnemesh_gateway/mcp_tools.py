@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Arguments = Mapping[str, Any]
 Run = Callable[["MeshGate", Caller, Arguments], Awaitable["Answer"]]
 
-TOOLSETS: Final = ("core", "curate", "admin", "connector")
+TOOLSETS: Final = ("core", "curate", "session", "admin", "connector")
 URI_SCHEME: Final = "memory://"
 
 # Title, and when an agent should use the tool. What it does stands in the table of operations.
@@ -96,6 +96,20 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "list": ("List", "Use it to go through memories by filter and time; use recall to find by meaning."),
     "stats": ("Statistics", "Use it to see what kinds, tags and spaces exist."),
+    "transcript_add": (
+        "Add to a transcript",
+        "Use it to keep what was said in a session as it was said. What will matter later is a memory: remember that.",
+    ),
+    "transcript_search": (
+        "Search transcripts",
+        "Use it when recall knows too little: ask for words, names or error messages that were said in past sessions.",
+    ),
+    "transcript_read": ("Read a transcript", "Use it to read on around a turn that transcript_search found."),
+    "transcript_list": ("List transcripts", "Use it to see which sessions are stored, and when they were held."),
+    "transcript_erase": (
+        "Erase a transcript",
+        "Use it only when a person asks for it in so many words: nothing brings the session back.",
+    ),
     "whoami": ("Who am I", "Use it to see under which name you write and which space is used when you name none."),
     "agent_list": ("Agents", "Use it when someone asks who has access, to what, and who still uses it."),
     "agent_revoke": ("Revoke an agent", "Use it only when the person who administers this node asks for it by name."),

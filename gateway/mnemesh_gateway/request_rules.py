@@ -13,6 +13,7 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from mnemesh_memory import grants, limits
 from mnemesh_memory.kinds import LINK_TYPES, MODES, SORTS, STATES, TIERS, WAITS, WRITABLE_LINK_TYPES
+from mnemesh_memory.transcripts import ROLES
 from mnemesh_memory.validate import CLEARABLE, ORDERS
 
 # Proto3 has no required fields; these are the ones that the Mesh refuses a request without.
@@ -37,6 +38,11 @@ REQUIRED: Final = MappingProxyType(
         "Link": ("type", "id"),
         "AddAgentRequest": ("name", "role"),
         "RevokeAgentRequest": ("name",),
+        "AddTranscriptRequest": ("session", "turns"),
+        "TranscriptTurnDraft": ("id", "role", "text"),
+        "SearchTranscriptsRequest": ("query",),
+        "ReadTranscriptRequest": ("session",),
+        "EraseTranscriptRequest": ("session",),
     }
 )
 # Closed lists and bounds of request fields. `kind` is open here, because predecessors' words are folded.
@@ -86,6 +92,19 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "AddAgentRequest.role": {"enum": list(grants.ROLES)},
         "AddAgentRequest.spaces": {"maxItems": grants.PATTERNS_MAX},
         "AddAgentRequest.toolsets": {"maxItems": len(grants.TOOLSETS)},
+        "AddTranscriptRequest.session": {"minLength": 1, "maxLength": limits.SESSION_BYTES_MAX},
+        "AddTranscriptRequest.turns": {"minItems": 1, "maxItems": limits.TRANSCRIPT_TURNS_MAX},
+        "TranscriptTurnDraft.id": {"minLength": 1, "maxLength": limits.TRANSCRIPT_TURN_ID_BYTES_MAX},
+        "TranscriptTurnDraft.role": {"enum": list(ROLES)},
+        "TranscriptTurnDraft.text": {"minLength": 1, "maxLength": limits.TRANSCRIPT_TURN_BYTES_MAX},
+        "SearchTranscriptsRequest.query": {"minLength": 1, "maxLength": limits.QUERY_CHARS_MAX},
+        "SearchTranscriptsRequest.limit": {"minimum": 1, "maximum": limits.RECALL_LIMIT_MAX},
+        "SearchTranscriptsRequest.context": {"maximum": limits.TRANSCRIPT_CONTEXT_MAX},
+        "ReadTranscriptRequest.session": {"minLength": 1, "maxLength": limits.SESSION_BYTES_MAX},
+        "ReadTranscriptRequest.first": {"minimum": 1},
+        "ReadTranscriptRequest.count": {"minimum": 1, "maximum": limits.TRANSCRIPT_READ_TURNS_MAX},
+        "ListTranscriptsRequest.limit": {"minimum": 1, "maximum": limits.LIST_LIMIT_MAX},
+        "EraseTranscriptRequest.session": {"minLength": 1, "maxLength": limits.SESSION_BYTES_MAX},
     }
 )
 

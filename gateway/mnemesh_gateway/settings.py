@@ -223,7 +223,8 @@ class Settings:
     abstain_below: float = _setting(0.35, "Coverage below which recall flags abstain.", _number(0, 1))
     mcp_toolsets: str = _setting(
         "core",
-        "Toolsets that MCP shows unless the URL names others: core, curate, admin, connector, comma-separated.",
+        "Toolsets that MCP shows unless the URL names others: core, curate, session, admin, connector, "
+        "comma-separated.",
         TEXT,
     )
     ready_timeout_s: float = _setting(60.0, "Longest a call waits for a starting node.", _number(0.1, 600), "s")

@@ -20,7 +20,7 @@ from mnemesh_gateway.message_json import AnyMessage, from_json, from_query, pars
 from mnemesh_memory import answers, model
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.spaces import space_path
-from mnemesh_proto.v1 import history_pb2, memory_pb2, recall_pb2
+from mnemesh_proto.v1 import history_pb2, memory_pb2, recall_pb2, transcript_pb2
 
 __all__ = [
     "batch_response", "check_response", "decode", "draft", "from_json", "from_query", "get_response",
@@ -40,6 +40,8 @@ Reading = (
     | memory_pb2.StatsRequest
     | memory_pb2.ExportRequest
     | history_pb2.ConflictsRequest
+    | transcript_pb2.SearchTranscriptsRequest
+    | transcript_pb2.ListTranscriptsRequest
 )
 
 

@@ -37,7 +37,7 @@ ROLE_MAY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         OWNER: (IDENTIFY, READ, WRITE, ADMINISTER, OWN),
     }
 )
-TOOLSETS: Final = ("core", "curate", "admin")
+TOOLSETS: Final = ("core", "curate", "session", "admin")
 EVERY_SHARED: Final = "*"
 # Every space, private ones too: what the ledgers of one node say to each other. No token and no peer can be given it,
 # because `check_pattern` refuses it.

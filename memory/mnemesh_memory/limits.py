@@ -95,6 +95,18 @@ BACKUPS_LISTED_MAX = 1_000  # that a node remembers to have made, the latest
 BACKUP_PATH_CHARS_MAX = 4_000
 BACKUP_HEAD_BYTES_MAX = 64 * 1024  # of what a backup says of itself
 
+TRANSCRIPT_TURN_BYTES_MAX = CONTENT_BYTES_MAX
+TRANSCRIPT_TURN_ID_BYTES_MAX = 200
+TRANSCRIPT_TURNS_MAX = 256  # a call
+TRANSCRIPT_CALL_BYTES_MAX = 1024 * 1024
+TRANSCRIPT_SESSION_TURNS_MAX = 1_000_000
+TRANSCRIPT_READ_TURNS_MAX = 200
+TRANSCRIPT_CONTEXT_MAX = 5  # turns shown before and after one that was found
+TRANSCRIPT_SEARCH_TERMS_MAX = 64  # of a question; its rarest
+TRANSCRIPT_POOL_TURNS = 500  # best by their own words, which are then ranked with what stands around them
+TRANSCRIPT_SEARCH_TIMEOUT_S = 10.0
+TRANSCRIPT_LABEL_BYTES_MAX = 80  # of what names the program that a session was held with
+
 HTTP_BODY_BYTES_MAX = 1536 * 1024
 HTTP_BODY_TIMEOUT_S = 30.0
 GRPC_MESSAGE_BYTES_MAX = 4 * 1024 * 1024

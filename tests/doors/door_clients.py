@@ -180,6 +180,11 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "sync_discard": {"everything": True, "space": "team/*"},
     "sync_pending": {"oldest_first": True},
     "sync_pending_discard": {"ids": ["1", "2"]},
+    "transcript_add": {"session": "second", "turns": [{"id": "u1", "role": "user", "text": "use pnpm"}]},
+    "transcript_search": {"query": "pnpm"},
+    "transcript_read": {"session": "first"},
+    "transcript_list": {"limit": 5},
+    "transcript_erase": {"session": "first"},
     "backup_create": {},
     "backup_list": {},
 }

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from fake_history import FakeHistories
 from fake_links import FakeLinks
 from fake_peers import FakePeers
+from stored_transcripts import transcribing
 
 from mnemesh_gateway.backups import Backup
 from mnemesh_memory import checks, grants, limits, validate, watching
@@ -141,6 +142,7 @@ class FakeMesh(FakeHistories, FakeLinks):
 
     def __init__(self) -> None:
         self.memories: dict[str, Memory] = {}
+        self.transcripts = transcribing()
         self.fail_with: BaseException | None = None
         self.break_export: BaseException | None = None
         self.break_watch: BaseException | None = None

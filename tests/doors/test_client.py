@@ -26,12 +26,22 @@ from mnemesh import (
     peer_values,
     recall_values,
     removal_values,
+    transcript_values,
     values,
 )
 from mnemesh.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, CONTENT_BYTES_MAX
 from mnemesh.wire import NESTED
 from mnemesh_memory import limits
-from mnemesh_proto.v1 import admin_pb2, backup_pb2, history_pb2, link_pb2, memory_pb2, peer_pb2, recall_pb2
+from mnemesh_proto.v1 import (
+    admin_pb2,
+    backup_pb2,
+    history_pb2,
+    link_pb2,
+    memory_pb2,
+    peer_pb2,
+    recall_pb2,
+    transcript_pb2,
+)
 
 Make = Callable[..., Both]
 
@@ -416,8 +426,13 @@ def test_the_values_have_the_fields_of_the_messages() -> None:
         peer_pb2.DiscardPendingResponse: peer_values.Discarded,
         backup_pb2.CreateBackupResponse: backup_values.MadeBackup,
         backup_pb2.ListBackupsResponse: backup_values.Backups,
+        transcript_pb2.AddTranscriptResponse: transcript_values.AddedTurns,
+        transcript_pb2.SearchTranscriptsResponse: transcript_values.FoundTurns,
+        transcript_pb2.ReadTranscriptResponse: transcript_values.Transcript,
+        transcript_pb2.ListTranscriptsResponse: transcript_values.Sessions,
+        transcript_pb2.EraseTranscriptResponse: transcript_values.ErasedSessions,
     }
-    modules = (memory_pb2, recall_pb2, link_pb2, history_pb2, admin_pb2, peer_pb2, backup_pb2)
+    modules = (memory_pb2, recall_pb2, link_pb2, history_pb2, admin_pb2, peer_pb2, backup_pb2, transcript_pb2)
     for name, cls in NESTED.items():
         message = next(getattr(m, name.rpartition(".")[2]) for m in modules if hasattr(m, name.rpartition(".")[2]))
         pairs[message] = cls

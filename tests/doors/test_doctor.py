@@ -226,6 +226,15 @@ def test_a_ledger_that_is_no_database(place: Place) -> None:
     assert "damaged" in only(place, "ledger").problem
 
 
+def test_transcripts_of_a_newer_format_or_damaged_ones(place: Place) -> None:
+    place.transcripts.parent.mkdir()
+    with closing(sqlite3.connect(place.transcripts)) as db:
+        db.execute("PRAGMA user_version = 99")
+    assert "newer mnemesh" in only(place, "format").fix
+    place.transcripts.write_bytes(b"not a database" * 1000)
+    assert "delete it and import the sessions again" in only(place, "transcripts").fix
+
+
 def test_a_clock_before_the_newest_entry(place: Place) -> None:
     found = only(replace(place, now_ms=NOW_MS - 3_600_000), "clock")
     assert "3600 s" in found.problem

@@ -31,6 +31,8 @@ DECISIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("sync_retry", "sync_discard", "sync_pending", "sync_pending_discard"), "own"),
     **dict.fromkeys(("status", "agent_add", "agent_list", "agent_revoke"), "administer"),
     **dict.fromkeys(("backup_create", "backup_list"), "own"),
+    **dict.fromkeys(("transcript_search", "transcript_read", "transcript_list"), "read"),
+    **dict.fromkeys(("transcript_add", "transcript_erase"), "write"),
     "whoami": "identify",
 }
 MAY: Final[Mapping[str, frozenset[str]]] = {

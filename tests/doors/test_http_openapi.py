@@ -14,7 +14,17 @@ from mnemesh_gateway import openapi
 from mnemesh_gateway.http_door import _HttpDoor
 from mnemesh_gateway.operations import OPERATIONS, Operation
 from mnemesh_gateway.request_rules import REQUEST_RULES, REQUIRED
-from mnemesh_proto.v1 import admin_pb2, backup_pb2, history_pb2, link_pb2, memory_pb2, peer_pb2, recall_pb2, watch_pb2
+from mnemesh_proto.v1 import (
+    admin_pb2,
+    backup_pb2,
+    history_pb2,
+    link_pb2,
+    memory_pb2,
+    peer_pb2,
+    recall_pb2,
+    transcript_pb2,
+    watch_pb2,
+)
 
 DOCUMENT = openapi.describe("1.2.3")
 BY_NAME = pytest.mark.parametrize("operation", OPERATIONS, ids=[row.name for row in OPERATIONS])
@@ -36,7 +46,17 @@ def test_every_route_of_the_app_is_described_and_every_described_path_is_a_route
 def test_every_rpc_but_sync_is_an_operation_and_every_operation_is_an_rpc() -> None:
     rpcs = {
         (service.full_name, method.name, method.input_type.name, method.output_type.name, method.server_streaming)
-        for file in (memory_pb2, link_pb2, history_pb2, recall_pb2, watch_pb2, admin_pb2, peer_pb2, backup_pb2)
+        for file in (
+            memory_pb2,
+            link_pb2,
+            history_pb2,
+            recall_pb2,
+            watch_pb2,
+            admin_pb2,
+            peer_pb2,
+            backup_pb2,
+            transcript_pb2,
+        )
         for service in file.DESCRIPTOR.services_by_name.values()
         for method in service.methods
     }
@@ -110,7 +130,7 @@ async def test_an_error_fits_its_schema() -> None:
 def test_every_rule_of_the_schemas_is_about_a_field_that_exists() -> None:
     known = {
         f"{message.name}.{field.name}"
-        for file in (memory_pb2, link_pb2, history_pb2, recall_pb2, watch_pb2, admin_pb2)
+        for file in (memory_pb2, link_pb2, history_pb2, recall_pb2, watch_pb2, admin_pb2, transcript_pb2)
         for message in file.DESCRIPTOR.message_types_by_name.values()
         for field in message.fields
     }

@@ -20,7 +20,7 @@ from mnemesh_gateway.message_json import BARE_MESSAGES, query_object
 from mnemesh_gateway.operations import OPERATIONS, by_name
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument
-from mnemesh_proto.v1 import admin_pb2, backup_pb2, memory_pb2, peer_pb2, recall_pb2
+from mnemesh_proto.v1 import admin_pb2, backup_pb2, memory_pb2, peer_pb2, recall_pb2, transcript_pb2
 
 MESSAGES = [cls for operation in OPERATIONS for cls in (operation.request, operation.response)]
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
@@ -91,6 +91,8 @@ WITH_64_BITS = (
     peer_pb2.AddPeerResponse, peer_pb2.SyncStatusResponse, peer_pb2.SyncNowResponse, peer_pb2.ListQuarantineResponse,
     peer_pb2.RetryQuarantineResponse, peer_pb2.DiscardQuarantineResponse, peer_pb2.ListPendingResponse,
     peer_pb2.DiscardPendingResponse, backup_pb2.CreateBackupResponse, backup_pb2.ListBackupsResponse,
+    transcript_pb2.ReadTranscriptResponse, transcript_pb2.ListTranscriptsResponse,
+    transcript_pb2.EraseTranscriptResponse,
 )  # fmt: skip
 
 

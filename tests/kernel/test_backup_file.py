@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from ledger_builders import AGENT, GENERATION, SPACE, Home, Pen, all_done, done
 from peer_builders import EVERYTHING, NOW
+from stored_transcripts import operations
 
 from mnemesh_actors.copying import LedgerCopy, ledger_copy
 from mnemesh_actors.directory import open_directory
@@ -42,6 +43,7 @@ from mnemesh_memory.errors import (
     PermissionDenied,
 )
 from mnemesh_memory.model import Caller
+from mnemesh_memory.transcripts import SessionQuery, TranscriptDraft, TurnDraft
 
 OWNER = Caller(agent="owner", principal="owner", role="owner")
 ADMIN = Caller(agent="ana", principal="ana", role="admin")
@@ -55,6 +57,9 @@ class LedgerOnly:
     home: Home
     runtime: LocalRuntime = field(default_factory=LocalRuntime)
     ledger: Any = None
+
+    def __post_init__(self) -> None:
+        self.transcripts = operations(self.home.directory.transcripts)
 
     async def open(self) -> LedgerOnly:
         directory = self.home.directory
@@ -167,6 +172,24 @@ def test_a_copy_that_a_crash_left_is_deleted_at_the_next_start(home: Home) -> No
     copy_file(home.file).write_bytes(b"texts of memories")
     with home.opened():
         assert not copy_file(home.file).exists()
+
+
+async def test_a_backup_brings_the_transcripts_along_and_nothing_that_was_erased(
+    node: LedgerOnly, home: Home, tmp_path: Path
+) -> None:
+    def said(session: str, text: str) -> TranscriptDraft:
+        return TranscriptDraft(session=session, turns=(TurnDraft(id="u", role="user", text=text),))
+
+    await node.transcripts.add(OWNER, said("stays", "the release is on friday"))
+    await node.transcripts.add(OWNER, said("goes", "a quixotic zebra"))
+    await node.transcripts.erase(OWNER, "goes")
+    backup = await made(node)
+    load(Path(backup.path), tmp_path / "loaded")
+    loaded = operations(opened(tmp_path / "loaded").directory.transcripts)
+    page = await loaded.page(OWNER, SessionQuery())
+    assert [(one.session, one.turns) for one in page.sessions] == [("stays", 1)]
+    assert b"quixotic" not in (tmp_path / "loaded" / "transcripts" / "0.sqlite").read_bytes()
+    assert list((home.directory.path / "transcripts").glob("*.copy")) == []
 
 
 # ---- making ---------------------------------------------------------------------------------------------------------

@@ -242,7 +242,7 @@ class McpDoor:
 
         @asynccontextmanager
         async def client() -> AsyncIterator[Client]:
-            url = f"http://{node.http}/mcp?toolsets=core,curate,admin"
+            url = f"http://{node.http}/mcp?toolsets=core,curate,session,admin"
             async with (
                 httpx2.AsyncClient(headers=_headers(node, agent), timeout=CALL_TIMEOUT_S) as http,
                 Client(streamable_http_client(url, http_client=http)) as opened,
@@ -254,7 +254,15 @@ class McpDoor:
     @classmethod
     def over_stdio(cls, node: NodeUnderTest, token: str = "") -> McpDoor:
         """Start `mnemesh mcp` and speak through its pipes; without `token` it takes the owner's of the directory."""
-        arguments = ["-m", "mnemesh.entry", "mcp", "--data", str(node.data_dir), "--toolsets", "core,curate,admin"]
+        arguments = [
+            "-m",
+            "mnemesh.entry",
+            "mcp",
+            "--data",
+            str(node.data_dir),
+            "--toolsets",
+            "core,curate,session,admin",
+        ]
         arguments += ["--token", token] if token else []
         server = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ), cwd="/")
         return cls("mcp-stdio", Client(server))
@@ -298,9 +306,9 @@ class CliDoor:
         self._options = options
 
     async def call(self, operation: str, **fields: Any) -> dict[str, Any]:
-        command = operation.replace("agent_", "agent ").split()
+        command = operation.replace("agent_", "agent ").replace("transcript_", "transcript ").split()
         words = [*command, "--json", "--data", str(self._node.data_dir), *self._options]
-        words += ["--yes"] if operation == "purge" else []  # nobody is there to be asked
+        words += ["--yes"] if operation in ("purge", "transcript_erase") else []  # nobody is there to be asked
         words += self._arguments(operation, dict(fields))
         process = await MNEMESH.start(*words)
         out, err = await _soon(process.communicate())
@@ -331,8 +339,13 @@ class CliDoor:
 
     def _arguments(self, operation: str, fields: dict[str, Any]) -> list[str]:
         words: list[str] = []
+        if "turns" in fields:
+            file = self._node.data_dir.with_name("turns.jsonl")
+            file.write_text("".join(json.dumps(turn) + "\n" for turn in fields.pop("turns")))
+            words += ["--file", str(file)]
         # After `--`, so that a text or query that starts with a dash is not an option.
-        positional = [fields.pop(name) for name in ("id", "ids", "query", "name") if name in fields]
+        named = ("id", "ids", "query", "name", *(("session",) if operation.startswith("transcript_") else ()))
+        positional = [fields.pop(name) for name in named if name in fields]
         if operation in ("link", "unlink"):
             positional += [fields.pop("type"), fields.pop("to")]
         if operation == "rate" and "useful" in fields:

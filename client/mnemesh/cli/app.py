@@ -25,6 +25,8 @@ from mnemesh.cli import (
     peers,
     reading,
     recalling,
+    transcript_import,
+    transcripts,
     watching,
     writing,
 )
@@ -56,6 +58,7 @@ GROUPS: Final[Mapping[str, tuple[str, Sequence[tuple[str, Callable[..., None]]]]
     "agent": (agents.HELP, agents.COMMANDS),
     "peer": (peers.PEER_HELP, peers.PEER_COMMANDS),
     "sync": (peers.SYNC_HELP, peers.SYNC_COMMANDS),
+    "transcript": (transcripts.HELP, transcripts.COMMANDS),
     "backup": (backups.HELP, backups.COMMANDS),
     "node": ("Work on a data directory while no node runs on it.", ()),
 }
@@ -132,6 +135,7 @@ def _app() -> typer.Typer:
         *history.COMMANDS,
         *linking.COMMANDS,
         *importing.COMMANDS,
+        *transcript_import.COMMANDS,
         *exporting.COMMANDS,
     ):
         command = expanded(function)

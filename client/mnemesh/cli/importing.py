@@ -92,7 +92,7 @@ def import_files(
         report.problem(name, Problem(line=0, message=f"can't be read: {reason}"))
     items = _read(found, defaults, report)
     with (replace(shell, start=False) if dry_run else shell).client() as client:
-        life = _life_if_any(client) if dry_run else _life_of(client)
+        life = _life_if_any(client) if dry_run else life_of(client)
         place = state or (local_data_dir(shell.data) / "imports" / f"{life}.keys" if life else None)
         with ImportState(None if again else place) as done, Bar(_size(found), shown=not shell.json) as bar:
             if dry_run:
@@ -121,16 +121,16 @@ def _size(found: sources.Found) -> int:
     return sum(file.bytes for file in found.files)
 
 
-def _life_of(client: Client) -> str:
+def life_of(client: Client) -> str:
     """Names the present life of the node's data, so that what was stored in another one counts for nothing."""
     status = client.status()
     return (status.ledger.incarnation if status.ledger else "") or status.node_id or "node"
 
 
 def _life_if_any(client: Client) -> str:
-    """As _life_of; "" when no node answers."""
+    """As life_of; "" when no node answers."""
     try:
-        return _life_of(client)
+        return life_of(client)
     except NotReachable:
         return ""
 

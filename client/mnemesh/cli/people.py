@@ -170,6 +170,10 @@ def status(facts: values.Status) -> Iterator[str]:
             yield f"  replica {one.actor} in {one.place}: {how}"
     for index in facts.index:
         yield f"  index   {index.name} ({index.backend}): {index.points} points, {index.lag} behind, {index.state}"
+    if facts.transcripts:
+        held = facts.transcripts
+        size = f"{held.turns} turns, {held.bytes / 1e6:.1f} MB, {one_line(held.state)}"
+        yield f"  sessions {held.sessions}: {size}"
     if facts.model:
         yield f"  model   {facts.model.name}, {facts.model.dimensions} dimensions, {facts.model.source}"
     for actor in facts.actors:

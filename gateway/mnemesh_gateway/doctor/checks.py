@@ -26,6 +26,7 @@ CHECKS: tuple[Callable[[Place], Iterator[Finding]], ...] = (
     directory.model,
     directory.ledger,
     directory.index,
+    directory.transcripts,
     qdrant.server,
 )
 

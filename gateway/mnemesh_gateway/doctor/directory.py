@@ -14,6 +14,7 @@ from mnemesh_actors.directory import FORMAT, KEY_FILE, MANIFEST
 from mnemesh_actors.embedding.directory import PACKAGE, configured, packaged_weights
 from mnemesh_actors.index.state import read_meta
 from mnemesh_actors.ledger.schema import MIGRATIONS
+from mnemesh_actors.transcripts.file import MIGRATIONS as TRANSCRIPT_MIGRATIONS
 from mnemesh_gateway.access import ACCESS_FILE
 from mnemesh_gateway.access import MIGRATIONS as ACCESS_MIGRATIONS
 from mnemesh_gateway.doctor.installation import Finding
@@ -192,6 +193,27 @@ def ledger(place: Place) -> Iterator[Finding]:
         yield Finding(
             "clock", f"this machine's clock is {behind_s} s before the newest entry of the ledger",
             "set the clock (timedatectl set-ntp true). Order and durability don't depend on it, shown times do",
+        )  # fmt: skip
+
+
+def transcripts(place: Place) -> Iterator[Finding]:
+    """Sessions are no memories: without them a node runs on."""
+    path = place.transcripts
+    if not path.exists():
+        return
+    try:
+        with closing(_read_only(path)) as db:
+            version = int(db.execute("PRAGMA user_version").fetchone()[0])
+            if version > len(TRANSCRIPT_MIGRATIONS):
+                yield _newer(path, version, len(TRANSCRIPT_MIGRATIONS))
+                return
+            fault = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
+    except sqlite3.DatabaseError as error:
+        fault = str(error)
+    if fault != "ok":
+        yield Finding(
+            "transcripts", f"{path} is damaged ({fault}); no memory is in it",
+            "stop the node and keep a copy; restore the file from a backup, or delete it and import the sessions again",
         )  # fmt: skip
 
 

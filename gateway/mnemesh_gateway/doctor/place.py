@@ -36,3 +36,8 @@ class Place:
     def ledger(self) -> Path:
         """The SQLite file of the log."""
         return self.data_dir / "ledger" / "0.sqlite"
+
+    @property
+    def transcripts(self) -> Path:
+        """The SQLite file of the transcripts."""
+        return self.data_dir / "transcripts" / "0.sqlite"

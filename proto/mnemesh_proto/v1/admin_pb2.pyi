@@ -83,6 +83,18 @@ class IndexStatus(_message.Message):
     state: str
     def __init__(self, name: _Optional[str] = ..., backend: _Optional[str] = ..., seq: _Optional[int] = ..., lag: _Optional[int] = ..., points: _Optional[int] = ..., state: _Optional[str] = ...) -> None: ...
 
+class TranscriptStatus(_message.Message):
+    __slots__ = ("sessions", "turns", "bytes", "state")
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    TURNS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    sessions: int
+    turns: int
+    bytes: int
+    state: str
+    def __init__(self, sessions: _Optional[int] = ..., turns: _Optional[int] = ..., bytes: _Optional[int] = ..., state: _Optional[str] = ...) -> None: ...
+
 class ModelStatus(_message.Message):
     __slots__ = ("generation", "name", "dimensions", "source")
     GENERATION_FIELD_NUMBER: _ClassVar[int]
@@ -96,7 +108,7 @@ class ModelStatus(_message.Message):
     def __init__(self, generation: _Optional[str] = ..., name: _Optional[str] = ..., dimensions: _Optional[int] = ..., source: _Optional[str] = ...) -> None: ...
 
 class StatusResponse(_message.Message):
-    __slots__ = ("version", "state", "runtime", "data_dir", "node_id", "pid", "uptime_s", "grpc", "http", "actors", "ledger", "index", "model", "notices")
+    __slots__ = ("version", "state", "runtime", "data_dir", "node_id", "pid", "uptime_s", "grpc", "http", "actors", "ledger", "index", "model", "notices", "transcripts")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_FIELD_NUMBER: _ClassVar[int]
@@ -111,6 +123,7 @@ class StatusResponse(_message.Message):
     INDEX_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     NOTICES_FIELD_NUMBER: _ClassVar[int]
+    TRANSCRIPTS_FIELD_NUMBER: _ClassVar[int]
     version: str
     state: str
     runtime: str
@@ -125,7 +138,8 @@ class StatusResponse(_message.Message):
     index: _containers.RepeatedCompositeFieldContainer[IndexStatus]
     model: ModelStatus
     notices: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, version: _Optional[str] = ..., state: _Optional[str] = ..., runtime: _Optional[str] = ..., data_dir: _Optional[str] = ..., node_id: _Optional[str] = ..., pid: _Optional[int] = ..., uptime_s: _Optional[float] = ..., grpc: _Optional[str] = ..., http: _Optional[str] = ..., actors: _Optional[_Iterable[_Union[ActorStatus, _Mapping]]] = ..., ledger: _Optional[_Union[LedgerStatus, _Mapping]] = ..., index: _Optional[_Iterable[_Union[IndexStatus, _Mapping]]] = ..., model: _Optional[_Union[ModelStatus, _Mapping]] = ..., notices: _Optional[_Iterable[str]] = ...) -> None: ...
+    transcripts: TranscriptStatus
+    def __init__(self, version: _Optional[str] = ..., state: _Optional[str] = ..., runtime: _Optional[str] = ..., data_dir: _Optional[str] = ..., node_id: _Optional[str] = ..., pid: _Optional[int] = ..., uptime_s: _Optional[float] = ..., grpc: _Optional[str] = ..., http: _Optional[str] = ..., actors: _Optional[_Iterable[_Union[ActorStatus, _Mapping]]] = ..., ledger: _Optional[_Union[LedgerStatus, _Mapping]] = ..., index: _Optional[_Iterable[_Union[IndexStatus, _Mapping]]] = ..., model: _Optional[_Union[ModelStatus, _Mapping]] = ..., notices: _Optional[_Iterable[str]] = ..., transcripts: _Optional[_Union[TranscriptStatus, _Mapping]] = ...) -> None: ...
 
 class WhoamiRequest(_message.Message):
     __slots__ = ()

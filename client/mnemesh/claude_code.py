@@ -1,0 +1,195 @@
+"""Session files of Claude Code, one JSON object a line, as turns of a transcript. Values in, values out.
+
+The format is that program's own and changes between its versions, so a record of a kind that is not known is passed
+over and counted, a line that is no record is named, and neither ends the reading. Kept is what was said: by the person,
+by the model, and, shortened, what tools were asked and answered. Left out are thoughts, what the program around said to
+itself, and memories that Mnemesh itself put there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from mnemesh.importer import clip_title, pieces
+
+if TYPE_CHECKING:
+    from mnemesh.transcripts import TurnItem
+
+SOURCE: Final = "claude-code"
+TOOL_CHARS_MAX: Final = 4_000  # of what a tool was asked or answered
+DIR_BYTES_MAX: Final = 512
+ID_BYTES_MAX: Final = 150  # of an id, so that the number of a part may follow
+# Records that say nothing of what was said: those that hold a title, and the others that are known.
+TITLES: Final = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
+KINDS: Final = frozenset(
+    {
+        "agent-name", "ai-title", "attachment", "custom-title", "file-history-snapshot", "last-prompt", "mode",
+        "pr-link", "progress", "queue-operation", "summary", "system",
+    }
+)  # fmt: skip
+# A user's record that the program wrote begins with one of these.
+_ENVELOPE: Final = re.compile(
+    r"\s*(?:<(?:command-(?:name|message|args)|local-command-[a-z-]+|bash-[a-z-]+|task-notification)\b"
+    r"|\[Request interrupted)"
+)
+_REMINDER: Final = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
+_OWN: Final = re.compile(r"<memories note=.*?(?:</memories>|\Z)", re.DOTALL)
+OWN_LEFT_OUT: Final = "[memories of Mnemesh left out]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A turn: of which session, of what that is part, and in which directory it ran. `clipped`: not all of it."""
+
+    session: str
+    part_of: str
+    dir: str
+    turn: TurnItem
+    clipped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Titled:
+    """A title of a session."""
+
+    session: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A record, or a part of one, that is not kept, and of what kind it is. `known`: sessions have such records."""
+
+    kind: str
+    known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A line that is no record of a session, and why."""
+
+    reason: str
+
+
+Read = Said | Titled | Skipped | Malformed
+
+
+def read_line(line: bytes, stem: str) -> Iterator[Read]:
+    """What one line of the file named `stem`.jsonl holds."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        reason = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"is no JSON ({type(error).__name__})"
+        yield Malformed(reason)
+        return
+    if not isinstance(record, dict):
+        yield Malformed("is no JSON object")
+        return
+    kind = record.get("type")
+    if not isinstance(kind, str):
+        yield Malformed("has no type")
+    elif kind in ("user", "assistant"):
+        yield from _spoken(record, kind, line, stem)
+    elif kind in TITLES and isinstance(title := record.get(TITLES[kind]), str) and title.strip():
+        yield Titled(_session(record, stem)[0], clip_title((_sound(title),)))
+    else:
+        yield Skipped(_sound(kind[:40]), known=kind in KINDS)
+
+
+def _spoken(record: Mapping[str, Any], kind: str, line: bytes, stem: str) -> Iterator[Read]:
+    message = record.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    if not isinstance(content, str | list):
+        yield Malformed(f"is a record of type {kind} without content")
+        return
+    summary = record.get("isCompactSummary") is True
+    if record.get("isMeta") is True or (record.get("isVisibleInTranscriptOnly") is True and not summary):
+        yield Skipped("meta")
+        return
+    session, part_of = _session(record, stem)
+    cwd = record.get("cwd")
+    where = _sound(cwd) if isinstance(cwd, str) and len(cwd.encode("utf-8", "replace")) <= DIR_BYTES_MAX else ""
+    given = record.get("uuid")
+    id_ = given if isinstance(given, str) and 0 < len(given.encode("utf-8", "replace")) <= ID_BYTES_MAX else _hash(line)
+    at = _time(record.get("timestamp"))
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    for number, block in enumerate(blocks):
+        role, text, clipped = _block(block, kind)
+        if not role:
+            yield Skipped(text)
+            continue
+        if role == "user":
+            if _ENVELOPE.match(text):
+                yield Skipped("command")
+                continue
+            role = "summary" if summary else role
+        text = _OWN.sub(OWN_LEFT_OUT, _REMINDER.sub("", text)).strip()
+        for part, piece in enumerate(pieces(text) if text else [], 1):
+            key = (f"{id_}#{number}" if number else id_) + (f"~{part}" if part > 1 else "")
+            turn: TurnItem = {"id": _sound(key), "role": role, "text": piece, "at": at}
+            yield Said(session=session, part_of=part_of, dir=where, turn=turn, clipped=clipped)
+
+
+def _block(block: object, kind: str) -> tuple[str, str, bool]:
+    """Role and text of a block of content, and whether the text was shortened; of one that is not kept "" and why."""
+    type_ = block.get("type") if isinstance(block, dict) else None
+    if not isinstance(block, dict) or not isinstance(type_, str):
+        return "", "unknown block", False
+    if type_ == "text" and isinstance(text := block.get("text"), str):
+        return kind, _sound(text), False
+    if type_ == "tool_use" and isinstance(name := block.get("name"), str):
+        asked = json.dumps(block.get("input"), ensure_ascii=False)
+        return "tool", *_clipped(_sound(f"{name} {asked}"))
+    if type_ == "tool_result":
+        return "tool", *_clipped(_sound(_result(block.get("content"))))
+    return "", _sound(type_[:40]), False
+
+
+def _result(content: object) -> str:
+    if isinstance(content, list):
+        texts = (block.get("text") for block in content if isinstance(block, dict))
+        return "\n".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+def _clipped(text: str) -> tuple[str, bool]:
+    # What was recalled goes before the text is cut, else its block would have no end.
+    text = _OWN.sub(OWN_LEFT_OUT, _REMINDER.sub("", text))
+    if len(text) <= TOOL_CHARS_MAX:
+        return text, False
+    return f"{text[:TOOL_CHARS_MAX]}\n[{len(text) - TOOL_CHARS_MAX} more characters were not imported]", True
+
+
+def _session(record: Mapping[str, Any], stem: str) -> tuple[str, str]:
+    """The session of a record, and the one that it is part of: a subagent speaks in a session of its own."""
+    given = record.get("sessionId")
+    whole = _sound(given) if isinstance(given, str) and 0 < len(given) <= 100 else _sound(stem)[:100]
+    if record.get("isSidechain") is not True:
+        return whole, ""
+    agent = record.get("agentId")
+    named = _sound(agent) if isinstance(agent, str) and 0 < len(agent) <= 90 else "sidechain"
+    return f"{whole}:{named}", whole
+
+
+def _time(value: object) -> datetime | None:
+    """The time that a text says, when it says its zone."""
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return moment if moment is not None and moment.tzinfo is not None else None
+
+
+def _sound(text: str) -> str:
+    """Without lone surrogates, which JSON can spell and no message can carry."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _hash(line: bytes) -> str:
+    return "line-" + hashlib.sha256(line).hexdigest()[:40]

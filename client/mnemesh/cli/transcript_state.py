@@ -1,0 +1,86 @@
+"""How far each session file was imported, so that a file that grew is read from where it ended.
+
+A file of JSON lines, each a path, the inode and a hash of the first line of what lay there, and the offset behind the
+last line that the node has acknowledged; the last one of a path counts. A file that is shorter than that, or begins
+otherwise, is read from its beginning; so is one whose line here is half-written. Its turns have ids, so nothing is
+stored twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from mnemesh.errors import InvalidArgument
+
+FIRST_BYTES: Final = 4096  # of the first line, that its hash is of
+STALE_LINES_MAX: Final = 1_000  # that say nothing any more, until the file is written anew
+Marks = tuple[int, str]
+
+
+class Offsets:
+    """The offsets in the file `path`; without a path nothing is kept. Raises InvalidArgument when it can't be used."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._known: dict[str, tuple[Marks, int]] = {}
+        if path is None:
+            return
+        try:
+            lines = path.read_text("utf-8").splitlines() if path.exists() else []
+            self._known = dict(_read(lines))
+            if len(lines) > len(self._known) + STALE_LINES_MAX:
+                fresh = path.with_name(path.name + ".tmp")
+                fresh.write_text("".join(_line(name, *known) for name, known in self._known.items()), "utf-8")
+                os.replace(fresh, path)
+        except (OSError, UnicodeDecodeError) as error:
+            raise _unusable(path, error) from error
+
+    def of(self, path: Path, file: BinaryIO) -> int:
+        """Where to go on in `file`."""
+        marks, offset = self._known.get(str(path), ((0, ""), 0))
+        return offset if marks == _marks(file) and offset <= os.fstat(file.fileno()).st_size else 0
+
+    def note(self, path: Path, file: BinaryIO, offset: int) -> None:
+        """All before `offset` is stored."""
+        known = (_marks(file), offset)
+        if self._path is None or self._known.get(str(path)) == known:
+            return
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with self._path.open("a", encoding="utf-8") as state:
+                state.write(_line(str(path), *known))
+        except OSError as error:
+            raise _unusable(self._path, error) from error
+        self._known[str(path)] = known
+
+
+def _read(lines: list[str]) -> list[tuple[str, tuple[Marks, int]]]:
+    found = []
+    for line in lines:
+        try:
+            name, inode, digest, offset = json.loads(line)
+        except (ValueError, TypeError):  # half-written
+            continue
+        found.append((str(name), ((int(inode), str(digest)), int(offset))))
+    return found
+
+
+def _line(name: str, marks: Marks, offset: int) -> str:
+    # The line break before ends one that was half-written.
+    return "\n" + json.dumps([name, *marks, offset])
+
+
+def _marks(file: BinaryIO) -> Marks:
+    before = file.tell()
+    file.seek(0)
+    first = file.readline(FIRST_BYTES)
+    file.seek(before)
+    return os.fstat(file.fileno()).st_ino, hashlib.sha256(first).hexdigest()
+
+
+def _unusable(path: Path, error: Exception) -> InvalidArgument:
+    return InvalidArgument("--state", str(path), f"a file that can be read and written ({error})")

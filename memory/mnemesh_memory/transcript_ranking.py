@@ -1,0 +1,88 @@
+"""How a transcript is searched: the words that a text is found by, and how a turn counts with what stands around it.
+
+Values in, values out; the engine that counts words is somebody else's. A word is found as it is written, an identifier
+however it is spelled, and scripts without spaces by pairs of characters.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from mnemesh_memory import limits
+from mnemesh_memory.identifiers import spellings
+
+# Of what this module makes of a text. A file that was written with another one is indexed anew.
+ANALYSIS: Final = 1
+# What a turn's own score is raised by: a part of the scores of the turns one and two before and after, and of the best
+# of its session. Chosen on LoCoMo, see docs/decisions/transcripts.md.
+NEAR: Final = (0.3, 0.15)
+SESSION: Final = 0.5
+# A word that more turns than this share hold tells little; it is asked for only when no other word is left.
+COMMON: Final = 0.1
+COMMON_FROM_TURNS: Final = 50
+WORD_CHARS_MAX: Final = 64
+
+_WORD: Final = re.compile(r"[^\W_]+")
+# Scripts written without spaces, as in `text`.
+_UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A turn, by its session and its position there, and what its own words give it."""
+
+    session: int
+    position: int
+    score: float
+
+
+def words(text: str) -> list[str]:
+    """The words that `text` is indexed and asked by, in their own case."""
+    found: list[str] = []
+    for match in _WORD.finditer(text):
+        word = match.group()
+        if len(word) > 1 and _UNSPACED.search(word):
+            found += [word[at : at + 2] for at in range(len(word) - 1)]
+        else:
+            found.append(word)
+    return [word[:WORD_CHARS_MAX] for word in (*found, *spellings(text))]
+
+
+def asked(held: Mapping[str, int], turns: int) -> tuple[str, ...]:
+    """The words worth asking for of a question: `held` says how many of all `turns` hold each. The rarest
+    TRANSCRIPT_SEARCH_TERMS_MAX, those that nobody wrote and those that are everywhere left out."""
+    known = [word for word, count in held.items() if count]
+    telling = [word for word in known if turns < COMMON_FROM_TURNS or held[word] <= COMMON * turns]
+    return tuple(sorted(telling or known, key=lambda word: (held[word], word))[: limits.TRANSCRIPT_SEARCH_TERMS_MAX])
+
+
+def full_match(counts: Iterable[int], turns: int) -> float:
+    """The BM25 score of a turn of average length that holds once each of the words that `counts` of all `turns` hold,
+    as SQLite computes it (https://www.sqlite.org/fts5.html#the_bm25_function)."""
+    return sum(max(1e-6, math.log((turns - count + 0.5) / (count + 0.5))) for count in counts)
+
+
+def ranked(pool: Iterable[Scored], full: float) -> list[tuple[Scored, float]]:
+    """The pool, best first, each with its relevance in [0, 1]: its own score and its part of those around it, over the
+    score of a turn that says all that was asked and stands alone."""
+    turns = list(pool)
+    own = {(one.session, one.position): one.score for one in turns}
+    best: dict[int, float] = {}
+    for one in turns:
+        best[one.session] = max(one.score, best.get(one.session, 0.0))
+
+    def score(one: Scored) -> float:
+        around = sum(
+            share * (own.get((one.session, one.position - n), 0.0) + own.get((one.session, one.position + n), 0.0))
+            for n, share in enumerate(NEAR, 1)
+        )
+        return one.score + around + SESSION * best[one.session]
+
+    scored = sorted(
+        ((score(one), one) for one in turns), key=lambda pair: (-pair[0], pair[1].session, pair[1].position)
+    )
+    return [(one, min(1.0, value / (full * (1 + SESSION)))) for value, one in scored]
