@@ -39,7 +39,7 @@ GOODBYE_TIMEOUT_S = 1.0
 READING_TOOLS = frozenset(
     {
         *("recall", "get", "timeline"),
-        *("check", "list", "stats", "history", "blame", "conflicts"),
+        *("check", "list", "stats", "history", "blame", "conflicts", "related"),
         *("transcript_search", "transcript_read", "transcript_list"),
         *("whoami", "agent_list", "sync_status", "sync_quarantine"),
         *("search", "fetch"),
