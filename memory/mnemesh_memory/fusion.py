@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from operator import itemgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -35,7 +34,6 @@ TERM_CHARS: Final = 6
 # Of so many words that carry meaning.
 _SUBSTANCE: Final = tuple(math.log1p(n) / math.log1p(SUBSTANCE_WORDS) for n in range(SUBSTANCE_WORDS + 1))
 _WORD: Final = re.compile(r"[^\W_]+")
-_BEST_FIRST: Final = itemgetter(0, 1)
 
 
 def _counts(part: str, weight: float, meaning: str) -> float:
@@ -164,7 +162,7 @@ def fuse(
             bm25 = by_words * words
         cosine = floor if own_cosine is None else own_cosine
         if by_meaning and cosine is not None and (own_cosine is not None or bm25 is not None):
-            meaning = _unit(cosine)
+            meaning = cosine if 0.0 <= cosine <= 1.0 else _unit(cosine)
             if around is not None:
                 best = max(meaning, _unit(around.best_dense))
                 meaning = mix.meaning * meaning + mix.near * _unit(around.near) + mix.episode * best
@@ -176,7 +174,7 @@ def fuse(
             form = (1.0 - evidence) * min(1.0, evidence / FULL_EVIDENCE) * _form(traits, question, mix)
             score = min(1.0, evidence + form)
         found.append((-round(score, SCORE_DECIMALS), id_, dense, bm25, cosine, form))
-    found.sort(key=_BEST_FIRST)
+    found.sort()  # ids are unique, so no more than score and id is ever compared
     return [Fused(id_, -minus, dense, bm25, cosine, form) for minus, id_, dense, bm25, cosine, form in found]
 
 
@@ -237,8 +235,9 @@ def terms(text: str) -> frozenset[str]:
     """What of a text coverage matches: folded words without the common English ones, in place of a stemmer without a
     plural s and cut to their first letters; pairs of characters in scripts without spaces."""
     found: set[str] = set()
+    plain = text.isascii()
     for word in _WORD.findall(text.casefold()):
-        if len(word) > 1 and UNSPACED.search(word):
+        if not plain and len(word) > 1 and UNSPACED.search(word):
             found.update(word[at : at + 2] for at in range(len(word) - 1))
         elif word not in COMMON_WORDS:
             plural = len(word) > 3 and word[-1] == "s" and word[-2] not in "su"

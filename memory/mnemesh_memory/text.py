@@ -210,9 +210,10 @@ def snippet(content: str, query: str, chars: int = SNIPPET_CHARS_MAX) -> str:
 def _terms(text: str) -> Iterator[tuple[int, int, str]]:
     """(start, end, term): words folded and cut to a stem, without a plural s; pairs of characters in scripts without
     spaces."""
+    plain = text.isascii()
     for match in _WORD.finditer(text):
         word, start = match.group(), match.start()
-        if len(word) > 1 and _UNSPACED.search(word):
+        if not plain and len(word) > 1 and _UNSPACED.search(word):
             for offset in range(len(word) - 1):
                 yield start + offset, start + offset + 2, word[offset : offset + 2]
         else:
