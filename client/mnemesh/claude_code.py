@@ -167,14 +167,15 @@ def _clipped(text: str) -> tuple[str, bool]:
 
 
 def _session(record: Mapping[str, Any], stem: str) -> tuple[str, str]:
-    """The session of a record, and the one that it is part of: a subagent speaks in a session of its own."""
+    """The session of a record, and the one that it is part of: a subagent speaks in a session of its own. No / is in
+    their names, which stand in URLs."""
     given = record.get("sessionId")
-    whole = _sound(given) if isinstance(given, str) and 0 < len(given) <= 100 else _sound(stem)[:100]
+    whole = _sound(given if isinstance(given, str) and 0 < len(given) <= 100 else stem)[:100].replace("/", "-")
     if record.get("isSidechain") is not True:
         return whole, ""
     agent = record.get("agentId")
     named = _sound(agent) if isinstance(agent, str) and 0 < len(agent) <= 90 else "sidechain"
-    return f"{whole}:{named}", whole
+    return f"{whole}:{named.replace('/', '-')}", whole
 
 
 def _time(value: object) -> datetime | None:

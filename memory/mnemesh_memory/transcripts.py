@@ -248,10 +248,10 @@ def write_space(given: str, caller: Caller) -> str:
 
 
 def session_id(field: str, value: str) -> str:
-    """The name of a session, which is never empty."""
+    """The name of a session, which is never empty, and which the path of a URL can hold."""
     clean = checks.line(field, value, limits.SESSION_BYTES_MAX)
-    if not clean:
-        raise InvalidArgument(field, value, f"1 to {limits.SESSION_BYTES_MAX} bytes: the id of a session")
+    if not clean or "/" in clean:
+        raise InvalidArgument(field, value, f"the id of a session: 1 to {limits.SESSION_BYTES_MAX} bytes without /")
     return clean
 
 

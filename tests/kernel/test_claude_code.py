@@ -95,6 +95,9 @@ def test_a_subagent_speaks_in_a_session_of_its_own_that_is_part_of_the_whole() -
     (item,) = assistant({"type": "text", "text": "explored"}, isSidechain=True)
     assert isinstance(item, Said)
     assert item.session == "S:sidechain"
+    (item,) = assistant({"type": "text", "text": "x"}, isSidechain=True, agentId="a/1", sessionId="s/1")
+    assert isinstance(item, Said)
+    assert (item.session, item.part_of) == ("s-1:a-1", "s-1")
 
 
 def test_memories_and_reminders_that_were_put_there_are_taken_out() -> None:

@@ -124,6 +124,8 @@ TURN = TurnDraft(id="u", role="user", text="x")
         ("turns[0].text", draft("s", "é" * 16_385)),
         ("turns[0].at", TranscriptDraft(session="s", turns=(TurnDraft(id="u", role="user", text="x", at=10**18),))),
         ("session", draft("", "x")),
+        ("session", draft("a/b", "x")),
+        ("part_of", draft("s", "x", part_of="a/b")),
         ("session", TranscriptDraft(session="a\nb", turns=(TURN,))),
         ("part_of", draft("s", "x", part_of="s")),
         ("space", draft("s", "x", space="a//b")),

@@ -34,7 +34,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.AddPeerResponse.peer": "The peer after the first contact.",
         "mnemesh.v1.AddTranscriptRequest.dir": "Directory where it ran.",
         "mnemesh.v1.AddTranscriptRequest.part_of": "Session in which this one was held, as that of a subagent.",
-        "mnemesh.v1.AddTranscriptRequest.session": "Id of the session, 1 to 200 bytes.",
+        "mnemesh.v1.AddTranscriptRequest.session": "Id of the session, 1 to 200 bytes without /.",
         "mnemesh.v1.AddTranscriptRequest.source": "Program that the session was held with, such as claude-code; at most 80 bytes.",
         "mnemesh.v1.AddTranscriptRequest.space": "Space; default the caller's private one, whatever the client's default space is.",
         "mnemesh.v1.AddTranscriptRequest.title": "Title of the session.",
