@@ -24,6 +24,7 @@ _ELLIPSIS: Final = "…"
 # A block of this many code points costs at most 3 wordpieces each, so it fits a chunk whatever it holds.
 _BLOCK_CHARS: Final = CHUNK_TOKENS_MAX // 4
 _STEM_CHARS: Final = 6
+STEMS_SOUGHT_MAX: Final = 64
 
 _PARAGRAPH_END: Final = re.compile(r"\n[ \t\r]*\n\s*")
 _CLOSERS: Final = "\"')\\]\u2019\u201d\u300d\u300f\uff09"
@@ -176,12 +177,23 @@ def _wanted(query: str) -> frozenset[str]:
     return frozenset(words - _COMMON_STEMS or words)
 
 
+@lru_cache(maxsize=16)
+def _beginnings(query: str) -> re.Pattern[str] | None:
+    """What a wanted word of ASCII begins with; None when so much is wanted that it is quicker to look at every word."""
+    stems = [term for term in _wanted(query) if term.isascii()]
+    return re.compile(rf"\b(?:{'|'.join(stems)})\w*", re.IGNORECASE) if 0 < len(stems) <= STEMS_SOUGHT_MAX else None
+
+
 def marks(passage: str, query: str) -> tuple[tuple[int, int], ...]:
     """Beginning and end, in characters, of the words of a passage that are the query's; neighbours without a gap are
     one."""
-    wanted = _wanted(query)
+    wanted, pattern = _wanted(query), _beginnings(query)
     found: list[tuple[int, int]] = []
-    for start, end, term in _terms(passage):
+    terms = _terms(passage)
+    if pattern is not None and passage.isascii():
+        # A question has as many passages as results, and most of their words are not looked at.
+        terms = ((match.start(), match.end(), _stem(match.group())) for match in pattern.finditer(passage))
+    for start, end, term in terms:
         if term in wanted:
             if found and start <= found[-1][1]:
                 start = found.pop()[0]
@@ -217,9 +229,13 @@ def _terms(text: str) -> Iterator[tuple[int, int, str]]:
             for offset in range(len(word) - 1):
                 yield start + offset, start + offset + 2, word[offset : offset + 2]
         else:
-            folded = word.casefold()
-            plural = len(folded) > 3 and folded[-1] == "s" and folded[-2] not in "su"
-            yield start, match.end(), folded[: -1 if plural else None][:_STEM_CHARS]
+            yield start, match.end(), _stem(word)
+
+
+def _stem(word: str) -> str:
+    folded = word.casefold()
+    plural = len(folded) > 3 and folded[-1] == "s" and folded[-2] not in "su"
+    return folded[: -1 if plural else None][:_STEM_CHARS]
 
 
 _COMMON_STEMS: Final = frozenset(term for _, _, term in _terms(" ".join(COMMON_WORDS)))

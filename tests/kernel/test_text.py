@@ -306,6 +306,12 @@ def test_the_words_of_the_query_are_marked_in_a_passage(passage: str, query: str
     assert [passage[start:end] for start, end in marks(passage, query)] == marked
 
 
+@given(st.text("abs _1.", max_size=40), st.text("aAbBsS _1", max_size=20))
+@settings(max_examples=200)
+def test_marks_of_a_plain_passage_are_those_of_the_same_passage_beside_another_script(passage: str, query: str) -> None:
+    assert marks(passage, query) == marks(passage + " \u00e9", query)
+
+
 @given(ANY_TEXT, ANY_TEXT)
 @settings(max_examples=100)
 def test_marks_lie_in_the_passage_in_order_and_apart(passage: str, query: str) -> None:
