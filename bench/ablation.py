@@ -139,7 +139,8 @@ def main(argv: Sequence[str]) -> int:
             show(unit, rows)
             facts = {"machine": machine(), "conversations": len(conversations), "mix": asdict(DEFAULT_MIX)}
             runs[unit] = {**facts, "rows": rows}
-    RESULT.write_text(json.dumps(runs, indent=1) + "\n", "utf-8")
+    if not given.names:  # a part of them is for a look
+        RESULT.write_text(json.dumps(runs, indent=1) + "\n", "utf-8")
     return 0
 
 
@@ -155,6 +156,8 @@ class Index:
         by_id = {unit.id: unit for talk in self._talks for unit in talk.units}
         stored = self._node / STORED
         if not stored.exists():
+            if self._node.exists():
+                raise SystemExit(f"{self._node} holds memories of something else; name another directory")
             ids: dict[str, str] = {}
             with NodeProcess(self._node) as node, Client(node.address.grpc, node.token) as client:
                 for talk in self._talks:
