@@ -559,6 +559,17 @@ async def test_links_given_with_a_memory_may_dangle_and_rates_pass_over_what_is_
             await mesh.rate(READER, **wrong)  # type: ignore[arg-type]  # what a caller may get wrong
 
 
+async def test_of_texts_that_match_alike_the_useful_one_is_first(mesh: Mesh, space: str) -> None:
+    made = [await remember(mesh, space, "The same words", force=True) for _ in range(3)]
+    await mesh.rate(READER, made[0].id, useful=False)
+    for who in (READER, Caller("owner/other", "owner")):
+        await mesh.rate(who, made[1].id, useful=True)
+    await mesh.rate(READER, made[2].id, useful=True)
+    for text in ("the same words", "words of which some are the same"):
+        answer = await recall(mesh, space, text)
+        assert [hit.memory.id for hit in answer.results] == [made[1].id, made[2].id, made[0].id]
+
+
 def log_of(mesh: Mesh) -> str:
     """Everything that the ledger's file holds of memories, but for what counts accesses."""
     directory = Path(mesh._parts.ledger._actor.path)  # type: ignore[attr-defined]  # the local runtime's own
