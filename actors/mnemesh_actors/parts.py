@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import tzinfo
 
 from mnemesh_actors.batching import Batcher
 from mnemesh_actors.embedder import Embedder
@@ -11,6 +12,7 @@ from mnemesh_actors.follower import IndexFollower
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.news import News
 from mnemesh_actors.runtime.base import Handle
+from mnemesh_actors.zones import LocalZone
 from mnemesh_memory import limits
 from mnemesh_memory.ids import uuid7
 from mnemesh_memory.rules import Rule
@@ -25,6 +27,7 @@ class MeshConfig:
     weights: Mapping[str, float] = field(default_factory=dict)
     abstain_below: float = 0.0
     rules: tuple[Rule, ...] = ()
+    zone: tzinfo = field(default_factory=LocalZone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

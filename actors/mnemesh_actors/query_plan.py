@@ -43,6 +43,7 @@ def listing_of(query: Query) -> ListQuery:
         agent=query.agent,
         session=query.session,
         state="all" if past or query.include_superseded else "active",
+        window=None if past else query.window,
         limit=limits.LIST_LIMIT_MAX,
     )
 
@@ -69,6 +70,7 @@ def search_of(query: Query, ids: tuple[str, ...] | None, late: bool, as_stated: 
         include_superseded=True,
         include_archive=past or query.include_archive,
         include_forgotten=past,
+        window=None if past else query.window,
         ids=ids,
         limit=max(query.limit, limit),
         words_limit=max(CANDIDATES_BY_WORDS, CANDIDATES_A_RESULT * query.limit)

@@ -14,6 +14,7 @@ from functools import partial
 
 import structlog
 
+from mnemesh_actors.asked_times import asked_in_time
 from mnemesh_actors.embedder import Vector
 from mnemesh_actors.found import Found, heat_of, ordered
 from mnemesh_actors.linking import Linking
@@ -76,12 +77,18 @@ class Recalling:
         try:
             async with asyncio.timeout(limit_s):
                 by = asyncio.get_running_loop().time() + limit_s * INDEX_SHARE
-                answer = await (self._search(clean, by) if clean.text.strip() else self._newest(clean))
+                answer = await asked_in_time(self._parts, clean, lambda query: self._find(query, by))
                 if not answer.results:
                     return replace(answer, notes=await why_empty(self._parts.ledger, clean, answer))
-                return await self._linking.attached(caller, clean, answer)
+                answer = await self._linking.attached(caller, clean, answer)
         except TimeoutError:
             raise DeadlineExceeded(f"recall took longer than {limit_s:g} s; ask again or narrow the spaces") from None
+        if answer.results:
+            self._note_use([hit.memory.id for hit in answer.results])
+        return answer
+
+    async def _find(self, query: Query, by: float) -> Recalled:
+        return await (self._search(query, by) if query.text.strip() else self._newest(query))
 
     async def _newest(self, query: Query) -> Recalled:
         """Without words there is nothing to match: the newest memories that pass the filters, with relevance 0."""
@@ -123,7 +130,7 @@ class Recalling:
         found, more, _ = await self._passing(replace(query, min_score=0.0), WORDS_MEMORIES_MAX)
         memories = {item.memory.id: item.memory for item in found[:WORDS_MEMORIES_MAX]}
         counted, candidates = await asyncio.to_thread(scored, query.text, list(memories.values()))
-        asked = question_of(query.text)
+        asked = question_of(query.text, query.window)
         weights = {"dense": 0.0, "bm25": 1.0}
         matches = [Found(memories[item.id], item).rated() for item in fuse(candidates, weights, asked)]
         kept = [item for item in matches if item.fused.score >= query.min_score]
@@ -160,14 +167,18 @@ class Recalling:
         if search.limit == CANDIDATES_JUDGED_LATE <= len(candidates) and len(kept) < query.limit:
             degraded = (*degraded, f"filters: judged for the best {len(candidates)} matches only")
         covered = coverage(query.text, [(item.fused, item.memory.content) for item in best])
-        why = Explainer(candidates, self._weights(query), question_of(query.text)) if query.explain else None
+        why = (
+            Explainer(candidates, self._weights(query), question_of(query.text, query.window))
+            if query.explain
+            else None
+        )
         return await self._answer(query, ordered(query, kept, self._parts.clock()), covered, degraded, why)
 
     async def _fused(
         self, query: Query, vector: Vector | None, candidates: Sequence[Candidate]
     ) -> tuple[list[Fused], tuple[str, ...]]:
         """The candidates, best first, and which signal could not be had."""
-        first = fuse(candidates, self._weights(query), question_of(query.text))
+        first = fuse(candidates, self._weights(query), question_of(query.text, query.window))
         return await second_look(self._parts, query, vector, first, partial(self._view, query))
 
     async def _matching(self, query: Query) -> tuple[list[str], list[str]] | None:
@@ -335,8 +346,6 @@ class Recalling:
                     redirected_from=item.redirected_from,
                 )
             )
-        if hits:
-            self._note_use([hit.memory.id for hit in hits])
         return Recalled(
             results=tuple(hits),
             coverage=covered,

@@ -28,7 +28,7 @@ from mnemesh_actors.index.scope import (
     Leg,
     Lists,
     Search,
-    filter_of,
+    filters_of,
     in_spaces,
     superseded_of,
 )
@@ -234,7 +234,7 @@ class RetrievalShard:
         only: tuple[Condition, ...] = ()
         if search.ids is not None:
             only = (HasId(tuple(point for id_ in search.ids for point in (id_, *self._passages.ids(id_, 1)))),)
-        asked = [(filter_of(search, only), search.limit)]
+        asked = [(where, search.limit) for where in filters_of(search, only)]
         if search.superseded_limit:
             asked.append((superseded_of(search, only), search.superseded_limit))
         return asked

@@ -57,6 +57,8 @@ class RecallOptions(Filters, total=False):
     source_dir: str
     explain: bool
     snippets_only: bool
+    time_words: str
+    time_zone: str
 
 
 class ListOptions(Filters, total=False):
@@ -81,7 +83,8 @@ def recall(
     or keyword; `kinds`, `tags_any`, `tags_all`, `tags_none`, `since`, `before`, `agent`, `session`, `paths`,
     `source_dir` filter; `as_of` shows what was known then; `min_score` and `min_heat` from 0 to 1;
     `token_budget` bounds the texts; `sort` relevance, recency or importance; `weights` of the signals dense and
-    bm25, and of the optional ones; `include_superseded`, `include_archive`, `explain`, `snippets_only`.
+    bm25, and of the optional ones; `include_superseded`, `include_archive`, `explain`, `snippets_only`; `time_words` of
+    the query ("last week", "before the release") prefer, only or off, in `time_zone` (IANA): see `Recalled.time`.
 
     >>> for result in client.recall("how do we deploy?", space="team/payments", limit=3).results:
     ...     print(f"{result.score:.2f}  {result.content}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mnemesh.link_values import Linked
+from mnemesh.time_values import TimeRead
 from mnemesh.values import Memory
 
 
@@ -57,6 +58,7 @@ class Recalled:
     degraded_reasons: tuple[str, ...]
     spaces: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    time: TimeRead | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from mnemesh import (
     peer_values,
     recall_values,
     removal_values,
+    time_values,
     transcript_values,
     values,
 )
@@ -50,6 +51,7 @@ NESTED: Final[Mapping[str, type]] = {
     "mnemesh.v1.Signal": recall_values.Signal,
     "mnemesh.v1.RecallResponse": recall_values.Recalled,
     "mnemesh.v1.RelatedResult": recall_values.Nearby,
+    "mnemesh.v1.TimeRead": time_values.TimeRead,
     "mnemesh.v1.Count": values.Count,
     "mnemesh.v1.Revision": history_values.Revision,
     "mnemesh.v1.BlamedLines": history_values.BlamedLines,

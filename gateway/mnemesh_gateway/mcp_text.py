@@ -116,6 +116,8 @@ def _recalled(answer: Json) -> str:
         lines.append(f"{len(results)} found, coverage {answer['coverage']:.2f}.{weak}")
         if any(not hit["content"] for hit in results):
             lines.append("These are snippets; get(ids) gives the whole texts.")
+    if time := answer.get("time"):
+        lines.append(f"{defused(time['told'])}.")
     if left_out := answer["truncated_by_budget"]:
         lines.append(f"{left_out} more left out by the token budget.")
     if answer["degraded"]:

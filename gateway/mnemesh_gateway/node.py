@@ -23,6 +23,7 @@ import uvicorn
 
 from mnemesh_actors.directory import DataDirectory, open_directory
 from mnemesh_actors.runtime.local import LocalRuntime
+from mnemesh_actors.zones import zone_named
 from mnemesh_gateway.access import ACCESS_FILE, Access
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.backups import Backups
@@ -230,6 +231,7 @@ def _start_config(settings: Settings) -> StartConfig:
             weights={name: getattr(settings, f"recall_weight_{name}") for name in (*DEFAULT_WEIGHTS, *OPTIONAL)},
             abstain_below=settings.abstain_below,
             rules=rules_of(settings.recall_rules),
+            zone=zone_named("time_zone", settings.time_zone),
         ),
         reranker=_reranker(settings),
         replica_dir=settings.ray_replica_dir,

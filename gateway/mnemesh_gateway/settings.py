@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from mnemesh_actors.zones import zone_named
 from mnemesh_gateway.loopback import is_loopback
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument
@@ -103,6 +104,15 @@ def _rules(value: Any) -> str:
     return str(value)
 
 
+def _zone(value: Any) -> str:
+    text = _text(value)
+    try:
+        zone_named("time_zone", text)
+    except InvalidArgument:
+        raise ValueError from None
+    return text
+
+
 def _key(value: Any) -> str:
     text = _text(value)
     if not (text.isascii() and text.isprintable() and " " not in text and len(text) <= KEY_CHARS_MAX):
@@ -116,6 +126,7 @@ SERVER_URL = Rule(
     "a URL http(s)://HOST[:PORT] without name, password or query; empty for none", _server_url, shown=False
 )
 KEY = Rule(f"up to {KEY_CHARS_MAX} printable ASCII characters without spaces", _key, shown=False)
+ZONE = Rule("a name of the IANA database, such as Europe/Berlin, or empty", _zone)
 FLAG = Rule("true or false", _flag)
 RULES = Rule(ALLOWED, _rules)
 PRINCIPAL = Rule(
@@ -221,6 +232,7 @@ class Settings:
     )
     recall_rules: str = _setting("", "What counts more, less or not at all in recall.", RULES, "RULE; ...")
     abstain_below: float = _setting(0.35, "Coverage below which recall flags abstain.", _number(0, 1))
+    time_zone: str = _setting("", "Zone for words of time in recall; empty means the machine's.", ZONE, "NAME")
     mcp_toolsets: str = _setting(
         "core",
         "Toolsets that MCP shows unless the URL names others: core, curate, session, admin, connector, "

@@ -9,6 +9,7 @@ one import.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Final
 
 from google.protobuf.message import DecodeError, Message
@@ -18,6 +19,7 @@ from mnemesh_gateway.descriptors import descriptor_of
 from mnemesh_gateway.link_wire import linked
 from mnemesh_gateway.message_json import AnyMessage, from_json, from_query, parse_body, to_json
 from mnemesh_memory import answers, model
+from mnemesh_memory.asked_time import TimeRead
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.spaces import space_path
 from mnemesh_proto.v1 import history_pb2, memory_pb2, recall_pb2, transcript_pb2
@@ -150,6 +152,8 @@ def query(item: recall_pb2.RecallRequest, path: str = "") -> model.Query:
         source_dir=item.source_dir,
         explain=item.explain,
         snippets_only=item.snippets_only,
+        time_words=item.time_words or "prefer",
+        time_zone=item.time_zone,
     )
 
 
@@ -321,7 +325,12 @@ def recall_response(answer: answers.Recalled, *, snippets_only: bool) -> recall_
         degraded_reasons=answer.degraded,
         spaces=answer.spaces,
         notes=answer.notes,
+        time=None if answer.time is None else _time_read(answer.time),
     )
+
+
+def _time_read(read: TimeRead) -> recall_pb2.TimeRead:
+    return recall_pb2.TimeRead(**asdict(read) | {"since": timestamp(read.since), "before": timestamp(read.before)})
 
 
 def related_response(found: answers.Neighbourhood) -> recall_pb2.RelatedResponse:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mnemesh_memory.asked_time import TimeRead
 from mnemesh_memory.explaining import Share
 from mnemesh_memory.linking import Linked
 from mnemesh_memory.model import Memory
@@ -37,6 +38,7 @@ class Recalled:
     degraded: tuple[str, ...] = ()
     spaces: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    time: TimeRead | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

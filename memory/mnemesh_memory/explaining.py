@@ -111,7 +111,7 @@ TABLE: Final[Mapping[str, _Signal]] = {
         _of_traits(lambda traits, asked: traits.times / TIME_WORDS_MAX if asked.when else 0.0),
         lambda one: None if one.traits is None else float(one.traits.times),
     ),
-    "date": _Signal(_of_traits(lambda traits, asked: asked.dated and asked.means(traits.month))),
+    "date": _Signal(_of_traits(lambda traits, asked: asked.means(traits.at))),
     "speaker": _Signal(_of_traits(lambda traits, asked: not asked.words.isdisjoint(traits.speakers))),
 }
 # Who stands in no episode is its own: these count for what would stand around it, too.

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from mnemesh_memory.model import Memory, Query
+from mnemesh_memory.traits import happened_at
 
 
 def passes(query: Query, memory: Memory) -> bool:
@@ -20,6 +21,7 @@ def passes(query: Query, memory: Memory) -> bool:
         and (not query.session or memory.source.session == query.session)
         and (query.since is None or memory.created_at >= query.since)
         and (query.before is None or memory.created_at < query.before)
+        and (query.window is None or not query.window.only or query.window.holds(happened_at(memory)))
         and in_place(query, memory.paths, memory.source.dir)
     )
 

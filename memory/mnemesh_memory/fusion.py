@@ -57,7 +57,7 @@ class Mix:
     substance: float = _counts("form", 0.32, "a whole statement rather than a remark")
     states: float = _counts("form", 0.1, "it does not only ask")
     time: float = _counts("form", 0.2, "words of time, for who asks when")
-    date: float = _counts("form", 0.3, "the month or year that the question names")
+    date: float = _counts("form", 0.3, "the month, year or stretch of time that the question names")
     speaker: float = _counts("form", 0.07, "the speaker that the question names")
 
     def without(self, *names: str) -> Mix:
@@ -180,13 +180,13 @@ def fuse(
 
 def _form(traits: Traits, question: Question, mix: Mix) -> float:
     """How much of what its evidence lacks the form of a memory and its date make good, in [0, 1)."""
-    month, words, times, asks, speakers = traits
+    at, words, times, asks, speakers = traits
     worth = mix.substance * _SUBSTANCE[words]
     if not asks:
         worth += mix.states
     if times and question.when:
         worth += mix.time * (times / TIME_WORDS_MAX)
-    if (question.months or question.years) and question.means(month):
+    if question.means(at):
         worth += mix.date
     if speakers and not question.words.isdisjoint(speakers):
         worth += mix.speaker

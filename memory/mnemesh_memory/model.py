@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mnemesh_memory.asked_time import Window
 from mnemesh_memory.linking import Linked
 from mnemesh_memory.replica import LedgerReplica
 
@@ -215,7 +216,8 @@ class Written:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What a reader hands to `recall`. Empty filters let everything through. Times bound `created_at`."""
+    """What a reader hands to `recall`. Empty filters let everything through. Times bound `created_at`; the `window`,
+    when it happened, comes from the words of the text and not from the reader."""
 
     text: str
     spaces: tuple[str, ...] = ()
@@ -241,6 +243,9 @@ class Query:
     source_dir: str = ""
     explain: bool = False
     snippets_only: bool = False
+    time_words: str = "prefer"
+    time_zone: str = ""
+    window: Window | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,6 +262,7 @@ class ListQuery:
     agent: str = ""
     session: str = ""
     state: str = "active"
+    window: Window | None = None
     order: str = "newest"
     limit: int = 20
     cursor: str = ""

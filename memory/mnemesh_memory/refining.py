@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from mnemesh_memory.fusion import FULL_EVIDENCE, SCORE_DECIMALS, terms
 from mnemesh_memory.identifiers import spellings
 from mnemesh_memory.model import Memory
-from mnemesh_memory.traits import LOOKED_AT_CHARS, Question, traits_of
+from mnemesh_memory.traits import LOOKED_AT_CHARS, Question, month_of, traits_of
 from mnemesh_memory.wordlists import UNSPACED
 
 # Of an answer so many are looked at again; a phrase is in one of the best by words.
@@ -64,11 +64,11 @@ def _folded(text: str) -> str:
 def pairs_of(memory: Memory) -> frozenset[Pair]:
     """What is known of a memory, as role and filler: kind, agent, tags, month, year, speakers, identifiers."""
     traits = traits_of(memory)
-    year, month = divmod(traits.month, 12)
+    year, month = month_of(traits.at)
     text = memory.content[:LOOKED_AT_CHARS]
     return frozenset(
         (
-            ("kind", memory.kind), ("agent", memory.by.casefold()), ("month", str(month + 1)), ("year", str(year)),
+            ("kind", memory.kind), ("agent", memory.by.casefold()), ("month", str(month)), ("year", str(year)),
             *(("tag", tag.casefold()) for tag in memory.tags),
             *(("speaker", str(speaker)) for speaker in traits.speakers),
             *(("identifier", word.casefold()) for word in spellings(text)),

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 BREAK: Final = "."
 OPAQUE: Final = ""
-_QUOTED: Final = re.compile(r"\"[^\"\n]*\"|`[^`\n]*`|\u201c[^\u201d\n]*\u201d")
+_QUOTED: Final = re.compile(r"\"[^\"\n]*\"|`[^`\n]*`|\u201c[^\u201d\n]*\u201d|\xab[^\xbb\n]*\xbb")
 _CHUNK: Final = re.compile(r"\S+")
 _OPENING: Final = "([{'\u2018\u00bf"
 _CLOSING: Final = ".,?!;:)]}'\u2019\u2026"

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 from zlib import crc32
 
+from mnemesh_memory.asked_time import Window
 from mnemesh_memory.model import Memory
 from mnemesh_memory.wordlists import COMMON_WORDS, UNSPACED
 
@@ -57,11 +58,11 @@ _YEAR: Final = re.compile(
 
 
 class Traits(NamedTuple):
-    """Of a memory. `month` is that in which it happened or was said, as year * 12 + 0 to 11, in UTC; `words` that carry
-    meaning, up to SUBSTANCE_WORDS; `times` words of time, up to TIME_WORDS_MAX; `asks`: it only asks; `speakers` are
-    checksums of the names that label its lines."""
+    """Of a memory. `at` is when it happened or was said (ms); `words` that carry meaning, up to SUBSTANCE_WORDS;
+    `times` words of time, up to TIME_WORDS_MAX; `asks`: it only asks; `speakers` are checksums of the names that label
+    its lines."""
 
-    month: int
+    at: int
     words: int
     times: int
     asks: bool
@@ -69,23 +70,29 @@ class Traits(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Of a question: whether it asks for a time, the months (1 to 12) and years that it names, and a checksum of each
-    of its words."""
+    """Of a question: whether it asks for a time, the months (1 to 12) and years that it names, a checksum of each of
+    its words, and the stretch of time that its words mean."""
 
     when: bool = False
     months: frozenset[int] = frozenset()
     years: frozenset[int] = frozenset()
     words: frozenset[int] = frozenset()
+    window: Window | None = None
 
     @property
     def dated(self) -> bool:
         """Whether it names a month or a year."""
         return bool(self.months or self.years)
 
-    def means(self, month: int) -> bool:
-        """Whether a month (see Traits) is among what it names."""
-        year, number = divmod(month, 12)
-        return (not self.months or number + 1 in self.months) and (not self.years or year in self.years)
+    def means(self, at: int) -> bool:
+        """Whether that moment (ms) lies in the stretch that its words mean, or its month, in UTC, is among those that
+        it names."""
+        if self.window is not None and self.window.holds(at):
+            return True
+        if not self.dated:
+            return False
+        year, month = month_of(at)
+        return (not self.months or month in self.months) and (not self.years or year in self.years)
 
 
 def traits_of(memory: Memory) -> Traits:
@@ -96,7 +103,7 @@ def traits_of(memory: Memory) -> Traits:
     meaning = sum(len(word) // 2 + 1 if UNSPACED.search(word) else 1 for word in words)
     lines = [line for line in text.splitlines() if line.strip()]
     return Traits(
-        month=_month_of(memory.created_at if memory.valid_from is None else memory.valid_from),
+        at=happened_at(memory),
         words=min(meaning, SUBSTANCE_WORDS),
         times=min(len(_TIME_WORD.findall(text)), TIME_WORDS_MAX),
         asks=bool(lines) and all(line.rstrip().endswith(("?", "\uff1f")) for line in lines),
@@ -104,20 +111,27 @@ def traits_of(memory: Memory) -> Traits:
     )
 
 
-def question_of(text: str) -> Question:
-    """What a question tells of its answer."""
+def month_of(at: int) -> tuple[int, int]:
+    """Year and month (1 to 12) of a moment (ms), in UTC."""
+    moment = _EPOCH + timedelta(milliseconds=at)
+    return moment.year, moment.month
+
+
+def happened_at(memory: Memory) -> int:
+    """When it happened (ms), or was said if that is not known."""
+    return memory.created_at if memory.valid_from is None else memory.valid_from
+
+
+def question_of(text: str, window: Window | None = None) -> Question:
+    """What a question tells of its answer; `window` is the stretch of time that its words mean."""
     months = {_number(next(filter(None, names))) for names in _MONTH.findall(text)}
     return Question(
         when=_ASKS_WHEN.search(text) is not None,
         months=frozenset(months),
         years=frozenset(map(int, _YEAR.findall(text))),
         words=frozenset(crc32(word.encode()) for word in _WORD.findall(text.casefold())),
+        window=window,
     )
-
-
-def _month_of(at: int) -> int:
-    moment = _EPOCH + timedelta(milliseconds=at)
-    return moment.year * 12 + moment.month - 1
 
 
 def _number(month: str) -> int:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from mnemesh_memory import checks, grants, limits
+from mnemesh_memory.asked_time import TIME_WORDS
 from mnemesh_memory.errors import InvalidArgument, MnemeshError, SecretRefused
 from mnemesh_memory.fusion import OPTIONAL, SIGNALS
 from mnemesh_memory.kinds import DEFAULT_KIND, MODES, SORTS, STATES, TIERS, WAITS
@@ -150,6 +151,8 @@ def query(given: Query, caller: Caller) -> Query:
         min_score=checks.unit_interval("min_score", given.min_score) or 0.0,
         min_heat=checks.unit_interval("min_heat", given.min_heat) or 0.0,
         sort=checks.one_of("sort", given.sort or "relevance", SORTS),
+        time_words=checks.one_of("time_words", given.time_words or "prefer", TIME_WORDS),
+        window=None,
         paths=checks.lines("paths", given.paths, limits.PATHS_MAX, limits.PATH_BYTES_MAX),
         agent=checks.line("agent", given.agent, limits.AGENT_BYTES_MAX),
         session=checks.line("session", given.session, limits.SESSION_BYTES_MAX),

@@ -19,7 +19,7 @@ from mnemesh_memory.model import Caller
 
 CALLER = Caller(agent="owner/tests", principal="owner", default_space="team/tests")
 TOOLS = build_tools()
-OUTPUT_SCHEMA_CHARS_MAX = 17_500
+OUTPUT_SCHEMA_CHARS_MAX = 18_000
 
 
 @pytest.fixture

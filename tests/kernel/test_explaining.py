@@ -33,7 +33,7 @@ def test_the_shares_of_an_explanation_make_exactly_the_score(
 def test_an_explanation_names_every_signal_of_the_table_with_what_was_measured() -> None:
     assert list(TABLE) == list(signals())
     around = Context(window=5.0, near=0.2, best_dense=0.7, best_window=9.0)
-    said = Traits(2023 * 12 + 4, 12, 2, False, (7,))
+    said = Traits(1_683_000_000_000, 12, 2, False, (7,))
     pool = [Candidate("a", 0.5, 8.0, around, said), Candidate("b", None, 4.0, None, said)]
     asked = Question(when=True, months=frozenset({5}), words=frozenset({7}))
     why = Explainer(pool, {}, asked)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mnemesh_memory.asked_time import Window
 from mnemesh_memory.errors import InvalidArgument
 from mnemesh_memory.fusion import (
     DEFAULT_MIX,
@@ -128,12 +129,12 @@ def test_form_and_date_add_nothing_to_who_has_no_evidence(pool: list[Candidate],
             assert one.score == 0
 
 
-MAY_2023 = 2023 * 12 + 4
+MAY_2023 = 1_683_000_000_000
 SESSION = Context(window=5.0, near=0.2, best_dense=0.7, best_window=9.0)
 
 
 def like(cosine: float, bm25: float, context: Context | None = None, **form: object) -> Candidate:
-    traits = Traits(**{"month": 0, "words": 10, "times": 0, "asks": False, "speakers": (), **form})  # type: ignore[arg-type]
+    traits = Traits(**{"at": 0, "words": 10, "times": 0, "asks": False, "speakers": (), **form})  # type: ignore[arg-type]
     return Candidate("", cosine, bm25, context, traits)
 
 
@@ -149,7 +150,8 @@ def like(cosine: float, bm25: float, context: Context | None = None, **form: obj
         ("substance", like(0.5, 2.0, words=12), like(0.5, 2.0, words=2), Question()),
         ("states", like(0.5, 2.0), like(0.5, 2.0, asks=True), Question()),
         ("time", like(0.5, 2.0, times=2), like(0.5, 2.0), Question(when=True)),
-        ("date", like(0.5, 2.0, month=MAY_2023), like(0.5, 2.0), Question(months=frozenset({5}))),
+        ("date", like(0.5, 2.0, at=MAY_2023), like(0.5, 2.0), Question(months=frozenset({5}))),
+        ("date", like(0.5, 2.0, at=MAY_2023), like(0.5, 2.0), Question(window=Window(MAY_2023, None))),
         ("speaker", like(0.5, 2.0, speakers=(7,)), like(0.5, 2.0, speakers=(8,)), Question(words=frozenset({7}))),
     ],
 )  # fmt: skip

@@ -445,6 +445,52 @@ async def test_a_budget_ends_the_list_and_never_trades_the_best_for_weaker_ones(
     assert tiny.truncated_by_budget == 2
 
 
+# ---- words of time --------------------------------------------------------------------------------------------------
+
+# The node's clock stands in the night of 2023-11-14.
+YESTERDAY = 1_699_876_800_000
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "semantic"])
+async def test_what_lies_in_the_time_that_is_asked_for_comes_first_or_alone(mesh: Mesh, space: str, mode: str) -> None:
+    for name in ("Ben", "Cleo", "Dan"):
+        await remember(mesh, space, f"The signing keys were rotated by {name}")
+    await remember(mesh, space, "The signing keys were rotated by Ana", valid_from=YESTERDAY)
+    asked = {"text": "who rotated the signing keys yesterday", "mode": mode, "time_zone": "UTC"}
+    answer = await recall(mesh, space, **asked)
+    assert found(answer)[0].endswith("Ana")
+    assert len(answer.results) == 4
+    assert answer.time is not None
+    assert (answer.time.words, answer.time.inside) == (("yesterday",), 1)
+    assert found(await recall(mesh, space, **asked, time_words="only")) == found(answer)[:1]
+    assert (await recall(mesh, space, **asked, time_words="off")).time is None
+
+
+async def test_an_event_has_the_time_of_the_memory_that_tells_of_it(mesh: Mesh, space: str) -> None:
+    await remember(mesh, space, "The linter is flake8", valid_from=YESTERDAY - 1)
+    event = await remember(mesh, space, "The migration to Postgres is done", valid_from=YESTERDAY)
+    await remember(mesh, space, "The linter is ruff", valid_from=YESTERDAY + 1)
+    answer = await recall(mesh, space, "which linter after the migration to Postgres", time_words="only")
+    assert "The linter is flake8" not in found(answer)
+    assert "The linter is ruff" in found(answer)
+    assert answer.time is not None
+    assert answer.time.event_id == event.id
+
+
+async def test_without_an_index_the_time_counts_as_well(
+    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await remember(mesh, space, "Kettles were bought")
+    await remember(mesh, space, "Kettles were sold", valid_from=YESTERDAY)
+    monkeypatch.setitem(mesh._parts.follower.__dict__, "read", refused)
+    answer = await recall(mesh, space, "what of kettles yesterday", time_zone="UTC", time_words="only")
+    assert found(answer) == ["Kettles were sold"]
+
+
+async def refused(*_: Any) -> None:
+    raise Unavailable("not now", part="index")
+
+
 # ---- use ------------------------------------------------------------------------------------------------------------
 
 

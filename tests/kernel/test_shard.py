@@ -26,6 +26,7 @@ from mnemesh_actors.shard import (
     ShardConfig,
     ShardStatus,
 )
+from mnemesh_memory.asked_time import Window
 from mnemesh_memory.errors import InvalidArgument, Unavailable
 
 DIMENSIONS = 8
@@ -129,6 +130,18 @@ def test_only_so_many_searches_are_counted_ahead(shard: RetrievalShard) -> None:
     for number in range(PREPARED_MAX + 1):
         shard.prepare(ask(f"apples {number}"))
     assert len(shard._prepared) == PREPARED_MAX
+
+
+def test_a_window_has_a_list_of_its_own_or_lets_nothing_else_through(shard: RetrievalShard) -> None:
+    better = [item(n, "apples", created_at=1_000 + n) for n in range(20)]
+    shard.apply([*better, item(30, "pears", created_at=5), item(31, "pears", created_at=9_000, valid_from=6)], [], 1)
+    crowded = ask("apples", near=1, limit=1)
+    assert ids(shard, crowded).isdisjoint({30, 31})
+    within = Window(5, 7)
+    assert ids(shard, replace(crowded, limit=2, window=within)) > {30, 31}
+    assert ids(shard, replace(crowded, limit=5, window=within._replace(only=True))) == {30, 31}
+    assert ids(shard, replace(crowded, limit=5, window=Window(None, 6, only=True))) == {30}
+    assert ids(shard, replace(crowded, limit=30, window=Window(1_000, None, only=True))) == set(range(20))
 
 
 def test_a_long_memory_is_one_candidate_with_its_best_passage(shard: RetrievalShard) -> None:

@@ -22,10 +22,6 @@ def memory(content: str, **fields: int) -> Memory:
     return replace(plain, **fields)
 
 
-def month(year: int, number: int) -> int:
-    return year * 12 + number - 1
-
-
 def ms(year: int, month: int, day: int) -> int:
     return int(datetime(year, month, day, tzinfo=UTC).timestamp() * 1000)
 
@@ -66,8 +62,8 @@ def test_speakers_are_the_labels_of_lines() -> None:
 
 
 def test_it_happened_when_it_is_valid_from_else_when_it_was_written() -> None:
-    assert traits_of(memory("x", created_at=ms(2023, 5, 1))).month == month(2023, 5)
-    assert traits_of(memory("x", created_at=ms(2023, 5, 1), valid_from=ms(1969, 12, 31))).month == month(1969, 12)
+    assert traits_of(memory("x", created_at=ms(2023, 5, 1))).at == ms(2023, 5, 1)
+    assert traits_of(memory("x", created_at=ms(2023, 5, 1), valid_from=ms(1969, 12, 31))).at == ms(1969, 12, 31)
 
 
 @pytest.mark.parametrize(
@@ -98,10 +94,10 @@ def test_a_question_names_months_and_years(text: str, months: set[int], years: s
 
 def test_a_month_lies_in_the_months_and_years_that_are_named() -> None:
     asked = Question(months=frozenset({5}), years=frozenset({2023}))
-    assert asked.means(month(2023, 5))
-    assert not asked.means(month(2023, 4))
-    assert not asked.means(month(2022, 5))
-    assert Question(months=frozenset({12})).means(month(1969, 12))
+    assert asked.means(ms(2023, 5, 31))
+    assert not asked.means(ms(2023, 4, 30))
+    assert not asked.means(ms(2022, 5, 1))
+    assert Question(months=frozenset({12})).means(ms(1969, 12, 31))
     assert not Question().dated
 
 

@@ -126,10 +126,10 @@ def _read(record: Record) -> tuple[Traits | None, Episode | None, Place]:
     payload = record.payload
     traits = None
     if "traits" in payload:
-        month, words, times, asks, *speakers = map(int, str(payload["traits"]).split())
+        at, words, times, asks, *speakers = map(int, str(payload["traits"]).split())
         if not 0 <= words <= SUBSTANCE_WORDS:
             raise ValueError(f"{words} words")
-        traits = Traits(month, words, times, bool(asks), tuple(speakers))
+        traits = Traits(at, words, times, bool(asks), tuple(speakers))
     created = payload["created_at"]
     place = payload.get("place", 0)
     if not isinstance(created, int) or not isinstance(place, int):

@@ -71,7 +71,7 @@ def schema(dimensions: int) -> Schema:
         sparse=(BM25, WINDOW),
         tenant=SCOPE,
         keywords=("kind", "tags", "agent", "session"),
-        times=("created_at", "passage"),
+        times=("created_at", "happened_at", "passage"),
         stored=("memory", "seq", "updated_at", "valid_from", "valid_to", "place", "traits"),
     )
 
@@ -124,6 +124,7 @@ def _payload(item: IndexItem) -> dict[str, PayloadValue]:
         SCOPE: scope_of(item.space, item.state, item.tier),
         "kind": item.kind,
         "created_at": item.created_at,
+        "happened_at": item.created_at if item.valid_from is None else item.valid_from,
         "updated_at": item.updated_at,
     }
     texts: dict[str, str | tuple[str, ...]] = {"agent": item.agent, "session": item.session, "tags": item.tags}
@@ -133,6 +134,6 @@ def _payload(item: IndexItem) -> dict[str, PayloadValue]:
     if episode_of(item) is not None:
         payload["place"] = item.place
     if item.traits is not None:
-        month, words, marks, asks, speakers = item.traits
-        payload["traits"] = " ".join(map(str, (month, words, marks, int(asks), *speakers)))
+        at, words, marks, asks, speakers = item.traits
+        payload["traits"] = " ".join(map(str, (at, words, marks, int(asks), *speakers)))
     return payload

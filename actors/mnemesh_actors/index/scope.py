@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from mnemesh_actors.index.port import Condition, Filter, Match, MatchAny, QueryRequest, Range
+from mnemesh_memory.asked_time import Window
 from mnemesh_memory.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ class Search:
     every one, `tags_none` no one. `ids` are the memories among which alone is searched. Forgotten, superseded and
     archived memories are left out unless asked for. `limit` counts memories in each list, `words_limit` in those by
     words when they are to be shorter. `superseded_limit` asks for as many superseded ones beside them, in lists of
-    their own, so that many versions crowd out nothing active. `windows`: what was said before a memory may count, too.
+    their own, so that many versions crowd out nothing active. `window` bounds when a memory happened; one that is not
+    `only` asks for as many of its own beside the others. `windows`: what was said before a memory may count, too.
     `as_stated`: words are looked for in the form of a statement.
     """
 
@@ -56,6 +58,7 @@ class Search:
     limit: int = 100
     words_limit: int = SEARCH_LIMIT_MAX
     superseded_limit: int = 0
+    window: Window | None = None
     bm25: bool = True
     windows: bool = True
     as_stated: bool = False
@@ -111,8 +114,18 @@ def filter_of(search: Search, only: Sequence[Condition] = ()) -> Filter:
     must += [Match("tags", tag) for tag in search.tags_all]
     if search.since is not None or search.before is not None:
         must.append(Range("created_at", gte=search.since, lt=search.before))
+    if search.window is not None and search.window.only:
+        must.append(Range("happened_at", gte=search.window.since, lt=search.window.before))
     must_not = (_one_of("tags", search.tags_none),) if search.tags_none else ()
     return in_spaces(search.spaces, allowed, must, must_not)
+
+
+def filters_of(search: Search, only: Sequence[Condition] = ()) -> list[Filter]:
+    """As `filter_of`, and beside it the same within a window that is preferred."""
+    asked = [search]
+    if search.window is not None and not search.window.only:
+        asked.append(replace(search, window=search.window._replace(only=True)))
+    return [filter_of(one, only) for one in asked]
 
 
 def superseded_of(search: Search, only: Sequence[Condition] = ()) -> Filter:

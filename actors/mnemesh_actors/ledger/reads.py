@@ -112,6 +112,11 @@ def _filters(query: ListQuery) -> tuple[str, list[Any]]:
         if value is not None:
             parts.append(f"{column} {compare} ?")
             values.append(value)
+    if query.window is not None and query.window.only:
+        for compare, value in ((">=", query.window.since), ("<", query.window.before)):
+            if value is not None:
+                parts.append(f"coalesce(json_extract(detail, '$.valid_from'), created_at) {compare} ?")
+                values.append(value)
     return " AND ".join(parts), values
 
 
@@ -132,6 +137,7 @@ def matching(
             before=query.before,
             agent=query.agent,
             session=query.session,
+            window=query.window,
             state=state,
         )
     )

@@ -47,6 +47,8 @@ def recalled(answer: recall_values.Recalled, *, explain: bool = False) -> Iterat
     if not answer.results:
         yield "nothing found in " + (", ".join(one_line(space) for space in answer.spaces) or "any space")
         yield from (paint(f"  {one_line(note)}", YELLOW) for note in answer.notes)
+    if answer.time is not None:
+        yield paint(one_line(answer.time.told), DIM)
     if answer.truncated_by_budget:
         yield paint(f"{answer.truncated_by_budget} more left out by the token budget", DIM)
     if answer.abstain and answer.results:

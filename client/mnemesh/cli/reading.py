@@ -51,12 +51,15 @@ def recall(
     include_archive: Annotated[bool, _option("RecallRequest.include_archive", "--include-archive")] = False,
     explain: Annotated[bool, _option("RecallRequest.explain", "--explain")] = False,
     snippets_only: Annotated[bool, _option("RecallRequest.snippets_only", "--snippets-only")] = False,
+    time_words: Annotated[str | None, _option("RecallRequest.time_words", "--time-words")] = None,
+    time_zone: Annotated[str | None, _option("RecallRequest.time_zone", "--time-zone", metavar="NAME")] = None,
 ) -> None:
     """Find the memories that answer a question or match words, best first."""
     options = given(
         mode=mode, as_of=as_of, min_score=min_score, min_heat=min_heat, sort=sort, weights=numbers("weights", weight),
         paths=path, source_dir=source_dir, include_superseded=include_superseded, include_archive=include_archive,
         explain=explain, snippets_only=snippets_only, limit=limit, token_budget=token_budget,
+        time_words=time_words, time_zone=time_zone,
     )  # fmt: skip
     with shell.client() as client:
         answer = client.recall(" ".join(query or ()), **filters.fields(), **options)

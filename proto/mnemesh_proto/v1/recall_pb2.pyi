@@ -11,7 +11,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class RecallRequest(_message.Message):
-    __slots__ = ("query", "spaces", "limit", "mode", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "as_of", "min_score", "min_heat", "token_budget", "include_superseded", "include_archive", "sort", "weights", "paths", "agent", "session", "source_dir", "explain", "snippets_only", "space")
+    __slots__ = ("query", "spaces", "limit", "mode", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "as_of", "min_score", "min_heat", "token_budget", "include_superseded", "include_archive", "sort", "weights", "paths", "agent", "session", "source_dir", "explain", "snippets_only", "space", "time_words", "time_zone")
     class WeightsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -44,6 +44,8 @@ class RecallRequest(_message.Message):
     EXPLAIN_FIELD_NUMBER: _ClassVar[int]
     SNIPPETS_ONLY_FIELD_NUMBER: _ClassVar[int]
     SPACE_FIELD_NUMBER: _ClassVar[int]
+    TIME_WORDS_FIELD_NUMBER: _ClassVar[int]
+    TIME_ZONE_FIELD_NUMBER: _ClassVar[int]
     query: str
     spaces: _containers.RepeatedScalarFieldContainer[str]
     limit: int
@@ -69,7 +71,27 @@ class RecallRequest(_message.Message):
     explain: bool
     snippets_only: bool
     space: str
-    def __init__(self, query: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., mode: _Optional[str] = ..., kinds: _Optional[_Iterable[str]] = ..., tags_any: _Optional[_Iterable[str]] = ..., tags_all: _Optional[_Iterable[str]] = ..., tags_none: _Optional[_Iterable[str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., min_heat: _Optional[float] = ..., token_budget: _Optional[int] = ..., include_superseded: _Optional[bool] = ..., include_archive: _Optional[bool] = ..., sort: _Optional[str] = ..., weights: _Optional[_Mapping[str, float]] = ..., paths: _Optional[_Iterable[str]] = ..., agent: _Optional[str] = ..., session: _Optional[str] = ..., source_dir: _Optional[str] = ..., explain: _Optional[bool] = ..., snippets_only: _Optional[bool] = ..., space: _Optional[str] = ...) -> None: ...
+    time_words: str
+    time_zone: str
+    def __init__(self, query: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., mode: _Optional[str] = ..., kinds: _Optional[_Iterable[str]] = ..., tags_any: _Optional[_Iterable[str]] = ..., tags_all: _Optional[_Iterable[str]] = ..., tags_none: _Optional[_Iterable[str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., min_score: _Optional[float] = ..., min_heat: _Optional[float] = ..., token_budget: _Optional[int] = ..., include_superseded: _Optional[bool] = ..., include_archive: _Optional[bool] = ..., sort: _Optional[str] = ..., weights: _Optional[_Mapping[str, float]] = ..., paths: _Optional[_Iterable[str]] = ..., agent: _Optional[str] = ..., session: _Optional[str] = ..., source_dir: _Optional[str] = ..., explain: _Optional[bool] = ..., snippets_only: _Optional[bool] = ..., space: _Optional[str] = ..., time_words: _Optional[str] = ..., time_zone: _Optional[str] = ...) -> None: ...
+
+class TimeRead(_message.Message):
+    __slots__ = ("words", "since", "before", "zone", "event_id", "inside", "told")
+    WORDS_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    ZONE_FIELD_NUMBER: _ClassVar[int]
+    EVENT_ID_FIELD_NUMBER: _ClassVar[int]
+    INSIDE_FIELD_NUMBER: _ClassVar[int]
+    TOLD_FIELD_NUMBER: _ClassVar[int]
+    words: _containers.RepeatedScalarFieldContainer[str]
+    since: _timestamp_pb2.Timestamp
+    before: _timestamp_pb2.Timestamp
+    zone: str
+    event_id: str
+    inside: int
+    told: str
+    def __init__(self, words: _Optional[_Iterable[str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., zone: _Optional[str] = ..., event_id: _Optional[str] = ..., inside: _Optional[int] = ..., told: _Optional[str] = ...) -> None: ...
 
 class RecallResult(_message.Message):
     __slots__ = ("id", "content", "score", "title", "snippet", "space", "kind", "tags", "memory", "redirected_from", "attached", "signals", "marks")
@@ -116,7 +138,7 @@ class Signal(_message.Message):
     def __init__(self, name: _Optional[str] = ..., raw: _Optional[float] = ..., value: _Optional[float] = ..., weight: _Optional[float] = ..., share: _Optional[float] = ...) -> None: ...
 
 class RecallResponse(_message.Message):
-    __slots__ = ("results", "coverage", "abstain", "tokens_used", "truncated_by_budget", "degraded", "degraded_reasons", "spaces", "notes")
+    __slots__ = ("results", "coverage", "abstain", "tokens_used", "truncated_by_budget", "degraded", "degraded_reasons", "spaces", "notes", "time")
     RESULTS_FIELD_NUMBER: _ClassVar[int]
     COVERAGE_FIELD_NUMBER: _ClassVar[int]
     ABSTAIN_FIELD_NUMBER: _ClassVar[int]
@@ -126,6 +148,7 @@ class RecallResponse(_message.Message):
     DEGRADED_REASONS_FIELD_NUMBER: _ClassVar[int]
     SPACES_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
     results: _containers.RepeatedCompositeFieldContainer[RecallResult]
     coverage: float
     abstain: bool
@@ -135,7 +158,8 @@ class RecallResponse(_message.Message):
     degraded_reasons: _containers.RepeatedScalarFieldContainer[str]
     spaces: _containers.RepeatedScalarFieldContainer[str]
     notes: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, results: _Optional[_Iterable[_Union[RecallResult, _Mapping]]] = ..., coverage: _Optional[float] = ..., abstain: _Optional[bool] = ..., tokens_used: _Optional[int] = ..., truncated_by_budget: _Optional[int] = ..., degraded: _Optional[bool] = ..., degraded_reasons: _Optional[_Iterable[str]] = ..., spaces: _Optional[_Iterable[str]] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
+    time: TimeRead
+    def __init__(self, results: _Optional[_Iterable[_Union[RecallResult, _Mapping]]] = ..., coverage: _Optional[float] = ..., abstain: _Optional[bool] = ..., tokens_used: _Optional[int] = ..., truncated_by_budget: _Optional[int] = ..., degraded: _Optional[bool] = ..., degraded_reasons: _Optional[_Iterable[str]] = ..., spaces: _Optional[_Iterable[str]] = ..., notes: _Optional[_Iterable[str]] = ..., time: _Optional[_Union[TimeRead, _Mapping]] = ...) -> None: ...
 
 class RecallBatchRequest(_message.Message):
     __slots__ = ("queries",)

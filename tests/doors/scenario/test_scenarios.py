@@ -300,6 +300,20 @@ async def test_recall_filters_and_honours_limit_and_token_budget(door: Door, spa
     assert empty["notes"] == [f"kinds: there is no 'person' in the space '{space}'"]
 
 
+async def test_words_of_time_in_a_question_are_read_and_the_answer_says_how(door: Door, space: str) -> None:
+    for month in (3, 5):
+        day = f"2024-0{month}-10T12:00:00Z"
+        await remember(door, space, f"The rota moved, for the time of {month}.", valid_from=day)
+    asked = {"query": "how did the rota move in March 2024", "spaces": [space], "time_zone": "Europe/Berlin"}
+    answer = await door.call("recall", **asked)
+    assert [hit["content"][-2] for hit in answer["results"]] == ["3", "5"]
+    read = answer["time"]
+    assert (read["words"], read["inside"], read["zone"]) == (["in March 2024"], 1, "Europe/Berlin")
+    assert (read["since"], read["before"]) == ("2024-02-29T23:00:00Z", "2024-03-31T22:00:00Z")
+    assert len((await door.call("recall", **asked, time_words="only"))["results"]) == 1
+    assert not (await door.call("recall", **asked, time_words="off")).get("time")
+
+
 @pytest.mark.parametrize(
     ("operation", "fields", "field"),
     [
@@ -319,6 +333,8 @@ async def test_recall_filters_and_honours_limit_and_token_budget(door: Door, spa
         ("recall", {"query": "x", "limit": 0}, "limit"),
         ("recall", {"query": "x", "limit": 10_000}, "limit"),
         ("recall", {"query": "x", "mode": "psychic"}, "mode"),
+        ("recall", {"query": "x", "time_words": "sometimes"}, "time_words"),
+        ("recall", {"query": "x", "time_zone": "Mars/Olympus"}, "time_zone"),
         ("recall", {"query": "x", "min_score": 2}, "min_score"),
         ("list", {"limit": 0}, "limit"),
         ("list", {"state": "gone"}, "state"),

@@ -1,0 +1,170 @@
+"""What recall is asked because of words of time, and what the answer says of it: a search that is written down here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, cast
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from mnemesh_actors.asked_times import asked_in_time
+from mnemesh_actors.parts import MeshConfig, Parts
+from mnemesh_actors.zones import LocalZone, zone_named
+from mnemesh_memory.answers import Hit, Recalled
+from mnemesh_memory.asked_time import TimeRead, Window
+from mnemesh_memory.calendar_spans import instant, wall_time
+from mnemesh_memory.errors import InvalidArgument
+from mnemesh_memory.model import Memory, Query
+from mnemesh_memory.traits import happened_at
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+def ms(text: str) -> int:
+    return instant(datetime.fromisoformat(text), BERLIN)
+
+
+def memory(id_: str, when: str, valid: str = "") -> Memory:
+    return Memory(
+        id=id_, space="s", kind="fact", title="", content=id_, state="active", by="a", created_at=ms(when),
+        updated_at=ms(when), heads=(), valid_from=ms(valid) if valid else None,
+    )  # fmt: skip
+
+
+class Search:
+    """Finds what it holds, first what lies in the window, and writes down what it was asked. It is sure of its answer
+    when a word of the question is the id of a memory."""
+
+    def __init__(self, *memories: Memory) -> None:
+        self.memories = memories
+        self.asked: list[Query] = []
+
+    async def __call__(self, query: Query) -> Recalled:
+        self.asked.append(query)
+        window = query.window or Window(None, None)
+        inside = [one for one in self.memories if window.holds(happened_at(one))]
+        found: Sequence[Memory] = inside if window.only else [*inside, *(o for o in self.memories if o not in inside)]
+        named = [one for one in found if one.id in query.text]
+        return Recalled(
+            results=tuple(Hit(memory=one, score=0.5) for one in (named or found)[: query.limit]),
+            coverage=0.9 if named else 0.1, abstain=not named, tokens_used=0,
+        )  # fmt: skip
+
+
+async def asked(search: Search, text: str, **fields: Any) -> tuple[list[str], TimeRead | None]:
+    """Ids of the answer, and how the words of time were read, on a Wednesday afternoon."""
+    parts = replace(cast(Parts, NODE), clock=lambda: ms("2026-03-18 15:00"))
+    answer = await asked_in_time(parts, Query(text=text, spaces=("s",), **fields), search)
+    return [hit.memory.id for hit in answer.results], answer.time
+
+
+NODE = Parts(
+    ledger=cast(Any, None), embedder=cast(Any, None), follower=cast(Any, None), commits=cast(Any, None),
+    clock=lambda: 0, entropy=bytes, config=MeshConfig(zone=BERLIN),
+)  # fmt: skip
+OLD, LAST_WEEK, TODAY = memory("old", "2026-01-10"), memory("week", "2026-03-11"), memory("today", "2026-03-18 09:00")
+
+
+async def test_a_question_without_a_time_is_asked_as_it_stands() -> None:
+    search = Search(OLD)
+    assert await asked(search, "which keys may be old") == (["old"], None)
+    assert [one.window for one in search.asked] == [None]
+
+
+async def test_the_stretch_is_preferred_and_said_and_the_words_of_now_are_not_searched() -> None:
+    search = Search(OLD, LAST_WEEK)
+    ids, read = await asked(search, "what did we decide last week about keys")
+    assert ids == ["week", "old"]
+    window = Window(ms("2026-03-09"), ms("2026-03-16"))
+    assert [(one.text, one.window) for one in search.asked] == [("what did we decide about keys", window)]
+    assert read == TimeRead(
+        words=("last week",), since=window.since, before=window.before, zone="Europe/Berlin", inside=1,
+        told='"last week" read as 2026-03-09 up to 2026-03-16 (Europe/Berlin); 1 of 2 results lie in it',
+    )  # fmt: skip
+
+
+async def test_what_is_valid_from_a_time_happened_then() -> None:
+    search = Search(memory("late", "2026-03-18", valid="2026-03-17"), OLD)
+    assert (await asked(search, "what broke yesterday", time_words="only"))[0] == ["late"]
+
+
+async def test_when_nothing_lies_in_the_stretch_all_times_are_searched_with_all_words_and_it_is_said() -> None:
+    search = Search(OLD)
+    ids, read = await asked(search, "what did we decide last week")
+    assert ids == ["old"]
+    assert (search.asked[-1].text, search.asked[-1].window) == ("what did we decide last week", None)
+    assert read is not None
+    assert read.told.endswith("nothing that fits lies in it, so all times were searched")
+
+
+async def test_only_leaves_out_all_other_times_and_says_why_nothing_is_left() -> None:
+    search = Search(OLD, LAST_WEEK)
+    assert (await asked(search, "decisions of last week", time_words="only"))[0] == ["week"]
+    ids, read = await asked(Search(OLD), "decisions of last week", time_words="only")
+    assert ids == []
+    assert read is not None
+    assert read.told.endswith("nothing lies in it")
+
+
+async def test_off_reads_nothing() -> None:
+    search = Search(OLD)
+    assert await asked(search, "decisions of last week", time_words="off") == (["old"], None)
+
+
+@pytest.mark.parametrize("text", ["today", "what did we do today", "what happened today?"])
+async def test_who_asks_for_a_time_alone_gets_what_lies_in_it(text: str) -> None:
+    search = Search(OLD, TODAY)
+    answer = await asked_in_time(
+        replace(NODE, clock=lambda: ms("2026-03-18 15:00")), Query(text=text, spaces=("s",)), search
+    )
+    assert [hit.memory.id for hit in answer.results] == ["today"]
+    assert (answer.coverage, answer.abstain) == (1.0, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [("what changed after the week", ["week"]), ("what held before the week in our plan", ["old"])],
+)
+async def test_the_time_of_an_event_is_that_of_the_memory_that_tells_of_it(text: str, ids: list[str]) -> None:
+    search = Search(LAST_WEEK, OLD)
+    found, read = await asked(search, text, time_words="only")
+    assert search.asked[0].limit == 1
+    assert read is not None
+    assert read.event_id == "week"
+    assert LAST_WEEK.created_at in (read.since, read.before)
+    assert found == ids
+    assert "by the time of memory week" in read.told
+
+
+async def test_an_event_that_no_memory_surely_tells_of_bounds_nothing_and_it_is_said() -> None:
+    ids, read = await asked(Search(OLD), "what broke after the migration")
+    assert ids == ["old"]
+    assert read is not None
+    assert (read.words, read.since, read.before) == ((), None, None)
+    assert read.told == 'no memory of "the migration" is sure enough, so it bounds nothing'
+
+
+async def test_now_is_the_time_as_of_which_is_asked() -> None:
+    ids, read = await asked(Search(OLD), "what did we do yesterday", as_of=ms("2026-01-11 12:00"))
+    assert ids == ["old"]
+    assert read is not None
+    assert read.since == ms("2026-01-10")
+
+
+async def test_the_zone_of_the_request_counts_and_one_that_is_none_is_refused() -> None:
+    _, read = await asked(Search(OLD), "yesterday", time_zone="Asia/Tokyo")
+    assert read is not None
+    assert read.since == ms("2026-03-16 16:00")
+    for name in ("Mars/Olympus", "../etc/passwd", "Europe", "x" * 100, "\udcff"):
+        with pytest.raises(InvalidArgument, match="time_zone"):
+            await asked(Search(OLD), "yesterday", time_zone=name)
+
+
+@pytest.mark.parametrize("moment", ["2026-03-29 01:30", "2026-03-29 03:30", "2025-10-26 02:30", "2026-07-01 12:00"])
+def test_the_machines_own_zone_takes_a_wall_time_back_to_its_moment(moment: str) -> None:
+    at = ms(moment)
+    assert instant(wall_time(at, LocalZone()), LocalZone()) == at
+    assert isinstance(zone_named("time_zone", ""), LocalZone)
