@@ -44,6 +44,7 @@ class _Token:
     inside: bool  # whether a match begins before its anchor, so that all of the text is searched
     least_entropy: float
     vendor: str  # a word in lower case, for a form that alone says too little
+    random: bool  # all of it is, so that what looks like a word in it is chance
 
     def accepts(self, text: str) -> bool:
         """Whether a match is there that is no stand-in; a run of one character or of words is one."""
@@ -51,7 +52,7 @@ class _Token:
         named = not self.vendor or self.vendor in text.lower()
         return any(
             entropy(match.group(1)) >= self.least_entropy
-            and not holds_placeholder(match.group(1))
+            and (self.random or not holds_placeholder(match.group(1)))
             and (named or _GIVEN_AS_KEY.search(text, max(0, match.start() - _GIVEN_CHARS), match.start()))
             for match in matches
         )
@@ -76,13 +77,14 @@ def _token(
     inside: bool = False,
     least: float = 2.8,
     vendor: str = "",
+    random: bool = False,
 ) -> _Token:
     pattern = re.compile(edge + (prefix or re.escape(anchor)) + f"({body})" + end)
-    return _Token(type_, anchor, pattern, inside, least, vendor)
+    return _Token(type_, anchor, pattern, inside, least, vendor, random)
 
 
 _TOKENS: Final = (
-    _token("Mnemesh token", "mnm_", r"[A-Za-z0-9_-]{43}"),
+    _token("Mnemesh token", "mnm_", r"[A-Za-z0-9_-]{43}", least=4.0, random=True),
     _token("AWS access key", "AKIA", r"[A-Z2-7]{16}"),
     _token("AWS access key", "ASIA", r"[A-Z2-7]{16}"),
     _token("GitHub token", "ghp_", r"[A-Za-z0-9]{30,255}"),

@@ -90,6 +90,12 @@ def test_our_own_detector_finds_a_token_wherever_it_stands_in_a_text(access: Acc
             assert find_secret(text), f"token {i} of form {text.replace(token, 'mnm_...')!r}"
 
 
+def test_a_token_of_ours_that_holds_what_looks_like_a_placeholder_is_found_and_a_written_placeholder_is_not() -> None:
+    assert find_secret("mnm_3vQxXxX9fKd-pL2sWb7RtYu0iOaZcVbNmGhJkE5T6q_")
+    assert not find_secret("mnm_" + "x" * 43)
+    assert not find_secret("mnm_" + "your-token-here-" * 2 + "your-token-")
+
+
 def test_a_token_stands_nowhere_in_the_file_and_its_hash_does(access: Access, path: Path) -> None:
     token = issued(access)
     held = b"".join(file.read_bytes() for file in path.parent.iterdir())
