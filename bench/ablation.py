@@ -195,7 +195,8 @@ class Index:
         self, text: str, vector: Vector, space: str, other: str, rest: tuple[str, ...], as_stated: bool
     ) -> Pools:
         def asked(space: str, among: tuple[str, ...] | None = None) -> list[Candidate]:
-            search = search_of(Query(text=text, spaces=(space,), limit=TOP), among, late=False, as_stated=as_stated)
+            query = Query(text=text, spaces=(space,), limit=TOP)
+            search = search_of(query, self._shard.generation, among, late=False, as_stated=as_stated)
             return self._shard.search(replace(search, vector=vector))
 
         return Pools(asked(space), asked(other), asked(space, rest) if rest else [])

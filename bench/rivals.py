@@ -44,7 +44,9 @@ def measure(questions: Sequence[str], data_dir: Path, space: str) -> list[Row]:
     local, load_rate = _local_mode(texts, vectors, space)
     plain = PlainSearch(texts, vectors)
     ways: dict[str, Callable[[str, Vector], object]] = {
-        "Mnemesh's index": lambda text, vector: _ours(shard, text, vector, space),
+        "Mnemesh's index": lambda text, vector: _ours(
+            shard, Search(text=text, vector=vector, spaces=(space,), limit=CANDIDATES, generation=shard.generation)
+        ),
         "plain numpy + BM25 script, no filter": lambda text, vector: plain.search(text, vector),
         "qdrant-client local mode": lambda text, vector: _local_search(local, text, vector, space),
     }
@@ -67,8 +69,8 @@ def measure(questions: Sequence[str], data_dir: Path, space: str) -> list[Row]:
     return rows
 
 
-def _ours(shard: RetrievalShard, text: str, vector: Vector, space: str) -> object:
-    return fuse(shard.search(Search(text=text, vector=vector, spaces=(space,), limit=CANDIDATES)))[:10]
+def _ours(shard: RetrievalShard, search: Search) -> object:
+    return fuse(shard.search(search))[:10]
 
 
 def _local_mode(texts: Sequence[str], vectors: Vector, space: str) -> tuple[QdrantClient, float]:

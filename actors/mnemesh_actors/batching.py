@@ -50,6 +50,11 @@ class Batcher(Generic[Item, Result]):
         """The result for `item`. Cancelling the caller does not undo a call that has started."""
         return await self._enqueue(item, self._urgent if urgent else self._queue)
 
+    async def idle(self, limit_s: float) -> None:
+        """Return once nothing is under way, or after `limit_s`."""
+        if self._task is not None and not self._task.done():
+            await asyncio.wait((self._task,), timeout=limit_s)
+
     async def submit_many(self, items: Sequence[Item]) -> list[Result | BaseException]:
         """Results in order; an item that failed gives its exception."""
         return await asyncio.gather(*(self._enqueue(item, self._queue) for item in items), return_exceptions=True)

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 
-from mnemesh_actors.embedder import CALL_BYTES_MAX, Vector, bytes_of
+from mnemesh_actors.embedder import CALL_BYTES_MAX, Embedder, Vector, bytes_of
 from mnemesh_actors.ledger.commands import Command, Committed, Create, Lookup, Revise, Vectors
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.places import find_one
@@ -74,13 +74,13 @@ async def replaced_by(parts: Parts, new: Memory, key: str) -> Memory:
     return next(named, olds[0] if olds else new)
 
 
-async def embedded(parts: Parts, texts: Sequence[str]) -> list[Vector]:
-    """The vectors of `texts`, in order, made a portion at a time: a long text takes long, only standing still is a
-    fault."""
+async def embedded(parts: Parts, embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
+    """The vectors of `texts`, in order, made by one model a portion at a time: a long text takes long, only standing
+    still is a fault."""
     made: list[Vector] = []
     async with answered(parts, "embedder") as progress:
         for portion in _portions(texts):
-            made += await parts.embedder.embed(portion)
+            made += await embedder.embed(portion)
             progress()
     return made
 
@@ -89,9 +89,10 @@ async def vectors_of_change(parts: Parts, before: Memory, after: Memory) -> Vect
     """The vectors of the texts that `after` says anew, and the hashes of those that only `before` said."""
     old, new = ({content_hash(dense): dense for dense, _ in index_texts(memory)} for memory in (before, after))
     fresh = [digest for digest in new if digest not in old]
-    made = await embedded(parts, [new[digest] for digest in fresh])
+    with parts.serving.current.held() as space:
+        made = await embedded(parts, space.embedder, [new[digest] for digest in fresh])
     return Vectors(
-        generation=parts.embedder.generation,
+        generation=space.embedder.generation,
         items=tuple((digest, vector.tobytes()) for digest, vector in zip(fresh, made, strict=True)),
         stale=tuple(digest for digest in old if digest not in new),
     )

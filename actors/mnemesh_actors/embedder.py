@@ -1,6 +1,7 @@
 """Texts to vectors for the rest of the node: a bounded cache in front of the workers, and batch-while-busy.
 
-A question goes before texts to be stored, and a call with such texts is small: a reader waits for one at most.
+A question goes before texts to be stored, and a call with such texts is small: a reader waits for one at most. A model
+that makes another vector space meanwhile yields to both.
 """
 
 from __future__ import annotations
@@ -24,15 +25,24 @@ STEP_TEXTS_MAX = 8 * BATCH_TEXTS_MAX
 CALL_BYTES_MAX = 8_000
 CACHE_TEXTS_MAX = 4096
 CACHE_CHARS_MAX = 4 * 1024 * 1024
+# Of a model that yields: calls of a tenth of a second, and it waits no longer than this for the one that answers.
+YIELDING_BYTES_MAX = 2_000
+YIELDED_S = 0.5
 # A longer text is no question, and hardly comes again.
 CACHED_TEXT_CHARS_MAX = 2_000
 
 
 class Embedder:
-    """`worker` is an EmbeddingWorker's handle; `generation` the fingerprint of its model; `dimensions` its width."""
+    """`worker` is an EmbeddingWorker's handle; `generation` the fingerprint of its model; `dimensions` its width. It
+    `yields_to` another one: before each call it lets that finish what it was asked for, for a while."""
 
     def __init__(
-        self, worker: Handle, generation: str, dimensions: int, cache_texts_max: int = CACHE_TEXTS_MAX
+        self,
+        worker: Handle,
+        generation: str,
+        dimensions: int,
+        cache_texts_max: int = CACHE_TEXTS_MAX,
+        yields_to: Embedder | None = None,
     ) -> None:
         self._worker = worker
         self.generation = generation
@@ -40,11 +50,15 @@ class Embedder:
         self._cache: OrderedDict[str, Vector] = OrderedDict()
         self._cache_texts_max = cache_texts_max
         self._cached_chars = 0
+        self.yields_to = yields_to
+        bytes_max = CALL_BYTES_MAX if yields_to is None else YIELDING_BYTES_MAX
         self._batcher: Batcher[str, Vector] = Batcher(
-            "embedder", self._run, BATCH_TEXTS_MAX, limits.INBOX_MESSAGES_MAX * 4, bytes_of, CALL_BYTES_MAX
+            "embedder", self._run, BATCH_TEXTS_MAX, limits.INBOX_MESSAGES_MAX * 4, bytes_of, bytes_max
         )
 
     async def _run(self, texts: list[str]) -> list[Vector | Exception]:
+        if self.yields_to is not None:
+            await self.yields_to.idle(YIELDED_S)
         try:
             made = await self._worker.embed(texts)
         except Unavailable:
@@ -67,6 +81,10 @@ class Embedder:
     def knows(self, text: str) -> bool:
         """Whether the vector of `text` is at hand."""
         return text in self._cache
+
+    async def idle(self, limit_s: float) -> None:
+        """Return once nothing is being embedded, or after `limit_s`."""
+        await self._batcher.idle(limit_s)
 
     async def embed_one(self, text: str) -> Vector:
         """The unit vector of `text`, shape (dimensions,), ahead of whatever `embed` was asked for."""

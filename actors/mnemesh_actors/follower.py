@@ -21,13 +21,12 @@ from mnemesh_actors.index_items import IndexItems
 from mnemesh_actors.ledger.commands import FeedPage
 from mnemesh_actors.news import News
 from mnemesh_actors.runtime.base import Handle
-from mnemesh_actors.shard import IndexItem, ShardStatus
+from mnemesh_actors.shard import ShardStatus
 from mnemesh_actors.waiting import Waiting
 from mnemesh_memory import limits
 from mnemesh_memory.errors import DataLoss, DeadlineExceeded, FailedPrecondition, MnemeshError, Unavailable
 
 PAGE_ENTRIES_MAX = 256
-OTHERS_A_STEP = 64
 # A flush holds the interpreter for tens of milliseconds; what it would save is applied again from the ledger.
 FLUSH_S = 10.0
 RETRY_S = 0.5
@@ -42,7 +41,8 @@ log = structlog.get_logger("mnemesh.index")
 
 class IndexFollower:
     """Follows `ledger` into `shard`. `notice` is told what a person should know (a rebuild, a fault). A writer waits
-    for the index at most `wait_s`. `news` tells others how far the ledger is, however that came to be known."""
+    for the index at most `wait_s`. `news` tells others how far the ledger is, however that came to be known. Up to
+    `page_entries` of the log are taken in at a time."""
 
     def __init__(
         self,
@@ -51,8 +51,11 @@ class IndexFollower:
         embedder: Embedder,
         notice: Callable[[str], None],
         wait_s: float = limits.WRITE_TIMEOUT_S,
+        news: News | None = None,
+        page_entries: int | None = None,
     ) -> None:
-        self.news = News()
+        self.news = news or News()
+        self._page_entries = page_entries
         self._ledger = ledger
         self._shard = shard
         self._embedder = embedder
@@ -77,6 +80,7 @@ class IndexFollower:
         self._away_since = 0.0
         self._looks = 0  # how often it was looked for since
         self._asked_for = 0.0  # the pause that its server asked for, in s
+        self._erased: dict[str, asyncio.Future[None]] = {}  # what is to be taken out before its turn
         self._life = 0  # how often another ledger took over
         self._incarnation = ""  # of the ledger that did
         self._base: tuple[int, int] | None = None  # where the shard has to go on there: see RetrievalShard.rebase
@@ -304,10 +308,12 @@ class IndexFollower:
         """Take in one page of the feed; whether there was one."""
         if self._base is not None:
             return await self._rebase(*self._base)
+        if self._erased:
+            return await self._take_out(dict(self._erased))
         after, life = self.applied, self._life
         page = self._handed.after(after)
         if page is None:
-            page = await self._ledger.feed(after, PAGE_ENTRIES_MAX, self._embedder.generation)
+            page = await self._ledger.feed(after, self._page_entries or PAGE_ENTRIES_MAX, self._embedder.generation)
             if life != self._life:
                 return True
             self.news.tell(page.head)
@@ -317,23 +323,34 @@ class IndexFollower:
             async with self._moving:
                 if life != self._life:
                     return True
-                await self._apply(page, items, others, after)
+                await self._items.give(page, items, others, after)
                 if life != self._life:
                     return True
                 self.applied = page.seq
         self._waiting.reached(self.applied)
         return page.seq > after
 
-    async def _apply(self, page: FeedPage, items: list[IndexItem], others: list[str], after: int) -> None:
-        """Give the shard a page. When it changes the windows of `others`, first what is new, then these, then what is
-        gone, and only then the number: wherever that breaks off, doing it again makes every window right."""
-        if others:
-            await self._shard.apply(items, [], after, after)
-            for start in range(0, len(others), OTHERS_A_STEP):
-                renewed = await self._items.again(others[start : start + OTHERS_A_STEP], page.seq)
-                await self._shard.apply(renewed, [], after, after)
-            items = []
-        await self._shard.apply(items, list(page.removed), page.seq, after)
+    async def take_out(self, id_: str) -> bool:
+        """Take an erased memory out before its turn, which may be far when the index is being made. Whether that was
+        done within `wait_s`; in its turn it is done in any case."""
+        if self._over:
+            return False
+        done = self._erased.setdefault(id_, asyncio.get_running_loop().create_future())
+        self._news.set()
+        await asyncio.wait((done,), timeout=self._wait_s)
+        return done.done() and not done.cancelled()
+
+    async def _take_out(self, erased: dict[str, asyncio.Future[None]]) -> bool:
+        life, page = self._life, FeedPage((), {}, self.applied, self.head, tuple(erased))
+        others = await self._items.followers(page)
+        async with self._moving:
+            if life == self._life:
+                await self._items.give(page, [], others, self.applied)
+                for id_, done in erased.items():
+                    del self._erased[id_]
+                    done.set_result(None)
+                self._dirty = True
+        return True
 
     async def _rebase(self, seq: int, before: int) -> bool:
         """Bring the shard to the numbers of the ledger that took over."""
@@ -368,6 +385,8 @@ class IndexFollower:
 
     def _end_waiting(self, why: str) -> None:
         self._over, self.away = why, ""
+        for done in self._erased.values():
+            done.cancel()
         self._waiting.refuse(why)
 
 

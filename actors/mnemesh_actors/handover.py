@@ -46,8 +46,11 @@ class Handover:
         return FeedPage(tuple(memories), vectors, seq, seq) if memories else None
 
 
-def page_of(commands: Sequence[Command], results: Sequence[Committed | Exception], head: int) -> FeedPage | None:
-    """What the ledger's feed would say after `head`, when new memories with their vectors account for all of it."""
+def page_of(
+    commands: Sequence[Command], results: Sequence[Committed | Exception], head: int, generation: str
+) -> FeedPage | None:
+    """What the ledger's feed would say after `head`, when new memories with their vectors account for all of it. None
+    when their vectors are of another generation: the model was changed while they were on their way."""
     memories: list[tuple[int, Memory]] = []
     vectors: dict[str, bytes] = {}
     for command, result in zip(commands, results, strict=True):
@@ -57,6 +60,8 @@ def page_of(commands: Sequence[Command], results: Sequence[Committed | Exception
             return None
         if result.memory.source.session:
             return None  # the feed also says what stands before it there
+        if command.vectors.items and command.vectors.generation != generation:
+            return None
         memories.append((result.seq, result.memory))
         vectors.update(command.vectors.items)
     last = head + len(memories)

@@ -15,9 +15,11 @@ from mnemesh_memory.model import Memory
 from mnemesh_memory.text import content_hash
 from mnemesh_memory.traits import traits_of
 
+OTHERS_A_STEP = 64
+
 
 class IndexItems:
-    """Asks the ledger, the shard and the model for what a page does not hold."""
+    """Asks the ledger, the shard and the model for what a page does not hold, and gives the shard all of it."""
 
     def __init__(self, ledger: Handle, shard: Handle, embedder: Embedder) -> None:
         self._ledger = ledger
@@ -41,6 +43,17 @@ class IndexItems:
     async def again(self, ids: Sequence[str], upto: int) -> list[IndexItem]:
         """These memories with windows of what the log says up to number `upto`."""
         return await self.of(await self._ledger.feed_again(ids, self._embedder.generation, upto))
+
+    async def give(self, page: FeedPage, items: list[IndexItem], others: list[str], after: int) -> None:
+        """Give the shard a page. When it changes the windows of `others`, first what is new, then these, then what is
+        gone, and only then the number: wherever that breaks off, doing it again makes every window right."""
+        if others:
+            await self._shard.apply(items, [], after, after)
+            for start in range(0, len(others), OTHERS_A_STEP):
+                renewed = await self.again(others[start : start + OTHERS_A_STEP], page.seq)
+                await self._shard.apply(renewed, [], after, after)
+            items = []
+        await self._shard.apply(items, list(page.removed), page.seq, after)
 
     async def of(self, page: FeedPage) -> list[IndexItem]:
         """The memories of the page, in its order; what the ledger has no vectors of is embedded, and kept there."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from mnemesh_actors.bulk import BulkForgetting
 from mnemesh_actors.copying import LedgerCopy, ledger_copy
+from mnemesh_actors.generations import Choice
 from mnemesh_actors.histories import PAGE, Histories
 from mnemesh_actors.linking import Linking
 from mnemesh_actors.parts import Parts
@@ -18,6 +19,7 @@ from mnemesh_actors.places import find_many, find_one
 from mnemesh_actors.purging import Purging
 from mnemesh_actors.recall_batch import recall_batch
 from mnemesh_actors.recalling import LAG_TOLERATED_ENTRIES, Recalling
+from mnemesh_actors.reembedding import Reembedding
 from mnemesh_actors.relating import related
 from mnemesh_actors.runtime.base import Runtime
 from mnemesh_actors.shard import ShardStatus
@@ -27,6 +29,7 @@ from mnemesh_actors.watching import Watching
 from mnemesh_actors.writing import Writing
 from mnemesh_memory import checks, grants, limits, validate
 from mnemesh_memory.answers import Neighbourhood, Recalled
+from mnemesh_memory.embedding import ModelStatus
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.linking import Rated
 from mnemesh_memory.model import (
@@ -38,7 +41,6 @@ from mnemesh_memory.model import (
     ListQuery,
     Memory,
     MeshStatus,
-    ModelStatus,
     Page,
     Patch,
     Query,
@@ -61,7 +63,7 @@ class Mesh:
         parts: Parts,
         runtime: Runtime,
         node_id: str,
-        model: ModelStatus,
+        reembedding: Reembedding,
         notices: list[str],
         syncing: Syncing,
         transcripts: Transcribing,
@@ -71,7 +73,7 @@ class Mesh:
         self._parts = parts
         self._runtime = runtime
         self._node_id = node_id
-        self._model = model
+        self._reembedding = reembedding
         self._notices = notices
         self._writing = Writing(parts)
         self._linking = Linking(parts, self._writing)
@@ -268,7 +270,8 @@ class Mesh:
     async def status(self) -> MeshStatus:
         """Actors, ledger, index and model as they are now."""
         ledger: LedgerStatus = await self._parts.ledger.status()
-        follower = self._parts.follower
+        space = self._parts.serving.current
+        follower = space.follower
         behind = follower.catching_up or follower.lag > LAG_TOLERATED_ENTRIES
         state, points = follower.fault or ("behind" if behind else "ok"), 0
         try:
@@ -277,8 +280,8 @@ class Mesh:
         except MnemeshError as error:
             state = error.message
         index = IndexStatus(
-            name="shard-0",
-            backend=self._parts.index_backend,
+            name=f"shard-0{space.generation.suffix}",
+            backend=space.backend,
             seq=follower.applied,
             lag=follower.lag,
             points=points,
@@ -291,9 +294,27 @@ class Mesh:
             actors=await self._runtime.actors(),
             ledger=ledger,
             index=(index,),
-            model=self._model,
+            model=ModelStatus(
+                generation=space.generation.fingerprint,
+                name=space.generation.name,
+                dimensions=space.generation.dimensions,
+                source=space.source,
+            ),
             notices=tuple(self._notices),
+            reembed=self._reembedding.status(),
         )
+
+    async def reembed(self, model: str = "", precision: str = "", *, cancel: bool = False) -> MeshStatus:
+        """Embed everything with that model, or give up what was begun; with neither, change nothing. Without `model` it
+        is the one in use, in another precision. The status then; see Reembedding."""
+        if cancel and (model or precision):
+            raise InvalidArgument("cancel", cancel, "alone: what was begun is given up, whatever model it was for")
+        if cancel:
+            await self._reembedding.cancel()
+        elif model or precision:
+            used = self._reembedding.state.active.choice
+            await self._reembedding.begin(Choice(model or used.model, precision or "fp32"))
+        return await self.status()
 
     def ledger_copy(self) -> AbstractAsyncContextManager[LedgerCopy]:
         """The ledger as it is now, while writes go on; see copying.ledger_copy."""
@@ -302,6 +323,7 @@ class Mesh:
     async def close(self) -> None:
         """Stop following the ledger, then end every actor; what was acknowledged is on disk already."""
         await self._recalling.close()
+        await self._reembedding.close()
         await self._parts.follower.close()
         await self._last.aclose()
 

@@ -12,6 +12,7 @@ from mnemesh_actors.follower import IndexFollower
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.news import News
 from mnemesh_actors.runtime.base import Handle
+from mnemesh_actors.serving import Serving
 from mnemesh_actors.zones import LocalZone
 from mnemesh_memory import limits
 from mnemesh_memory.ids import uuid7
@@ -32,19 +33,27 @@ class MeshConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """`clock` gives milliseconds since the epoch; `entropy(n)` gives n random bytes; `index_backend` is shown,
-    `reranker` is the handle of a Reranker, if there is one."""
+    """`clock` gives milliseconds since the epoch; `entropy(n)` gives n random bytes; `reranker` is the handle of a
+    Reranker, if there is one."""
 
     ledger: Handle
-    embedder: Embedder
-    follower: IndexFollower
+    serving: Serving
     commits: Batcher[Command, Committed]
     clock: Callable[[], int]
     entropy: Callable[[int], bytes]
     config: MeshConfig
     news: News = field(default_factory=News)
-    index_backend: str = "edge"
     reranker: Handle | None = None
+
+    @property
+    def embedder(self) -> Embedder:
+        """Of the vector space that answers now. Who asks the index with what it made holds on to that space."""
+        return self.serving.current.embedder
+
+    @property
+    def follower(self) -> IndexFollower:
+        """Of the vector space that answers now."""
+        return self.serving.current.follower
 
     def new_id(self, at: int) -> str:
         """A fresh, time-ordered memory id."""

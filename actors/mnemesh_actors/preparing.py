@@ -15,6 +15,7 @@ from mnemesh_actors.bounded import NOTHING_STORED, answered, embedded
 from mnemesh_actors.embedder import Vector
 from mnemesh_actors.ledger.commands import Committed, Lookup
 from mnemesh_actors.parts import Parts
+from mnemesh_actors.serving import VectorSpace
 from mnemesh_memory import gate, validate
 from mnemesh_memory.errors import MnemeshError
 from mnemesh_memory.ids import fingerprint
@@ -39,6 +40,7 @@ class Prepared:
     texts: tuple[str, ...]
     hashes: tuple[str, ...]
     vectors: list[Vector] = field(default_factory=list)
+    generation: str = ""  # of the vectors
     related: tuple[Related, ...] = ()
     alone: str = ""  # why it was not compared with its neighbours
     done: Committed | None = None
@@ -60,22 +62,28 @@ class Preparing:
         good = [item for item in items if isinstance(item, Prepared)]
         refused: dict[int, MnemeshError] = {}
         try:
-            cached = await self._look_up(caller, good, refused, touch) if good else {}
-            open_items = [item for item in good if item.done is None and id(item) not in refused]
-            await self._embed(open_items, cached)
-            await self._introduce(open_items, alone)
+            with self._parts.serving.current.held() as space:
+                cached = await self._look_up(space, caller, good, refused, touch) if good else {}
+                open_items = [item for item in good if item.done is None and id(item) not in refused]
+                await self._embed(space, open_items, cached)
+                await self._introduce(space, open_items, alone)
         except MnemeshError as error:
             refused |= {id(item): error for item in good if item.done is None and id(item) not in refused}
         return [refused.get(id(item), item) if isinstance(item, Prepared) else item for item in items]
 
     async def _look_up(
-        self, caller: Caller, items: Sequence[Prepared], refused: dict[int, MnemeshError], touch: bool
+        self,
+        space: VectorSpace,
+        caller: Caller,
+        items: Sequence[Prepared],
+        refused: dict[int, MnemeshError],
+        touch: bool,
     ) -> Mapping[str, bytes]:
         """Settle the items that need no write or are `refused`; the vectors that are cached already."""
         wanted = [digest for item in items for digest in item.hashes]
         lookups = [self.lookup(caller, item, touch=touch) for item in items]
         async with answered(self._parts, "ledger"):
-            outcomes, cached = await self._parts.ledger.prepare(lookups, wanted, self._parts.embedder.generation)
+            outcomes, cached = await self._parts.ledger.prepare(lookups, wanted, space.embedder.generation)
         for item, outcome in zip(items, outcomes, strict=True):
             if isinstance(outcome, MnemeshError):
                 refused[id(item)] = outcome
@@ -107,34 +115,37 @@ class Preparing:
             touch=touch,
         )
 
-    async def _embed(self, items: Sequence[Prepared], cached: Mapping[str, bytes]) -> None:
+    async def _embed(self, space: VectorSpace, items: Sequence[Prepared], cached: Mapping[str, bytes]) -> None:
         texts = {digest: text for item in items for digest, text in zip(item.hashes, item.texts, strict=True)}
         vectors = {digest: np.frombuffer(cached[digest], np.float32) for digest in texts if digest in cached}
         missing = [digest for digest in texts if digest not in vectors]
-        made = await embedded(self._parts, [texts[digest] for digest in missing])
+        made = await embedded(self._parts, space.embedder, [texts[digest] for digest in missing])
         vectors.update(zip(missing, made, strict=True))
         for item in items:
             item.vectors = [vectors[digest] for digest in item.hashes]
+            item.generation = space.embedder.generation
 
-    async def _introduce(self, items: Sequence[Prepared], alone: bool) -> None:
+    async def _introduce(self, space: VectorSpace, items: Sequence[Prepared], alone: bool) -> None:
         """`_meet`, each part within its time. With `alone`, items that can't meet their neighbours say why."""
         try:
-            await self._meet(items, *(("it is busy", NEIGHBOURS_SHARE) if alone else ()))
+            await self._meet(space, items, *(("it is busy", NEIGHBOURS_SHARE) if alone else ()))
         except MnemeshError as error:
             if not alone:
                 raise
             for item in items:
                 item.alone = f"not compared with its neighbours: {error.message}"
 
-    async def _meet(self, items: Sequence[Prepared], outcome: str = NOTHING_STORED, share: float = 1.0) -> None:
+    async def _meet(
+        self, space: VectorSpace, items: Sequence[Prepared], outcome: str = NOTHING_STORED, share: float = 1.0
+    ) -> None:
         """Ask the shard for the neighbours of each item's first text, and the ledger for their words. The others are
         those of `answered`."""
         if not items:
             return
         asked = [(item.vectors[0], item.draft.space) for item in items]
         async with answered(self._parts, "index", outcome, share):
-            near: list[list[tuple[str, float]]] = await self._parts.follower.read(
-                lambda shard: shard.neighbours_batch(asked, gate.RELATED_MAX)
+            near: list[list[tuple[str, float]]] = await space.follower.read(
+                lambda shard: shard.neighbours_batch(asked, gate.RELATED_MAX, space.embedder.generation)
             )
         ids = list({id_ for found in near for id_, _ in found})
         async with answered(self._parts, "ledger", outcome, share):

@@ -1,7 +1,8 @@
 """Purge: a memory is erased for good, here at once and, with time, at every peer. Not an undo away, as forget is.
 
 The ledger deletes its changes, view, pending and quarantined rows, and leaves nothing of them in its files; the index
-drops its points in the order of the log; the embedder's cache of texts forgets it here. What stays is the tombstone:
+drops its points in the order of the log, one that is being made for another model at once; the embedder's cache of
+texts forgets it here. What stays is the tombstone:
 the id, the space, and hashes of what was deleted, so that late copies are known and dropped.
 """
 
@@ -38,11 +39,16 @@ class Purging:
         )
         async with answered(self._parts, "ledger", f"it may or may not be erased; read {memory.id} to see"):
             gone: Gone = await self._parts.ledger.erase(command)
-        self._parts.embedder.forget([dense for dense, _ in index_texts(memory)])
-        self._parts.follower.publish(gone.seq)
-        pending = "" if gone.folded else "its bytes leave the write-ahead log with a later write"
+        serving = self._parts.serving
+        serving.forget([dense for dense, _ in index_texts(memory)])
+        serving.publish(gone.seq)
+        pending = [] if gone.folded else ["its bytes leave the write-ahead log with a later write"]
         try:
             await self._parts.follower.wait_for(gone.seq)
         except (DeadlineExceeded, Unavailable) as error:
-            pending = f"{pending}; {error.message}" if pending else error.message
-        return Purged(id=gone.id, space=gone.space, changes=gone.changes, pending=pending)
+            pending.append(error.message)
+        if serving.next is not None and not await serving.next.follower.take_out(gone.id):
+            pending.append("the index that `reembed` is making drops it in its turn")
+        if unreached := serving.unreached():
+            pending.append(unreached)
+        return Purged(id=gone.id, space=gone.space, changes=gone.changes, pending="; ".join(pending))

@@ -48,9 +48,10 @@ def listing_of(query: Query) -> ListQuery:
     )
 
 
-def search_of(query: Query, ids: tuple[str, ...] | None, late: bool, as_stated: bool = True) -> Search:
-    """The search for candidates, still without the question's vector. `ids`: among these alone. `late`: candidates will
-    be taken away after the search. `as_stated`: words may be looked for in the form of a statement."""
+def search_of(query: Query, generation: str, ids: tuple[str, ...] | None, late: bool, as_stated: bool = True) -> Search:
+    """The search for candidates, still without the question's vector, which will be of that `generation`. `ids`: among
+    these alone. `late`: candidates will be taken away after the search. `as_stated`: words may be looked for in the
+    form of a statement."""
     past = query.as_of is not None
     best = query.sort == "relevance" and not late
     few = min(max(CANDIDATES, CANDIDATES_A_RESULT * query.limit), SEARCH_LIMIT_MAX)
@@ -80,4 +81,5 @@ def search_of(query: Query, ids: tuple[str, ...] | None, late: bool, as_stated: 
         # Who asks for words wants these, in the memory itself, and of the past the index knows no windows.
         windows=query.mode == "hybrid" and not past,
         as_stated=as_stated and query.mode == "hybrid",
+        generation=generation,
     )

@@ -16,6 +16,7 @@ import structlog
 
 from mnemesh_actors.asked_times import asked_in_time
 from mnemesh_actors.embedder import Vector
+from mnemesh_actors.follower import IndexFollower
 from mnemesh_actors.found import Found, heat_of, ordered
 from mnemesh_actors.linking import Linking
 from mnemesh_actors.parts import Parts
@@ -23,6 +24,7 @@ from mnemesh_actors.query_plan import CANDIDATES_JUDGED_LATE, CANDIDATES_SORTED,
 from mnemesh_actors.reasons import why_empty
 from mnemesh_actors.refining import optional_weights, second_look
 from mnemesh_actors.searching import Searching
+from mnemesh_actors.serving import VectorSpace
 from mnemesh_actors.shard import Candidate, Search
 from mnemesh_actors.words import scored
 from mnemesh_memory import limits, validate
@@ -88,7 +90,10 @@ class Recalling:
         return answer
 
     async def _find(self, query: Query, by: float) -> Recalled:
-        return await (self._search(query, by) if query.text.strip() else self._newest(query))
+        if not query.text.strip():
+            return await self._newest(query)
+        with self._parts.serving.current.held() as space:
+            return await self._search(space, query, by)
 
     async def _newest(self, query: Query) -> Recalled:
         """Without words there is nothing to match: the newest memories that pass the filters, with relevance 0."""
@@ -140,30 +145,30 @@ class Recalling:
         explainer = Explainer(candidates, weights, asked) if query.explain else None
         return await self._answer(query, ordered(query, kept, self._parts.clock()), covered, degraded, explainer)
 
-    async def _search(self, query: Query, by: float) -> Recalled:
+    async def _search(self, space: VectorSpace, query: Query, by: float) -> Recalled:
         """`by`: when the index must have answered, in the event loop's time."""
         ids = await self._matching(query)
         given = None if ids is None or len(ids[0]) + len(ids[1]) > IDS_MAX else (*ids[0], *ids[1])
         late = query.as_of is not None or (ids is not None and given is None)
         stated = optional_weights(self._parts, query)["statement"] > 0
-        search = search_of(query, given, late=late, as_stated=stated)
-        vector, degraded = await self._embedded(query, None if given == () else search)
+        search = search_of(query, space.embedder.generation, given, late=late, as_stated=stated)
+        vector, degraded = await self._embedded(space, query, None if given == () else search)
         search = replace(search, vector=vector)
-        gaps, behind = self._parts.follower.gaps, self._behind()
-        candidates = [] if given == () else await self._candidates(search, by)
+        gaps, behind = space.follower.gaps, _behind(space.follower)
+        candidates = [] if given == () else await self._candidates(space.follower, search, by)
         if isinstance(candidates, str):
             return await self._by_words(query, candidates)
-        fused, failed = await self._fused(query, vector, candidates)
+        fused, failed = await self._fused(space, query, vector, candidates)
         kept, best, old = await self._pick(query, fused)
         if old and len(candidates) >= search.limit and (len(kept) < query.limit or old > query.limit):
             # Versions that were replaced may have crowded out what is active: a second question for that alone.
             apart = replace(search, include_superseded=False, superseded_limit=CANDIDATES_SUPERSEDED)
-            candidates = await self._candidates(apart, by)
+            candidates = await self._candidates(space.follower, apart, by)
             if isinstance(candidates, str):
                 return await self._by_words(query, candidates)
-            fused, failed = await self._fused(query, vector, candidates)
+            fused, failed = await self._fused(space, query, vector, candidates)
             kept, best, _ = await self._pick(query, fused)
-        degraded = (*degraded, *failed, *(self._behind(gaps) or behind))
+        degraded = (*degraded, *failed, *(_behind(space.follower, gaps) or behind))
         if search.limit == CANDIDATES_JUDGED_LATE <= len(candidates) and len(kept) < query.limit:
             degraded = (*degraded, f"filters: judged for the best {len(candidates)} matches only")
         covered = coverage(query.text, [(item.fused, item.memory.content) for item in best])
@@ -175,11 +180,11 @@ class Recalling:
         return await self._answer(query, ordered(query, kept, self._parts.clock()), covered, degraded, why)
 
     async def _fused(
-        self, query: Query, vector: Vector | None, candidates: Sequence[Candidate]
+        self, space: VectorSpace, query: Query, vector: Vector | None, candidates: Sequence[Candidate]
     ) -> tuple[list[Fused], tuple[str, ...]]:
         """The candidates, best first, and which signal could not be had."""
         first = fuse(candidates, self._weights(query), question_of(query.text, query.window))
-        return await second_look(self._parts, query, vector, first, partial(self._view, query))
+        return await second_look(self._parts, space, query, vector, first, partial(self._view, query))
 
     async def _matching(self, query: Query) -> tuple[list[str], list[str]] | None:
         """Which memories pass, when only the ledger can judge it; None when the index can, and for the past, whose
@@ -189,19 +194,20 @@ class Recalling:
         found: tuple[list[str], list[str]] = await self._parts.ledger.matching(query, self._parts.clock())
         return found
 
-    async def _embedded(self, query: Query, search: Search | None) -> tuple[Vector | None, tuple[str, ...]]:
+    async def _embedded(
+        self, space: VectorSpace, query: Query, search: Search | None
+    ) -> tuple[Vector | None, tuple[str, ...]]:
         """The question's vector, or why there is none; meanwhile the index counts the words of `search`. Raises in
         semantic mode, which cannot do without."""
         if query.mode == "keyword":
             return None, ()
         limit_s = self._parts.config.recall_timeout_s * EMBEDDING_SHARE
-        embedder = self._parts.embedder
         ahead = None
-        if search is not None and search.bm25 and not embedder.knows(query.text):
-            ahead = asyncio.create_task(self._prepare(search), name="count-words")
+        if search is not None and search.bm25 and not space.embedder.knows(query.text):
+            ahead = asyncio.create_task(_prepare(space.follower, search), name="count-words")
         try:
             async with asyncio.timeout(limit_s):
-                return await embedder.embed_one(query.text), ()
+                return await space.embedder.embed_one(query.text), ()
         except Unavailable as error:
             if query.mode == "semantic":
                 raise
@@ -213,11 +219,6 @@ class Recalling:
         finally:
             if ahead is not None:
                 ahead.cancel()
-
-    async def _prepare(self, search: Search) -> None:
-        """What goes wrong here goes wrong in the search itself, which says so."""
-        with suppress(MnemeshError):
-            await self._parts.follower.read(lambda shard: shard.prepare(search))
 
     async def _pick(self, query: Query, fused: Sequence[Fused]) -> tuple[list[Found], list[Found], int]:
         """Enough memories to show, best first, the best matches before any filter, and how many candidates were read
@@ -244,9 +245,8 @@ class Recalling:
                 break
         return kept, best, old
 
-    async def _candidates(self, search: Search, by: float) -> list[Candidate] | str:
+    async def _candidates(self, follower: IndexFollower, search: Search, by: float) -> list[Candidate] | str:
         """What the index finds, or why it does not answer."""
-        follower = self._parts.follower
         try:
             async with asyncio.timeout_at(by):
                 found: list[Candidate] = await self._searching.ask(follower, search)
@@ -259,18 +259,6 @@ class Recalling:
             raise
         except MnemeshError as error:
             return error.message
-
-    def _behind(self, gaps: int | None = None) -> tuple[str, ...]:
-        """Why the index may lack something, but for the usual lag right behind writes. `gaps` is the follower's count
-        from before the search."""
-        follower = self._parts.follower
-        if follower.fault:
-            return (f"index: {follower.fault}; {follower.lag} entries are not searchable yet",)
-        if follower.catching_up or follower.lag > LAG_TOLERATED_ENTRIES:
-            return (f"index: {follower.lag} entries are not searchable yet",)
-        if gaps is not None and gaps != follower.gaps:
-            return ("index: opened anew during the search, and not complete then",)
-        return ()
 
     def _weights(self, query: Query) -> Mapping[str, float]:
         if query.mode == "semantic":
@@ -372,6 +360,24 @@ class Recalling:
             await self._parts.ledger.touch(ids, self._parts.clock())
         except MnemeshError as error:  # a hint of use less; the memories are read all the same
             log.warning("use_not_noted", reason=error.message)
+
+
+async def _prepare(follower: IndexFollower, search: Search) -> None:
+    """What goes wrong here goes wrong in the search itself, which says so."""
+    with suppress(MnemeshError):
+        await follower.read(lambda shard: shard.prepare(search))
+
+
+def _behind(follower: IndexFollower, gaps: int | None = None) -> tuple[str, ...]:
+    """Why the index may lack something, but for the usual lag right behind writes. `gaps` is the follower's count
+    from before the search."""
+    if follower.fault:
+        return (f"index: {follower.fault}; {follower.lag} entries are not searchable yet",)
+    if follower.catching_up or follower.lag > LAG_TOLERATED_ENTRIES:
+        return (f"index: {follower.lag} entries are not searchable yet",)
+    if gaps is not None and gaps != follower.gaps:
+        return ("index: opened anew during the search, and not complete then",)
+    return ()
 
 
 def _given(memory: Memory, query: Query, passage: str, *, whole: bool) -> tuple[Memory, int]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from mnemesh_actors.embedder import Vector
 from mnemesh_actors.parts import Parts
+from mnemesh_actors.serving import VectorSpace
 from mnemesh_memory import hopfield, hyperdimensional
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.fusion import OPTIONAL, Fused
@@ -38,6 +39,7 @@ COSTLY = ("structure", "completion", "rerank", "diversity")
 
 async def second_look(
     parts: Parts,
+    space: VectorSpace,
     query: Query,
     vector: Vector | None,
     fused: list[Fused],
@@ -59,7 +61,7 @@ async def second_look(
     if weights["structure"]:
         values["structure"] = _structure(query, memories)
     if weights["completion"] and vector is not None:
-        values["completion"] = await _or_nothing(_completion(parts, vector, list(memories)), "completion", failed)
+        values["completion"] = await _or_nothing(_completion(space, vector, list(memories)), "completion", failed)
     by_rules = {id_: weighed(memory, rules) for id_, memory in memories.items()} if rules else {}
     values["rules"] = {id_: more for id_, (more, _) in by_rules.items()}
     looks = lifted([Look(item.id, item.score) for item in first], values, {**weights, "rules": 1.0})
@@ -103,8 +105,8 @@ def _structure(query: Query, memories: Mapping[str, Memory]) -> dict[str, float]
     return dict(zip(known, np.clip(alike, 0.0, 1.0).tolist(), strict=True))
 
 
-async def _completion(parts: Parts, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
-    found: dict[str, Vector] = await parts.follower.read(lambda shard: shard.vectors(ids))
+async def _completion(space: VectorSpace, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
+    found: dict[str, Vector] = await space.follower.read(lambda shard: shard.vectors(ids, space.embedder.generation))
     if not found:
         return {}
     patterns = np.stack(list(found.values()))

@@ -13,6 +13,7 @@ import numpy as np
 from mnemesh_actors.embedder import Vector
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.places import find_many
+from mnemesh_actors.serving import VectorSpace
 from mnemesh_memory import checks, gate, grants, limits
 from mnemesh_memory.answers import Nearby, Neighbourhood
 from mnemesh_memory.errors import MnemeshError
@@ -34,6 +35,12 @@ async def related(parts: Parts, caller: Caller, key: str, limit: int = 10, space
     (middle,) = await find_many(parts, caller, [key], spaces=spaces)
     if isinstance(middle, MnemeshError):
         raise middle
+    with parts.serving.current.held() as space:
+        return await _around(parts, space, caller, middle, limit)
+
+
+async def _around(parts: Parts, space: VectorSpace, caller: Caller, middle: Memory, limit: int) -> Neighbourhood:
+    """What `related` gives, by the vectors of one space."""
     reasons: dict[str, list[str]] = {}
     for link in middle.links:
         reasons.setdefault(link.id, []).append(f"linked: {link.type}")
@@ -43,14 +50,14 @@ async def related(parts: Parts, caller: Caller, key: str, limit: int = 10, space
         for place, memory in enumerate(line):
             side = f"{abs(place - here)} {'before' if place < here else 'after'}"
             reasons.setdefault(memory.id, []).append(f"same session: {side}")
-    own = (await _vectors(parts, [middle]))[middle.id]
-    near, degraded = await _nearest(parts, middle, own, limit + 1)
+    own = (await _vectors(parts, space, [middle]))[middle.id]
+    near, degraded = await _nearest(space, middle, own, limit + 1)
     for id_ in near:
         reasons.setdefault(id_, []).append("similar text")
     reasons.pop(middle.id, None)
     memories: dict[str, Memory] = await parts.ledger.read(list(reasons))
     shown = [one for one in memories.values() if one.state == "active" and grants.may_read(caller, one.space)]
-    theirs = await _vectors(parts, [one for one in shown if one.id not in near])
+    theirs = await _vectors(parts, space, [one for one in shown if one.id not in near])
     found = [
         Nearby(
             memory=one,
@@ -65,15 +72,15 @@ async def related(parts: Parts, caller: Caller, key: str, limit: int = 10, space
 
 
 async def _nearest(
-    parts: Parts, middle: Memory, own: list[Vector], number: int
+    space: VectorSpace, middle: Memory, own: list[Vector], number: int
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     """Cosines of the nearest memories of its space that are worth a look, and why there are none."""
     if not own:
         return {}, ("index: the text is not embedded yet",)
     asked = [(vector, middle.space) for vector in own]
     try:
-        lists: list[list[tuple[str, float]]] = await parts.follower.read(
-            lambda shard: shard.neighbours_batch(asked, number)
+        lists: list[list[tuple[str, float]]] = await space.follower.read(
+            lambda shard: shard.neighbours_batch(asked, number, space.embedder.generation)
         )
     except MnemeshError as error:
         return {}, (f"index: {error.message}; only links and the session are looked at",)
@@ -83,13 +90,13 @@ async def _nearest(
     return best, ()
 
 
-async def _vectors(parts: Parts, memories: Sequence[Memory]) -> dict[str, list[Vector]]:
+async def _vectors(parts: Parts, space: VectorSpace, memories: Sequence[Memory]) -> dict[str, list[Vector]]:
     """The stored vectors of each memory's passages, the first ones."""
     hashes = {
         memory.id: [content_hash(dense) for dense, _ in index_texts(memory)[:PASSAGES_MAX]] for memory in memories
     }
     wanted = [digest for part in hashes.values() for digest in part]
-    stored: dict[str, bytes] = await parts.ledger.vectors(wanted, parts.embedder.generation) if wanted else {}
+    stored: dict[str, bytes] = await parts.ledger.vectors(wanted, space.embedder.generation) if wanted else {}
     return {
         id_: [np.frombuffer(stored[digest], np.float32) for digest in part if digest in stored]
         for id_, part in hashes.items()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,8 +32,9 @@ from mnemesh_actors.index.scope import (
     in_spaces,
     superseded_of,
 )
+from mnemesh_actors.index.shard_config import BACKENDS, MACHINE, ShardConfig, ShardStatus
 from mnemesh_actors.index.state import IndexMeta
-from mnemesh_actors.index.storage import ServerConfig, storage_of
+from mnemesh_actors.index.storage import storage_of
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, Unavailable
 from mnemesh_memory.fusion import Candidate
 
@@ -45,42 +46,10 @@ __all__ = [
     "Candidate", "IndexItem", "IndexText", "RetrievalShard", "Search", "ShardConfig", "ShardStatus",
 ]  # fmt: skip
 
-BACKENDS = ("edge", "local", "server")
-MACHINE = "{ip}"
 FETCH_MARGIN_POINTS = 12
 FETCH_GROWTH = (1, 4, 16)
 # Searches whose words have been counted and whose vectors may be on their way.
 PREPARED_MAX = 128
-
-
-@dataclass(frozen=True, slots=True)
-class ShardConfig:
-    """`path` is the shard's own directory; {ip} in it stands for the machine where the shard lives. `generation` and
-    `dimensions` are the embedding model's, `incarnation` the ledger's. `backend`: edge, server (the Qdrant that
-    `server` names), or local (qdrant-client in memory, for tests and comparison)."""
-
-    path: str
-    generation: str
-    dimensions: int
-    incarnation: str
-    backend: str = "edge"
-    server: ServerConfig | None = None
-
-    @property
-    def shown(self) -> str:
-        """The backend as people see it: of a server its host, never its key."""
-        return f"server at {self.server.host}" if self.server else self.backend
-
-
-@dataclass(frozen=True, slots=True)
-class ShardStatus:
-    """`seq` is the last ledger entry applied, `points` how many points there are. `rebuilt` says why the index was
-    made new when it was opened ("absent" when there was none), "" when it was not; `seq` then began at 0."""
-
-    seq: int
-    points: int
-    rebuilt: str = ""
-    backend: str = "edge"
 
 
 class RetrievalShard:
@@ -103,6 +72,11 @@ class RetrievalShard:
         self._seq = 0
         self._dirty = False
         self._rebuilt = ""
+
+    @property
+    def generation(self) -> str:
+        """Of the model whose vectors it holds."""
+        return self._config.generation
 
     def arrive(self, address: str) -> None:
         """It lives on the machine of that address from now on. What it may have left on another one can be in use
@@ -192,7 +166,7 @@ class RetrievalShard:
         `superseded_limit` superseded ones; in the order of their ids.
 
         Any text is allowed; one without a term asks by meaning alone. Scores are the best of a memory's passages,
-        rounded. Raises InvalidArgument without a space.
+        rounded. Raises InvalidArgument without a space or with a vector of another generation.
         """
         return self.search_batch((search,))[0]
 
@@ -205,6 +179,8 @@ class RetrievalShard:
     def _legs(self, search: Search) -> list[Leg]:
         """The lists that a search still lacks."""
         vector = search.vector
+        if vector is not None:
+            self._refuse_other(search.generation)
         meant = [] if vector is None else [Leg(DENSE, vector, *asked) for asked in self._asked(search)]
         return meant if search in self._prepared else [*meant, *self._worded(search)]
 
@@ -239,17 +215,28 @@ class RetrievalShard:
             asked.append((superseded_of(search, only), search.superseded_limit))
         return asked
 
-    def neighbours(self, vector: DenseVector, space: str, limit: int) -> list[tuple[str, float]]:
-        """The nearest memories of a space that are neither forgotten nor superseded: (id, cosine), nearest first."""
-        return self.neighbours_batch([(vector, space)], limit)[0]
+    def _refuse_other(self, generation: str) -> None:
+        """Vectors of two models must never be compared: the numbers would mean nothing."""
+        if generation != self.generation:
+            limit = f"vectors of generation {self.generation}, which this index holds"
+            raise InvalidArgument("generation", generation, limit)
 
-    def neighbours_batch(self, asked: Sequence[tuple[DenseVector, str]], limit: int) -> list[list[tuple[str, float]]]:
+    def neighbours(self, vector: DenseVector, space: str, limit: int, generation: str) -> list[tuple[str, float]]:
+        """The nearest memories of a space that are neither forgotten nor superseded: (id, cosine), nearest first.
+        `generation` is that of the vector."""
+        return self.neighbours_batch([(vector, space)], limit, generation)[0]
+
+    def neighbours_batch(
+        self, asked: Sequence[tuple[DenseVector, str]], limit: int, generation: str
+    ) -> list[list[tuple[str, float]]]:
         """`neighbours` of several (vector, space) at once, in their order."""
+        self._refuse_other(generation)
         legs = [Leg(DENSE, vector, in_spaces((space,), ARCHIVE), limit) for vector, space in asked]
         return [list(found.items()) for found in self._ranked(legs)]
 
-    def vectors(self, ids: Sequence[str]) -> dict[str, DenseVector]:
-        """The embeddings of those of these memories that are here."""
+    def vectors(self, ids: Sequence[str], generation: str) -> dict[str, DenseVector]:
+        """The embeddings of those of these memories that are here, for who has vectors of that `generation`."""
+        self._refuse_other(generation)
         with self._damage_noted():
             return vectors_of(self._opened()[0], ids)
 
@@ -282,6 +269,16 @@ class RetrievalShard:
                     self._write_meta(replace(self._meta, seq=self._seq, points=points))
         finally:
             self._let_go()
+
+    def remove(self) -> None:
+        """Remove the index for good, open or not: nothing is left where it lay. Doing it again changes nothing. Raises
+        Unavailable when another process holds it or its server is away."""
+        self._let_go()
+        self._storage.acquire()
+        try:
+            self._storage.remove()
+        finally:
+            self._storage.release()
 
     def _let_go(self) -> None:
         backend, self._backend = self._backend, None

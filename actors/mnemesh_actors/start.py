@@ -12,29 +12,31 @@ import structlog
 
 from mnemesh_actors.batching import Batcher
 from mnemesh_actors.directory import DataDirectory, load_key
-from mnemesh_actors.embedder import Embedder
-from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig, ModelInfo
+from mnemesh_actors.embedding import ModelConfig, ModelInfo
+from mnemesh_actors.embedding.model import MODEL_NAME
 from mnemesh_actors.embedding.reranker import Reranker, RerankerConfig
 from mnemesh_actors.follower import IndexFollower
-from mnemesh_actors.handover import page_of
+from mnemesh_actors.generations import Choice, Generation, GenerationFile, Generations, choice_of
 from mnemesh_actors.identity import signing_with
 from mnemesh_actors.index.storage import ServerConfig
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Command, Committed
+from mnemesh_actors.making import Workshop, spawn_worker
 from mnemesh_actors.members import Move
 from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.parts import MeshConfig, Parts
-from mnemesh_actors.replicas import DEFAULT_ROOT, Fleet, read_known, refuse_elsewhere
+from mnemesh_actors.reembedding import Reembedding
+from mnemesh_actors.replicas import Fleet, read_known, refuse_elsewhere
 from mnemesh_actors.runtime.base import Handle, Machine, Runtime
 from mnemesh_actors.runtime.local import LocalHandle
-from mnemesh_actors.shard import MACHINE, RetrievalShard, ShardConfig
+from mnemesh_actors.serving import Serving
 from mnemesh_actors.syncing import Syncing
 from mnemesh_actors.transcribing import Transcribing
 from mnemesh_actors.transcripts.store import TranscriptStore
 from mnemesh_crdt.handshake import Me
 from mnemesh_memory import limits
-from mnemesh_memory.errors import MnemeshError
-from mnemesh_memory.model import LedgerStatus, ModelStatus
+from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, MnemeshError, Unavailable
+from mnemesh_memory.model import LedgerStatus
 
 COMMIT_COMMANDS_MAX = 256
 NOTICES_MAX = 50
@@ -84,41 +86,36 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
 
     machines = await runtime.machines()
     fleet = _fleet(directory, runtime, config, machines, notice)
-    ledger, worker = await _ledger_and_worker(directory, runtime, config, fleet, machines, undo)
-    model: ModelInfo = await worker.load()
+    file = GenerationFile(directory.path)
+    known = file.read()
+    choice = known.active.choice if known else choice_of(config.model)
+    ledger, worker = await _ledger_and_worker(directory, runtime, choice.config(config.model), fleet, machines, undo)
+    model, state = await _loaded(worker, choice, known, file)
     log.info("model_ready", name=model.name, source=model.source, generation=model.generation, dir=model.directory)
+    _say_unheard(config.model, state, notice)
     status: LedgerStatus = await ledger.status()
-    server = _server(directory, config)
-    home = _machine_of_index(fleet, machines)
-    shard_config = ShardConfig(
-        path=_shard_path(directory, config) if home else str(directory.index(0)),
-        generation=model.generation,
-        dimensions=model.dimensions,
-        incarnation=status.incarnation,
-        backend="edge" if server is None else "server",
-        server=server,
+    workshop = Workshop(
+        directory=directory,
+        runtime=runtime,
+        model=config.model,
+        embeds_at=_where_to_embed(machines),
+        notice=notice,
+        ledger=ledger,
+        machine=_machine_of_index(fleet, machines),
+        replica_dir=config.replica_dir,
+        server=_server(directory, config),
+        write_timeout_s=config.mesh.write_timeout_s,
     )
-    where: dict[str, Any] = {"machine": home.id, "roams": True} if home else {"pinned": True}
-    shard = await runtime.spawn("shard-0", RetrievalShard, shard_config, **where)
-    embedder = Embedder(worker, model.generation, model.dimensions)
-    follower = IndexFollower(ledger, shard, embedder, notice, config.mesh.write_timeout_s)
-    # A server may come later: what it lacks then comes from the ledger.
-    opened = await follower.start(status.seq, patient=server is not None)
-    found = {"seq": opened.seq, "points": opened.points, "behind": status.seq - opened.seq, "rebuilt": opened.rebuilt}
-    log.info("index_away" if follower.away else "index_ready", **found)
-    commits: Batcher[Command, Committed] = Batcher(
-        "ledger", _publishing(ledger, follower), COMMIT_COMMANDS_MAX, limits.INBOX_MESSAGES_MAX
-    )
+    serving = Serving(await workshop.space(state.active, model, worker))
+    await _opened(serving.current.follower, status.seq, patient=workshop.server is not None)
     parts = Parts(
         ledger=ledger,
-        embedder=embedder,
-        follower=follower,
-        commits=commits,
+        serving=serving,
+        commits=Batcher("ledger", _publishing(ledger, serving), COMMIT_COMMANDS_MAX, limits.INBOX_MESSAGES_MAX),
         clock=config.clock,
         entropy=config.entropy,
         config=config.mesh,
-        news=follower.news,
-        index_backend=shard_config.shown,
+        news=serving.current.follower.news,
         reranker=await _reranker(runtime, config),
     )
     key = load_key(directory.key_file)
@@ -128,11 +125,13 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         incarnation=status.incarnation,
         life=config.entropy(16).hex(),
     )
-    syncing = Syncing(ledger, follower, follower.news, me, config.clock, signing_with(key))
+    syncing = Syncing(ledger, serving, parts.news, me, config.clock, signing_with(key))
     if fleet is not None:
-        _follow(fleet, follower, syncing)
+        _follow(fleet, serving, syncing)
     transcribing = await _transcribing(directory, config, undo)
-    return Mesh(parts, runtime, directory.node_id, _shown(model), notices, syncing, transcribing)
+    reembedding = Reembedding(serving, file, state, workshop, config.entropy)
+    reembedding.start()
+    return Mesh(parts, runtime, directory.node_id, reembedding, notices, syncing, transcribing)
 
 
 async def _transcribing(directory: DataDirectory, config: StartConfig, undo: AsyncExitStack) -> Transcribing:
@@ -143,8 +142,62 @@ async def _transcribing(directory: DataDirectory, config: StartConfig, undo: Asy
     return Transcribing(store, directory.transcripts, config.clock)
 
 
-def _shown(model: ModelInfo) -> ModelStatus:
-    return ModelStatus(generation=model.generation, name=model.name, dimensions=model.dimensions, source=model.source)
+async def _opened(follower: IndexFollower, head: int, *, patient: bool) -> None:
+    """Follow the ledger up to `head` and beyond. An index on a server may come later: what it lacks then comes from the
+    ledger."""
+    opened = await follower.start(head, patient=patient)
+    found = {"seq": opened.seq, "points": opened.points, "behind": head - opened.seq, "rebuilt": opened.rebuilt}
+    log.info("index_away" if follower.away else "index_ready", **found)
+
+
+async def _loaded(
+    worker: Handle, choice: Choice, known: Generations | None, file: GenerationFile
+) -> tuple[ModelInfo, Generations]:
+    """The model, and the state that it gives. Raises FailedPrecondition when it is not the one that the memories are
+    embedded with, unless the node finds its model by itself: then the index is made anew with what it has found."""
+    remedy = f"put it back; or delete {file.path}, and the index is made anew with the model that the settings name"
+    try:
+        model: ModelInfo = await worker.load()
+    except (InvalidArgument, Unavailable) as error:
+        if known is None or choice.by_itself:
+            raise
+        raise FailedPrecondition(
+            f"the memories are embedded with {choice.shown}, which can't be loaded ({error.message}): {remedy}",
+            field="model_dir",
+            value=choice.shown,
+        ) from error
+    active = Generation(
+        fingerprint=model.generation,
+        name=model.name,
+        dimensions=model.dimensions,
+        model=choice.model,
+        precision=choice.precision,
+        slot=known.active.slot if known else "",
+    )
+    if known is not None and known.active != active and not choice.by_itself:
+        raise FailedPrecondition(
+            f"the memories are embedded with generation {known.active.fingerprint} of {choice.shown}, and the files "
+            f"there give {model.generation} now: {remedy}",
+            field="model_dir",
+            value=model.generation,
+            limit=known.active.fingerprint,
+        )
+    state = known.found(active) if known else Generations(active)
+    if state != known:
+        file.write(state)
+    return model, state
+
+
+def _say_unheard(config: ModelConfig, state: Generations, notice: Callable[[str], None]) -> None:
+    """Say that the settings name another model than the one in use, which stays, when they do."""
+    wanted, used = choice_of(config), state.active.choice
+    if wanted in (Choice(), used, state.next and state.next.choice):
+        return
+    how = f"--model {wanted.model or MODEL_NAME} --precision {wanted.precision}"
+    notice(
+        f"the settings name the model {wanted.shown}, but the memories are embedded with {used.shown}, which stays in "
+        f"use: `mnemesh reembed {how}` changes over; or take model_dir and model_precision out of the settings"
+    )
 
 
 def _fleet(
@@ -161,12 +214,12 @@ def _fleet(
     return None
 
 
-def _machine_of_index(fleet: Fleet | None, machines: Sequence[Machine]) -> Machine | None:
-    """Not the primary ledger's, so that one machine does not take both; None for this one, beside its only ledger."""
+def _machine_of_index(fleet: Fleet | None, machines: Sequence[Machine]) -> str:
+    """Not the primary ledger's, so that one machine does not take both; "" for this one, beside its only ledger."""
     if fleet is None:
-        return None
+        return ""
     primary = fleet.ledger.primary.machine
-    return next((one for one in reversed(machines) if one.id != primary), machines[-1])
+    return next((one.id for one in reversed(machines) if one.id != primary), machines[-1].id)
 
 
 def _where_to_embed(machines: Sequence[Machine]) -> dict[str, Any]:
@@ -177,30 +230,26 @@ def _where_to_embed(machines: Sequence[Machine]) -> dict[str, Any]:
     return {"machine": machines[max(1, len(machines) - 2)].id, "roams": True}
 
 
-def _follow(fleet: Fleet, follower: IndexFollower, syncing: Syncing) -> None:
+def _follow(fleet: Fleet, serving: Serving, syncing: Syncing) -> None:
     """Index, watchers and peers go with the ledger when that of another machine goes on."""
 
     def moved(move: Move) -> None:
         syncing.move(move.incarnation)
-        follower.move(move.incarnation, move.head, move.known)
+        serving.move(move.incarnation, move.head, move.known)
 
-    def committed(commands: Sequence[Command], results: Sequence[Committed | Exception]) -> None:
-        follower.expect(page_of(commands, results, follower.head))
-
-    fleet.ledger.follow(follower.publish, moved, committed)
+    fleet.ledger.follow(serving.publish, moved, serving.expect)
 
 
 async def _ledger_and_worker(
     directory: DataDirectory,
     runtime: Runtime,
-    config: StartConfig,
+    model: ModelConfig,
     fleet: Fleet | None,
     machines: Sequence[Machine],
     undo: AsyncExitStack,
 ) -> tuple[Handle, Handle]:
     """The model takes longest; the ledger checks its pages meanwhile."""
-    embedding = runtime.spawn("embedder-0", EmbeddingWorker, config.model, **_where_to_embed(machines))
-    worker = asyncio.create_task(embedding)
+    worker = asyncio.create_task(spawn_worker(runtime, model, _where_to_embed(machines)))
     try:
         if fleet is not None:
             replicated = await fleet.open(machines)
@@ -216,7 +265,7 @@ async def _ledger_and_worker(
 
 
 def _publishing(
-    ledger: Handle, follower: IndexFollower
+    ledger: Handle, serving: Serving
 ) -> Callable[[list[Command]], Awaitable[Sequence[Committed | Exception]]]:
     """The ledger's commit, followed by the news for the index: also when nobody waits for the answer any more."""
 
@@ -225,10 +274,9 @@ def _publishing(
             results: Sequence[Committed | Exception] = await ledger.commit(commands)
         except MnemeshError:
             # A ledger that died may have committed before it could answer.
-            follower.look()
+            serving.look()
             raise
-        seq = max((result.seq for result in results if isinstance(result, Committed)), default=0)
-        follower.publish(seq, page_of(commands, results, follower.head))
+        serving.committed(commands, results)
         return results
 
     return commit
@@ -252,8 +300,3 @@ def _server(directory: DataDirectory, config: StartConfig) -> ServerConfig | Non
         owner=directory.node_id,
         read_s=config.mesh.recall_timeout_s,
     )
-
-
-def _shard_path(directory: DataDirectory, config: StartConfig) -> str:
-    """Beside the ledgers of the machine where the shard lives, which reads ~ and {ip} for itself."""
-    return f"{config.replica_dir or DEFAULT_ROOT}/{directory.node_id}-index/{MACHINE}"

@@ -166,7 +166,7 @@ class Writing:
             spare_id=fresh,
             duplicate_key=item.duplicate_key,
             fingerprint=item.fingerprint,
-            vectors=Vectors(generation=self._parts.embedder.generation, items=kept),
+            vectors=Vectors(generation=item.generation, items=kept),
             visible=grants.readable(caller),
         )
 

@@ -15,7 +15,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import grpc
 
-from mnemesh import agents, backups, histories, links, peers, reads, recalls, removals, transcripts, writes
+from mnemesh import agents, backups, embedding, histories, links, peers, reads, recalls, removals, transcripts, writes
 from mnemesh.batch import Batches, Outcome
 from mnemesh.call import Call, as_method
 from mnemesh.connection import CHANNEL_OPTIONS, DEFAULT_TIMEOUT_S, Connection, Target
@@ -130,6 +130,7 @@ class Client:
     stats = _method(reads.stats)
     status = _method(reads.status)
     whoami = _method(reads.whoami)
+    reembed = _method(embedding.reembed)
     add_agent = _method(agents.add_agent)
     list_agents = _method(agents.list_agents)
     revoke_agent = _method(agents.revoke_agent)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from mnemesh.link_values import Linked
     from mnemesh.transcript_values import TranscriptStatus
 
+from mnemesh.embedding_values import ModelStatus, ReembedStatus
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
@@ -257,16 +259,6 @@ class IndexStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelStatus:
-    """The embedding model; `source` says where it was found."""
-
-    generation: str
-    name: str
-    dimensions: int
-    source: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """What the node is doing. `state` is starting, ready, degraded or draining; `uptime_s` is in seconds."""
 
@@ -285,6 +277,7 @@ class Status:
     model: ModelStatus | None
     notices: tuple[str, ...]
     transcripts: TranscriptStatus | None
+    reembed: ReembedStatus | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

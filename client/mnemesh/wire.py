@@ -20,6 +20,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from mnemesh import (
     agent_values,
     backup_values,
+    embedding_values,
     history_values,
     link_values,
     peer_values,
@@ -61,7 +62,8 @@ NESTED: Final[Mapping[str, type]] = {
     "mnemesh.v1.LedgerReplica": values.LedgerReplica,
     "mnemesh.v1.LedgerStatus": values.LedgerStatus,
     "mnemesh.v1.IndexStatus": values.IndexStatus,
-    "mnemesh.v1.ModelStatus": values.ModelStatus,
+    "mnemesh.v1.ModelStatus": embedding_values.ModelStatus,
+    "mnemesh.v1.ReembedStatus": embedding_values.ReembedStatus,
     "mnemesh.v1.Agent": agent_values.Agent,
     "mnemesh.v1.Refused": removal_values.Refused,
     "mnemesh.v1.PeerStatus": peer_values.PeerStatus,

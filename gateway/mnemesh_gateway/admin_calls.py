@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mnemesh_gateway import wire
 from mnemesh_memory import model
+from mnemesh_memory.embedding import ModelStatus, ReembedStatus
 from mnemesh_memory.model import Caller
 from mnemesh_proto.v1 import admin_pb2
 
@@ -26,6 +27,15 @@ async def status(gate: MeshGate, caller: Caller, request: admin_pb2.StatusReques
     response.version, response.data_dir, response.pid = facts.version, facts.data_dir, facts.pid
     response.uptime_s, response.grpc, response.http = facts.uptime_s, facts.grpc, facts.http
     return response
+
+
+async def reembed(gate: MeshGate, caller: Caller, request: admin_pb2.ReembedRequest) -> admin_pb2.ReembedResponse:
+    """Begin to embed with another model, give it up, or tell how far it is."""
+    mesh = await gate.ready()
+    status = await mesh.reembed(request.model, request.precision, cancel=request.cancel)
+    return admin_pb2.ReembedResponse(
+        model=None if status.model is None else _model(status.model), reembed=_reembed(status.reembed)
+    )
 
 
 async def whoami(gate: MeshGate, caller: Caller, request: admin_pb2.WhoamiRequest) -> admin_pb2.WhoamiResponse:
@@ -72,7 +82,11 @@ async def revoke_agent(
 
 def _status(status: model.MeshStatus) -> admin_pb2.StatusResponse:
     response = admin_pb2.StatusResponse(
-        state=status.state, runtime=status.runtime, node_id=status.node_id, notices=status.notices
+        state=status.state,
+        runtime=status.runtime,
+        node_id=status.node_id,
+        notices=status.notices,
+        reembed=_reembed(status.reembed),
     )
     for actor in status.actors:
         response.actors.add(**asdict(actor))
@@ -92,11 +106,22 @@ def _status(status: model.MeshStatus) -> admin_pb2.StatusResponse:
         )
         response.ledger.CopyFrom(ledger)
     if used := status.model:
-        embedder = admin_pb2.ModelStatus(
-            generation=used.generation, name=used.name, dimensions=used.dimensions, source=used.source
-        )
-        response.model.CopyFrom(embedder)
+        response.model.CopyFrom(_model(used))
     return response
+
+
+def _model(value: ModelStatus) -> admin_pb2.ModelStatus:
+    return admin_pb2.ModelStatus(**asdict(value))
+
+
+def _reembed(value: ReembedStatus) -> admin_pb2.ReembedStatus:
+    return admin_pb2.ReembedStatus(
+        state=value.state,
+        model=None if value.model is None else _model(value.model),
+        done=value.done,
+        total=value.total,
+        fault=value.fault,
+    )
 
 
 def _agent(value: model.Agent, state: str) -> admin_pb2.Agent:

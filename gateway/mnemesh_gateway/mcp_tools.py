@@ -112,6 +112,10 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "whoami": ("Who am I", "Use it to see under which name you write and which space is used when you name none."),
     "agent_list": ("Agents", "Use it when someone asks who has access, to what, and who still uses it."),
+    "reembed": (
+        "Change the embedding model",
+        "Use it only when the person who administers this node names a model; with no argument it tells how far it is.",
+    ),
     "agent_revoke": ("Revoke an agent", "Use it only when the person who administers this node asks for it by name."),
 }  # fmt: skip
 

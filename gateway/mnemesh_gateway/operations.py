@@ -221,6 +221,12 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         request=admin_pb2.StatusRequest, response=admin_pb2.StatusResponse,
         routes=(Route("GET", "/v1/status"),), read_only=True, idempotent=True,
     ),
+    # It names a folder of the node's machine, and the model that all recall depends on.
+    Operation(
+        name="reembed", service=ADMIN, rpc="Reembed", toolset="admin", needs=OWN, mcp_name="reembed",
+        invoke=admin_calls.reembed, request=admin_pb2.ReembedRequest, response=admin_pb2.ReembedResponse,
+        routes=(Route("POST", "/v1/reembed"),), destructive=True, idempotent=True,
+    ),
     Operation(
         name="whoami", service=ADMIN, rpc="Whoami", toolset="admin", needs=IDENTIFY, mcp_name="whoami",
         invoke=admin_calls.whoami, request=admin_pb2.WhoamiRequest, response=admin_pb2.WhoamiResponse,

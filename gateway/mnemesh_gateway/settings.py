@@ -192,8 +192,13 @@ class Settings:
         "", "Qdrant server that holds the index; empty keeps it in the data directory.", SERVER_URL, "URL"
     )
     qdrant_api_key: str = _setting("", "Key for that server; by variable or file only.", KEY, secret=True)
-    model_dir: str = _setting("", "Folder with model.onnx and tokenizer files; empty finds one.", TEXT, "path")
-    model_precision: str = _setting("fp32", "Precision of the model; int8 is another index.", _choice("fp32", "int8"))
+    model_dir: str = _setting(
+        "",
+        "For a new node: folder with model.onnx and tokenizer files; empty finds one. `mnemesh reembed` changes it.",
+        TEXT,
+        "path",
+    )
+    model_precision: str = _setting("fp32", "For a new node: precision of the model.", _choice("fp32", "int8"))
     model_threads: int = _setting(1, "Threads of the embedding model.", _whole(1, 64), "threads")
     model_cache_dir: str = _setting("", "Where converted models are kept; empty means the user's cache.", TEXT, "path")
     model_download: bool = _setting(True, "Fetch the model from its hub when none is found here.", FLAG)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mnemesh_memory.asked_time import Window
+from mnemesh_memory.embedding import ModelStatus, ReembedStatus
 from mnemesh_memory.linking import Linked
 from mnemesh_memory.replica import LedgerReplica
 
@@ -344,16 +345,6 @@ class IndexStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelStatus:
-    """The model: `generation` is the fingerprint of its vectors; `source` is configured, packaged or downloaded."""
-
-    generation: str
-    name: str
-    dimensions: int
-    source: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MeshStatus:
     """What the operations' side of a node knows of itself; a door adds its addresses."""
 
@@ -365,3 +356,4 @@ class MeshStatus:
     index: tuple[IndexStatus, ...]
     model: ModelStatus | None
     notices: tuple[str, ...] = ()
+    reembed: ReembedStatus = field(default_factory=ReembedStatus)

@@ -165,6 +165,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "export": {},
     "watch": {},
     "status": {},
+    "reembed": {"model": "/srv/models/other", "precision": "int8"},
     "whoami": {},
     "agent_add": {"name": "second", "role": "reader", "spaces": ["team/*"], "expires": "30d"},
     "agent_list": {},

@@ -20,6 +20,7 @@ from stored_transcripts import transcribing
 from mnemesh_gateway.backups import Backup
 from mnemesh_memory import checks, grants, limits, validate, watching
 from mnemesh_memory.answers import Hit, Nearby, Neighbourhood, Recalled
+from mnemesh_memory.embedding import ModelStatus, ReembedStatus
 from mnemesh_memory.errors import Aborted, InvalidArgument, MnemeshError, NotFound, Unavailable
 from mnemesh_memory.explaining import Share
 from mnemesh_memory.model import (
@@ -34,7 +35,6 @@ from mnemesh_memory.model import (
     ListQuery,
     Memory,
     MeshStatus,
-    ModelStatus,
     Page,
     Patch,
     Query,
@@ -144,6 +144,7 @@ class FakeMesh(FakeHistories, FakeLinks):
         self.memories: dict[str, Memory] = {}
         self.transcripts = transcribing()
         self.fail_with: BaseException | None = None
+        self.reembedding = ReembedStatus()
         self.break_export: BaseException | None = None
         self.break_watch: BaseException | None = None
         self.touches: asyncio.Queue[list[str]] = asyncio.Queue()
@@ -390,7 +391,17 @@ class FakeMesh(FakeHistories, FakeLinks):
             index=(IndexStatus(name="shard-0", backend="edge", seq=7, lag=3, points=9, state="ok"),),
             model=ModelStatus(generation="g", name="fake", dimensions=384, source="configured"),
             notices=("this is a fake",),
+            reembed=self.reembedding,
         )
+
+    async def reembed(self, model: str = "", precision: str = "", *, cancel: bool = False) -> MeshStatus:
+        """Begun with whatever is named, and never done."""
+        self._enter()
+        if cancel or model:
+            other = ModelStatus(generation="h", name=model, dimensions=256, source=precision)
+            begun = ReembedStatus(state="embedding", model=other, done=2, total=2**40)
+            self.reembedding = ReembedStatus() if cancel else begun
+        return await self.status()
 
     def _enter(self) -> None:
         if self.fail_with is not None:

@@ -20,7 +20,9 @@ from client_support import TOKEN, WAIT_S, Failure, RecordingNode, serving
 from mnemesh import connection, entry, recall_values, values
 from mnemesh.cli import people
 from mnemesh.cli.app import ALIASES
+from mnemesh.cli.embedding import lines
 from mnemesh.cli.shell import one_line, printable
+from mnemesh.embedding_values import ModelStatus, Reembedding, ReembedStatus
 from mnemesh.wire import to_value
 from mnemesh_proto.v1 import memory_pb2
 
@@ -149,6 +151,20 @@ def test_at_most_three_neighbours_are_shown() -> None:
     ]
     shown = list(people._near(near))
     assert [line.split()[1] for line in shown] == ["0.90", "0.80", "0.70"]
+
+
+def test_people_see_which_model_is_in_use_and_how_far_another_one_is() -> None:
+    used = ModelStatus(generation="aa", name="small", dimensions=384, source="packaged")
+    other = ModelStatus(generation="bb", name="large\x1b[0m", dimensions=1024, source="configured")
+    idle = ReembedStatus(state="idle", model=None, done=0, total=0, fault="")
+    assert list(lines(Reembedding(model=used, reembed=idle))) == [
+        "the memories are embedded with small, 384 dimensions, generation aa"
+    ]
+    stalled = ReembedStatus(state="stalled", model=other, done=3, total=9, fault="no room")
+    _, line, fault = lines(Reembedding(model=used, reembed=stalled))
+    assert line.startswith("stalled: large")
+    assert line.endswith("1024 dimensions, generation bb, 3 of 9 entries")
+    assert ("\x1b" in line, fault) == (False, "  no room")
 
 
 def test_stats_say_how_many_more_there_are_than_the_node_lists() -> None:

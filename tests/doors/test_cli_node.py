@@ -19,6 +19,7 @@ import pytest
 import typer
 from bench import beam, longmemeval
 from quality_files import BEAM_CHAT, BEAM_QUESTIONS, write_beam, write_longmemeval
+from second_model import cut_model
 
 from mnemesh import AsyncClient, Client, Memory, errors
 from mnemesh.cli import app as cli_app
@@ -72,6 +73,28 @@ def test_what_one_command_remembers_another_recalls(cli: Run) -> None:
     refused = cli("remember", "x", "--kind", "nonsense", status=4)
     assert refused["error"]["field"] == "kind"
     assert refused["error"]["limit"].startswith("one of fact")
+
+
+def test_another_model_of_another_width_takes_over_while_the_node_serves_and_gives_way_again(
+    cli: Run, data: Path, tmp_path: Path
+) -> None:
+    text = "The tide gauge in the harbour reports every six minutes"
+    cli("remember", text, "--space", "t/tide")
+    before = cli("status")["model"]
+    for words, dimensions in (
+        (("--model", str(cut_model(tmp_path / "cut", 256))), 256),
+        (("--model", "sentence-transformers/all-MiniLM-L6-v2"), 384),
+    ):
+        told = cli("reembed", *words)
+        assert (told["model"]["dimensions"], told["reembed"]["state"]) == (dimensions, "idle")
+        found = cli("recall", "how often is the water level measured?", "--space", "t/tide", "--mode", "semantic")
+        assert ([one["content"] for one in found["results"]], found["degraded"]) == ([text], False)
+        assert cli("status")["model"] == told["model"]
+    assert told["model"] == before
+    refused = cli("reembed", "--model", "no-such-model", status=4)
+    assert refused["error"]["field"] == "model"
+    assert "a folder with model.onnx" in refused["error"]["message"]
+    assert cli("reembed")["reembed"]["state"] == "idle"
 
 
 def test_longmemeval_and_beam_are_asked_of_a_real_node(data: Path, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from mnemesh_actors.directory import open_directory
+from mnemesh_actors.generations import FILE, Generation, GenerationFile, Generations
 from mnemesh_actors.index.state import IndexMeta, write_meta
 from mnemesh_actors.ledger import schema
 from mnemesh_gateway import doctor
@@ -480,3 +481,16 @@ def test_the_report_shows_where_the_running_node_listens_and_what_it_says(
     printed = capsys.readouterr().out
     assert f"HTTP {address}" in printed
     assert "it says: index rebuilt from the ledger" in printed
+
+
+def test_the_index_of_a_model_that_took_over_is_the_one_that_is_looked_at(place: Place, tmp_path: Path) -> None:
+    used = Generation(fingerprint="g", name="m", dimensions=384, slot="a1")
+    GenerationFile(place.data_dir).write(Generations(used))
+    (place.data_dir / "index/0").rename(place.data_dir / "index/0-a1")
+    assert not examine(place)
+    GenerationFile(place.data_dir).write(Generations(replace(used, model=str(tmp_path / "gone"))))
+    found = only(place, "model")
+    assert "model.onnx" in found.problem
+    assert "delete" in found.fix
+    (place.data_dir / FILE).write_text("{", "utf-8")
+    assert "damaged" in only(place, "model").problem

@@ -30,7 +30,7 @@ DECISIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("peer_add", "peer_remove", "sync_status", "sync_now", "sync_quarantine"), "own"),
     **dict.fromkeys(("sync_retry", "sync_discard", "sync_pending", "sync_pending_discard"), "own"),
     **dict.fromkeys(("status", "agent_add", "agent_list", "agent_revoke"), "administer"),
-    **dict.fromkeys(("backup_create", "backup_list"), "own"),
+    **dict.fromkeys(("backup_create", "backup_list", "reembed"), "own"),
     **dict.fromkeys(("transcript_search", "transcript_read", "transcript_list"), "read"),
     **dict.fromkeys(("transcript_add", "transcript_erase"), "write"),
     "whoami": "identify",

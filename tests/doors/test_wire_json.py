@@ -87,7 +87,8 @@ def refusal(read: Callable[[], object]) -> InvalidArgument | None:
 
 # No request holds 64-bit numbers.
 WITH_64_BITS = (
-    admin_pb2.StatusResponse, admin_pb2.AddAgentResponse, admin_pb2.ListAgentsResponse, admin_pb2.RevokeAgentResponse,
+    admin_pb2.StatusResponse, admin_pb2.ReembedResponse,
+    admin_pb2.AddAgentResponse, admin_pb2.ListAgentsResponse, admin_pb2.RevokeAgentResponse,
     peer_pb2.AddPeerResponse, peer_pb2.SyncStatusResponse, peer_pb2.SyncNowResponse, peer_pb2.ListQuarantineResponse,
     peer_pb2.RetryQuarantineResponse, peer_pb2.DiscardQuarantineResponse, peer_pb2.ListPendingResponse,
     peer_pb2.DiscardPendingResponse, backup_pb2.CreateBackupResponse, backup_pb2.ListBackupsResponse,

@@ -16,10 +16,12 @@ from ledger_builders import GENERATION, Home
 
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.follower import IndexFollower
+from mnemesh_actors.generations import Generation
 from mnemesh_actors.index.episodes import Episode, Episodes, Place
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.runtime.local import LocalHandle
+from mnemesh_actors.serving import Serving, VectorSpace
 from mnemesh_actors.shard import IndexItem, ShardStatus
 from mnemesh_memory.errors import Unavailable
 from mnemesh_memory.model import Memory
@@ -132,6 +134,18 @@ class Scene:
     def another_follower(self) -> IndexFollower:
         self.embedder = Embedder(_handle(self.model), GENERATION, WIDTH)
         return IndexFollower(_handle(self.ledger), _handle(self.shelf), self.embedder, self.notices.append)
+
+    def serving(self) -> Serving:
+        """What operations over this scene search and embed with."""
+        return Serving(
+            VectorSpace(
+                generation=Generation(fingerprint=GENERATION, name="fake", dimensions=WIDTH),
+                embedder=self.embedder,
+                follower=self.follower,
+                shard=_handle(self.shelf),
+                worker=_handle(self.model),
+            )
+        )
 
     async def start(self) -> ShardStatus:
         status = await self.ledger.status()

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_builders import Home
 
-from mnemesh_actors import follower
+from mnemesh_actors import follower as follower_module
+from mnemesh_actors import index_items
 from mnemesh_actors.index.episodes import Episodes
 from mnemesh_actors.ledger.erase import Erase
 from mnemesh_actors.shard import Candidate, IndexItem, IndexText, RetrievalShard, Search, ShardConfig
@@ -59,7 +60,7 @@ def shard(tmp_path: Path) -> Iterator[RetrievalShard]:
 
 def found(shard: RetrievalShard, words: str, near: int | None = None, **changes: object) -> dict[int, Candidate]:
     vector = None if near is None else direction(near)
-    search = replace(Search(words, vector, (SPACE,)), **changes)
+    search = replace(Search(words, vector, (SPACE,), generation="model-1"), **changes)
     return {UUID(one.id).int & 0xFFFF: one for one in shard.search(search)}
 
 
@@ -184,8 +185,8 @@ async def test_what_is_changed_or_forgotten_is_so_in_the_windows_after_it(scene:
 async def test_however_writes_and_pages_interleave_the_windows_are_at_last_those_of_the_ledger(
     scene: Scene, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follower, "PAGE_ENTRIES_MAX", 1 + seed % 3)
-    monkeypatch.setattr(follower, "OTHERS_A_STEP", 1)
+    monkeypatch.setattr(follower_module, "PAGE_ENTRIES_MAX", 1 + seed % 3)
+    monkeypatch.setattr(index_items, "OTHERS_A_STEP", 1)
     chance = random.Random(seed)
     pen, there, seq = scene.home.pen, {}, 0
     for number in range(60):

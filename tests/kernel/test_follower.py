@@ -308,7 +308,7 @@ def with_vectors(*texts: str) -> Vectors:
 async def commit(scene: Scene, *commands: Command) -> FeedPage | None:
     """Commit and publish, as the node does, with all that the commit knows; what was handed over."""
     results: list[Committed | Exception] = await scene.ledger.commit(commands)
-    page = page_of(commands, results, scene.follower.head)
+    page = page_of(commands, results, scene.follower.head, GENERATION)
     scene.follower.publish(max(one.seq for one in results if isinstance(one, Committed)), page)
     return page
 
@@ -420,7 +420,7 @@ async def test_what_is_erased_leaves_the_index_and_a_handed_over_page_does_not_b
     one, two = await scene.remember("one"), await scene.remember("two")
     command = pen.create("three")
     (result,) = await scene.ledger.commit([command])
-    handed = page_of([command], [result], scene.follower.head)
+    handed = page_of([command], [result], scene.follower.head, GENERATION)
     for id_ in (one.id, result.memory.id):
         asked = pen.forget(two)
         gone = await scene.ledger.erase(Erase(agent=asked.agent, at=asked.at, actor=asked.actor, id=id_, as_admin=True))

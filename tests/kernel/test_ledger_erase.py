@@ -31,6 +31,7 @@ from peer_builders import (
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Vectors
 from mnemesh_actors.ledger.erase import Erase, Gone
+from mnemesh_actors.ledger.vectors import FIRST
 from mnemesh_crdt.envelope import RETRACT, verify
 from mnemesh_memory.errors import FailedPrecondition, MnemeshError, NotFound, PermissionDenied
 from mnemesh_memory.model import Memory
@@ -274,6 +275,21 @@ def test_vectors_that_were_on_their_way_do_not_come_back(ledger: Ledger, pen: Pe
     ledger.feed(gone.seq, 10, GENERATION)
     ledger.keep_vectors(late)
     assert ledger.vectors([content_hash("one")], GENERATION) != {}, "somebody says it again"
+
+
+def test_vectors_on_their_way_to_one_of_two_indexes_do_not_come_back_either(ledger: Ledger, pen: Pen) -> None:
+    done(ledger, pen.create("zero"))
+    memory = done(ledger, pen.create("one")).memory
+    ledger.feed(0, 1, "another-model")
+    late = Vectors(generation="another-model", items=((content_hash("one"), b"v" * 16),))
+    gone = erased(ledger, pen, memory.id)
+    ledger.feed(gone.seq, 10, GENERATION)
+    ledger.keep_vectors(late)
+    assert ledger.vectors([content_hash("one")], "another-model") == {}
+    assert ledger.sweep_vectors(FIRST, [GENERATION]) is None
+    ledger.feed(gone.seq, 10, GENERATION)
+    ledger.keep_vectors(late)
+    assert ledger.vectors([content_hash("one")], "another-model") != {}, "that index is not waited for any more"
 
 
 # ---- other nodes ----------------------------------------------------------------------------------------------------

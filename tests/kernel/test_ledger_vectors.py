@@ -1,9 +1,8 @@
-"""Which cached vectors a ledger keeps: those that a text of a memory as it is now needs, made by the model in use."""
+"""Which cached vectors a ledger keeps: those that a text of a memory as it is now needs, made by a model in use."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 from ledger_builders import AGENT, GENERATION, OTHER_SPACE, Home, Pen, done
@@ -11,6 +10,7 @@ from ledger_builders import AGENT, GENERATION, OTHER_SPACE, Home, Pen, done
 from mnemesh_actors.ledger import actor
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Revise, Vectors
+from mnemesh_actors.ledger.vectors import FIRST, Key
 from mnemesh_memory.errors import AlreadyExists
 from mnemesh_memory.model import Memory
 from mnemesh_memory.text import content_hash
@@ -97,77 +97,72 @@ def test_an_update_that_is_refused_drops_nothing(ledger: Ledger, pen: Pen) -> No
 # ---- vectors of another model ---------------------------------------------------------------------------------------
 
 
-def test_a_text_that_is_embedded_anew_loses_what_the_other_model_made(home: Home, ledger: Ledger, pen: Pen) -> None:
-    born(ledger, pen, "one")
+def swept(ledger: Ledger, *used: str) -> int:
+    """How many steps it took to remove what was made by other models."""
+    after: Key | None = FIRST
+    steps = 0
+    while after is not None:
+        after, steps = ledger.sweep_vectors(after, used), steps + 1
+    return steps
+
+
+def test_the_vectors_of_two_models_stand_beside_each_other_until_one_is_swept(
+    home: Home, ledger: Ledger, pen: Pen
+) -> None:
+    memory = born(ledger, pen, "one")
     ledger.keep_vectors(vectors("one", generation=OTHER))
-    assert kept(ledger, "one", generation=OTHER) == ["one"]
+    assert ledger.vector_generations() == sorted((GENERATION, OTHER))
+    swept(ledger, GENERATION, OTHER)
+    assert (kept(ledger, "one"), kept(ledger, "one", generation=OTHER)) == (["one"], ["one"])
+    swept(ledger, OTHER)
+    assert (kept(ledger, "one"), kept(ledger, "one", generation=OTHER)) == ([], ["one"])
+    assert (ledger.vector_generations(), stored(home)) == ([OTHER], 1)
+    done(ledger, replace(change(pen, memory, "two"), vectors=vectors("two", stale=("one",), generation=OTHER)))
     assert stored(home) == 1
 
 
-def test_that_a_text_is_shared_is_known_of_the_vector_that_is_made_anew(ledger: Ledger, pen: Pen) -> None:
-    first = born(ledger, pen, "one")
-    born(ledger, pen, "one", space=OTHER_SPACE)
+def test_a_text_that_goes_loses_its_vectors_of_both_models(home: Home, ledger: Ledger, pen: Pen) -> None:
+    memory = born(ledger, pen, "one")
     ledger.keep_vectors(vectors("one", generation=OTHER))
-    done(ledger, replace(change(pen, first, "two"), vectors=vectors("two", stale=("one",), generation=OTHER)))
-    assert kept(ledger, "one", "two", generation=OTHER) == ["one", "two"]
+    done(ledger, change(pen, memory, "two"))
+    assert (kept(ledger, "one", generation=OTHER), stored(home)) == ([], 1)
 
 
-def test_what_another_model_made_of_old_texts_goes_a_few_at_a_time_with_the_commits(
-    home: Home, pen: Pen, monkeypatch: pytest.MonkeyPatch
+def test_sweeping_takes_bounded_steps_and_leaves_what_is_used(
+    home: Home, ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(actor, "SWEPT_IN_COMMIT", 4)
-    with home.opened() as ledger:
-        ledger.keep_vectors(vectors(*map(str, range(20)), generation=OTHER))
-        born(ledger, pen, "one")
-    with home.opened() as ledger:
-        born(ledger, pen, "two")
-        assert stored(home) == 22, "the model in use is not known yet"
-        ledger.prepare([], [], GENERATION)
-        born(ledger, pen, "three")
-        assert stored(home) == 23, "the index has not been brought up to the log yet"
-        ledger.feed(ledger.feed(0, 100, GENERATION).seq, 100, GENERATION)
-        left = [20]
-        while left[-1] and len(left) < 20:
-            born(ledger, pen, f"another {len(left)}")
-            left.append(len(kept(ledger, *map(str, range(20)), generation=OTHER)))
-        assert left[-1] == 0
-        assert all(before - after <= 4 for before, after in pairwise(left))
-        assert kept(ledger, "one", "two") == ["one", "two"]
+    monkeypatch.setattr(actor, "VECTORS_A_STEP", 4)
+    texts = [str(number) for number in range(20)]
+    ledger.keep_vectors(vectors(*texts, generation=OTHER))
+    for text in texts[:10]:
+        born(ledger, pen, text)
+    assert swept(ledger, GENERATION) == 30 // 4 + 1
+    assert kept(ledger, *texts) == texts[:10]
+    assert stored(home) == 10
 
 
-def test_what_another_model_made_of_old_texts_goes_while_the_index_is_made_anew(home: Home, pen: Pen) -> None:
-    with home.opened() as ledger:
-        ledger.keep_vectors(vectors(*map(str, range(20)), generation=OTHER))
-        born(ledger, pen, "one")
-    with home.opened() as ledger:
-        ledger.keep_vectors(vectors("one"))
-        assert stored(home) == 21
-        ledger.feed(0, 100, GENERATION)
-        ledger.keep_vectors(vectors("one"))
-        assert stored(home) == 1
+def test_shared_texts_keep_their_mark_while_another_model_takes_over(home: Home, ledger: Ledger, pen: Pen) -> None:
+    texts = [f"text {number}" for number in range(30)]
+    pairs = [(born(ledger, pen, text), born(ledger, pen, text, space=OTHER_SPACE)) for text in texts]
+    seq = 0
+    while (page := ledger.feed(seq, 9, OTHER)).memories:
+        missing = {m.content for _, m in page.memories if content_hash(m.content) not in page.vectors}
+        ledger.keep_vectors(vectors(*missing, generation=OTHER))
+        seq = page.seq
+    swept(ledger, OTHER)
+    for number, (first, _) in enumerate(pairs):
+        changed = vectors(f"changed {number}", stale=(first.content,), generation=OTHER)
+        done(ledger, replace(pen.revise(first, content=f"changed {number}"), vectors=changed))
+    assert kept(ledger, *texts, generation=OTHER) == texts
+    assert kept(ledger, *texts) == []
 
 
-def test_shared_texts_keep_their_mark_while_another_model_takes_over(
-    home: Home, pen: Pen, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(actor, "SWEPT_IN_COMMIT", 8)
-    texts = [f"text {number}" for number in range(60)]
-    with home.opened() as ledger:
-        pairs = [(born(ledger, pen, text), born(ledger, pen, text, space=OTHER_SPACE)) for text in texts]
-    with home.opened() as ledger:
-        ledger.prepare([], [], OTHER)
-        seq = 0
-        while (page := ledger.feed(seq, 9, OTHER)).memories:
-            if page.seq < len(texts) * 2:
-                done(ledger, pen.create(f"new at {seq}", vectors=vectors(f"new at {seq}", generation=OTHER)))
-            missing = {m.content for _, m in page.memories if content_hash(m.content) not in page.vectors}
-            ledger.keep_vectors(vectors(*missing, generation=OTHER))
-            seq = page.seq
-        for number, (first, _) in enumerate(pairs):
-            changed = vectors(f"changed {number}", stale=(first.content,), generation=OTHER)
-            done(ledger, replace(pen.revise(first, content=f"changed {number}"), vectors=changed))
-        assert kept(ledger, *texts, generation=OTHER) == texts
-        assert kept(ledger, *texts) == []
+def test_a_text_becomes_shared_for_both_models_when_another_memory_says_it(ledger: Ledger, pen: Pen) -> None:
+    born(ledger, pen, "one")
+    ledger.keep_vectors(vectors("one", generation=OTHER))
+    again = born(ledger, pen, "one", space=OTHER_SPACE)
+    done(ledger, change(pen, again, "two"))
+    assert (kept(ledger, "one"), kept(ledger, "one", generation=OTHER)) == (["one"], ["one"])
 
 
 def test_a_text_that_a_new_memory_says_too_is_shared_before_the_other_model_made_it_anew(home: Home, pen: Pen) -> None:

@@ -75,7 +75,7 @@ def item(n: int, words: str = "green apples", **changes: object) -> IndexItem:
 
 def ask(words: str = "apple", near: int | None = None, spaces: tuple[str, ...] = (SPACE,), **changes: object) -> Search:
     vector = None if near is None else direction(near)
-    return replace(Search(words, vector, spaces), **changes)
+    return replace(Search(words, vector, spaces, generation="model-1"), **changes)
 
 
 def ids(shard: RetrievalShard, search: Search) -> set[int]:
@@ -242,7 +242,7 @@ def test_nothing_of_another_space_is_ever_found(shard: RetrievalShard) -> None:
         everything = ask(near=9, spaces=(space,), include_forgotten=True, include_superseded=True, include_archive=True)
         assert ids(shard, everything) == {n}
         assert ids(shard, ask(near=9, spaces=(space,))) == {n}
-        assert [one for one, _ in shard.neighbours(direction(9), space, 50)] == [memory(n)]
+        assert [one for one, _ in shard.neighbours(direction(9), space, 50, "model-1")] == [memory(n)]
     assert ids(shard, ask(near=9, spaces=("a", "@a", "none"))) == {0, 3}
 
 
@@ -253,7 +253,7 @@ def test_a_question_without_a_space_is_refused(shard: RetrievalShard, spaces: tu
     with pytest.raises(InvalidArgument):
         in_spaces(spaces, 0)
     with pytest.raises(InvalidArgument):
-        shard.neighbours(direction(1), "", 5)
+        shard.neighbours(direction(1), "", 5, "model-1")
 
 
 def test_every_query_that_reaches_the_backend_names_the_spaces(shard: RetrievalShard) -> None:
@@ -273,7 +273,7 @@ def test_every_query_that_reaches_the_backend_names_the_spaces(shard: RetrievalS
     for changes in ({}, {"include_forgotten": True}, {"include_archive": True}, {"kinds": ("fact",), "since": 5}):
         shard.search(ask(near=1, **changes))
         shard.search(ask(near=1, spaces=("a", "b"), **changes))
-    shard.neighbours_batch([(direction(1), "a"), (direction(2), "b")], 3)
+    shard.neighbours_batch([(direction(1), "a"), (direction(2), "b")], 3, "model-1")
     shard._backend = backend
 
     def spaces_of(where: Filter | None) -> tuple[str, ...]:
@@ -333,7 +333,7 @@ def test_the_answer_does_not_depend_on_the_order_of_writing(tmp_path: Path) -> N
         one = RetrievalShard(config(tmp_path / str(order)))
         one.open()
         one.apply(items, [], 1)
-        answers.append((one.search(ask("red", near=5, limit=50)), one.neighbours(direction(3), SPACE, 5)))
+        answers.append((one.search(ask("red", near=5, limit=50)), one.neighbours(direction(3), SPACE, 5, "model-1")))
         one.close()
     assert answers[0] == answers[1] == answers[2]
     assert sum(candidate.bm25 is not None for candidate in answers[0][0]) == 50
@@ -358,13 +358,13 @@ def test_neighbours_are_the_nearest_that_are_neither_forgotten_nor_superseded(sh
         [], 1,
     )  # fmt: skip
     asked = [(direction(3), SPACE), (direction(4), SPACE), (direction(4), "no")]
-    (near3, near4, none) = shard.neighbours_batch(asked, 2)
+    (near3, near4, none) = shard.neighbours_batch(asked, 2, "model-1")
     assert [one for one, _ in near3] == [memory(3), memory(5)]
     assert [cosine for _, cosine in near3] == pytest.approx([1.0, 1.0], abs=1e-4)
     assert near4[0] == (memory(4), pytest.approx(1.0, abs=1e-4))
-    assert near4 == shard.neighbours(direction(4), SPACE, 2)
+    assert near4 == shard.neighbours(direction(4), SPACE, 2, "model-1")
     assert none == []
-    assert shard.neighbours_batch([], 3) == []
+    assert shard.neighbours_batch([], 3, "model-1") == []
 
 
 @pytest.mark.parametrize("limit", [0, -1, SEARCH_LIMIT_MAX + 1])
@@ -372,7 +372,7 @@ def test_a_limit_out_of_range_is_refused(shard: RetrievalShard, limit: int) -> N
     with pytest.raises(InvalidArgument, match="limit"):
         shard.search(ask(near=1, limit=limit))
     with pytest.raises(InvalidArgument, match="limit"):
-        shard.neighbours(direction(1), SPACE, limit)
+        shard.neighbours(direction(1), SPACE, limit, "model-1")
 
 
 @pytest.mark.parametrize(
@@ -423,7 +423,7 @@ def test_a_shard_that_is_not_open_is_unavailable(tmp_path: Path) -> None:
         for use in (
             lambda: one.apply([], [], 1),
             lambda: one.search(ask(near=1)),
-            lambda: one.neighbours(direction(1), SPACE, 1),
+            lambda: one.neighbours(direction(1), SPACE, 1, "model-1"),
             one.flush,
             one.status,
         ):

@@ -38,15 +38,15 @@ class Post:
         self.pen = pen
         self.news = scene.follower.news
         moments, chance = itertools.count(START), itertools.count()
-        publish = _publishing(scene.ledger, scene.follower)
+        serving = scene.serving()
+        publish = _publishing(scene.ledger, serving)
         self.commits: Batcher[Command, Committed] = Batcher("ledger", publish, 256, limits.INBOX_MESSAGES_MAX)
         self.reads = 0
         self.before_read: Callable[[], None] = lambda: None
         self.watching = Watching(
             Parts(
                 ledger=_Counted(scene.ledger, self),  # type: ignore[arg-type]
-                embedder=scene.embedder,
-                follower=scene.follower,
+                serving=serving,
                 commits=self.commits,
                 clock=lambda: next(moments),
                 entropy=lambda size: hashlib.sha512(str(next(chance)).encode()).digest()[:size],

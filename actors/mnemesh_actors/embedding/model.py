@@ -16,9 +16,11 @@ TOKENS_MAX: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """Which model to use. `model_dir` "" means: find one. `cache_dir` "" means ~/.cache/mnemesh."""
+    """Which model to use: `model_dir`, else the one called `name`, which may be fetched; neither means: find one.
+    `cache_dir` "" means ~/.cache/mnemesh."""
 
     model_dir: str = ""
+    name: str = ""
     precision: str = "fp32"
     threads: int = 1
     cache_dir: str = ""

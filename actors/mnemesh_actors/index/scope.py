@@ -30,7 +30,8 @@ class Search:
     """One question to the index; equal to another when it asks the same in words. Empty filters let everything
     through; `spaces` may not be empty.
 
-    `vector` (dimensions,) float32 is the embedded question, None for a search by words alone. `since` (inclusive)
+    `vector` (dimensions,) float32 is the embedded question, None for a search by words alone, and `generation` that of
+    the model that made it: an index of another one refuses. `since` (inclusive)
     and `before` (exclusive) bound `created_at` in ms. `tags_any` and `kinds` want one of theirs, `tags_all`
     every one, `tags_none` no one. `ids` are the memories among which alone is searched. Forgotten, superseded and
     archived memories are left out unless asked for. `limit` counts memories in each list, `words_limit` in those by
@@ -62,6 +63,7 @@ class Search:
     bm25: bool = True
     windows: bool = True
     as_stated: bool = False
+    generation: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import secrets
+import shutil
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -150,6 +151,11 @@ class ServerStorage:
     def clear(self) -> None:
         with translated(self._where):
             self._reached().delete_collection(self._config.collection)
+
+    def remove(self) -> None:
+        if self.read()[1] != "absent":
+            self.clear()
+        shutil.rmtree(self._path)
 
     def backend(self, meta: IndexMeta) -> ClientBackend:
         return ClientBackend(self._reached(), self._config.collection, metadata=self._marks(meta), where=self._where)

@@ -24,12 +24,14 @@ class ServerConfig:
     """A Qdrant server: `url` as http(s)://HOST[:PORT][/PREFIX], never with a name or password in it.
 
     Longest in seconds: `connect_s` until it takes the connection, `read_s` a question, `write_s` a change, each with
-    all its tries. `owner` is the node's id; with `shard` it names the collection.
+    all its tries. `owner` is the node's id; with `shard`, and what a generation has at the end of its names, it names
+    the collection.
     """
 
     url: str
     owner: str
     shard: int = 0
+    suffix: str = ""
     api_key: str = field(default="", repr=False)
     connect_s: float = 1.0
     read_s: float = 2.0
@@ -44,7 +46,7 @@ class ServerConfig:
     @property
     def collection(self) -> str:
         """Several nodes may share a server: each of their shards has a collection of its own."""
-        return f"mnemesh_{self.owner}_{self.shard}"
+        return f"mnemesh_{self.owner}_{self.shard}{self.suffix}"
 
 
 class Storage(Protocol):
@@ -70,6 +72,10 @@ class Storage(Protocol):
 
     def clear(self) -> None:
         """Remove the points."""
+        ...
+
+    def remove(self) -> None:
+        """Remove all that is kept here, whatever state it is in. Called by who is in."""
         ...
 
     def backend(self, meta: IndexMeta) -> IndexBackend:
@@ -106,6 +112,9 @@ class DirectoryStorage:
                 shutil.rmtree(entry)
             else:
                 entry.unlink()
+
+    def remove(self) -> None:
+        shutil.rmtree(self._path)
 
     def backend(self, meta: IndexMeta) -> IndexBackend:
         return self._make(self._path / "points")

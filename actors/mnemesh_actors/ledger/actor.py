@@ -43,7 +43,7 @@ from mnemesh_actors.ledger.journal import Journal, check_log
 from mnemesh_actors.ledger.linking import Linking
 from mnemesh_actors.ledger.twins import Identity, Twin
 from mnemesh_actors.ledger.uses import Uses
-from mnemesh_actors.ledger.vectors import OldGenerations, cached, fill, keep
+from mnemesh_actors.ledger.vectors import Key, cached, fill, generations, keep, sweep
 from mnemesh_actors.ledger.views import Views
 from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.revisions import forget, restore, supersede
@@ -52,9 +52,8 @@ from mnemesh_memory.model import LedgerStatus, Link, Memory
 from mnemesh_memory.text import duplicate_key
 from mnemesh_memory.watching import ChangesPage
 
-# Keys of vectors that are looked at for old generations: with a commit, which someone waits for, and with other writes.
-SWEPT_IN_COMMIT = 16
-SWEPT_ELSE = 1024
+# Keys of vectors that are looked at in one step for those of models that are in use no more.
+VECTORS_A_STEP = 1024
 
 
 class Ledger(Views, Exchange, Copies, Twin):
@@ -81,8 +80,6 @@ class Ledger(Views, Exchange, Copies, Twin):
                 self._intake = Intake(self._db, self._journal)
                 self._unfolded = True  # an erasure before a crash may have left its pages in the write-ahead log
                 self._uses = Uses(self._db)
-                self._old = OldGenerations(self._db, self._journal.last_seq())
-                self._generation = ""  # of the model in use, once it is known
                 self._admission = Admission(self._db, self._journal, self._uses.note)
                 self._histories = Histories(self._db, self._journal, self._admission)
                 self._linking = Linking(self._db, self._journal, node_id)
@@ -119,7 +116,6 @@ class Ledger(Views, Exchange, Copies, Twin):
                     )
                     results.append(MnemeshError(fault, part="ledger"))
                 self._db.execute("RELEASE command")
-            self._old.sweep(self._generation, SWEPT_IN_COMMIT)
             self._uses.write()
         self._uses.written()
         self._fold()
@@ -296,7 +292,6 @@ class Ledger(Views, Exchange, Copies, Twin):
                 outcomes.append(outcome)
             except MnemeshError as refused:
                 outcomes.append(refused)
-        self._generation = generation
         return outcomes, self.vectors(hashes, generation)
 
     # ---- what follows the log ---------------------------------------------------------------------------------
@@ -305,8 +300,7 @@ class Ledger(Views, Exchange, Copies, Twin):
     def feed(self, after: int, limit: int, generation: str) -> FeedPage:
         """What the index has to take in after `after`, at most `limit` entries and FEED_BYTES_MAX."""
         page = feed.page(self._db, after, limit, generation, self._journal.last_seq())
-        self._old.fed(after, page.seq)
-        self._journal.fed(after)
+        self._journal.fed(after, generation)
         return page
 
     @reading
@@ -338,8 +332,18 @@ class Ledger(Views, Exchange, Copies, Twin):
         """Cache embeddings that were made outside a write. Raises Unavailable or DataLoss when the disk fails."""
         with self._transaction():
             fill(self._db, self._journal.still_said(vectors))
-            self._old.filled()
-            self._old.sweep(vectors.generation, SWEPT_ELSE)
+
+    @reading
+    def vector_generations(self) -> list[str]:
+        """The generations of which there are vectors."""
+        return generations(self._db)
+
+    def sweep_vectors(self, after: Key, used: Sequence[str]) -> Key | None:
+        """One step in removing the vectors of models that are in use no more: where the next one begins, None when
+        there is nothing more. Raises Unavailable or DataLoss when the disk fails."""
+        with self._transaction():
+            self._journal.fed_only(used)
+            return sweep(self._db, after, used, VECTORS_A_STEP)
 
     # ---- activity: local to this node, never synced, lost at most since the last write -------------------------
 

@@ -50,6 +50,7 @@ class Journal:
         self.digest = Digest(db)
         # Content hashes of erased texts, with the erasure's number: who embeds one still must not bring it back.
         self._late: dict[str, int] = {}
+        self._fed: dict[str, int] = {}  # up to which number the index of each generation has taken in the log
 
     # ---- appending --------------------------------------------------------------------------------------------
 
@@ -117,9 +118,17 @@ class Journal:
             return vectors
         return replace(vectors, items=tuple(item for item in vectors.items if item[0] not in self._late))
 
-    def fed(self, after: int) -> None:
-        """The index has taken in everything up to `after`: nothing that was erased before is on its way any more."""
-        self._late = {digest: seq for digest, seq in self._late.items() if seq > after}
+    def fed(self, after: int, generation: str) -> None:
+        """The index of that generation has taken in everything up to `after`: of what was erased before, nothing is on
+        its way there any more."""
+        self._fed[generation] = after
+        if self._late:
+            everywhere = min(self._fed.values())
+            self._late = {digest: seq for digest, seq in self._late.items() if seq > everywhere}
+
+    def fed_only(self, generations: Sequence[str]) -> None:
+        """No other generation takes in anything any more."""
+        self._fed = {name: after for name, after in self._fed.items() if name in generations}
 
     def erasure(self, key: Key, type: str, command: Command) -> Entry:
         """The signed entry of one of the types ERASURES by which `command` erases a document."""

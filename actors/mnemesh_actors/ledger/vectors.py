@@ -1,8 +1,8 @@
 """Cached embeddings: float32 bytes by content hash and model generation. A cache: what is lost is embedded again.
 
 A text that an update does not say any more loses its vectors, unless another write brought the same text (`shared`).
-What another model made goes when its texts are embedded anew, and else a few at a time with other writes, once the
-index has taken in what the log held at the start: until then it tells which texts are shared.
+Those of several generations stand beside each other while one takes over from another. What was made by a model that
+is in use no more goes when the index of the one in use is complete: until then it tells which texts are shared.
 
 Some stay though no memory says their text: shared ones, what one of two updates at the same time brought and the other
 replaced, and the text under a title that was cut when it was stored. They cost room and nothing else.
@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from mnemesh_actors.ledger.commands import Vectors
 
 HASHES_A_QUERY = 500
+Key = tuple[bytes, str]  # content hash and generation
+FIRST: Key = (b"", "")
 
 
 def cached(db: sqlite3.Connection, hashes: Sequence[str], generation: str) -> dict[str, bytes]:
@@ -33,12 +35,13 @@ def cached(db: sqlite3.Connection, hashes: Sequence[str], generation: str) -> di
 
 def keep(db: sqlite3.Connection, vectors: Vectors) -> None:
     """Add what a write brought and drop what it made stale, inside the caller's transaction."""
+    # A text may stand in one memory twice; that does not make it shared.
+    given = [(bytes.fromhex(digest), vectors.generation, data) for digest, data in dict(vectors.items).items()]
+    db.executemany("UPDATE vector SET shared = 1 WHERE hash = ? AND NOT shared", [row[:1] for row in given])
     db.executemany(
-        "INSERT INTO vector (hash, generation, data, shared) "
-        "VALUES (?1, ?2, ?3, EXISTS (SELECT 1 FROM vector WHERE hash = ?1)) "
-        "ON CONFLICT (hash, generation) DO UPDATE SET shared = 1 WHERE NOT shared",
-        # A text may stand in one memory twice; that does not make it shared.
-        [(bytes.fromhex(digest), vectors.generation, data) for digest, data in dict(vectors.items).items()],
+        "INSERT OR IGNORE INTO vector (hash, generation, data, shared) "
+        "VALUES (?1, ?2, ?3, EXISTS (SELECT 1 FROM vector WHERE hash = ?1))",
+        given,
     )
     db.executemany(
         "DELETE FROM vector WHERE hash = ? AND NOT shared", [(bytes.fromhex(digest),) for digest in vectors.stale]
@@ -46,49 +49,25 @@ def keep(db: sqlite3.Connection, vectors: Vectors) -> None:
 
 
 def fill(db: sqlite3.Connection, vectors: Vectors) -> None:
-    """Add what was made for texts that are stored already, in place of what other models made of them, inside the
-    caller's transaction."""
-    given = [(bytes.fromhex(digest), vectors.generation, data) for digest, data in vectors.items]
+    """Add what was made for texts that are stored already, inside the caller's transaction."""
     db.executemany(
         "INSERT OR IGNORE INTO vector (hash, generation, data, shared) "
         "VALUES (?1, ?2, ?3, coalesce((SELECT max(shared) FROM vector WHERE hash = ?1), 0))",
-        given,
+        [(bytes.fromhex(digest), vectors.generation, data) for digest, data in vectors.items],
     )
-    db.executemany("DELETE FROM vector WHERE hash = ? AND generation <> ?", [row[:2] for row in given])
 
 
-class OldGenerations:
-    """Removes what other models made. Walks the table once, a few keys a step, and only when there is any. `head` is
-    the log's last number at the start."""
+def generations(db: sqlite3.Connection) -> list[str]:
+    """The generations of which there are vectors."""
+    return [row[0] for row in db.execute("SELECT DISTINCT generation FROM vector ORDER BY generation")]
 
-    def __init__(self, db: sqlite3.Connection, head: int) -> None:
-        self._db = db
-        self._head = head
-        self._given = self._taken = -1
-        self._there = {row[0] for row in db.execute("SELECT DISTINCT generation FROM vector")}
-        self._after: tuple[bytes, str] = (b"", "")
 
-    def fed(self, taken: int, given: int) -> None:
-        """The index has taken in the log up to `taken` and is given what follows up to `given`."""
-        self._taken, self._given = max(self._taken, taken), given
-
-    def filled(self) -> None:
-        """What the index was given last has its vectors, all of them."""
-        self._taken = max(self._taken, self._given)
-
-    def sweep(self, generation: str, keys_max: int) -> None:
-        """One step for the model in use, "" for none yet, inside the caller's transaction. What a step of a failed
-        transaction would have removed goes after the next start."""
-        if not generation or self._there <= {generation} or self._taken < self._head:
-            return
-        keys = self._db.execute(
-            "SELECT hash, generation FROM vector WHERE (hash, generation) > (?, ?) ORDER BY hash, generation LIMIT ?",
-            (*self._after, keys_max),
-        ).fetchall()
-        self._db.executemany(
-            "DELETE FROM vector WHERE hash = ? AND generation = ?", [key for key in keys if key[1] != generation]
-        )
-        if keys:
-            self._after = keys[-1]
-        else:
-            self._there = {generation}
+def sweep(db: sqlite3.Connection, after: Key, used: Sequence[str], keys_max: int) -> Key | None:
+    """One step through the table, inside the caller's transaction: of the `keys_max` keys that follow `after`, those of
+    no `used` generation go. Where the next step begins, None at the end."""
+    keys = db.execute(
+        "SELECT hash, generation FROM vector WHERE (hash, generation) > (?, ?) ORDER BY hash, generation LIMIT ?",
+        (*after, keys_max),
+    ).fetchall()
+    db.executemany("DELETE FROM vector WHERE hash = ? AND generation = ?", [key for key in keys if key[1] not in used])
+    return keys[-1] if len(keys) == keys_max else None

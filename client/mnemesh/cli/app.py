@@ -18,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from mnemesh.cli import (
     agents,
     backups,
+    embedding,
     exporting,
     history,
     importing,
@@ -137,6 +138,7 @@ def _app() -> typer.Typer:
         *importing.COMMANDS,
         *transcript_import.COMMANDS,
         *exporting.COMMANDS,
+        *embedding.COMMANDS,
     ):
         command = expanded(function)
         commands.command(name, cls=_command_of(command))(command)

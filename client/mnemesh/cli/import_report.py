@@ -114,9 +114,10 @@ def _places(word: str, places: list[dict[str, Any]]) -> Iterator[str]:
 
 
 class Bar:
-    """A progress bar over bytes of text on standard error, when that is a terminal; otherwise nothing."""
+    """A progress bar on standard error, over bytes of text unless told otherwise, when that is a terminal; otherwise
+    nothing."""
 
-    def __init__(self, total: int, *, shown: bool) -> None:
+    def __init__(self, total: int, *, shown: bool, what: str = "importing") -> None:
         self._progress: Progress | None = None
         self._left = total
         if shown and sys.stderr.isatty():
@@ -125,7 +126,7 @@ class Bar:
 
             columns = (TextColumn("{task.description}"), BarColumn(), "{task.percentage:>3.0f}%", TimeRemainingColumn())
             self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._task = self._progress.add_task("importing", total=total)
+            self._task = self._progress.add_task(what, total=total)
 
     def advance(self, count: int) -> None:
         """`count` more bytes are done; never beyond the total, as items are estimated by their texts."""

@@ -178,6 +178,10 @@ def status(facts: values.Status) -> Iterator[str]:
         yield f"  sessions {held.sessions}: {size}"
     if facts.model:
         yield f"  model   {facts.model.name}, {facts.model.dimensions} dimensions, {facts.model.source}"
+    if facts.reembed and facts.reembed.model:
+        other = facts.reembed
+        share = f"{other.done} of {other.total} entries"
+        yield f"  reembed {one_line(facts.reembed.model.name)}: {other.state}, {share}  {one_line(other.fault)}"
     for actor in facts.actors:
         where = f" on {actor.address} (node {actor.node[:NODE_ID_CHARS]})" if actor.node else ""
         yield paint(f"  actor   {actor.name} ({actor.type}) pid {actor.pid}{where} {actor.state}", DIM)

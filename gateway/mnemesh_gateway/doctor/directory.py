@@ -12,6 +12,7 @@ from pathlib import Path
 
 from mnemesh_actors.directory import FORMAT, KEY_FILE, MANIFEST
 from mnemesh_actors.embedding.directory import PACKAGE, configured, packaged_weights
+from mnemesh_actors.generations import FILE, GenerationFile
 from mnemesh_actors.index.state import read_meta
 from mnemesh_actors.ledger.schema import MIGRATIONS
 from mnemesh_actors.transcripts.file import MIGRATIONS as TRANSCRIPT_MIGRATIONS
@@ -19,14 +20,14 @@ from mnemesh_gateway.access import ACCESS_FILE
 from mnemesh_gateway.access import MIGRATIONS as ACCESS_MIGRATIONS
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place
-from mnemesh_memory.errors import InvalidArgument
+from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_proto.rendezvous import TOKEN_FILE
 
 DISK_FREE_BYTES_MIN = 512 * 1024 * 1024
 # A clock may differ a little between two starts without harm.
 CLOCK_SLACK_MS = 60_000
 SQLITE_WAIT_S = 2.0
-INDEX, META, POINTS = "index/0", "meta.json", "points"
+META, POINTS = "meta.json", "points"
 
 
 def data_directory(place: Place) -> Iterator[Finding]:
@@ -141,11 +142,23 @@ def disk(place: Place) -> Iterator[Finding]:
 def model(place: Place) -> Iterator[Finding]:
     """There has to be a model that a start can find; nothing is loaded, converted or fetched here."""
     settings = place.settings
-    if settings.model_dir:
+    try:
+        known = GenerationFile(place.data_dir).read() if place.data_dir.is_dir() else None
+    except MnemeshError as error:
+        yield Finding("model", error.message, f"see {place.data_dir / FILE}; no memory is lost without it")
+        return
+    folder = known.active.model if known else settings.model_dir
+    if folder.startswith(("/", "~")) or (known is None and folder):
         try:
-            configured(Path(settings.model_dir).expanduser())
+            configured(Path(folder).expanduser())
         except InvalidArgument as error:
-            yield Finding("model", error.message, "correct model_dir, or remove it: then the packaged model is taken")
+            yield Finding(
+                "model", error.message,
+                f"put the model back; or delete {place.data_dir / FILE}: the index is then made anew with the model "
+                "that the settings name"
+                if known
+                else "correct model_dir, or remove it: then the packaged model is taken",
+            )  # fmt: skip
         return
     if packaged_weights() is not None:
         return
@@ -233,7 +246,11 @@ def index(place: Place) -> Iterator[Finding]:
             life = db.execute("SELECT value FROM meta WHERE key = 'incarnation'").fetchone()
     except sqlite3.DatabaseError:
         return  # the ledger's own check says so
-    folder = place.data_dir / INDEX
+    try:
+        known = GenerationFile(place.data_dir).read()
+    except MnemeshError:
+        return  # the model's own check says so
+    folder = place.data_dir / f"index/0{known.active.suffix if known else ''}"
     meta, why = read_meta(folder / META)
     if head == 0:
         return

@@ -108,7 +108,7 @@ class ModelStatus(_message.Message):
     def __init__(self, generation: _Optional[str] = ..., name: _Optional[str] = ..., dimensions: _Optional[int] = ..., source: _Optional[str] = ...) -> None: ...
 
 class StatusResponse(_message.Message):
-    __slots__ = ("version", "state", "runtime", "data_dir", "node_id", "pid", "uptime_s", "grpc", "http", "actors", "ledger", "index", "model", "notices", "transcripts")
+    __slots__ = ("version", "state", "runtime", "data_dir", "node_id", "pid", "uptime_s", "grpc", "http", "actors", "ledger", "index", "model", "notices", "transcripts", "reembed")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_FIELD_NUMBER: _ClassVar[int]
@@ -124,6 +124,7 @@ class StatusResponse(_message.Message):
     MODEL_FIELD_NUMBER: _ClassVar[int]
     NOTICES_FIELD_NUMBER: _ClassVar[int]
     TRANSCRIPTS_FIELD_NUMBER: _ClassVar[int]
+    REEMBED_FIELD_NUMBER: _ClassVar[int]
     version: str
     state: str
     runtime: str
@@ -139,7 +140,40 @@ class StatusResponse(_message.Message):
     model: ModelStatus
     notices: _containers.RepeatedScalarFieldContainer[str]
     transcripts: TranscriptStatus
-    def __init__(self, version: _Optional[str] = ..., state: _Optional[str] = ..., runtime: _Optional[str] = ..., data_dir: _Optional[str] = ..., node_id: _Optional[str] = ..., pid: _Optional[int] = ..., uptime_s: _Optional[float] = ..., grpc: _Optional[str] = ..., http: _Optional[str] = ..., actors: _Optional[_Iterable[_Union[ActorStatus, _Mapping]]] = ..., ledger: _Optional[_Union[LedgerStatus, _Mapping]] = ..., index: _Optional[_Iterable[_Union[IndexStatus, _Mapping]]] = ..., model: _Optional[_Union[ModelStatus, _Mapping]] = ..., notices: _Optional[_Iterable[str]] = ..., transcripts: _Optional[_Union[TranscriptStatus, _Mapping]] = ...) -> None: ...
+    reembed: ReembedStatus
+    def __init__(self, version: _Optional[str] = ..., state: _Optional[str] = ..., runtime: _Optional[str] = ..., data_dir: _Optional[str] = ..., node_id: _Optional[str] = ..., pid: _Optional[int] = ..., uptime_s: _Optional[float] = ..., grpc: _Optional[str] = ..., http: _Optional[str] = ..., actors: _Optional[_Iterable[_Union[ActorStatus, _Mapping]]] = ..., ledger: _Optional[_Union[LedgerStatus, _Mapping]] = ..., index: _Optional[_Iterable[_Union[IndexStatus, _Mapping]]] = ..., model: _Optional[_Union[ModelStatus, _Mapping]] = ..., notices: _Optional[_Iterable[str]] = ..., transcripts: _Optional[_Union[TranscriptStatus, _Mapping]] = ..., reembed: _Optional[_Union[ReembedStatus, _Mapping]] = ...) -> None: ...
+
+class ReembedRequest(_message.Message):
+    __slots__ = ("model", "precision", "cancel")
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    PRECISION_FIELD_NUMBER: _ClassVar[int]
+    CANCEL_FIELD_NUMBER: _ClassVar[int]
+    model: str
+    precision: str
+    cancel: bool
+    def __init__(self, model: _Optional[str] = ..., precision: _Optional[str] = ..., cancel: _Optional[bool] = ...) -> None: ...
+
+class ReembedStatus(_message.Message):
+    __slots__ = ("state", "model", "done", "total", "fault")
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    FAULT_FIELD_NUMBER: _ClassVar[int]
+    state: str
+    model: ModelStatus
+    done: int
+    total: int
+    fault: str
+    def __init__(self, state: _Optional[str] = ..., model: _Optional[_Union[ModelStatus, _Mapping]] = ..., done: _Optional[int] = ..., total: _Optional[int] = ..., fault: _Optional[str] = ...) -> None: ...
+
+class ReembedResponse(_message.Message):
+    __slots__ = ("model", "reembed")
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    REEMBED_FIELD_NUMBER: _ClassVar[int]
+    model: ModelStatus
+    reembed: ReembedStatus
+    def __init__(self, model: _Optional[_Union[ModelStatus, _Mapping]] = ..., reembed: _Optional[_Union[ReembedStatus, _Mapping]] = ...) -> None: ...
 
 class WhoamiRequest(_message.Message):
     __slots__ = ()

@@ -40,6 +40,11 @@ class AdminServiceStub:
                 request_serializer=mnemesh__proto_dot_v1_dot_admin__pb2.StatusRequest.SerializeToString,
                 response_deserializer=mnemesh__proto_dot_v1_dot_admin__pb2.StatusResponse.FromString,
                 _registered_method=True)
+        self.Reembed = channel.unary_unary(
+                '/mnemesh.v1.AdminService/Reembed',
+                request_serializer=mnemesh__proto_dot_v1_dot_admin__pb2.ReembedRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_admin__pb2.ReembedResponse.FromString,
+                _registered_method=True)
         self.Whoami = channel.unary_unary(
                 '/mnemesh.v1.AdminService/Whoami',
                 request_serializer=mnemesh__proto_dot_v1_dot_admin__pb2.WhoamiRequest.SerializeToString,
@@ -68,6 +73,14 @@ class AdminServiceServicer:
 
     def Status(self, request, context):
         """What the node is doing: addresses, actors, ledger, index, model.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Reembed(self, request, context):
+        """Embed every memory with another model while the node serves, and change over to it when all are done; or show how far
+        that is. What is under way goes on in the node, also after a restart, whether or not anybody waits for it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -108,6 +121,11 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.Status,
                     request_deserializer=mnemesh__proto_dot_v1_dot_admin__pb2.StatusRequest.FromString,
                     response_serializer=mnemesh__proto_dot_v1_dot_admin__pb2.StatusResponse.SerializeToString,
+            ),
+            'Reembed': grpc.unary_unary_rpc_method_handler(
+                    servicer.Reembed,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_admin__pb2.ReembedRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_admin__pb2.ReembedResponse.SerializeToString,
             ),
             'Whoami': grpc.unary_unary_rpc_method_handler(
                     servicer.Whoami,
@@ -158,6 +176,33 @@ class AdminService:
             '/mnemesh.v1.AdminService/Status',
             mnemesh__proto_dot_v1_dot_admin__pb2.StatusRequest.SerializeToString,
             mnemesh__proto_dot_v1_dot_admin__pb2.StatusResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Reembed(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.AdminService/Reembed',
+            mnemesh__proto_dot_v1_dot_admin__pb2.ReembedRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_admin__pb2.ReembedResponse.FromString,
             options,
             channel_credentials,
             insecure,

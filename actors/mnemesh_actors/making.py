@@ -1,0 +1,113 @@
+"""Making vector spaces and removing them: the actors of model and index, and the place where the index lies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mnemesh_actors.directory import DataDirectory
+from mnemesh_actors.embedder import Embedder
+from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig, ModelInfo
+from mnemesh_actors.follower import IndexFollower
+from mnemesh_actors.generations import Choice, Generation
+from mnemesh_actors.index.shard_config import MACHINE, ShardConfig
+from mnemesh_actors.index.storage import ServerConfig
+from mnemesh_actors.replicas import DEFAULT_ROOT
+from mnemesh_actors.runtime.base import Handle, Runtime
+from mnemesh_actors.serving import VectorSpace
+from mnemesh_actors.shard import RetrievalShard
+from mnemesh_memory import limits
+from mnemesh_memory.model import LedgerStatus
+
+# Of the log at a time, for an index that is made while another one answers.
+PAGE_ENTRIES_BESIDE = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workshop:
+    """`machine` is where the indexes live, "" for this one; `replica_dir` their folder on it. `server` holds them
+    instead, if there is one. `embeds_at` is where workers are spawned."""
+
+    directory: DataDirectory
+    runtime: Runtime
+    model: ModelConfig
+    embeds_at: dict[str, Any]
+    notice: Callable[[str], None]
+    ledger: Handle
+    machine: str = ""
+    replica_dir: str = ""
+    server: ServerConfig | None = None
+    write_timeout_s: float = limits.WRITE_TIMEOUT_S
+
+    async def worker(self, choice: Choice, suffix: str) -> Handle:
+        """An actor for that model, which is not loaded yet."""
+        return await spawn_worker(self.runtime, choice.config(self.model), self.embeds_at, suffix)
+
+    async def space(
+        self, generation: Generation, model: ModelInfo, worker: Handle, beside: VectorSpace | None = None
+    ) -> VectorSpace:
+        """The space of that model, its index not open yet. `beside` is the one that answers meanwhile."""
+        status: LedgerStatus = await self.ledger.status()
+        config = self._config(generation, status.incarnation)
+        shard = await self._shard(config, generation)
+        yields_to, news, page = None, None, None
+        notice = self.notice
+        if beside is not None:
+            yields_to, news, page = beside.embedder, beside.follower.news, PAGE_ENTRIES_BESIDE
+            notice = self._of_the_next
+        embedder = Embedder(worker, generation.fingerprint, generation.dimensions, yields_to=yields_to)
+        follower = IndexFollower(self.ledger, shard, embedder, notice, self.write_timeout_s, news, page)
+        return VectorSpace(
+            generation=generation,
+            embedder=embedder,
+            follower=follower,
+            shard=shard,
+            worker=worker,
+            source=model.source,
+            backend=config.shown,
+        )
+
+    async def end(self, space: VectorSpace) -> None:
+        """Remove the index of a space that nothing uses any more, and end its actors."""
+        try:
+            await space.shard.remove()
+        finally:
+            await self.runtime.drop(space.shard)
+            await self.runtime.drop(space.worker)
+
+    async def remove(self, generation: Generation) -> None:
+        """Remove the index of a generation that has no actors."""
+        shard = await self._shard(self._config(generation, ""), generation)
+        try:
+            await shard.remove()
+        finally:
+            await self.runtime.drop(shard)
+
+    def _of_the_next(self, text: str) -> None:
+        self.notice(f"reembed: {text}")
+
+    async def _shard(self, config: ShardConfig, generation: Generation) -> Handle:
+        where: dict[str, Any] = {"machine": self.machine, "roams": True} if self.machine else {"pinned": True}
+        return await self.runtime.spawn(f"shard-0{generation.suffix}", RetrievalShard, config, **where)
+
+    def _config(self, generation: Generation, incarnation: str) -> ShardConfig:
+        return ShardConfig(
+            path=self._path(generation.suffix),
+            generation=generation.fingerprint,
+            dimensions=generation.dimensions,
+            incarnation=incarnation,
+            backend="edge" if self.server is None else "server",
+            server=None if self.server is None else replace(self.server, suffix=generation.suffix),
+        )
+
+    def _path(self, suffix: str) -> str:
+        """On several machines beside the ledgers of the one where the shard lives, which reads ~ and {ip} itself."""
+        if not self.machine:
+            return f"{self.directory.index(0)}{suffix}"
+        return f"{self.replica_dir or DEFAULT_ROOT}/{self.directory.node_id}-index{suffix}/{MACHINE}"
+
+
+async def spawn_worker(runtime: Runtime, config: ModelConfig, where: dict[str, Any], suffix: str = "") -> Handle:
+    """An actor that embeds; `load` loads its model."""
+    return await runtime.spawn(f"embedder-0{suffix}", EmbeddingWorker, config, **where)
