@@ -62,7 +62,7 @@ async def asked(search: Search, text: str, **fields: Any) -> tuple[list[str], Ti
 
 
 NODE = Parts(
-    ledger=cast(Any, None), embedder=cast(Any, None), follower=cast(Any, None), commits=cast(Any, None),
+    ledger=cast(Any, None), serving=cast(Any, None), commits=cast(Any, None),
     clock=lambda: 0, entropy=bytes, config=MeshConfig(zone=BERLIN),
 )  # fmt: skip
 OLD, LAST_WEEK, TODAY = memory("old", "2026-01-10"), memory("week", "2026-03-11"), memory("today", "2026-03-18 09:00")
