@@ -133,10 +133,12 @@ def _write_manifest(path: Path, node_id: str) -> None:
 def _read(manifest: Path) -> str:
     try:
         value = json.loads(manifest.read_text("utf-8"))
-        version, node_id = int(value["format"]), str(value["node_id"])
+        version = int(value["format"])
+        # Only the number is known of a newer format.
+        node_id = str(value["node_id"]) if version <= FORMAT else ""
     except (ValueError, KeyError, TypeError) as error:
         raise DataLoss(
-            f"{manifest} is damaged ({error}); restore it from a backup: it holds the node's id and format",
+            f"{manifest} is damaged ({error!r}); restore it from a backup: it holds the node's id and format",
             field="data_dir",
             value=str(manifest),
         ) from error

@@ -305,6 +305,8 @@ def _listen(field: str, address: str) -> socket.socket:
 
 
 async def _bind_grpc(door: GrpcDoor, address: str) -> int:
+    # Asked of the system first: gRPC tells of a port that is taken on stderr, and does not say why in its error.
+    _listen("grpc", address).close()
     try:
         return await door.start(address)
     except (RuntimeError, OSError) as error:

@@ -410,6 +410,12 @@ def test_help_names_every_command_and_every_exit_status(bare: Run) -> None:
     assert bare().status == 2
 
 
+def test_help_shows_no_value_after_a_flag(bare: Run) -> None:
+    shown = bare("recall", "--help").out
+    assert "--explain" in shown
+    assert "<bool>" not in shown + bare("--help").out
+
+
 def test_version_needs_no_node(bare: Run) -> None:
     assert bare("version").out.startswith("mnemesh ")
     assert set(bare("version", "--json").json) == {"version"}

@@ -1,4 +1,4 @@
-"""docs/mcp.md says what is true: every example parses, every tool, toolset and option stands there."""
+"""docs/mcp.md and the README say what is true: every example parses, every tool, toolset and option stands there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from mnemesh_gateway import mcp_text
 from mnemesh_gateway.mcp_tools import TOOLSETS, build_tools
 from mnemesh_gateway.operations import by_name
 
-DOCS = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text("utf-8")
+ROOT = Path(__file__).parents[2]
+DOCS = (ROOT / "docs" / "mcp.md").read_text("utf-8")
 
 
 def blocks(language: str) -> list[str]:
@@ -40,6 +41,13 @@ def test_the_table_of_toolsets_is_complete() -> None:
         row = next(line for line in DOCS.splitlines() if line.startswith(f"| `{toolset}`"))
         names = re.findall(r"`(\w+)`", row.split("|")[2])
         assert set(names) == {tool.name for tool in build_tools().values() if tool.toolset == toolset}
+
+
+def test_the_readme_names_the_tools_of_core_and_curate() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    passage = text[text.index("Agents see") : text.index("`memory://{id}`")]
+    names = set(re.findall(r"`(\w+)`", passage))
+    assert names == {tool.name for tool in build_tools().values() if tool.toolset in ("core", "curate")}
 
 
 def test_every_option_and_error_code_of_the_proxy_is_explained() -> None:

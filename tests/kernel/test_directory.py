@@ -86,10 +86,11 @@ def test_partitions_have_files_of_their_own(tmp_path: Path) -> None:
 # ---- not ours to open ---------------------------------------------------------------------------------------------
 
 
-def test_a_newer_format_is_refused_and_every_file_stays_as_it_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize("manifest", [{"node_id": "0" * 32, "more": "x"}, {"identity": {"key": "x"}}])
+def test_a_newer_format_is_refused_and_every_file_stays_as_it_is(tmp_path: Path, manifest: dict[str, object]) -> None:
     path = open_directory(tmp_path / "data").path
     (path / "ledger" / "0.sqlite").write_bytes(b"of the future")
-    manifest_of(path, format=FORMAT + 1, more="x")
+    (path / MANIFEST).write_text(json.dumps({"format": FORMAT + 1, **manifest}))
     before = everything(path)
     times = {name: (path / name).stat().st_mtime_ns for name in before}
     for refuse in (open_directory, check_format):

@@ -19,7 +19,6 @@ SPAN = 4_096
 ENTRY = "doc, space, type, hash, raw, agent, node, signature, at"
 # What an entry takes on its way beside its change: names, hash and signature.
 ENTRY_BYTES = 256
-KEYS_A_QUERY = 500
 
 
 @dataclass(frozen=True, slots=True)

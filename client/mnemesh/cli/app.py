@@ -201,6 +201,8 @@ def _quick(params: Any, types: Mapping[str, type]) -> Any:
     for param in params:
         # Not of click's documented interface, but typer makes the parameters itself and takes no class for them.
         param.process_value = partial(_read, param, types.get(param.name))
+        if getattr(param, "is_flag", False):
+            param.metavar = ""  # else help shows <bool>, as if a value had to follow
     return params
 
 
