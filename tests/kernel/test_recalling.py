@@ -33,6 +33,7 @@ from mnemesh_memory.errors import DataLoss, DeadlineExceeded, InvalidArgument, N
 from mnemesh_memory.grants import READ
 from mnemesh_memory.model import Caller, Draft, Link, Memory, Patch, Query, Source
 from mnemesh_memory.rules import rules_of
+from mnemesh_memory.transcripts import TranscriptDraft, TurnDraft
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -635,7 +636,9 @@ async def test_reading_changes_nothing_but_the_count_of_accesses(mesh: Mesh, spa
     gate.open(mesh)
     names = {field.name for field in row.request.DESCRIPTOR.fields}
     asked = {"query": "nobody wears this out", "space": space}
-    words = {"id": one.id, "ids": [one.id], **asked, "queries": [asked]}
+    turns = (TurnDraft(id="u1", role="user", text="nobody wears this out"),)
+    await mesh.transcripts.add(READER, TranscriptDraft(session=f"said in {one.id}", turns=turns, space=space))
+    words = {"id": one.id, "ids": [one.id], **asked, "queries": [asked], "session": f"said in {one.id}"}
     fields = {name: value for name, value in words.items() if name in names}
     if row.flatten:
         fields = {"content": "Nobody wears this out", "space": space}
