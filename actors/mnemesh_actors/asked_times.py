@@ -13,7 +13,7 @@ from typing import Final
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.zones import zone_named
 from mnemesh_memory.answers import Recalled
-from mnemesh_memory.asked_time import TimeRead, Window, told
+from mnemesh_memory.asked_time import BY_EVENT, TimeRead, Window, told
 from mnemesh_memory.fusion import terms
 from mnemesh_memory.model import Memory, Query
 from mnemesh_memory.rules import narrowed
@@ -39,6 +39,10 @@ async def asked_in_time(parts: Parts, query: Query, find: Find) -> Recalled:
     inside = 0 if window is None else sum(window.holds(happened_at(hit.memory)) for hit in answer.results)
     if window is not None and not inside and query.time_words == "prefer":
         answer, widened = await find(query), True
+    elif window is not None and answer.abstain and not window.only:
+        # Whether there is an answer does not hang on its time: it is there when one is without the raise.
+        plain = await find(query)
+        answer = replace(answer, coverage=max(answer.coverage, plain.coverage), abstain=plain.abstain)
     elif inside and not _subject(found):
         answer = replace(answer, coverage=1.0, abstain=False)  # only a time was asked for, and this is what lies in it
     bounds = window or Window(None, None)
@@ -72,7 +76,8 @@ def _window(query: Query, found: TimeWords, event: Memory | None) -> Window | No
     if since is None and before is None:
         return None
     # A question of nothing but a time asks for what lies in it.
-    return Window(since, before, only=query.time_words == "only" or not _subject(found))
+    only = query.time_words == "only" or not _subject(found)
+    return Window(since, before, only=only, surety=1.0 if event is None else BY_EVENT)
 
 
 def _narrowed(query: Query, found: TimeWords, window: Window) -> Query:

@@ -186,8 +186,8 @@ def _form(traits: Traits, question: Question, mix: Mix) -> float:
         worth += mix.states
     if times and question.when:
         worth += mix.time * (times / TIME_WORDS_MAX)
-    if question.means(at):
-        worth += mix.date
+    if surely := question.means(at):
+        worth += mix.date * surely
     if speakers and not question.words.isdisjoint(speakers):
         worth += mix.speaker
     return worth

@@ -84,15 +84,14 @@ class Question(NamedTuple):
         """Whether it names a month or a year."""
         return bool(self.months or self.years)
 
-    def means(self, at: int) -> bool:
-        """Whether that moment (ms) lies in the stretch that its words mean, or its month, in UTC, is among those that
-        it names."""
-        if self.window is not None and self.window.holds(at):
-            return True
-        if not self.dated:
-            return False
-        year, month = month_of(at)
-        return (not self.months or month in self.months) and (not self.years or year in self.years)
+    def means(self, at: int) -> float:
+        """How surely it means that moment (ms), from 0 to 1: its month, in UTC, is among those that it names, or it
+        lies in the stretch that its words mean."""
+        if self.dated:
+            year, month = month_of(at)
+            if (not self.months or month in self.months) and (not self.years or year in self.years):
+                return 1.0
+        return self.window.surety if self.window is not None and self.window.holds(at) else 0.0
 
 
 def traits_of(memory: Memory) -> Traits:

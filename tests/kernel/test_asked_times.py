@@ -14,7 +14,7 @@ from mnemesh_actors.asked_times import asked_in_time
 from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.zones import LocalZone, zone_named
 from mnemesh_memory.answers import Hit, Recalled
-from mnemesh_memory.asked_time import TimeRead, Window
+from mnemesh_memory.asked_time import BY_EVENT, TimeRead, Window
 from mnemesh_memory.calendar_spans import instant, wall_time
 from mnemesh_memory.errors import InvalidArgument
 from mnemesh_memory.model import Memory, Query
@@ -86,6 +86,21 @@ async def test_the_stretch_is_preferred_and_said_and_the_words_of_now_are_not_se
     )  # fmt: skip
 
 
+async def test_that_there_is_an_answer_does_not_hang_on_its_time() -> None:
+    answers = {None: (0.8, False), BY_EVENT: (0.2, True), 1.0: (0.3, True)}
+
+    async def find(query: Query) -> Recalled:
+        found, abstain = answers[query.window.surety if query.window else None]
+        return Recalled(results=(Hit(memory=LAST_WEEK, score=0.5),), coverage=found, abstain=abstain, tokens_used=0)
+
+    parts = replace(cast(Parts, NODE), clock=lambda: ms("2026-03-18 15:00"))
+    for text in ("what did we decide last week about keys", "what did we decide about keys after the week"):
+        answer = await asked_in_time(parts, Query(text=text, spaces=("s",)), find)
+        assert (answer.coverage, answer.abstain) == (0.8, False)
+    only = await asked_in_time(parts, Query(text="keys last week", spaces=("s",), time_words="only"), find)
+    assert (only.coverage, only.abstain) == (0.3, True)
+
+
 async def test_what_is_valid_from_a_time_happened_then() -> None:
     search = Search(memory("late", "2026-03-18", valid="2026-03-17"), OLD)
     assert (await asked(search, "what broke yesterday", time_words="only"))[0] == ["late"]
@@ -132,6 +147,8 @@ async def test_the_time_of_an_event_is_that_of_the_memory_that_tells_of_it(text:
     search = Search(LAST_WEEK, OLD)
     found, read = await asked(search, text, time_words="only")
     assert search.asked[0].limit == 1
+    assert search.asked[1].window is not None
+    assert search.asked[1].window.surety == BY_EVENT
     assert read is not None
     assert read.event_id == "week"
     assert LAST_WEEK.created_at in (read.since, read.before)

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-import numpy as np
-
 from mnemesh_actors.index.points import DENSE, point_id
-from mnemesh_actors.index.port import DenseVector, Filter, HasId, IndexBackend, Range, Scored
+from mnemesh_actors.index.port import DenseVector, Filter, HasId, IndexBackend, Range, Scored, SparseVector
 from mnemesh_memory.errors import DataLoss
 
 SCORE_DECIMALS = 5  # engines sum floats in an order that differs by run, about 1e-7 apart
@@ -75,4 +73,4 @@ def vectors_of(backend: IndexBackend, ids: Sequence[str]) -> dict[str, DenseVect
     ids."""
     records, _ = backend.scroll(Filter(must=(HasId(tuple(ids)),)), max(1, len(ids)), with_vectors=True)
     found = {record.id: record.vectors.get(DENSE) for record in records}
-    return {id_: vector for id_, vector in sorted(found.items()) if isinstance(vector, np.ndarray)}
+    return {id_: one for id_, one in sorted(found.items()) if one is not None and not isinstance(one, SparseVector)}
