@@ -211,7 +211,7 @@ class Index:
         # Nothing is on that would ask another part of a node.
         parts = cast(Parts, SimpleNamespace(config=MeshConfig()))
         query = Query(text=one.asked.text, limit=TOP, weights=variant.optional)
-        found, failed = await second_look(parts, query, one.vector, first, self._memories)
+        found, failed = await second_look(parts, cast(VectorSpace, None), query, one.vector, first, self._memories)
         if failed:
             raise RuntimeError(f"a signal could not be had: {failed}")
         return found

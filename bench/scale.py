@@ -208,7 +208,7 @@ def searched(data_dir: Path, size: int, worker: EmbeddingWorker, asked: list[str
     shares = []
     for text, vector in zip(asked, worker.embed(asked), strict=True):
         began = time.perf_counter()
-        shard.search(Search(text, vector, (space,)))
+        shard.search(Search(text, vector, (space,), generation=shard.generation))
         between = time.perf_counter()
         plain.search(text, vector)
         times["ours"].append((between - began) * 1000)
@@ -230,7 +230,7 @@ def searched(data_dir: Path, size: int, worker: EmbeddingWorker, asked: list[str
 def _share(shard: RetrievalShard, vectors: NDArray[np.float32], vector: NDArray[np.float32], space: str) -> float:
     """How many of the ten nearest the index finds, by their cosines: equal ones are as good."""
     best = np.sort(vectors @ vector)[-10:]
-    found = [score for _, score in shard.neighbours(vector, space, 10)]
+    found = [score for _, score in shard.neighbours(vector, space, 10, shard.generation)]
     return float(sum(score >= best[0] - 1e-4 for score in found)) / 10
 
 

@@ -79,7 +79,7 @@ async def test_the_stretch_is_preferred_and_said_and_the_words_of_now_are_not_se
     ids, read = await asked(search, "what did we decide last week about keys")
     assert ids == ["week", "old"]
     window = Window(ms("2026-03-09"), ms("2026-03-16"))
-    assert [(one.text, one.window) for one in search.asked] == [("what did we decide about keys", window)]
+    assert (search.asked[0].text, search.asked[0].window) == ("what did we decide about keys", window)
     assert read == TimeRead(
         words=("last week",), since=window.since, before=window.before, zone="Europe/Berlin", inside=1,
         told='"last week" read as 2026-03-09 up to 2026-03-16 (Europe/Berlin); 1 of 2 results lie in it',

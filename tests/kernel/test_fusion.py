@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh_memory.asked_time import Window
+from mnemesh_memory.asked_time import BY_EVENT, Window
 from mnemesh_memory.errors import InvalidArgument
 from mnemesh_memory.fusion import (
     DEFAULT_MIX,
@@ -37,7 +37,11 @@ traits = st.none() | st.builds(
     st.tuples(st.integers(0, 3)),
 )  # fmt: skip
 few = st.frozensets(st.integers(1, 12), max_size=2)
-questions = st.none() | st.builds(Question, st.booleans(), few, st.frozensets(st.just(1970), max_size=1), few)
+edges = st.none() | st.integers(0, 2**41)
+stretches = st.none() | st.builds(Window, edges, edges, surety=st.sampled_from([1.0, BY_EVENT]))
+questions = st.none() | st.builds(
+    Question, st.booleans(), few, st.frozensets(st.just(1970), max_size=1), few, window=stretches
+)
 candidates = st.lists(
     st.builds(Candidate, ids, st.none() | cosines, st.none() | sums, contexts, traits),
     max_size=12, unique_by=lambda one: one.id,
