@@ -250,9 +250,10 @@ def live_on(log: list[bytes], raw: bytes) -> None:
     for edit in (
         Edit(revision=put("next", revisions.heads(state)), tags_put=("next", *tags), links_put=links, at=7),
         Edit(tags_remove=tags, links_remove=links, at=8),
+        Edit(vote=(OWN, not state.votes.get(OWN, False)), at=8),
         revisions.forget(state, AGENT, 9),
     ):
-        if edit is None or (edit.revision is None and not (edit.tags_remove or edit.links_remove)):
+        if edit is None or not (edit.revision or edit.tags_remove or edit.links_remove or edit.vote):
             continue
         writer = document(*log, raw)
         own = written(writer, edit, 950)

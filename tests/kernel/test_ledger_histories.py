@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from diverging import diverge, node_of, texts
 from ledger_builders import AGENT, DAY, GENERATION, OTHER_SPACE, SPACE, START, Home, done
+from peer_builders import NOW, Node, all_entries, taken
 
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Resolve, Rollback, Vectors
+from mnemesh_crdt.document import Edit
 from mnemesh_memory import limits
 from mnemesh_memory.errors import Aborted, AlreadyExists, FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.indexing import index_texts
@@ -311,6 +313,19 @@ def test_a_peer_whose_clock_is_a_year_ahead_writes_no_later_than_it_was_heard(ho
     assert ledger.history(memory.id, 1, "").revisions[0].revision.at == latest
     assert ledger.read_as_of([memory.id], latest)[memory.id] == memory
     assert texts(ledger.read_as_of([memory.id], latest - 1)[memory.id]) == {"first"}
+
+
+def test_a_rating_from_a_clock_a_year_ahead_hides_nothing_that_was_said_after_it(home: Home, ledger: Ledger) -> None:
+    memory = create(ledger, home, "first")
+    far = Node(now=START + 365 * DAY)
+    far.knows(*all_entries(ledger))
+    taken(ledger, far, far.edits(Edit(vote=(f"{far.agent}@{far.id}", True), at=far.now), memory.id))
+    assert ledger.read_as_of([memory.id], START + 1)[memory.id].useful == 0
+    latest = NOW + limits.CLOCK_AHEAD_MS_MAX
+    done(ledger, replace(home.pen.revise(memory, content="second"), at=latest + 1))
+    known = ledger.read_as_of([memory.id], latest)[memory.id]
+    assert (known.useful, texts(known)) == (1, {"first"})
+    assert texts(ledger.read_as_of([memory.id], latest + 1)[memory.id]) == {"second"}
 
 
 def test_a_change_whose_clock_is_behind_what_it_builds_on_does_not_break_the_past(home: Home, ledger: Ledger) -> None:

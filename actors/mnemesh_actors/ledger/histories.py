@@ -20,6 +20,7 @@ from mnemesh_crdt.document import MemoryDocument
 from mnemesh_crdt.revisions import history, materialise, named, rollback, settle, visible
 from mnemesh_crdt.shape import FORGET, DocumentState, rank
 from mnemesh_memory.errors import Aborted, FailedPrecondition, InvalidArgument
+from mnemesh_memory.limits import CLOCK_AHEAD_MS_MAX
 from mnemesh_memory.model import Memory, Revision
 from mnemesh_memory.past import Conflict, ConflictPage, HistoryPage, Origin, Origins, Recorded
 from mnemesh_memory.text import duplicate_key
@@ -43,10 +44,15 @@ class Histories:
 
     def as_of(self, memory: Memory, at: int) -> Memory | None:
         """A memory as it was recorded at `at` (ms), or None when it was not there yet. Of its changes those until then
-        count, without those that build on a later one, which only a clock that is wrong can make."""
+        count, without those that build on a later one, which only a clock that is wrong can make. One from elsewhere
+        is no later than CLOCK_AHEAD_MS_MAX after its receipt, a link or rating as little as a revision."""
         now = self._journal.state(memory)
         written = {rank(id_)[1]: one.at for id_, one in now.revisions.items()}
-        rows = self._db.execute("SELECT raw, actor, at FROM entry WHERE doc = ? AND type = 'change'", (memory.id,))
+        rows = self._db.execute(
+            "SELECT raw, actor, CASE WHEN received > 0 THEN min(at, received + ?) ELSE at END "
+            "FROM entry WHERE doc = ? AND type = 'change'",
+            (CLOCK_AHEAD_MS_MAX, memory.id),
+        )
         changes = {raw: written.get(actor.hex(), then) > at for raw, actor, then in rows.fetchall()}
         if not any(changes.values()):
             return materialise(now)
