@@ -36,6 +36,7 @@ from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.query_plan import search_of
 from mnemesh_actors.recalling import BEST_FOR_COVERAGE
 from mnemesh_actors.refining import second_look
+from mnemesh_actors.serving import VectorSpace
 from mnemesh_memory.fusion import DEFAULT_MIX, OPTIONAL, Candidate, Fused, Mix, coverage, fuse, signals
 from mnemesh_memory.model import Memory, Query
 from mnemesh_memory.traits import question_of
