@@ -56,8 +56,8 @@ def damaged(path: Path, why: object) -> DataLoss:
     """The error for a damaged ledger file, with what to do."""
     return DataLoss(
         f"the ledger {path} is damaged ({' '.join(str(why).split())}); nothing was changed. Keep a copy of the "
-        f"directory, restore the file from a backup, or salvage it with `sqlite3 {path} .recover | sqlite3 salvaged.sqlite`; "
-        "`mnemesh doctor` shows more",
+        "directory, restore the file from a backup, or salvage it with "
+        f"`sqlite3 {path} .recover | sqlite3 salvaged.sqlite`; `mnemesh doctor` shows more",
         field="data_dir",
         value=str(path),
     )
