@@ -59,6 +59,8 @@ class Linking:
         memory = await find(self._parts, caller, key)
         if _ID.fullmatch(to.strip()):
             id_ = to.strip().lower()
+            if await self.hidden(caller, (id_,)):
+                raise NotFound("memory", to)  # as `link` says: it may not be known to be there
         else:
             async with answered(self._parts, "ledger"):
                 id_ = (await find_one(self._parts, caller, to, forgotten=True)).id

@@ -128,7 +128,7 @@ def _recalled(answer: Json) -> str:
 def _hit(hit: Json) -> list[str]:
     """A result, and after it what belongs with it."""
     text, score = hit["content"] or hit["snippet"], f"{hit['score']:.2f}"
-    found = memory_element(hit["memory"], text, score=score, why=_why(hit["signals"]))
+    found = memory_element(hit["memory"], text, score=score, replaces=hit["redirected_from"], why=_why(hit["signals"]))
     return [
         found,
         *(

@@ -587,6 +587,9 @@ async def test_neither_text_nor_id_of_a_space_that_is_not_granted_comes_through_
         await mesh.update(stranger, problem.id, Patch(tags=("smoke",))),
     ]
     assert secret.id not in str(seen)
+    (link,) = [one for one in (await mesh.get(READER, [problem.id]))[0][0].links if one.id == secret.id]
+    with pytest.raises(NotFound):
+        await mesh.unlink(stranger, problem.id, link.type, secret.id)
     assert secret.id in str(await mesh.get(READER, [problem.id]))
 
 

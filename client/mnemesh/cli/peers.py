@@ -14,6 +14,7 @@ from mnemesh import peer_values
 from mnemesh.cli.aside import ASIDE_COMMANDS
 from mnemesh.cli.options import REPEAT, contract
 from mnemesh.cli.shell import Shell, one_line
+from mnemesh.entry import EXIT_NOT_REACHABLE, EXIT_OK, EXIT_REFUSED
 from mnemesh.errors import InvalidArgument
 from mnemesh.json_form import rfc3339
 
@@ -96,7 +97,7 @@ def now(
     wait: Annotated[float, _option("SyncNowRequest.wait_s", "--wait", metavar="SECONDS")] = 30.0,
 ) -> None:
     """Call the peers at once, compare everything, and wait until what is missing is exchanged, with what is left
-    meanwhile."""
+    meanwhile. Exit status 4 when a peer refuses, 3 when one was not reached or not all is exchanged yet."""
     deadline = time.monotonic() + wait
     with shell.client() as client:
         while True:
@@ -108,6 +109,19 @@ def now(
             for one in open_:
                 print(f"{one_line(one.name)}: {_left(one)}", file=sys.stderr)
     shell.answer(done, lambda: _lines(done.peers))
+    if code := exit_status(done.peers):
+        raise typer.Exit(code)
+
+
+def exit_status(peers: Iterable[peer_values.PeerStatus]) -> int:
+    """The exit status of an exchange that ended, or was not waited for any longer, with the peers like this."""
+    found = EXIT_OK
+    for one in peers:
+        if one.state == "refused":
+            return EXIT_REFUSED
+        if one.state != "connected" or one.comparing or not one.caught_up:
+            found = EXIT_NOT_REACHABLE
+    return found
 
 
 def _lines(peers: Iterable[peer_values.PeerStatus]) -> Iterator[str]:
