@@ -236,9 +236,12 @@ class Replica:
             effects.append(Accepted(key, entry))
             for waiter in log.waiting.pop(entry.hash, ()):
                 found = log.pending.get(waiter) or _entry_of(log.quarantined.get(waiter))
-                if found is None or waiter not in log.deps or log.missing(log.deps[waiter]):
+                if found is None or waiter not in log.deps:
                     continue
                 waiting_for = log.deps[waiter]
+                if missing := log.missing(waiting_for):
+                    effects += self._wait_on(key, log, waiter, entry.hash, missing)
+                    continue
                 self._forget(log, waiter)
                 try:
                     self._check_change(key, log, found)
@@ -247,6 +250,21 @@ class Replica:
                 else:
                     ready.append((found, waiting_for))
         return effects + self._retract_waiting(key, log)
+
+    def _wait_on(self, key: Key, log: _Log, hash: str, good: str, missing: tuple[str, ...]) -> list[Effect]:
+        """What was in quarantine for building on an entry that turned out `good` only waits now for what it still
+        misses, or is in quarantine for building on that. What was durable before always finds room."""
+        kept = log.quarantined.get(hash)
+        if kept is None or kept.root != good:
+            return []
+        if root := next((one for one in missing if one in log.quarantined), ""):
+            log.quarantined[hash] = again = _tainted(kept.entry, root)
+            return [Quarantined(key, kept.entry, again.reason, root)]
+        del log.quarantined[hash]
+        self._quarantined -= 1
+        log.pending[hash] = kept.entry
+        self._pending += 1
+        return [Held(key, kept.entry, missing)]
 
     def _hold(self, key: Key, log: _Log, entry: Entry, deps: tuple[str, ...]) -> list[Effect]:
         """Let an entry wait, in quarantine when something that it builds on is there."""

@@ -6,6 +6,7 @@ The property tests replay the same examples on every run (derandomized); a failu
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -36,6 +37,7 @@ from mnemesh_crdt.digest import bucket_of
 from mnemesh_crdt.replica import Replica
 from mnemesh_crdt.replica_events import Accepted, Dropped, Duplicate, Full, Held, Key, Purged, Quarantined, Received
 from mnemesh_crdt.revisions import heads, materialise
+from mnemesh_memory.grants import PeerGrant
 
 REPLICAS = 3
 PROPERTY = settings(max_examples=150, derandomize=True, database=None)
@@ -274,6 +276,20 @@ def test_a_change_that_would_spoil_its_document_is_refused_with_all_that_build_o
     state = replica.state(KEY)
     assert state is not None
     assert state.tags == ()
+
+
+def test_what_built_on_a_refused_entry_waits_for_the_rest_once_that_entry_comes_by_a_stream_that_may_bring_it() -> None:
+    first = created()
+    one, other = edited([first], "one", 2), edited([first], "other", 3)
+    both = foreign([first, one, other], 4, lambda tx, of: tx.put(of("tags"), "db", ScalarType.Int, 1))
+    elsewhere = PeerGrant(read=(), write=("elsewhere",), principal="", relay=True)
+    replica = Replica()
+    replica.handle(received(KEY, first))
+    assert kinds(replica.handle(replace(received(KEY, one), grant=elsewhere))) == ["Quarantined"]
+    assert kinds(replica.handle(received(KEY, both))) == ["Quarantined"]
+    assert kinds(replica.handle(received(KEY, one))) == ["Accepted", "Held"]
+    assert ([entry.raw for entry in replica.pending()], list(replica.quarantined())) == ([both], [])
+    assert kinds(replica.handle(received(KEY, other))) == ["Accepted", "Accepted"]
 
 
 def test_a_first_change_that_is_refused_leaves_no_trace() -> None:

@@ -278,6 +278,14 @@ def test_what_builds_on_a_refused_change_is_put_aside_with_it_and_comes_back_wit
     assert contents(ledger) == ["four"]
 
 
+def test_a_forged_copy_of_a_change_that_waits_condemns_nothing_that_builds_on_it(ledger: Ledger, node: Node) -> None:
+    one, two, three = (node.says(text) for text in ("one", "two", "three"))
+    assert outcome(taken(ledger, node, replace(two, signature=bytes(64)))) == {"quarantined": 1}
+    assert outcome(taken(ledger, node, two, three)) == {"held": 2}
+    assert refused(ledger) == []
+    assert outcome(taken(ledger, node, one)) == {"accepted": 3}
+
+
 def test_a_change_whose_operations_are_not_allowed_never_enters(ledger: Ledger, node: Node) -> None:
     thief = Node("thief", BOB)
     one = node.says("one")

@@ -307,6 +307,7 @@ class _Batch:
                 self._tally["held"] += 1
 
     def _wait(self, document: Document, one: Brought, awaited: str) -> None:
+        self._shelves.acquit(document.key, [one.entry.hash])  # a forged copy condemns nothing that builds on it
         self._shelves.wait(one, awaited)
         document.waiting.add(one.entry.hash)
 

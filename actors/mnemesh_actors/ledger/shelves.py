@@ -165,7 +165,7 @@ class Shelves:
         return ""
 
     def acquit(self, key: Key, hashes: Iterable[str]) -> None:
-        """These changes are taken in: refused copies of them say nothing more."""
+        """These changes are taken in, or wait: refused copies of them say nothing more."""
         if self._quarantined:
             gone = self._db.executemany(
                 "DELETE FROM quarantine WHERE doc = ? AND space = ? AND hash = ?",
