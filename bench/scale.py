@@ -51,6 +51,7 @@ WARM_UP: Final = 10
 CONCURRENT: Final = 64
 CONCURRENT_ROUNDS: Final = 5
 BATCH: Final = 256
+PART_CHARS: Final = 160
 BASE_TEXTS: Final = 800
 GRAPH_WAIT_S: Final = 1_200.0
 POLL_S: Final = 0.5
@@ -97,7 +98,8 @@ class MixingRuntime(MeteredRuntime):
 def notes(texts: Sequence[str], number: int, seed: int) -> list[str]:
     """So many different texts out of these."""
     chance = random.Random(seed)
-    return [f"{MARK}{seed}.{n}: {chance.choice(texts)} {chance.choice(texts)}" for n in range(number)]
+    short = [text[:PART_CHARS] for text in texts]  # two are one passage
+    return [f"{MARK}{seed}.{n}: {chance.choice(short)} {chance.choice(short)}" for n in range(number)]
 
 
 async def measure(
@@ -263,17 +265,19 @@ def main(argv: list[str]) -> int:
     worker = MeteredWorker(ModelConfig(download=False))
     worker.load()
     with tempfile.TemporaryDirectory(prefix="mnemesh-scale-") as folder:
-        for size in given.sizes:
+        # The largest first, because filling it takes longest.
+        for size in sorted(given.sizes, reverse=True):
             data_dir = Path(folder) / str(size)
             with Progress(console=console, transient=True) as progress:
                 task = progress.add_task(f"{size:,}", total=size + SMALL * (size > SMALL))
                 tell = partial(_tell, progress, task)
-                rows += asyncio.run(measure(texts[:half], asked, data_dir, size, given.rounds, tell))
-            rows += searched(data_dir, size, worker, list(islice(asked, given.rounds)))
+                found = asyncio.run(measure(texts[:half], asked, data_dir, size, given.rounds, tell))
+            found += searched(data_dir, size, worker, list(islice(asked, given.rounds)))
             if given.mem0 and size <= MEM0_SIZE_MAX:
-                rows += mem0_rows(*kept(data_dir, f"bench/{size}"), worker, list(islice(asked, given.rounds)))
+                found += mem0_rows(*kept(data_dir, f"bench/{size}"), worker, list(islice(asked, given.rounds)))
+            rows = [*found, *rows]
     if len(given.sizes) > 1:
-        rows.append(_growth(rows, given.sizes[0], given.sizes[-1]))
+        rows.append(_growth(rows, min(given.sizes), max(given.sizes)))
     show(rows, console)
     facts = {"machine": machine(), "sizes": list(given.sizes), "rounds": given.rounds}
     console.print(f"Written to {write(rows, facts, RESULTS)}")
