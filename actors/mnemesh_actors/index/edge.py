@@ -40,10 +40,11 @@ from mnemesh_memory.errors import DataLoss, FailedPrecondition, MnemeshError, Un
 
 POINTS_PER_UPDATE = 256
 SCROLL_LIMIT_MAX = 10_000
-# Of a graph: links a point, candidates while it is made, and candidates a result while it is searched.
+# Of a graph: links a point, candidates while it is made, and while it is searched: so many a result, and at least.
 GRAPH_LINKS = 16
 GRAPH_BREADTH = 128
 GRAPH_VISITS = 2
+GRAPH_VISITS_MIN = 256
 KNOWN_IDS = 65_536  # whose text is kept, 250 bytes each
 
 
@@ -214,7 +215,7 @@ class EdgeBackend:
         if request.idf_corpus is not None:
             return edge.SearchParams(idf=edge.IdfParams(corpus=self._filter(request.idf_corpus)))
         if self.graphed and request.using in self._schema.dense:
-            return edge.SearchParams(hnsw_ef=GRAPH_VISITS * request.limit)
+            return edge.SearchParams(hnsw_ef=max(GRAPH_VISITS_MIN, GRAPH_VISITS * request.limit))
         return None
 
     def _filter(self, where: Filter) -> edge.Filter:
