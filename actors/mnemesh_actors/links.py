@@ -6,6 +6,7 @@ Decides neither who is primary nor what a writer is told.
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -28,7 +29,7 @@ ALL: Final = PeerGrant(read=(EVERY_SPACE,), write=(EVERY_SPACE,), principal="", 
 log = structlog.get_logger("mnemesh.replication")
 
 
-class Links:
+class Links(ABC):
     """`members` with their streams. `_moves` counts how often the primary was another one; `_acks` is how far of its
     log the furthest of the others durably has."""
 
@@ -50,9 +51,9 @@ class Links:
     def _current(self) -> list[Member]:
         return [member for member in self._others() if member.current]
 
+    @abstractmethod
     def _tell(self, why: str) -> None:
         """Why writes are on one machine only, or that they are not any more."""
-        raise NotImplementedError
 
     async def join(self, member: Member) -> None:
         """Another ledger: it fills from the primary, and the primary from it."""

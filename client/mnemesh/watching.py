@@ -18,6 +18,7 @@ import grpc
 from mnemesh.call import Call
 from mnemesh.errors import DeadlineExceeded, MnemeshError, NotReachable, OutOfRange, Overloaded
 from mnemesh.values import Change
+from mnemesh_proto.v1 import watch_pb2
 
 OPENED: Final = "opened"
 POSITION: Final = "position"
@@ -33,21 +34,23 @@ class _Place:
     """Where a watch stands, and how long it may go on trying: `timeout_s` since it last heard something."""
 
     def __init__(self, call: Call[Change], timeout_s: float) -> None:
+        assert isinstance(call.request, watch_pb2.WatchRequest)
         self._call = call
+        self._request = call.request
         self._timeout_s = timeout_s
         self._deadline: float | None = None
         self._pause_s = PAUSE_FIRST_S
         self.opened = False
         self.closed = False
-        self.cursor: str = call.request.cursor  # type: ignore[attr-defined]
+        self.cursor = self._request.cursor
         self.reason = ""
 
     def call(self) -> Call[Change]:
         """What to ask now: for what comes after the last message."""
-        request = type(self._call.request)()
-        request.CopyFrom(self._call.request)
+        request = watch_pb2.WatchRequest()
+        request.CopyFrom(self._request)
         if self.opened:
-            request.cursor, request.from_start = self.cursor, False  # type: ignore[attr-defined]
+            request.cursor, request.from_start = self.cursor, False
         return Call(
             rpc=self._call.rpc, request=request, response=self._call.response, read=self._call.read, repeatable=True
         )
@@ -198,7 +201,8 @@ class AsyncWatch(_Watch):
             refused = error
         except asyncio.CancelledError:
             # gRPC tells of a stream that `close` cancelled in the words of asyncio.
-            if self._place.closed and not asyncio.current_task().cancelling():  # type: ignore[union-attr]
+            task = asyncio.current_task()
+            if self._place.closed and task is not None and not task.cancelling():
                 return None
             raise
         await asyncio.sleep(self._place.pause_s(refused))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 import sqlite3
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -52,7 +53,7 @@ def pack(batch: Incoming) -> bytes:
     return zlib.compress(pickle.dumps(batch, pickle.HIGHEST_PROTOCOL), PACKING)
 
 
-class Exchange:
+class Exchange(ABC):
     """What a ledger adds for its peers. Mixed into Ledger, which has the connection and the journal."""
 
     path: Path
@@ -62,8 +63,9 @@ class Exchange:
     _unfolded: bool
     _incarnation: str
 
+    @abstractmethod
     def _transaction(self) -> AbstractContextManager[None]:
-        raise NotImplementedError
+        """All of what is written inside is stored, or nothing of it."""
 
     def prove(self, claim: Claim) -> bytes:
         """The signature of what this ledger claims to be on a stream, by its own key."""

@@ -64,7 +64,8 @@ class _Host:
             if arrive := getattr(made, "arrive", None):
                 import ray
 
-                arrive(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
+                address: Callable[[], str] = ray.util.get_node_ip_address
+                arrive(address())
             self._object = made
         return self._object
 
