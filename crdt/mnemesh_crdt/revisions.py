@@ -29,14 +29,10 @@ def heads(state: DocumentState) -> tuple[str, ...]:
     return tuple(revision.id for revision in _heads(state.revisions.values()))
 
 
-def materialise(state: DocumentState, as_of: int | None = None) -> Memory | None:
-    """The memory as it is read, or None when there is nothing (yet).
-
-    With `as_of` (ms) only revisions written until then count, and tags and links whose last put was until
-    then. A forgotten memory carries the content of its last visible revision: what `restore` would bring
-    back.
-    """
-    known = [one for one in state.revisions.values() if as_of is None or one.at <= as_of]
+def materialise(state: DocumentState) -> Memory | None:
+    """The memory as it is read, or None when there is nothing (yet). A forgotten memory carries the content of its
+    last visible revision: what `restore` would bring back."""
+    known = list(state.revisions.values())
     puts = [one for one in known if one.op == PUT]
     if not puts:
         return None
@@ -44,8 +40,7 @@ def materialise(state: DocumentState, as_of: int | None = None) -> Memory | None
     winner = current[0]
     shown = winner if winner.op == PUT else max(puts, key=_rank)
     first = min(known, key=_rank)
-    links = tuple(link for link in state.links if as_of is None or state.linked_at[link] <= as_of)
-    successor = _successor(state, links)
+    successor = _successor(state, state.links)
     return Memory(
         id=state.id,
         space=state.space,
@@ -58,7 +53,7 @@ def materialise(state: DocumentState, as_of: int | None = None) -> Memory | None
         updated_at=winner.at,
         heads=tuple(one.id for one in current),
         version=len(known),
-        tags=tuple(tag for tag in state.tags if as_of is None or state.tagged_at[tag] <= as_of),
+        tags=tuple(state.tags),
         importance=shown.importance,
         tier=shown.tier,
         paths=shown.refs,
@@ -67,7 +62,7 @@ def materialise(state: DocumentState, as_of: int | None = None) -> Memory | None
         valid_to=shown.valid_to,
         keywords=shown.keywords,
         attrs=shown.attrs,
-        links=links,
+        links=tuple(state.links),
         conflicts=tuple(one for one in current[1:] if one.op == PUT),
         superseded_by=successor,
         useful=sum(state.votes.values()),

@@ -84,8 +84,8 @@ def edited(log: Iterable[bytes], content: str, number: int, at: int = 2000) -> b
     return written(doc, Edit(revision=put(content, revisions.heads(doc.state()), at), at=at), number)
 
 
-def memory(*log: bytes, as_of: int | None = None) -> Memory:
-    found = revisions.materialise(document(*log).state(), as_of)
+def memory(*log: bytes) -> Memory:
+    found = revisions.materialise(document(*log).state())
     assert found is not None
     return found
 

@@ -160,30 +160,6 @@ def test_unlinking_the_successor_brings_the_memory_back() -> None:
     assert (memory(*log).state, memory(*log).superseded_by) == ("active", "")
 
 
-def test_the_past_can_be_read() -> None:
-    log = [created("first", at=1000, tags_put=("old",))]
-    log.append(edited(log, "second", 2, at=2000))
-    log.append(written(document(*log), Edit(tags_put=("new",), at=2500), 3))
-    log.append(written(document(*log), supersede(state(*log), OTHER, "owner/test", 2700), 4))
-    log.append(forgotten(log, 5, at=3000))
-    log.append(restored(log, 6, at=4000))
-    assert materialise(state(*log), as_of=999) is None
-    seen = {at: memory(*log, as_of=at) for at in (1000, 1999, 2000, 2500, 2700, 3000, 4000)}
-    assert [one.content for one in seen.values()] == [
-        "first",
-        "first",
-        "second",
-        "second",
-        "second",
-        "second",
-        "second",
-    ]
-    assert [one.state for one in seen.values()] == ["active"] * 4 + ["superseded", "forgotten", "superseded"]
-    assert [one.version for one in seen.values()] == [1, 1, 2, 2, 3, 4, 5]
-    assert (seen[1000].tags, seen[2500].tags) == (("old",), ("new", "old"))
-    assert seen[4000] == memory(*log)
-
-
 def test_fields_of_a_revision_write_the_same_revision_again() -> None:
     (revision,) = state(created("first", at=7)).revisions.values()
     assert (

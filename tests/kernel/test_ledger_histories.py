@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from diverging import diverge, node_of, texts
-from ledger_builders import AGENT, DAY, GENERATION, OTHER_SPACE, SPACE, START, Home, done
+from ledger_builders import AGENT, DAY, GENERATION, OTHER_SPACE, SPACE, START, Home, done, read_back
 from peer_builders import NOW, Node, all_entries, taken
 
 from mnemesh_actors.ledger.actor import Ledger
@@ -296,6 +296,28 @@ def test_a_memory_is_read_as_it_was_recorded_with_the_tags_of_then(home: Home, l
     assert ledger.read_as_of([memory.id], then)[memory.id] == memory
     assert ledger.read_as_of([memory.id], then - 1) == {}
     assert ledger.read_as_of([memory.id], home.pen.now)[memory.id] == changed
+
+
+def test_every_state_that_a_memory_was_in_can_be_read_as_of_its_time(home: Home, ledger: Ledger) -> None:
+    states = [create(ledger, home, "first", tags=("old",))]
+    times = [home.pen.now]
+
+    def after(memory: Memory) -> None:
+        states.append(memory)
+        times.append(home.pen.now)
+
+    after(revise(ledger, home, states[-1], content="second"))
+    after(revise(ledger, home, states[-1], tags=("new", "old")))
+    done(ledger, home.pen.create("its successor", supersedes=(states[0].id,)))
+    after(read_back(ledger, states[0]))
+    after(done(ledger, home.pen.forget(states[-1])).memory)
+    after(done(ledger, home.pen.restore(states[-1])).memory)
+    assert ledger.read_as_of([states[0].id], times[0] - 1) == {}
+    seen = [ledger.read_as_of([states[0].id], at)[states[0].id] for at in times]
+    assert seen == states
+    assert [one.content for one in seen] == ["first", *["second"] * 5]
+    assert [one.tags for one in seen[:3]] == [("old",), ("old",), ("new", "old")]
+    assert [one.state for one in seen] == ["active"] * 3 + ["superseded", "forgotten", "superseded"]
 
 
 def test_before_a_conflict_there_was_none(home: Home, ledger: Ledger) -> None:
