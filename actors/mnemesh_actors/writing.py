@@ -21,7 +21,7 @@ from mnemesh_memory.errors import DeadlineExceeded, FailedPrecondition, MnemeshE
 from mnemesh_memory.ids import derived_id, fingerprint
 from mnemesh_memory.kinds import WAITS
 from mnemesh_memory.model import Caller, Checked, Draft, Memory, Patch, Related, Written
-from mnemesh_memory.patching import patched
+from mnemesh_memory.patching import patched, succeeding
 from mnemesh_memory.text import duplicate_key
 
 # One step of a batch: as many as the model takes at once; embedding the next overlaps committing and indexing this one.
@@ -171,7 +171,8 @@ class Writing:
         )
 
     async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:
-        """Replace the memory `key` by a new one in its space; gives the new write and the old memory as it is now."""
+        """Replace the memory `key` by a new one that is filed as it was (`succeeding`); gives the new write and the old
+        memory as it is now."""
         mark = b""
         if draft.idempotency_key:
             named = checks.bounded_text("id", key, limits.TITLE_BYTES_MAX, empty=False)
@@ -190,7 +191,7 @@ class Writing:
                 limit=old.space,
             )
         targets = tuple(dict.fromkeys((old.id, *draft.supersedes)))
-        written = await self._remember(caller, replace(draft, space=old.space, supersedes=targets), mark)
+        written = await self._remember(caller, replace(succeeding(draft, old), supersedes=targets), mark)
         async with answered(self._parts, "ledger", f"stored as {written.memory.id}"):
             return written, (await self._parts.ledger.read([old.id]))[old.id]
 

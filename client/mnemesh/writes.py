@@ -152,7 +152,8 @@ def update(id: str, **changes: Unpack[ChangeFields]) -> Call[values.Updated]:
 def supersede(id: str, content: str, **fields: Unpack[DraftFields]) -> Call[values.Superseded]:
     """Replace a memory by a new one: the old is closed (valid_to) and linked, and leaves every read surface.
 
-    The fields are those of remember; the new memory takes the old one's space.
+    The fields are those of remember. The new memory has the old one's space, and its kind and tags unless given; all
+    else, its title too, is what is given here.
 
     >>> client.supersede("018f6f0e", "Deploys run from CI or from the release laptop").superseded.state
     'superseded'

@@ -1,10 +1,13 @@
-"""What a field of a memory is after an update. Pure; the ledger asks inside its commit."""
+"""What a field of a memory is after an update, and what a memory keeps of the one that it replaces. Pure."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeVar
 
-from mnemesh_memory.model import Patch
+from mnemesh_memory import limits
+from mnemesh_memory.errors import InvalidArgument
+from mnemesh_memory.model import Draft, Memory, Patch
 
 Value = TypeVar("Value")
 
@@ -15,3 +18,13 @@ def patched(patch: Patch, name: str, now: Value | None) -> Value | None:
         return None
     given: Value | None = getattr(patch, name)
     return now if given is None else given
+
+
+def succeeding(draft: Draft, old: Memory) -> Draft:
+    """`draft` as the successor of `old`: filed as that was, in its space and under its kind and tags unless it names
+    its own. What belongs to the text is said anew: title, importance, times and all else are the draft's. Raises
+    InvalidArgument when `old` has more tags, of several writers, than one may give."""
+    if not draft.tags and len(old.tags) > limits.TAGS_MAX:
+        limit = f"at most {limits.TAGS_MAX}; {old.id} has gathered more, so name those of the new memory"
+        raise InvalidArgument("tags", f"{len(old.tags)} values", limit)
+    return replace(draft, space=old.space, kind=draft.kind or old.kind, tags=draft.tags or old.tags)

@@ -42,6 +42,7 @@ from mnemesh_memory.model import (
     Stats,
     Written,
 )  # fmt: skip
+from mnemesh_memory.patching import succeeding
 from mnemesh_memory.removal import Bulk, Purged
 from mnemesh_memory.watching import Change, Watched, WatchQuery
 
@@ -283,7 +284,7 @@ class FakeMesh(FakeHistories, FakeLinks):
     async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:
         self._enter()
         old = self._one(key)
-        new = self.store(validate.draft(replace(draft, space=old.space), caller), caller)
+        new = self.store(validate.draft(succeeding(draft, old), caller), caller)
         closed = self._change(
             old, "SUPERSEDE", "", state="superseded", superseded_by=new.id, valid_to=new.created_at,
             links=(Link("superseded-by", new.id),),

@@ -187,6 +187,16 @@ async def test_a_retried_supersede_by_title_is_answered_as_it_was(desk: Desk) ->
         await desk.writing.supersede(CALLER, old.memory.id, Draft(content="Another.", idempotency_key="k"))
 
 
+async def test_a_retried_supersede_is_answered_although_the_old_memory_was_filed_anew_meanwhile(desk: Desk) -> None:
+    old = await desk.remember("We deploy on Friday.", kind="decision", tags=("deploy",))
+    draft = Draft(content="We deploy on Monday.", idempotency_key="k")
+    first, _ = await desk.writing.supersede(CALLER, old.memory.id, draft)
+    await desk.writing.update(CALLER, old.memory.id, Patch(tags=("history",)))
+    again, _ = await desk.writing.supersede(CALLER, old.memory.id, draft)
+    assert (again.replayed, again.memory) == (True, first.memory)
+    assert (first.memory.kind, first.memory.tags) == ("decision", ("deploy",))
+
+
 async def test_a_retried_update_by_the_title_that_it_changes_is_answered_as_it_was(desk: Desk) -> None:
     await desk.remember("We deploy on Friday.", title="Deploys")
     patch = Patch(title="Deployments", idempotency_key="k")

@@ -133,6 +133,17 @@ async def test_a_superseded_memory_gives_way_to_its_successor(door: Door, space:
     assert sorted(both) == ["We host on provider Alpha.", "We host on provider Beta since March."]
 
 
+async def test_a_successor_is_filed_as_the_memory_that_it_replaces_unless_it_says_otherwise(
+    door: Door, space: str
+) -> None:
+    old = await remember(door, space, "We pay on the first.", kind="decision", title="Pay day", tags=["pay", "team"])
+    second = (await door.call("supersede", id=old["memory"]["id"], content="We pay on the second."))["memory"]
+    assert (second["kind"], second["tags"], second["title"]) == ("decision", ["pay", "team"], "")
+    named = {"kind": "procedure", "title": "How to pay", "tags": ["bank"]}
+    third = (await door.call("supersede", id=second["id"], content="Pay on the third.", **named))["memory"]
+    assert {name: third[name] for name in named} == named
+
+
 async def test_an_idempotency_key_makes_a_retry_safe_and_refuses_other_content(door: Door, space: str) -> None:
     key = uuid.uuid4().hex
     first = await remember(door, space, "Exactly once.", idempotency_key=key)
