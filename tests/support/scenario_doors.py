@@ -306,7 +306,7 @@ class CliDoor:
         self._options = options
 
     async def call(self, operation: str, **fields: Any) -> dict[str, Any]:
-        command = operation.replace("agent_", "agent ").replace("transcript_", "transcript ").split()
+        command = operation.replace("agent_", "agent ").replace("transcript_", "transcript ").replace("_", "-").split()
         words = [*command, "--json", "--data", str(self._node.data_dir), *self._options]
         words += ["--yes"] if operation in ("purge", "transcript_erase") else []  # nobody is there to be asked
         words += self._arguments(operation, dict(fields))
@@ -343,6 +343,10 @@ class CliDoor:
             file = self._node.data_dir.with_name("turns.jsonl")
             file.write_text("".join(json.dumps(turn) + "\n" for turn in fields.pop("turns")))
             words += ["--file", str(file)]
+        if "queries" in fields:
+            asked = self._node.data_dir.with_name("queries.jsonl")
+            asked.write_text("".join(json.dumps(query) + "\n" for query in fields.pop("queries")))
+            return [*words, "--", str(asked)]
         # After `--`, so that a text or query that starts with a dash is not an option.
         named = ("id", "ids", "query", "name", *(("session",) if operation.startswith("transcript_") else ()))
         positional = [fields.pop(name) for name in named if name in fields]
