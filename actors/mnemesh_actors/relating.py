@@ -1,11 +1,11 @@
-"""What has to do with a memory: nearest by the vectors that are stored, beside it in its session, linked by it.
+"""What has to do with a memory: nearest by the vectors that are stored, beside it in its session, linked either way.
 
 Nothing is embedded for it, and asking is no use of what is shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from mnemesh_memory import checks, gate, grants, limits
 from mnemesh_memory.answers import Nearby, Neighbourhood
 from mnemesh_memory.errors import MnemeshError
 from mnemesh_memory.indexing import index_texts
+from mnemesh_memory.linking import OUT, Linked
 from mnemesh_memory.model import Caller, Memory
 from mnemesh_memory.text import content_hash, snippet
 
@@ -29,8 +30,9 @@ SCORE_DECIMALS: Final = 6
 
 
 async def related(parts: Parts, caller: Caller, key: str, limit: int = 10, spaces: Sequence[str] = ()) -> Neighbourhood:
-    """Up to `limit` active memories that the caller may read, without the one that `key` names: those that it links to
-    first, then by cosine, equal ones by id. A title is looked for in `spaces`. Raises NotFound, InvalidArgument."""
+    """Up to `limit` active memories that the caller may read, without the one that `key` names: those at either end of
+    its links first, then by cosine, equal ones by id. A title is looked for in `spaces`. Raises NotFound,
+    InvalidArgument."""
     checks.whole("limit", limit, 1, limits.RELATED_LIMIT_MAX)
     (middle,) = await find_many(parts, caller, [key], spaces=spaces)
     if isinstance(middle, MnemeshError):
@@ -42,8 +44,11 @@ async def related(parts: Parts, caller: Caller, key: str, limit: int = 10, space
 async def _around(parts: Parts, space: VectorSpace, caller: Caller, middle: Memory, limit: int) -> Neighbourhood:
     """What `related` gives, by the vectors of one space."""
     reasons: dict[str, list[str]] = {}
-    for link in middle.links:
-        reasons.setdefault(link.id, []).append(f"linked: {link.type}")
+    ends: Mapping[str, tuple[Sequence[Linked], int]] = await parts.ledger.linked([middle.id], grants.readable(caller))
+    for end in ends[middle.id][0] if middle.id in ends else ():
+        if end.id:  # a title may lead nowhere
+            way = "linked by it" if end.direction == OUT else "links to it"
+            reasons.setdefault(end.id, []).append(f"{way}: {end.type}")
     linked = set(reasons)
     if middle.source.session:
         line, here = await parts.ledger.timeline(middle.id, BESIDE, BESIDE)

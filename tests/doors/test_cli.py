@@ -348,11 +348,11 @@ def test_a_file_of_queries_is_answered_in_one_call(
 def test_what_has_to_do_with_a_memory_is_shown_with_its_reasons(cli: Run, node: RecordingNode) -> None:
     near = recall_values.Nearby(
         id="018f6f0e-7c1a-7000-8000-3f1f8d2f6a11", title="Rota", snippet="The rota", space="team", kind="fact",
-        score=0.5, reasons=("linked: see-also",),
+        score=0.5, reasons=("links to it: see-also",),
     )  # fmt: skip
     found = recall_values.Neighbourhood(id="1", results=(near,), degraded=True, degraded_reasons=("index: away",))
     shown = "\n".join(people.related(found))
-    for expected in ("0.50", "Rota", "linked: see-also", near.id[:13], "incomplete: index: away"):
+    for expected in ("0.50", "Rota", "links to it: see-also", near.id[:13], "incomplete: index: away"):
         assert expected in shown
     id_ = cli("remember", "--json", "Deploys run from CI only").json["memory"]["id"]
     assert cli("related", "--json", id_, "--limit", "3").json["results"] == []

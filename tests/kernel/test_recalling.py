@@ -795,7 +795,7 @@ async def test_related_are_the_linked_the_near_and_those_beside_it_in_its_sessio
     answer = await mesh.related(READER, middle.id)
     assert answer.id == middle.id
     assert [one.memory.id for one in answer.results] == [far.id, near.id, before.id]
-    assert answer.results[0].reasons[0] == "linked: see-also"
+    assert answer.results[0].reasons[0] == "linked by it: see-also"
     assert answer.results[1].reasons == ("similar text",)
     assert answer.results[2].reasons[0] == "same session: 1 before"
     assert answer.results[1].score > 0.7 > answer.results[2].score
@@ -813,15 +813,41 @@ async def test_related_without_an_index_says_so_and_gives_the_rest(
 
     monkeypatch.setattr(mesh._parts.follower, "read", away)
     answer = await mesh.related(READER, middle.id)
-    assert [(one.memory.id, one.reasons) for one in answer.results] == [(other.id, ("linked: supports",))]
+    assert [(one.memory.id, one.reasons) for one in answer.results] == [(other.id, ("linked by it: supports",))]
     assert answer.results[0].score > 0.5
     assert answer.degraded[0].startswith("index: it is away")
+
+
+async def test_related_says_of_each_linked_memory_which_of_the_two_links_to_the_other(mesh: Mesh, space: str) -> None:
+    answer = await remember(mesh, space, "Wax the lids twice")
+    part = await remember(mesh, space, "Seven jars of quince")
+    middle = await remember(
+        mesh, space, "Lids let in air; see [[Cellar]]", title="Lids", links=(Link("resolved-by", answer.id),)
+    )
+    await mesh.link(READER, answer.id, "see-also", middle.id)
+    await mesh.link(READER, part.id, "part-of", middle.id)
+    named = await remember(mesh, space, "Count them as [[Lids]] say")
+    cellar = await remember(mesh, space, "Nine steps down", title="Cellar")
+    old = await remember(mesh, space, "Jars of plums", links=(Link("part-of", middle.id),))
+    await mesh.forget(READER, old.id)
+    found = (await mesh.related(READER, middle.id)).results
+    links = {one.memory.id: [reason for reason in one.reasons if "link" in reason.split(":")[0]] for one in found[:4]}
+    assert links == {
+        answer.id: ["linked by it: resolved-by", "links to it: see-also"],
+        cellar.id: ["linked by it: wikilink"],
+        part.id: ["links to it: part-of"],
+        named.id: ["links to it: wikilink"],
+    }
+    assert old.id not in {one.memory.id for one in found}
 
 
 async def test_related_shows_nothing_of_spaces_that_the_caller_may_not_read(mesh: Mesh, space: str) -> None:
     secret = (await mesh.remember(READER, Draft(content="The code of the quay", space="test/elsewhere"))).memory
     middle = await remember(mesh, space, "The quay", links=(Link("see-also", secret.id),))
+    await mesh.link(READER, secret.id, "part-of", middle.id)
     guest = Caller("bob/x", "bob", role="reader", spaces=(space,))
     assert (await mesh.related(guest, middle.id)).results == ()
+    (seen,) = (await mesh.related(READER, middle.id)).results
+    assert seen.reasons == ("linked by it: see-also", "links to it: part-of")
     with pytest.raises(NotFound):
         await mesh.related(guest, secret.id)

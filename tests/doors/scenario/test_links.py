@@ -27,6 +27,11 @@ async def test_what_resolves_a_memory_comes_with_it_until_it_is_unlinked(door: D
         ("wikilink", "out", "Kiln", "missing"),
         ("resolved-by", "in", "The kiln trips its fuse at dawn, see [[Kiln]].", "active"),
     ]
+    for asked, other, reason in (
+        (problem, answer, "linked by it: resolved-by"), (answer, problem, "links to it: resolved-by"),
+    ):  # fmt: skip
+        (near, *_) = (await door.call("related", id=asked))["results"]
+        assert (near["id"], near["reasons"][0]) == (other, reason)
     assert (await door.call("unlink", id=problem, type="resolved-by", to=answer))["memory"]["links"] == []
     with pytest.raises(Refused) as refused:
         await door.call("link", id=problem, type="see-also", to=str(uuid.uuid4()))
