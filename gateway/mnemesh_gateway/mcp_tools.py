@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from mnemesh_gateway import mcp_text, wire
+from mnemesh_gateway.message_json import require_known
 from mnemesh_gateway.operations import OPERATIONS, Operation, by_name
 from mnemesh_gateway.schema import Schema
 from mnemesh_memory.errors import InvalidArgument
@@ -270,8 +271,8 @@ def _title(title: str, content: str) -> str:
 
 def _only(arguments: Arguments, name: str) -> str:
     """The one argument of a connector tool. Raises InvalidArgument."""
-    if unknown := sorted(set(arguments) - {name}):
-        raise InvalidArgument(unknown[0], "unknown field", f"the only field is {name}")
+    for given, value in arguments.items():
+        require_known(given, value, [name])
     value = arguments.get(name)
     if not isinstance(value, str):
         raise InvalidArgument(name, value, "a string")

@@ -30,7 +30,8 @@ from mnemesh_gateway.descriptors import (
 )  # fmt: skip
 from mnemesh_gateway.request_rules import rules_of
 from mnemesh_memory import limits
-from mnemesh_memory.errors import InvalidArgument
+from mnemesh_memory.errors import NOT_SHOWN, SHOWN_CHARS_SEARCHED, InvalidArgument
+from mnemesh_memory.secrets import find_secret
 from mnemesh_proto.times import TIME_RULE, set_time
 
 Writer = Callable[[Any], Any]
@@ -84,7 +85,7 @@ def query_object(cls: type[Message], pairs: Iterable[tuple[str, str]]) -> dict[s
     """The JSON object that the name=value pairs of a query string stand for."""
     value: dict[str, Any] = {}
     for name, text in pairs:
-        field = _field(descriptor_of(cls), name, "")
+        field = _field(descriptor_of(cls), name, text, "")
         item = _query_value(field, name, text)
         if field.is_repeated:
             value.setdefault(name, []).append(item)
@@ -150,23 +151,25 @@ def _object(path: str, value: Any) -> dict[str, Any]:
 
 def _fill(message: Message, value: Mapping[str, Any], path: str) -> None:
     for name, item in value.items():
-        field = _field(descriptor_of(message), name, path)
+        field = _field(descriptor_of(message), name, item, path)
         if item is not None:
             _set(message, field, item, f"{path}{name}")
 
 
-def _field(descriptor: Descriptor, name: str, path: str) -> FieldDescriptor:
+def _field(descriptor: Descriptor, name: str, value: Any, path: str) -> FieldDescriptor:
     known = {field.name: field for field in fields_of(descriptor)}
-    require_known(name, known, path)
+    require_known(name, value, known, path)
     return known[name]
 
 
-def require_known(name: str, known: Collection[str], path: str = "") -> None:
-    """Refuse a field name that is not among `known`, with the nearest one that is."""
+def require_known(name: str, value: Any, known: Collection[str], path: str = "") -> None:
+    """Refuse a field, by its name and `value`, that is not among `known`, with the nearest one that is."""
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
         help_text = f"did you mean {near[0]}?" if near else f"fields are {', '.join(known) or 'none'}"
-        raise InvalidArgument(path + printable(name), "unknown field", help_text)
+        # A name such as password makes a secret of a value that is none by itself.
+        told = NOT_SHOWN if find_secret(f"{name}={value}"[:SHOWN_CHARS_SEARCHED]) else shown(value)
+        raise InvalidArgument(path + printable(name), told, f"no such field, {help_text}")
 
 
 def _set(message: Message, field: FieldDescriptor, value: Any, path: str) -> None:

@@ -101,9 +101,9 @@ class Operation:
         fields = fields_of(descriptor_of(self.request))
         outer = [field.name for field in fields if field.name != self.flatten]
         inner = fields_of(inner_message(field_of(descriptor_of(self.request), self.flatten)))
-        for name in value:
-            require_known(name, [*outer, *(field.name for field in inner)])
+        for name, item in value.items():
+            require_known(name, item, [*outer, *(field.name for field in inner)])
         request = from_json(self.request, {name: value[name] for name in value if name in outer})
-        item: Message = getattr(request, self.flatten)
-        item.CopyFrom(from_json(type(item), {name: value[name] for name in value if name not in outer}))
+        inside: Message = getattr(request, self.flatten)
+        inside.CopyFrom(from_json(type(inside), {name: value[name] for name in value if name not in outer}))
         return request

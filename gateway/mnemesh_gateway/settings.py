@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from mnemesh_actors.zones import zone_named
 from mnemesh_gateway.loopback import is_loopback
 from mnemesh_memory import limits
-from mnemesh_memory.errors import InvalidArgument
+from mnemesh_memory.errors import NOT_SHOWN, InvalidArgument
 from mnemesh_memory.fusion import DEFAULT_WEIGHTS, OPTIONAL
 from mnemesh_memory.grants import OWNER, principal_name
 from mnemesh_memory.rules import ALLOWED, rules_of
@@ -45,7 +45,7 @@ class Rule:
         try:
             return self.convert(value)
         except ValueError:
-            raise InvalidArgument(name, value if self.shown else "(not shown)", self.allowed) from None
+            raise InvalidArgument(name, value if self.shown else NOT_SHOWN, self.allowed) from None
 
 
 def _setting(default: Any, help: str, parse: Rule, unit: str = "", secret: bool = False) -> Any:
@@ -283,7 +283,7 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | No
             raise InvalidArgument(name, value, f"a setting; they are {', '.join(sorted(known))}")
         if known[name].metadata["secret"]:
             variable = PREFIX + name.upper()
-            raise InvalidArgument(name, "(not shown)", f"no flag, which others can read; set {variable} or the file")
+            raise InvalidArgument(name, NOT_SHOWN, f"no flag, which others can read; set {variable} or the file")
         given[name] = (value, f"flag --{name.replace('_', '-')}")
     if not given.get("data_dir", ("", ""))[0]:
         given["data_dir"] = (directory, "default")
@@ -314,7 +314,7 @@ def _variables(environ: Mapping[str, str], known: Mapping[str, object]) -> dict[
             continue
         if rest.lower() not in known:
             # Not its value: a misspelt MNEMESH_TOKEN must not be shown.
-            raise InvalidArgument(variable, "(not shown)", f"a setting; they are {', '.join(sorted(known))}")
+            raise InvalidArgument(variable, NOT_SHOWN, f"a setting; they are {', '.join(sorted(known))}")
         found[rest.lower()] = (value, f"variable {variable}")
     return found
 
@@ -332,5 +332,5 @@ def _file(path: Path, known: Mapping[str, object], *, required: bool) -> dict[st
         raise InvalidArgument("data_dir", values["data_dir"], f"not in {path}, which lies in the data directory itself")
     for name in values:
         if name not in known:
-            raise InvalidArgument(name, "(not shown)", f"a setting ({path}); they are {', '.join(sorted(known))}")
+            raise InvalidArgument(name, NOT_SHOWN, f"a setting ({path}); they are {', '.join(sorted(known))}")
     return {name: (value, f"file {path}") for name, value in values.items()}

@@ -14,9 +14,11 @@ from mnemesh_memory.secrets import find_secret
 
 # Far more than is ever shown, so that a credential that begins in the shown part is seen whole.
 SHOWN_CHARS_SEARCHED: Final = 4096
+NOT_SHOWN: Final = "(not shown)"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MEASURE: Final = re.compile(
-    r"[0-9]{1,20} (?:bytes|characters|items|queries|results|spaces|ids|values|attributes)(?: of content)?"
+    re.escape(NOT_SHOWN)
+    + r"|[0-9]{1,20} (?:bytes|characters|items|queries|results|spaces|ids|values|attributes)(?: of content)?"
     r"|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9.]{2,6}Z|-?[0-9]{1,30} ms since 1970"
 )
 
@@ -67,7 +69,7 @@ class SecretRefused(MnemeshError):
         super().__init__(
             f"{field}: holds a secret ({secret_type}); nothing was stored. Remove it and try again",
             field=field,
-            value="(not shown)",
+            value=NOT_SHOWN,
             limit=f"no secrets: {secret_type}",
             secret_type=secret_type,
         )
@@ -165,10 +167,10 @@ class DataLoss(MnemeshError):
 
 def shorten(value: object, limit: int = 80) -> str:
     """One line of at most `limit` characters that is safe to show: quoted if text, control characters escaped, a text
-    that holds a credential not shown at all. A measure of what was given, such as "32769 bytes", and a time are not
-    quoted."""
+    that holds a credential not shown at all. A measure of what was given, such as "32769 bytes", a time and NOT_SHOWN
+    are not quoted."""
     if isinstance(value, str) and find_secret(value[:SHOWN_CHARS_SEARCHED]):
-        return "(not shown)"
+        return NOT_SHOWN
     if isinstance(value, str) and MEASURE.fullmatch(value):
         return value
     text = repr(value)

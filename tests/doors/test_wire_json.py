@@ -243,6 +243,31 @@ def test_a_field_that_the_message_does_not_have_or_hold_is_named(
 
 
 @pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("y", "'y'"), ("y" * 500, "'" + "y" * 76 + "..."), (["a"], "'a list'"), ({"a": 1}, "'an object'"), (5, "5"),
+        (True, "True"), (None, "None"), ("AKIA" + "QX7Z2LM4N6PT5RVW", "(not shown)"),
+    ],
+)  # fmt: skip
+def test_a_field_that_does_not_exist_is_told_with_its_value_and_the_nearest_that_does(value: Any, shown: str) -> None:
+    for name, sent in (("remember", {"contnt": value}), ("supersede", {"id": "x", "contnt": value})):
+        with pytest.raises(InvalidArgument) as caught:
+            by_name(name).read_json(sent)
+        expected = {"field": "contnt", "value": shown, "limit": "no such field, did you mean content?"}
+        assert caught.value.fields == expected
+    with pytest.raises(InvalidArgument) as caught:
+        wire.from_query(recall_pb2.RecallRequest, [("querry", "how do we deploy")])
+    assert caught.value.message == ("querry: 'how do we deploy' is not allowed; no such field, did you mean query?")
+
+
+def test_a_value_that_only_the_name_of_its_field_makes_a_secret_is_not_repeated() -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        by_name("remember").read_json({"content": "x", "password": "kJ8#mQ2!vX9pL4"})
+    assert "kJ8" not in caught.value.message
+    assert caught.value.fields["field"] == "password"
+
+
+@pytest.mark.parametrize(
     "written", ["2026-5-1", "20260501", "2026-W18-5", "2026-02-30", "0000-01-01", "202\u0666-05-01", 0]
 )
 def test_what_only_looks_like_a_date_is_refused_with_the_forms(written: object) -> None:
