@@ -8,13 +8,13 @@ that nobody loses sight of what was stored.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, cast
+from typing import Final
 
 from mnemesh import values
 from mnemesh.call import Call
 from mnemesh.errors import InvalidArgument, MnemeshError, from_node
 from mnemesh.reads import MEMORY
-from mnemesh.wire import to_value
+from mnemesh.wire import listed, to_value
 from mnemesh.writes import Item, remember_request
 from mnemesh_proto.v1 import memory_pb2
 
@@ -30,8 +30,7 @@ class Batches:
     """`outcomes` has one entry an item, in order, once every call that this iterates over was answered."""
 
     def __init__(self, items: Iterable[Item | str], wait: str = "") -> None:
-        # One item is a batch of one, not a batch of its characters or keys.
-        self._items = cast(Iterable[Item | str], (items,)) if isinstance(items, str | Mapping) else items
+        self._items: Iterable[Item | str] = listed("items", items)
         self._wait = wait
         self._open: list[int] = []
         self._failure: MnemeshError | None = None

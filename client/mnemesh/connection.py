@@ -74,6 +74,13 @@ class Connection:
         start: bool,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
+        for name, text in (("endpoint", endpoint), ("agent", agent), ("space", space)):
+            if text is not None and not isinstance(text, str):
+                raise InvalidArgument(name, text, "a text")
+        if token is not None and not isinstance(token, str):
+            raise InvalidArgument("token", "(not shown)", "a text")
+        if data_dir is not None and not isinstance(data_dir, str | os.PathLike):
+            raise InvalidArgument("data_dir", data_dir, "a path")
         # A data directory that was named is meant, whatever address and token the environment holds.
         around = environ if data_dir is None else {}
         self.timeout_s = timeout_s
@@ -84,7 +91,7 @@ class Connection:
         self._space = default_space(environ) if space is None else space
         self._identity = _identity(agent or environ.get("MNEMESH_AGENT") or "", self._space)
         self._closed = False
-        if not timeout_s > 0:
+        if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or not timeout_s > 0:
             raise InvalidArgument("timeout_s", timeout_s, "a number of seconds above 0")
         if self._token and not (self._token.isascii() and self._token.isprintable()):
             raise InvalidArgument("token", "(not shown)", "printable ASCII")

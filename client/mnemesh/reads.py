@@ -14,7 +14,7 @@ from typing import Any, Final, TypedDict, Unpack
 
 from mnemesh import recall_values, values
 from mnemesh.call import Call, reading
-from mnemesh.wire import to_message, to_value
+from mnemesh.wire import listed, to_message, to_value
 from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2, watch_pb2
 
 MEMORY: Final = "/mnemesh.v1.MemoryService/"
@@ -153,9 +153,9 @@ def get_many(
 
 
 def places(space: Words | None, spaces: Words | None) -> list[object] | None:
-    """What was given as `space` and as `spaces`, in one list."""
-    given = [one for one in (space, spaces) if one is not None]
-    return [path for one in given for path in ((one,) if isinstance(one, str) else one)] if given else None
+    """What was given as `space` and as `spaces`, in one list. Raises InvalidArgument."""
+    given = {name: one for name, one in (("space", space), ("spaces", spaces)) if one is not None}
+    return [path for name, one in given.items() for path in listed(name, one)] if given else None
 
 
 def _get_request(

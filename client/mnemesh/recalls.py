@@ -8,7 +8,7 @@ from mnemesh import recall_values
 from mnemesh.call import Call, reading
 from mnemesh.errors import InvalidArgument
 from mnemesh.reads import RECALL, Words, places, whole
-from mnemesh.wire import to_message
+from mnemesh.wire import listed, to_message
 from mnemesh_proto.v1 import recall_pb2
 
 Query = str | Mapping[str, object]
@@ -23,7 +23,7 @@ def recall_batch(queries: Iterable[Query]) -> Call[recall_values.RecalledBatch]:
     >>> [answer.coverage for answer in both.answers]
     """
     request = recall_pb2.RecallBatchRequest()
-    for place, query in enumerate(queries):
+    for place, query in enumerate(listed("queries", queries)):
         path = f"queries[{place}]"
         if not isinstance(query, str | Mapping):
             raise InvalidArgument(path, query, "a text, or a mapping of what recall takes")

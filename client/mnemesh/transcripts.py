@@ -46,7 +46,7 @@ def add_transcript(
     1
     """
     fields = {
-        "session": session, "turns": list(turns), "space": space, "part_of": part_of, "source": source, "dir": dir,
+        "session": session, "turns": turns, "space": space, "part_of": part_of, "source": source, "dir": dir,
         "title": title,
     }  # fmt: skip
     return Call(

@@ -37,13 +37,14 @@ AnyMessage = TypeVar("AnyMessage", bound=Message)
 Value = TypeVar("Value")
 
 TIMESTAMP: Final = "google.protobuf.Timestamp"
+LINK: Final = "mnemesh.v1.Link"
 # Of whole numbers that the node bounds: what it says of those that the wire can carry.
 RANGES: Final[Mapping[str, str]] = {"limit": " from 1 to 200", "before": " from 0 to 50", "after": " from 0 to 50"}
 # Messages inside other messages, and the values that they become.
 NESTED: Final[Mapping[str, type]] = {
     "mnemesh.v1.Memory": values.Memory,
     "mnemesh.v1.Source": values.Source,
-    "mnemesh.v1.Link": values.Link,
+    LINK: values.Link,
     "mnemesh.v1.Linked": link_values.Linked,
     "mnemesh.v1.RatedMemory": link_values.RatedMemory,
     "mnemesh.v1.Head": values.Head,
@@ -132,7 +133,7 @@ def _fill(message: Message, fields: Mapping[str, object], path: str) -> None:
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"fields are {', '.join(known) or 'none'}"
-            raise InvalidArgument(f"{path}{name}", "unknown field", hint)
+            raise InvalidArgument(f"{path}{name}", value, f"no such field, {hint}")
         if value is not None:
             _set(message, known[name], value, path + name)
 
@@ -164,15 +165,22 @@ def _set_message(target: Message, value: Any, path: str) -> None:
 
 
 def _extend(target: Any, field: FieldDescriptor, value: Any, path: str) -> None:
-    items: Iterable[Any] = (value,) if isinstance(value, str | Mapping | values.Link) else value
-    if not isinstance(items, Iterable) or isinstance(items, bytes):
-        raise InvalidArgument(path, value, "a list")
-    for position, item in enumerate(items):
+    for position, item in enumerate(listed(path, value)):
         place = f"{path}[{position}]"
         if field.message_type is not None:
-            _set_message(target.add(), _link(item, place), place)
+            is_link = field.message_type.full_name == LINK
+            _set_message(target.add(), _link(item, place) if is_link else item, place)
         else:
             _append(target, item, place)
+
+
+def listed(path: str, value: Any) -> Iterable[Any]:
+    """The items of a list that was given as `path`; one alone is a list of one. Raises InvalidArgument."""
+    if isinstance(value, str | Mapping | values.Link):
+        return (value,)
+    if not isinstance(value, Iterable) or isinstance(value, bytes):
+        raise InvalidArgument(path, value, "a list")
+    return value
 
 
 def _link(item: Any, path: str) -> Any:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import inspect
+import itertools
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from client_support import TOKEN, Both, Failure, RecordingNode, serving
@@ -185,6 +186,84 @@ def test_what_the_wire_can_not_carry_is_refused_with_its_field_and_nothing_is_se
     assert (refused.value.field, refused.value.refused) == (field, False)
     assert refused.value.limit
     assert node.calls == []
+
+
+def test_an_argument_that_does_not_exist_is_told_with_its_value_and_the_nearest_that_does(client: Both) -> None:
+    with pytest.raises(errors.InvalidArgument) as refused:
+        client.call("remember", "x", tag="deploy")
+    assert str(refused.value) == "tag: 'deploy' is not allowed; no such field, did you mean tags?"
+    assert (refused.value.field, refused.value.value) == ("tag", "'deploy'")
+
+
+WRONG: tuple[Any, ...] = (
+    5, 1.5, True, b"x", "\ud800", [5], [None], [b"x"], [["a"]], {5: 6}, {"a": object()}, object(), datetime(2026, 1, 1),
+    -1, 2**70, float("nan"), iter([1]), len,
+)  # fmt: skip
+BUILDERS = {
+    name: vars(method)["__wrapped__"] for name, method in vars(Client).items() if hasattr(method, "__wrapped__")
+}
+
+
+def refusal_of(build: Callable[..., Any], arguments: dict[str, Any]) -> errors.InvalidArgument | None:
+    try:
+        build(**arguments)
+    except errors.InvalidArgument as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_an_argument_of_a_wrong_type_is_a_refusal_of_ours_that_names_it(name: str) -> None:
+    build = BUILDERS[name]
+    wanted, others = [], []
+    for parameter in inspect.signature(build, eval_str=True).parameters.values():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            (fields,) = get_args(parameter.annotation)
+            others += get_type_hints(fields)
+        else:
+            (wanted if parameter.default is inspect.Parameter.empty else others).append(parameter.name)
+    sound: dict[str, Any] = {one: () if one == "turns" else "x" for one in wanted}
+    for argument, value in itertools.product((*wanted, *others), WRONG):
+        refused = refusal_of(build, sound | {argument: value})
+        if refused is not None:
+            assert refused.field.removeprefix("which.").startswith(argument)
+            assert "" not in (refused.value, refused.limit)
+
+
+@pytest.mark.parametrize(
+    ("call", "field"),
+    [
+        (lambda client: client.call("recall", "x", limit="x"), "limit"),
+        (lambda client: client.call("recall", "x", space=5), "space"),
+        (lambda client: client.call("list", spaces=b"team"), "spaces"),
+        (lambda client: client.call("recall_batch", 5), "queries"),
+        (lambda client: client.call("remember_batch", 5), "items"),
+        (lambda client: client.call("remember_batch", b"five"), "items"),
+        (lambda client: client.call("add_transcript", "s", 5), "turns"),
+        (lambda client: client.call("add_transcript", "s", ["hello"]), "turns[0]"),
+        (lambda client: client.export(space=5), "space"),
+    ],
+)
+def test_no_list_at_all_and_an_item_that_is_none_are_refused_by_name_and_nothing_is_sent(
+    client: Both, node: RecordingNode, call: Callable[[Both], Any], field: str
+) -> None:
+    with pytest.raises(errors.InvalidArgument) as refused:
+        call(client)
+    assert (refused.value.field, node.calls) == (field, [])
+
+
+def test_one_query_alone_is_a_batch_of_one(client: Both, node: RecordingNode) -> None:
+    client.call("recall_batch", "how do we deploy?")
+    (sent,) = node.requests("RecallBatch")
+    assert [query.query for query in sent.queries] == ["how do we deploy?"]
+
+
+@pytest.mark.parametrize("name", ["endpoint", "token", "agent", "space", "timeout_s", "data_dir"])
+@pytest.mark.parametrize("cls", [Client, AsyncClient])
+def test_what_a_client_is_made_with_is_refused_by_name(cls: Any, name: str) -> None:
+    with pytest.raises(errors.InvalidArgument) as refused:
+        cls(**{name: ["x"]})
+    assert refused.value.field == name
 
 
 @pytest.mark.parametrize(("code", "leaf"), errors.LEAVES.items())
