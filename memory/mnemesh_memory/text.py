@@ -28,10 +28,14 @@ STEMS_SOUGHT_MAX: Final = 64
 
 _PARAGRAPH_END: Final = re.compile(r"\n[ \t\r]*\n\s*")
 _CLOSERS: Final = "\"')\\]\u2019\u201d\u300d\u300f\uff09"
-# The look-behinds let a run of stops start one match only; without them a line of dots costs quadratic time.
+_STOP: Final = r"[.!?\u2026]"
+_WIDE_STOP: Final = r"[\u3002\uff01\uff1f\uff61]"
+# It begins with one set of characters: a search leaps to these. The look-behinds of two let a run of stops start one
+# match only; without them a line of dots costs quadratic time.
 _SENTENCE_END: Final = re.compile(
-    rf"\n\s*|(?<![.!?\u2026])[.!?\u2026]+[{_CLOSERS}]*\s+"
-    rf"|(?<![\u3002\uff01\uff1f\uff61])[\u3002\uff01\uff1f\uff61]+[{_CLOSERS}]*\s*"
+    r"[\n.!?\u2026\u3002\uff01\uff1f\uff61](?:(?<=\n)\s*"
+    rf"|(?<={_STOP})(?<!{_STOP}{_STOP}){_STOP}*[{_CLOSERS}]*\s+"
+    rf"|(?<={_WIDE_STOP})(?<!{_WIDE_STOP}{_WIDE_STOP}){_WIDE_STOP}*[{_CLOSERS}]*\s*)"
 )
 _WORD_END: Final = re.compile(r"\s+")
 _BORDERS: Final = (_PARAGRAPH_END, _SENTENCE_END, _WORD_END)
@@ -86,6 +90,8 @@ def duplicate_key(content: str) -> str:
 
 def estimate_tokens(text: str) -> int:
     """What `text` costs a language model, in tokens: one for 4 ASCII characters or 3 bytes of other UTF-8."""
+    if text.isascii():
+        return ceil(len(text) / 4)
     ascii_bytes = len(text.encode("ascii", "ignore"))
     other_bytes = len(text.encode("utf-8", "surrogatepass")) - ascii_bytes
     return ceil(ascii_bytes / 4 + other_bytes / 3)
@@ -177,27 +183,14 @@ def _wanted(query: str) -> frozenset[str]:
     return frozenset(words - _COMMON_STEMS or words)
 
 
-@lru_cache(maxsize=16)
-def _beginnings(query: str) -> re.Pattern[str] | None:
-    """What a wanted word of ASCII begins with; None when so much is wanted that it is quicker to look at every word."""
-    stems = [term for term in _wanted(query) if term.isascii()]
-    return re.compile(rf"\b(?:{'|'.join(stems)})\w*", re.IGNORECASE) if 0 < len(stems) <= STEMS_SOUGHT_MAX else None
-
-
 def marks(passage: str, query: str) -> tuple[tuple[int, int], ...]:
     """Beginning and end, in characters, of the words of a passage that are the query's; neighbours without a gap are
     one."""
-    wanted, pattern = _wanted(query), _beginnings(query)
     found: list[tuple[int, int]] = []
-    terms = _terms(passage)
-    if pattern is not None and passage.isascii():
-        # A question has as many passages as results, and most of their words are not looked at.
-        terms = ((match.start(), match.end(), _stem(match.group())) for match in pattern.finditer(passage))
-    for start, end, term in terms:
-        if term in wanted:
-            if found and start <= found[-1][1]:
-                start = found.pop()[0]
-            found.append((start, end))
+    for start, end, _ in _sought(passage, _wanted(query)):
+        if found and start <= found[-1][1]:
+            start = found.pop()[0]
+        found.append((start, end))
     return tuple(found)
 
 
@@ -232,6 +225,25 @@ def _terms(text: str) -> Iterator[tuple[int, int, str]]:
             yield start, match.end(), _stem(word)
 
 
+def _sought(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
+    """The terms of `text` that are wanted, in order."""
+    folded = text.casefold()
+    shifted = len(folded) != len(text)  # by a character that folds to several
+    if shifted or len(wanted) > STEMS_SOUGHT_MAX or (not text.isascii() and _UNSPACED.search(text)):
+        return [term for term in _terms(text) if term[2] in wanted]
+    # A question has as many texts as results, and most of their words are not looked at: a word begins with its stem.
+    found = []
+    for stem in wanted:
+        at = folded.find(stem)
+        while at >= 0:
+            rest = _WORD.match(text, at)  # of its word; there is none at U+0345, a mark that folds to a letter
+            end = rest.end() if rest else at + 1
+            if rest and _stem(rest.group()) == stem and not (at and _WORD.match(text, at - 1)):
+                found.append((at, end, stem))
+            at = folded.find(stem, end)
+    return sorted(found)
+
+
 def _stem(word: str) -> str:
     folded = word.casefold()
     plural = len(folded) > 3 and folded[-1] == "s" and folded[-2] not in "su"
@@ -244,7 +256,7 @@ _COMMON_STEMS: Final = frozenset(term for _, _, term in _terms(" ".join(COMMON_W
 def _passage_start(text: str, wanted: frozenset[str], width: int) -> int:
     """Where the window of `width` characters with the most weight starts, the tightest of equal ones; moved back
     to a sentence or word, for context."""
-    hits = [hit for hit in _terms(text) if hit[2] in wanted]
+    hits = _sought(text, wanted)
     inside: Counter[str] = Counter()
     weight = right = 0
     best, best_rank = (0, 0), (0, 0)
@@ -314,15 +326,18 @@ def _cut(text: str, start: int, chars: int) -> int:
     limit = start + chars
     if limit >= len(text):
         return len(text)
-    if text[start : limit + 1].isascii():  # nothing joins but the two characters of a line's end
-        return limit - 1 if chars > 1 and _joins(text[limit - 1], text[limit]) else limit
-    end, flags = start, 0
-    for at in range(start + 1, limit + 1):
-        flags = flags + 1 if _is_flag_letter(text[at - 1]) else 0
-        paired = flags % 2 == 1 and _is_flag_letter(text[at])
-        if not paired and not _joins(text[at - 1], text[at]):
-            end = at
-    return end if end > start else limit
+    for end in range(limit, start, -1):
+        if not _joins(text[end - 1], text[end]) and not _splits_flag(text, start, end):
+            return end
+    return limit
+
+
+def _splits_flag(text: str, start: int, at: int) -> bool:
+    """Whether the letters before and behind `at` are one flag, when the letters in a row are paired from `start` on."""
+    first = at
+    while first > start and _is_flag_letter(text[first - 1]):
+        first -= 1
+    return (at - first) % 2 == 1 and _is_flag_letter(text[at])
 
 
 def _is_flag_letter(char: str) -> bool:
