@@ -1,7 +1,9 @@
 """Texts to vectors for the rest of the node: a bounded cache in front of the workers, and batch-while-busy.
 
-A question goes before texts to be stored, and a call with such texts is small: a reader waits for one at most. A model
-that makes another vector space meanwhile yields to both.
+A model may want other words before a question than before a text that is searched; the cache knows a text with those
+words, so that the vector of the one never stands for the other. A question goes before texts to be stored, and a call
+with such texts is small: a reader waits for one at most. A model that makes another vector space meanwhile yields to
+both.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemesh_actors.batching import Batcher
-from mnemesh_actors.embedding import ModelInfo
+from mnemesh_actors.embedding import NO_PREFIXES, ModelInfo, Prefixes
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory import limits
 from mnemesh_memory.errors import FailedPrecondition, Unavailable
@@ -34,7 +36,8 @@ CACHED_TEXT_CHARS_MAX = 2_000
 
 class Embedder:
     """`worker` is an EmbeddingWorker's handle; `generation` the fingerprint of its model; `dimensions` its width. It
-    `yields_to` another one: before each call it lets that finish what it was asked for, for a while."""
+    `yields_to` another one: before each call it lets that finish what it was asked for, for a while. `prefixes` are the
+    words that the model wants."""
 
     def __init__(
         self,
@@ -43,10 +46,12 @@ class Embedder:
         dimensions: int,
         cache_texts_max: int = CACHE_TEXTS_MAX,
         yields_to: Embedder | None = None,
+        prefixes: Prefixes = NO_PREFIXES,
     ) -> None:
         self._worker = worker
         self.generation = generation
         self.dimensions = dimensions
+        self.prefixes = prefixes
         self._cache: OrderedDict[str, Vector] = OrderedDict()
         self._cache_texts_max = cache_texts_max
         self._cached_chars = 0
@@ -78,16 +83,17 @@ class Embedder:
                 limit=self.generation,
             )
 
-    def knows(self, text: str) -> bool:
-        """Whether the vector of `text` is at hand."""
-        return text in self._cache
+    def knows(self, question: str) -> bool:
+        """Whether the vector of `question` is at hand."""
+        return self.prefixes.query + question in self._cache
 
     async def idle(self, limit_s: float) -> None:
         """Return once nothing is being embedded, or after `limit_s`."""
         await self._batcher.idle(limit_s)
 
-    async def embed_one(self, text: str) -> Vector:
-        """The unit vector of `text`, shape (dimensions,), ahead of whatever `embed` was asked for."""
+    async def embed_one(self, question: str) -> Vector:
+        """The unit vector of `question`, shape (dimensions,), ahead of whatever `embed` was asked for."""
+        text = self.prefixes.query + question
         if (known := self._cache.get(text)) is not None:
             self._cache.move_to_end(text)
             return known
@@ -95,8 +101,9 @@ class Embedder:
         self._keep(text, vector)
         return vector
 
-    async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """The unit vectors of `texts`, in order. Raises what the worker raised, for all of them."""
+    async def embed(self, passages: Sequence[str]) -> list[Vector]:
+        """The unit vectors of `passages`, texts that are searched, in order. Raises what the worker raised, for all."""
+        texts = [self.prefixes.passage + passage for passage in passages]
         # What the cache holds now it may have dropped when the others are made.
         found = {text: self._cache[text] for text in texts if text in self._cache}
         missing = [text for text in dict.fromkeys(texts) if text not in found]
@@ -111,8 +118,9 @@ class Embedder:
         return [found[text] for text in texts]
 
     def forget(self, texts: Sequence[str]) -> None:
-        """Drop texts from the cache: they were erased."""
-        for text in texts:
+        """Drop texts from the cache, asked or searched: they were erased."""
+        prefixes = dict.fromkeys((self.prefixes.query, self.prefixes.passage))
+        for text in (prefix + text for text in texts for prefix in prefixes):
             if self._cache.pop(text, None) is not None:
                 self._cached_chars -= len(text)
 

@@ -56,7 +56,9 @@ class Workshop:
         if beside is not None:
             yields_to, news, page = beside.embedder, beside.follower.news, PAGE_ENTRIES_BESIDE
             notice = self._of_the_next
-        embedder = Embedder(worker, generation.fingerprint, generation.dimensions, yields_to=yields_to)
+        embedder = Embedder(
+            worker, generation.fingerprint, generation.dimensions, yields_to=yields_to, prefixes=model.prefixes
+        )
         follower = IndexFollower(self.ledger, shard, embedder, notice, self.write_timeout_s, news, page)
         return VectorSpace(
             generation=generation,

@@ -299,6 +299,8 @@ class Mesh:
                 name=space.generation.name,
                 dimensions=space.generation.dimensions,
                 source=space.source,
+                query_prefix=space.embedder.prefixes.query,
+                passage_prefix=space.embedder.prefixes.passage,
             ),
             notices=tuple(self._notices),
             reembed=self._reembedding.status(),

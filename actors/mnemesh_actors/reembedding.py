@@ -135,6 +135,8 @@ class Reembedding:
                 name=making.name,
                 dimensions=making.dimensions,
                 source="" if space is None else space.source,
+                query_prefix="" if space is None else space.embedder.prefixes.query,
+                passage_prefix="" if space is None else space.embedder.prefixes.passage,
             ),
             done=0 if space is None else space.follower.applied,
             total=follower.head,

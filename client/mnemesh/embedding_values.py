@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStatus:
-    """An embedding model; `generation` is the fingerprint of its vectors, `source` says where it was found."""
+    """An embedding model; `generation` is the fingerprint of its vectors, `source` says where it was found. The
+    prefixes stand before each question and each text that is embedded."""
 
     generation: str
     name: str
     dimensions: int
     source: str
+    query_prefix: str = ""
+    passage_prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStatus:
-    """The model: `generation` is the fingerprint of its vectors; `source` is configured, packaged or downloaded."""
+    """The model: `generation` is the fingerprint of its vectors; `source` is configured, packaged or downloaded. The
+    prefixes stand before each question and each text."""
 
     generation: str
     name: str
     dimensions: int
     source: str
+    query_prefix: str = ""
+    passage_prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

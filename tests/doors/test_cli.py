@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -165,6 +165,9 @@ def test_people_see_which_model_is_in_use_and_how_far_another_one_is() -> None:
     assert line.startswith("stalled: large")
     assert line.endswith("1024 dimensions, generation bb, 3 of 9 entries")
     assert ("\x1b" in line, fault) == (False, "  no room")
+    wanting = replace(used, query_prefix="query: ", passage_prefix="passage:\x1b ")
+    (line,) = lines(Reembedding(model=wanting, reembed=idle))
+    assert line.endswith(', generation aa, "query: " before questions and "passage:\\u001b " before texts')
 
 
 def test_stats_say_how_many_more_there_are_than_the_node_lists() -> None:

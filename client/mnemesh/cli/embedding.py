@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import typer
 
 from mnemesh.cli.import_report import Bar
 from mnemesh.cli.options import contract
-from mnemesh.cli.shell import Shell, one_line
+from mnemesh.cli.shell import Shell, one_line, printable
 from mnemesh.client import Client
 from mnemesh.embedding_values import ModelStatus, Reembedding
 from mnemesh.errors import FailedPrecondition
@@ -76,7 +77,13 @@ def lines(told: Reembedding) -> Iterator[str]:
 
 
 def _shown(model: ModelStatus) -> str:
-    return f"{one_line(model.name)}, {model.dimensions} dimensions, generation {model.generation}"
+    text = f"{one_line(model.name)}, {model.dimensions} dimensions, generation {model.generation}"
+    put = [
+        f"{printable(json.dumps(prefix, ensure_ascii=False))} before {what}"
+        for prefix, what in ((model.query_prefix, "questions"), (model.passage_prefix, "texts"))
+        if prefix
+    ]
+    return f"{text}, {' and '.join(put)}" if put else text
 
 
 COMMANDS: Final = (("reembed", reembed),)

@@ -96,16 +96,20 @@ class TranscriptStatus(_message.Message):
     def __init__(self, sessions: _Optional[int] = ..., turns: _Optional[int] = ..., bytes: _Optional[int] = ..., state: _Optional[str] = ...) -> None: ...
 
 class ModelStatus(_message.Message):
-    __slots__ = ("generation", "name", "dimensions", "source")
+    __slots__ = ("generation", "name", "dimensions", "source", "query_prefix", "passage_prefix")
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
+    QUERY_PREFIX_FIELD_NUMBER: _ClassVar[int]
+    PASSAGE_PREFIX_FIELD_NUMBER: _ClassVar[int]
     generation: str
     name: str
     dimensions: int
     source: str
-    def __init__(self, generation: _Optional[str] = ..., name: _Optional[str] = ..., dimensions: _Optional[int] = ..., source: _Optional[str] = ...) -> None: ...
+    query_prefix: str
+    passage_prefix: str
+    def __init__(self, generation: _Optional[str] = ..., name: _Optional[str] = ..., dimensions: _Optional[int] = ..., source: _Optional[str] = ..., query_prefix: _Optional[str] = ..., passage_prefix: _Optional[str] = ...) -> None: ...
 
 class StatusResponse(_message.Message):
     __slots__ = ("version", "state", "runtime", "data_dir", "node_id", "pid", "uptime_s", "grpc", "http", "actors", "ledger", "index", "model", "notices", "transcripts", "reembed")
