@@ -29,7 +29,7 @@ HEX = set("0123456789abcdef-")
 
 def by_ids(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Memory]:
     """Memories by id; unknown ids are absent."""
-    rows = db.execute(f"SELECT {COLUMNS}, {TIED} FROM memory WHERE id IN ({_marks(ids)})", tuple(ids))
+    rows = db.execute(f"SELECT {COLUMNS}, {TIED} FROM memory WHERE id IN ({_marks(ids)})", tuple(ids)).fetchall()
     return {row[0]: from_row(row[:-1], tied=bool(row[-1])) for row in rows}
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, astuple, replace
-from typing import Any
+from itertools import starmap
+from typing import Any, Final
 
 from mnemesh_memory.model import Link, Memory, Revision, Source
 
@@ -15,6 +16,7 @@ COLUMNS = (
 )
 PLACES = ", ".join("?" * 16)
 SEQ = COLUMNS.split(", ").index("seq")
+NO_TAGS: Final = "[]"  # what most memories have: it is not worth a parser on every recall
 
 
 def to_row(memory: Memory, seq: int) -> tuple[Any, ...]:
@@ -90,7 +92,7 @@ def from_row(row: Sequence[Any], *, tied: bool = True) -> Memory:
         updated_at=updated_at,
         heads=tuple(detail["heads"]),
         version=detail["version"],
-        tags=tuple(json.loads(tags)),
+        tags=() if tags == NO_TAGS else tuple(json.loads(tags)),
         importance=detail.get("importance"),
         paths=tuple(detail.get("paths", ())),
         source=Source(session, detail.get("dir", ""), session_seq),
@@ -98,8 +100,8 @@ def from_row(row: Sequence[Any], *, tied: bool = True) -> Memory:
         valid_to=detail.get("valid_to"),
         keywords=tuple(detail.get("keywords", ())),
         attrs=detail.get("attrs", {}),
-        links=tuple(Link(type_, target) for type_, target in detail.get("links", ())),
-        conflicts=tuple(_revision_in(value) for value in detail.get("conflicts", ())),
+        links=tuple(starmap(Link, detail.get("links", ()))),
+        conflicts=tuple(map(_revision_in, detail.get("conflicts", ()))),
         superseded_by=detail.get("superseded_by", ""),
         useful=detail.get("useful", 0),
         not_useful=detail.get("not_useful", 0),
