@@ -83,6 +83,7 @@ def check_newer(key: str, value: Value, depth: int) -> None:
 
 
 def _text(field: str, value: object, bytes_max: int) -> None:
+    # Also with a NUL, which our own writers are refused: versions before let it in, and what they wrote stays readable.
     if not isinstance(value, str):
         raise Refused(f"{field} is not a text")
     if len(value) > bytes_max or len(value.encode()) > bytes_max:

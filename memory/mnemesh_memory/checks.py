@@ -33,6 +33,15 @@ def bounded_text(field: str, value: str, bytes_max: int, *, empty: bool) -> str:
     return value
 
 
+def kept_text(field: str, value: str, bytes_max: int, *, empty: bool) -> str:
+    """`bounded_text` that is to be stored. A NUL is refused, because it ends a text in many a tool that reads it later;
+    what other nodes wrote may hold one, and is read as it is."""
+    bounded_text(field, value, bytes_max, empty=empty)
+    if (at := value.find("\0")) >= 0:
+        raise InvalidArgument(field, f"U+0000 at character {at + 1}", "text without NUL characters")
+    return value
+
+
 def line(field: str, value: str, bytes_max: int) -> str:
     """One line without control characters, blanks trimmed, at most `bytes_max` bytes; may be empty."""
     well_formed(field, value)
@@ -124,7 +133,7 @@ def attrs(field: str, values: Mapping[str, str]) -> dict[str, str]:
         name = line(f"{field} key", key, limits.ATTR_KEY_BYTES_MAX)
         if not name or name in clean:
             raise InvalidArgument(f"{field} key", key, "not empty, and each key once")
-        clean[name] = bounded_text(f"{field}.{name}", values[key], limits.ATTR_VALUE_BYTES_MAX, empty=True)
+        clean[name] = kept_text(f"{field}.{name}", values[key], limits.ATTR_VALUE_BYTES_MAX, empty=True)
     return clean
 
 

@@ -30,7 +30,7 @@ CLEARABLE: Final = (*NULLABLE, *EMPTY)
 def draft(given: Draft, caller: Caller) -> Draft:
     """A clean copy of `given` with its space resolved for `caller`. Raises InvalidArgument or SecretRefused."""
     not_sensitive(given.sensitive)
-    checks.bounded_text("content", given.content, limits.CONTENT_BYTES_MAX, empty=False)
+    checks.kept_text("content", given.content, limits.CONTENT_BYTES_MAX, empty=False)
     checks.times_in_order(given.valid_from, given.valid_to)
     clean = replace(
         given,
@@ -75,7 +75,7 @@ def patch(given: Patch) -> Patch:
         raise InvalidArgument("update", "nothing", "at least one field must be given")
     given = _cleared(given)
     if given.content is not None:
-        checks.bounded_text("content", given.content, limits.CONTENT_BYTES_MAX, empty=False)
+        checks.kept_text("content", given.content, limits.CONTENT_BYTES_MAX, empty=False)
     checks.times_in_order(given.valid_from, given.valid_to)
     clean = replace(
         given,

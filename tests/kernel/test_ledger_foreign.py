@@ -54,6 +54,21 @@ def test_a_memory_of_another_node_is_read_as_one_of_ours(ledger: Ledger, node: N
     assert ledger.page(ListQuery(spaces=(SPACE,))).memories == (memory,)
 
 
+def test_a_nul_that_another_node_let_in_is_read_changed_and_handed_on_as_it_is(
+    ledger: Ledger, pen: Pen, node: Node
+) -> None:
+    entries = [node.says("begin\0end", attrs={"raw": "a\0b"}), node.says("begins\0ends")]
+    assert outcome(taken(ledger, node, *entries)) == {"accepted": 2}
+    memory = ledger.read([ID])[ID]
+    assert (memory.content, memory.attrs) == ("begins\0ends", {})
+    assert [one.revision.content for one in ledger.history(ID, 10, "").revisions] == ["begins\0ends", "begin\0end"]
+    titled = done(ledger, pen.revise(memory, title="Kept")).memory
+    assert (titled.content, titled.title) == (memory.content, "Kept")
+    assert done(ledger, pen.forget(titled)).memory.state == "forgotten"
+    (page,) = pages(ledger)
+    assert list(page.entries[:2]) == entries
+
+
 def test_an_entry_goes_on_to_others_as_its_node_signed_it(ledger: Ledger, node: Node) -> None:
     entries = [node.says("one"), node.says("two"), node.says("other", OTHER)]
     taken(ledger, node, *entries)

@@ -47,9 +47,22 @@ def test_longer_content_is_refused_with_its_size_and_what_to_do(content: str, si
         assert "mnemesh import" in error.fields["limit"]
 
 
-@pytest.mark.parametrize("content", ["a\x00b", "tabs\tand\r\nlines", "\x1b[31mred", "  kept  ", "x\u200b", "\u202eabc"])
-def test_content_may_hold_any_character_and_is_never_changed(content: str) -> None:
+@pytest.mark.parametrize("content", ["a\x01b", "tabs\tand\r\nlines", "\x1b[31mred", "  kept  ", "x\u200b", "\u202eabc"])
+def test_content_may_hold_any_character_but_nul_and_is_never_changed(content: str) -> None:
     assert clean(content=content).content == content
+
+
+def test_a_nul_is_refused_wherever_text_is_kept() -> None:
+    for call in (lambda: clean(content="ab\0c"), lambda: clean_patch(content="ab\0c")):
+        assert refusal(call).fields == {
+            "field": "content", "value": "'U+0000 at character 3'", "limit": "text without NUL characters",
+        }  # fmt: skip
+    for field, given in (
+        ("title", {"title": "a\0b"}), ("tags[0]", {"tags": ("a\0b",)}), ("keywords[0]", {"keywords": ("a\0b",)}),
+        ("paths[0]", {"paths": ("a\0b",)}), ("attrs.key", {"attrs": {"key": "a\0b"}}),
+        ("attrs key", {"attrs": {"a\0b": ""}}), ("source.dir", {"source": Source(dir="a\0b")}),
+    ):  # fmt: skip
+        assert refusal(lambda given=given: clean(**given)).fields["field"] == field
 
 
 # ---- words ----------------------------------------------------------------------------------------------------------

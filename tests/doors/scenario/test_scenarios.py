@@ -330,6 +330,9 @@ async def test_words_of_time_in_a_question_are_read_and_the_answer_says_how(door
     [
         ("remember", {"content": " "}, "content"),
         ("remember", {"content": "x" * 32_769}, "content"),
+        ("remember", {"content": "a\0b"}, "content"),
+        ("remember", {"content": "x", "title": "a\0b"}, "title"),
+        ("remember", {"content": "x", "tags": ["a\0b"]}, "tags"),
         ("remember", {"content": "x", "kind": "nonsense"}, "kind"),
         ("remember", {"content": "x", "space": "team/../secret"}, "space"),
         ("remember", {"content": "x", "space": "team//x"}, "space"),
