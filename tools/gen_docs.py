@@ -42,7 +42,7 @@ Generated from `gateway/mnemesh_gateway/settings.py` by `make docs`; do not edit
 A value comes from, strongest first: a flag of `mnemesh up`, an environment variable, a TOML file, the default. The
 file is `{FILE_NAME}` in the data directory, or the one that `mnemesh up --config FILE` names. An unknown key, a value
 of the wrong kind or out of its range stops the start with the name of the key and what it may be. `mnemesh doctor`
-prints every value and where it came from.
+prints every value and where it came from: of the node that runs, and what the shell it is called in has instead.
 
 | setting | flag | variable | default | unit | meaning |
 |---|---|---|---|---|---|

@@ -259,6 +259,15 @@ class IndexStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SettingStatus:
+    """A setting of the running node that is not left at its default; of a secret only that it is set."""
+
+    name: str
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """What the node is doing. `state` is starting, ready, degraded or draining; `uptime_s` is in seconds."""
 
@@ -278,6 +287,7 @@ class Status:
     notices: tuple[str, ...]
     transcripts: TranscriptStatus | None
     reembed: ReembedStatus | None = None
+    settings: tuple[SettingStatus, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,6 +63,7 @@ NESTED: Final[Mapping[str, type]] = {
     "mnemesh.v1.LedgerReplica": values.LedgerReplica,
     "mnemesh.v1.LedgerStatus": values.LedgerStatus,
     "mnemesh.v1.IndexStatus": values.IndexStatus,
+    "mnemesh.v1.SettingStatus": values.SettingStatus,
     "mnemesh.v1.ModelStatus": embedding_values.ModelStatus,
     "mnemesh.v1.ReembedStatus": embedding_values.ReembedStatus,
     "mnemesh.v1.Agent": agent_values.Agent,

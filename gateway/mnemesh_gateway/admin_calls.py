@@ -26,6 +26,8 @@ async def status(gate: MeshGate, caller: Caller, request: admin_pb2.StatusReques
         response.transcripts.CopyFrom(admin_pb2.TranscriptStatus(**asdict(await mesh.transcripts.status())))
     response.version, response.data_dir, response.pid = facts.version, facts.data_dir, facts.pid
     response.uptime_s, response.grpc, response.http = facts.uptime_s, facts.grpc, facts.http
+    for name, value, origin in facts.settings:
+        response.settings.add(name=name, value=value, origin=origin)
     return response
 
 

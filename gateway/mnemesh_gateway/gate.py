@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFacts:
-    """Facts of the node. `state` is starting, ready, draining or failed; `grpc` and `http` are host:port."""
+    """Facts of the node. `state` is starting, ready, draining or failed; `grpc` and `http` are host:port; `settings`
+    are those that are not left at their defaults: name, value, origin."""
 
     version: str
     state: str
@@ -30,6 +31,7 @@ class NodeFacts:
     uptime_s: float
     grpc: str
     http: str
+    settings: tuple[tuple[str, str, str], ...]
 
 
 class MeshGate:
@@ -45,7 +47,9 @@ class MeshGate:
         ready_timeout_s: float,
         access: Access | None = None,
         backups: Backups | None = None,
+        settings: tuple[tuple[str, str, str], ...] = (),
     ) -> None:
+        self._settings = settings
         self._access = access
         self._backups = backups
         self._version = version
@@ -123,4 +127,5 @@ class MeshGate:
             uptime_s=round(time.monotonic() - self._started, 3),
             grpc=self.grpc,
             http=self.http,
+            settings=self._settings,
         )

@@ -66,6 +66,7 @@ class Node:
 
     def __init__(self, loaded: Loaded, on_ready: Callable[[MeshGate], None]) -> None:
         self._settings = loaded.settings
+        self._given = loaded.given()
         self._data_dir = loaded.data_dir
         self._on_ready = on_ready
         self._stop = asyncio.Event()
@@ -92,6 +93,7 @@ class Node:
                 ready_timeout_s=settings.ready_timeout_s,
                 access=access,
                 backups=Backups(self._data_dir, _now_ms),
+                settings=self._given,
             )
             metrics = Metrics()
             loop = asyncio.get_running_loop()

@@ -29,6 +29,7 @@ FILE_NAME = "settings.toml"
 # Variables of the same prefix that belong to the client, the tests or this reader, not to the table.
 FOREIGN = frozenset({"ENDPOINT", "TOKEN", "AGENT", "SPACE", "CONFIG"})
 FOREIGN_PREFIXES = ("TEST_", "BENCH_")
+SECRET_SET = "(set, not shown)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +262,22 @@ class Loaded:
     def data_dir(self) -> Path:
         """The data directory, made absolute."""
         return Path(self.settings.data_dir).expanduser().absolute()
+
+    def shown(self, name: str) -> Any:
+        """The value of a setting as it may be told: of a secret only whether it is set."""
+        (entry,) = (one for one in table() if one.name == name)
+        value = str(self.data_dir) if name == "data_dir" else getattr(self.settings, name)
+        return SECRET_SET if entry.metadata["secret"] and value else value
+
+    def given(self) -> tuple[tuple[str, str, str], ...]:
+        """The settings that are not left at their defaults: name, value as text, origin."""
+        names = (name for name, origin in self.origins.items() if origin != "default")
+        return tuple((name, as_text(self.shown(name)), self.origins[name]) for name in names)
+
+
+def as_text(value: object) -> str:
+    """A setting's value as a flag would give it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def table() -> tuple[dataclasses.Field[Any], ...]:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -278,7 +279,6 @@ def test_a_ledger_that_is_gone_although_a_node_lived_here(place: Place) -> None:
 @pytest.mark.parametrize(
     ("meta", "problem"),
     [
-        (IndexMeta("g", 384, "life", seq=1), "2 entries behind"),
         (IndexMeta("g", 384, "life", seq=9), "ahead"),
         (IndexMeta("g", 384, "another", seq=ENTRIES), "another life"),
     ],
@@ -286,6 +286,29 @@ def test_a_ledger_that_is_gone_although_a_node_lived_here(place: Place) -> None:
 def test_an_index_that_does_not_belong_to_the_ledger(place: Place, meta: IndexMeta, problem: str) -> None:
     write_meta(place.data_dir / "index/0/meta.json", meta)
     assert problem in only(place, "index").problem
+
+
+def test_an_index_that_is_behind_after_a_kill_is_a_remark_and_no_fault(
+    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_meta(place.data_dir / "index/0/meta.json", IndexMeta("g", 384, "life", seq=1))
+    found = only(place, "index")
+    assert "2 entries behind" in found.problem
+    assert "by itself at its next start" in found.fix
+    assert found.remark
+    monkeypatch.setattr(time, "time_ns", lambda: NOW_MS * 1_000_000)
+    for name in [name for name in os.environ if name.startswith("MNEMESH_")]:
+        monkeypatch.delenv(name)
+    arguments = ["--data", str(place.data_dir), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"]
+    assert doctor.main(arguments) == 0
+    printed = capsys.readouterr().out
+    assert "Remark: index: " in printed
+    assert "Healthy: nothing to mend." in printed
+    assert "Fix:" not in printed
+    assert doctor.main([*arguments, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["healthy"], report["findings"]) == (True, [])
+    assert [remark["check"] for remark in report["remarks"]] == ["index"]
 
 
 def test_a_disk_that_is_nearly_full(place: Place) -> None:
@@ -481,6 +504,45 @@ def test_the_report_shows_where_the_running_node_listens_and_what_it_says(
     printed = capsys.readouterr().out
     assert f"HTTP {address}" in printed
     assert "it says: index rebuilt from the ledger" in printed
+
+
+def settings_printed(place: Place, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    """The heading of the settings under "", and what is printed of each."""
+    doctor.main(["--data", str(place.data_dir), "--http", "127.0.0.1:0", "--drain-s", "4"])
+    lines = capsys.readouterr().out.splitlines()
+    (at,) = (number for number, line in enumerate(lines) if line.startswith("Settings "))
+    return {"": lines[at]} | {line.split()[0]: " ".join(line.split()[1:]) for line in lines[at + 1 :]}
+
+
+def test_the_settings_are_those_of_the_running_node_beside_what_this_shell_has_instead(
+    held: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.startswith("MNEMESH_")]:
+        monkeypatch.delenv(name)
+    told = [
+        {"name": "recall_timeout_s", "value": "3.0", "origin": "variable MNEMESH_RECALL_TIMEOUT_S"},
+        {"name": "qdrant_api_key", "value": "(set, not shown)", "origin": "file /srv/settings.toml"},
+        {"name": "expose", "value": "true", "origin": "flag --expose"},
+    ]
+    with node_that_says(held, {**BEHIND, "settings": told}):
+        printed = settings_printed(held, capsys)
+    assert printed[""].startswith("Settings of the running node")
+    assert printed["recall_timeout_s"] == "3.0 s variable MNEMESH_RECALL_TIMEOUT_S here 2.0 s, default"
+    assert printed["qdrant_api_key"] == "(set, not shown) file /srv/settings.toml here (empty), default"
+    assert printed["expose"] == "true flag --expose here false, default"
+    assert printed["drain_s"] == "10.0 s default here 4.0 s, flag --drain-s"
+    assert (printed["log_level"], printed["data_dir"]) == ("info default", f"{held.data_dir} default")
+
+
+def test_the_settings_are_said_to_be_this_shells_when_no_node_tells_its_own(
+    held: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with node_that_says(held, BEHIND):  # a node of a version before
+        printed = settings_printed(held, capsys)
+    assert printed[""] == "Settings of this shell; those of the running node may differ, it does not tell them"
+    assert printed["drain_s"] == "4.0 s flag --drain-s"
+    (held.data_dir / "node.json").unlink()
+    assert settings_printed(held, capsys)[""] == "Settings of this shell, which a node that it starts would have"
 
 
 def test_the_index_of_a_model_that_took_over_is_the_one_that_is_looked_at(place: Place, tmp_path: Path) -> None:

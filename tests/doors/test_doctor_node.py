@@ -44,6 +44,24 @@ async def test_a_real_node_is_healthy_while_it_runs_and_after_it_stopped(tmp_pat
     assert (code, report["findings"]) == (0, [])
 
 
+async def test_a_node_tells_its_settings_to_a_shell_that_has_others(tmp_path: Path) -> None:
+    secret = {"MNEMESH_QDRANT_API_KEY": "a-key-of-mine"}
+    node = await start_node(tmp_path, "--recall-timeout-s", "7", "--log-format", "json", env=secret)
+    try:
+        code, report = await doctor(tmp_path)
+    finally:
+        await stop_node(node)
+    rows = {row["name"]: (row["value"], row["origin"], row["running"]) for row in report["settings"]}
+    assert code == 0
+    assert rows["recall_timeout_s"] == (2.0, "default", "7.0")
+    assert rows["log_format"] == ("console", "default", "json")
+    assert rows["qdrant_api_key"] == ("", "default", "(set, not shown)")
+    assert rows["drain_s"] == (10.0, "default", "10.0")
+    assert "a-key-of-mine" not in json.dumps(report)
+    code, report = await doctor(tmp_path)
+    assert {row["running"] for row in report["settings"]} == {None}
+
+
 async def test_a_killed_node_is_found_and_the_named_fix_mends_it(tmp_path: Path) -> None:
     node = await start_node(tmp_path)
     id_ = await asyncio.to_thread(remember, tmp_path)
@@ -51,7 +69,8 @@ async def test_a_killed_node_is_found_and_the_named_fix_mends_it(tmp_path: Path)
     code, report = await doctor(tmp_path)
     assert code == 1
     found = {finding["check"]: finding for finding in report["findings"]}
-    assert set(found) <= {"node file", "index"}
+    assert set(found) == {"node file"}
+    assert {remark["check"] for remark in report["remarks"]} <= {"index"}
     assert "mnemesh up" in found["node file"]["fix"]
     node = await start_node(tmp_path)
     try:

@@ -1,7 +1,7 @@
 """`mnemesh doctor`: what is wrong with a node's directory, settings and installation, and what mends it.
 
 Reads only, and works whether a node runs or not. Prints every finding with its fix, then where each setting's value
-comes from. Exit code 0 healthy, 1 findings, 2 bad usage.
+comes from. Exit code 0 healthy or remarks alone, 1 findings, 2 bad usage.
 """
 
 from mnemesh_gateway.doctor.report import main

@@ -237,7 +237,8 @@ def _read_only(path: Path) -> sqlite3.Connection:
 
 
 def index(place: Place) -> Iterator[Finding]:
-    """The index follows the ledger. A node mends it by itself at start, so this explains a slow start."""
+    """The index follows the ledger. A node mends it by itself at start, so this explains a slow start. Being behind is
+    no fault: it is what every kill leaves, because the ledger alone is written before an answer."""
     if place.node is not None or not place.ledger.exists() or place.settings.qdrant_url:
         return
     try:
@@ -262,9 +263,12 @@ def index(place: Place) -> Iterator[Finding]:
         problem = f"the index in {folder} is ahead of the ledger ({meta.seq} > {head}): the ledger was replaced"
     elif damage := meta.damage or _damaged_file(folder):
         problem = f"the index in {folder} is damaged: {damage}"
-    elif meta.seq < head:
-        problem = f"the index in {folder} is {head - meta.seq} entries behind the ledger"
     else:
+        if meta.seq < head:
+            yield Finding(
+                "index", f"the index in {folder} is {head - meta.seq} entries behind the ledger, as after a kill",
+                "nothing to mend: the node catches up by itself at its next start", remark=True,
+            )  # fmt: skip
         return
     yield Finding(
         "index", problem, "start the node (`mnemesh up`): it catches up or rebuilds from the ledger, and says so"

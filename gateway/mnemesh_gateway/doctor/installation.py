@@ -13,11 +13,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fault: which check found it, what is wrong, and what mends it."""
+    """One fault: which check found it, what is wrong, and what mends it. A `remark` is none: it is worth knowing, and
+    the node mends it by itself."""
 
     check: str
     problem: str
     fix: str
+    remark: bool = False
 
 
 def installation(runtime: str, qdrant: bool = False) -> tuple[list[Finding], bool]:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import os
+import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mnemesh_gateway.doctor.installation import Finding, installation
 from mnemesh_gateway.settings import Loaded, Settings, load, table
+from mnemesh_gateway.settings import as_text as as_value
 from mnemesh_memory.errors import InvalidArgument
 from mnemesh_proto.rendezvous import default_data_dir, read_node
+
+SAYS: Final = ("state", "notices", "settings")
+NUMBER: Final = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -31,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         # The reader has gone; the interpreter flushes once more when it ends, into nothing this time.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 1 if findings else 0
+    return 1 if any(not finding.remark for finding in findings) else 0
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -74,7 +77,7 @@ def examine(loaded: Loaded) -> list[Finding]:
 
 def running(loaded: Loaded) -> dict[str, Any] | None:
     """Where the node of the directory listens, which may differ from the settings, and what it says; None when none
-    runs."""
+    runs. Its `settings` are those that it does not leave at their defaults; None when it does not tell them."""
     node = read_node(loaded.data_dir)
     if node is None:
         return None
@@ -82,19 +85,22 @@ def running(loaded: Loaded) -> dict[str, Any] | None:
     from mnemesh_gateway.doctor.process import ask
 
     told, _ = ask(Place(data_dir=loaded.data_dir, settings=loaded.settings, now_ms=0))
-    says = {"state": told["state"], "notices": told["notices"]} if told else {"state": "no answer", "notices": []}
+    says = {name: told.get(name) for name in SAYS} if told else {"state": "no answer", "notices": [], "settings": None}
     return {"pid": node.pid, "grpc": node.grpc, "http": node.http, "version": node.version, **says}
 
 
 def as_json(loaded: Loaded, findings: Sequence[Finding], node: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The report as one JSON object."""
+    faults, remarks = _apart(findings)
+    in_node = _in_node(loaded, node)
     return {
-        "healthy": not findings,
+        "healthy": not faults,
         "data_dir": str(loaded.data_dir),
         "node": node,
-        "findings": [asdict(finding) for finding in findings],
+        "findings": faults,
+        "remarks": remarks,
         "settings": [
-            {"name": name, "value": value, "unit": unit, "origin": origin}
+            {"name": name, "value": value, "unit": unit, "origin": origin, "running": in_node[name][0]}
             for name, value, unit, origin in _settings_rows(loaded)
         ],
     }
@@ -107,26 +113,57 @@ def as_text(loaded: Loaded, findings: Sequence[Finding], node: Mapping[str, Any]
         lines.append(f"Node {node['state']}, process {node['pid']}, gRPC {node['grpc']}, HTTP {node['http']}")
         lines += [f"  it says: {notice}" for notice in node["notices"]]
     lines.append("")
-    for number, finding in enumerate(findings, 1):
-        lines += [f"{number}. {finding.check}: {finding.problem}", f"   Fix: {finding.fix}", ""]
-    count = f"{len(findings)} finding" + "s" * (len(findings) > 1)
-    lines += [count if findings else "Healthy: nothing to mend.", "", "Settings"]
-    rows = [(name, _shown(value, unit), origin) for name, value, unit, origin in _settings_rows(loaded)]
+    faults, remarks = _apart(findings)
+    for number, fault in enumerate(faults, 1):
+        lines += [f"{number}. {fault['check']}: {fault['problem']}", f"   Fix: {fault['fix']}", ""]
+    for remark in remarks:
+        lines += [f"Remark: {remark['check']}: {remark['problem']}", f"   {remark['fix']}", ""]
+    count = f"{len(faults)} finding" + "s" * (len(faults) > 1)
+    lines += [count if faults else "Healthy: nothing to mend.", ""]
+    return "\n".join([*lines, *_settings_lines(loaded, node)])
+
+
+def _settings_lines(loaded: Loaded, node: Mapping[str, Any] | None) -> Iterator[str]:
+    """Those of the node that runs, as far as it tells them; else those that a start from this shell would have."""
+    known = node is not None and node["settings"] is not None
+    if known:
+        yield "Settings of the running node; `here` is what a start from this shell would have instead"
+    elif node:
+        yield "Settings of this shell; those of the running node may differ, it does not tell them"
+    else:
+        yield "Settings of this shell, which a node that it starts would have"
+    in_node, rows = _in_node(loaded, node), []
+    for name, value, unit, origin in _settings_rows(loaded):
+        here = as_value(value)
+        told, told_origin = in_node[name] if known else (here, origin)
+        differs = f"   here {_shown(here, unit)}, {origin}" if told != here else ""
+        rows.append((name, _shown(str(told), unit), f"{told_origin}{differs}"))
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    lines += [f"  {name:{widths[0]}}  {value:{widths[1]}}  {origin}" for name, value, origin in rows]
-    return "\n".join(lines)
+    for name, shown, told_origin in rows:
+        yield f"  {name:{widths[0]}}  {shown:{widths[1]}}  {told_origin}"
+
+
+def _in_node(loaded: Loaded, node: Mapping[str, Any] | None) -> dict[str, tuple[str | None, str]]:
+    """Value and origin of each setting in the running node; None for its value when it does not tell."""
+    told = node["settings"] if node else None
+    if told is None:
+        return {entry.name: (None, "") for entry in table()}
+    defaults = {entry.name: (as_value(entry.default), "default") for entry in table()}
+    found = {"data_dir": (str(loaded.data_dir), "default")}  # it was found there
+    return defaults | found | {one["name"]: (one["value"], one["origin"]) for one in told}
+
+
+def _apart(findings: Sequence[Finding]) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+    """The faults, and the remarks, as JSON has them."""
+    told = [(one.remark, {"check": one.check, "problem": one.problem, "fix": one.fix}) for one in findings]
+    return [one for remark, one in told if not remark], [one for remark, one in told if remark]
 
 
 def _settings_rows(loaded: Loaded) -> list[tuple[str, object, str, str]]:
-    return [(entry.name, _told(entry, loaded), entry.metadata["unit"], loaded.origins[entry.name]) for entry in table()]
+    rows = [(entry.name, entry.metadata["unit"]) for entry in table()]
+    return [(name, loaded.shown(name), unit, loaded.origins[name]) for name, unit in rows]
 
 
-def _told(entry: dataclasses.Field[Any], loaded: Loaded) -> object:
-    value: object = getattr(loaded.settings, entry.name)
-    return "(set, not shown)" if entry.metadata["secret"] and value else value
-
-
-def _shown(value: object, unit: str) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value} {unit}".strip() if isinstance(value, int | float) else str(value) or "(empty)"
+def _shown(value: str, unit: str) -> str:
+    """A number with its unit."""
+    return f"{value} {unit}".strip() if NUMBER.fullmatch(value) else value or "(empty)"

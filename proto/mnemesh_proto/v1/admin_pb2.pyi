@@ -111,8 +111,18 @@ class ModelStatus(_message.Message):
     passage_prefix: str
     def __init__(self, generation: _Optional[str] = ..., name: _Optional[str] = ..., dimensions: _Optional[int] = ..., source: _Optional[str] = ..., query_prefix: _Optional[str] = ..., passage_prefix: _Optional[str] = ...) -> None: ...
 
+class SettingStatus(_message.Message):
+    __slots__ = ("name", "value", "origin")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: str
+    origin: str
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ..., origin: _Optional[str] = ...) -> None: ...
+
 class StatusResponse(_message.Message):
-    __slots__ = ("version", "state", "runtime", "data_dir", "node_id", "pid", "uptime_s", "grpc", "http", "actors", "ledger", "index", "model", "notices", "transcripts", "reembed")
+    __slots__ = ("version", "state", "runtime", "data_dir", "node_id", "pid", "uptime_s", "grpc", "http", "actors", "ledger", "index", "model", "notices", "transcripts", "reembed", "settings")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_FIELD_NUMBER: _ClassVar[int]
@@ -129,6 +139,7 @@ class StatusResponse(_message.Message):
     NOTICES_FIELD_NUMBER: _ClassVar[int]
     TRANSCRIPTS_FIELD_NUMBER: _ClassVar[int]
     REEMBED_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
     version: str
     state: str
     runtime: str
@@ -145,7 +156,8 @@ class StatusResponse(_message.Message):
     notices: _containers.RepeatedScalarFieldContainer[str]
     transcripts: TranscriptStatus
     reembed: ReembedStatus
-    def __init__(self, version: _Optional[str] = ..., state: _Optional[str] = ..., runtime: _Optional[str] = ..., data_dir: _Optional[str] = ..., node_id: _Optional[str] = ..., pid: _Optional[int] = ..., uptime_s: _Optional[float] = ..., grpc: _Optional[str] = ..., http: _Optional[str] = ..., actors: _Optional[_Iterable[_Union[ActorStatus, _Mapping]]] = ..., ledger: _Optional[_Union[LedgerStatus, _Mapping]] = ..., index: _Optional[_Iterable[_Union[IndexStatus, _Mapping]]] = ..., model: _Optional[_Union[ModelStatus, _Mapping]] = ..., notices: _Optional[_Iterable[str]] = ..., transcripts: _Optional[_Union[TranscriptStatus, _Mapping]] = ..., reembed: _Optional[_Union[ReembedStatus, _Mapping]] = ...) -> None: ...
+    settings: _containers.RepeatedCompositeFieldContainer[SettingStatus]
+    def __init__(self, version: _Optional[str] = ..., state: _Optional[str] = ..., runtime: _Optional[str] = ..., data_dir: _Optional[str] = ..., node_id: _Optional[str] = ..., pid: _Optional[int] = ..., uptime_s: _Optional[float] = ..., grpc: _Optional[str] = ..., http: _Optional[str] = ..., actors: _Optional[_Iterable[_Union[ActorStatus, _Mapping]]] = ..., ledger: _Optional[_Union[LedgerStatus, _Mapping]] = ..., index: _Optional[_Iterable[_Union[IndexStatus, _Mapping]]] = ..., model: _Optional[_Union[ModelStatus, _Mapping]] = ..., notices: _Optional[_Iterable[str]] = ..., transcripts: _Optional[_Union[TranscriptStatus, _Mapping]] = ..., reembed: _Optional[_Union[ReembedStatus, _Mapping]] = ..., settings: _Optional[_Iterable[_Union[SettingStatus, _Mapping]]] = ...) -> None: ...
 
 class ReembedRequest(_message.Message):
     __slots__ = ("model", "precision", "cancel")
