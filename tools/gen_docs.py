@@ -125,7 +125,8 @@ def _commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _options(command: Any) -> list[Any]:
-    return [p for p in command.params if p.param_type_name == "option" and "--help" not in p.opts]
+    shown = command.get_params(command.context_class(command))  # as help shows them
+    return [p for p in shown if p.param_type_name == "option" and "--help" not in p.opts]
 
 
 def _flags(option: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from client_support import TOKEN, WAIT_S, Failure, RecordingNode, serving
 
 from mnemesh import connection, entry, recall_values, values
-from mnemesh.cli import people
+from mnemesh.cli import app, people
 from mnemesh.cli.app import ALIASES
 from mnemesh.cli.embedding import lines
 from mnemesh.cli.shell import one_line, printable
@@ -417,6 +419,28 @@ def test_help_shows_no_value_after_a_flag(bare: Run) -> None:
     shown = bare("recall", "--help").out
     assert "--explain" in shown
     assert "<bool>" not in shown + bare("--help").out
+
+
+def commands_of(group: Any, *before: str) -> Iterator[tuple[str, ...]]:
+    """The words of every command that is no program of its own."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands_of(command, *before, name)
+        elif name not in app.PROGRAMS and name not in app.GROUP_PROGRAMS.get(before[0] if before else "", {}):
+            yield (*before, name)
+
+
+@pytest.mark.parametrize("words", tuple(commands_of(typer.main.get_command(app._app()))), ids=" ".join)
+def test_help_calls_every_value_by_a_word_that_people_know(bare: Run, words: tuple[str, ...]) -> None:
+    shown = bare(*words, "--help")
+    assert shown.status == 0
+    assert re.findall(r"<[a-z[\]]+>|\.\.\.\}", shown.out) == []
+
+
+def test_help_names_what_a_list_is_a_list_of(bare: Run) -> None:
+    shown = [" ".join(line.strip("│ ").split()) for line in bare("recall", "--help").out.splitlines()]
+    for option in ("--space,--spaces -s SPACE", "--kind -k KIND", "--tags-any TAG", "--limit -n NUMBER", "QUERY Words"):
+        assert any(line.startswith(option) for line in shown)
 
 
 def test_version_needs_no_node(bare: Run) -> None:

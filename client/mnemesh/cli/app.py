@@ -201,9 +201,22 @@ def _quick(params: Any, types: Mapping[str, type]) -> Any:
     for param in params:
         # Not of click's documented interface, but typer makes the parameters itself and takes no class for them.
         param.process_value = partial(_read, param, types.get(param.name))
-        if getattr(param, "is_flag", False):
+        if param.param_type_name == "argument":
+            param.display_type_rich = _no_type  # its name says what it is
+        elif getattr(param, "is_flag", False):
             param.metavar = ""  # else help shows <bool>, as if a value had to follow
+        elif param.metavar is None:
+            param.metavar = _value_name(param, types.get(param.name, str))
     return params
+
+
+def _no_type(ctx: Any) -> None:
+    """What help shows of the type of an argument."""
+
+
+def _value_name(param: Any, kind: type) -> str:
+    """What help calls the value of an option: NUMBER, or the word of its first long name, such as SPACE."""
+    return "NUMBER" if kind in (int, float) else str(param.opts[0]).lstrip("-").upper()
 
 
 def _read(param: Any, kind: type | None, ctx: Any, value: Any) -> Any:

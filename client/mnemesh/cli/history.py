@@ -78,7 +78,8 @@ def resolve(
         str | None, typer.Option("--keep", metavar="REVISION", help=contract("ResolveRequest.keep"))
     ] = None,
     content: Annotated[
-        str | None, typer.Option("--content", help=contract("ResolveRequest.content") + " - reads standard input.")
+        str | None,
+        typer.Option("--content", metavar="TEXT", help=contract("ResolveRequest.content") + " - reads standard input."),
     ] = None,
     file: Annotated[
         Path | None, typer.Option("--file", "-f", metavar="FILE", help="Take that text from a file.")

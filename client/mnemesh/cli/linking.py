@@ -47,7 +47,7 @@ def rate(
     shell: Shell,
     id: Annotated[str | None, typer.Argument(metavar="ID", help=contract("RateRequest.id"))] = None,
     useful: Annotated[str | None, typer.Argument(metavar="USEFUL", help="useful or not: your one vote.")] = None,
-    answer: Annotated[str | None, typer.Option("--answer", help=contract("RateRequest.answer"))] = None,
+    answer: Annotated[str | None, typer.Option("--answer", metavar="TEXT", help=contract("RateRequest.answer"))] = None,
     space: Space = None,
 ) -> None:
     """Say whether a memory was useful, or hand in an answer that cites ids."""

@@ -53,7 +53,9 @@ class Described:
     path: Annotated[list[str] | None, _option("RememberRequest.paths", "--path", more=REPEAT)] = None
     valid_from: Annotated[str | None, _option("RememberRequest.valid_from", "--valid-from", metavar="TIME")] = None
     valid_to: Annotated[str | None, _option("RememberRequest.valid_to", "--valid-to", metavar="TIME")] = None
-    keyword: Annotated[list[str] | None, _option("RememberRequest.keywords", "--keyword", more=REPEAT)] = None
+    keyword: Annotated[
+        list[str] | None, _option("RememberRequest.keywords", "--keyword", metavar="WORD", more=REPEAT)
+    ] = None
     attr: Annotated[list[str] | None, _option("RememberRequest.attrs", "--attr", metavar="KEY=VALUE", more=REPEAT)] = (
         None
     )
@@ -86,7 +88,9 @@ class Changed(Described):
     path: Annotated[list[str] | None, _option("UpdateRequest.paths", "--path", more=REPEAT)] = None
     valid_from: Annotated[str | None, _option("UpdateRequest.valid_from", "--valid-from", metavar="TIME")] = None
     valid_to: Annotated[str | None, _option("UpdateRequest.valid_to", "--valid-to", metavar="TIME")] = None
-    keyword: Annotated[list[str] | None, _option("UpdateRequest.keywords", "--keyword", more=REPEAT)] = None
+    keyword: Annotated[
+        list[str] | None, _option("UpdateRequest.keywords", "--keyword", metavar="WORD", more=REPEAT)
+    ] = None
     attr: Annotated[list[str] | None, _option("UpdateRequest.attrs", "--attr", metavar="KEY=VALUE", more=REPEAT)] = None
     tier: Annotated[str | None, _option("UpdateRequest.tier", "--tier")] = None
     force: Annotated[bool, _option("UpdateRequest.force", "--force")] = False
@@ -116,9 +120,15 @@ class Filters:
 
     space: Spaces = None
     kind: Annotated[list[str] | None, _option("RecallRequest.kinds", "--kind", "-k", more=REPEAT)] = None
-    tags_any: Annotated[list[str] | None, _option("RecallRequest.tags_any", "--tags-any", more=REPEAT)] = None
-    tags_all: Annotated[list[str] | None, _option("RecallRequest.tags_all", "--tag", "--tags-all", more=REPEAT)] = None
-    tags_none: Annotated[list[str] | None, _option("RecallRequest.tags_none", "--tags-none", more=REPEAT)] = None
+    tags_any: Annotated[
+        list[str] | None, _option("RecallRequest.tags_any", "--tags-any", metavar="TAG", more=REPEAT)
+    ] = None
+    tags_all: Annotated[
+        list[str] | None, _option("RecallRequest.tags_all", "--tag", "--tags-all", metavar="TAG", more=REPEAT)
+    ] = None
+    tags_none: Annotated[
+        list[str] | None, _option("RecallRequest.tags_none", "--tags-none", metavar="TAG", more=REPEAT)
+    ] = None
     since: Annotated[str | None, _option("RecallRequest.since", "--since", metavar="TIME")] = None
     before: Annotated[str | None, _option("RecallRequest.before", "--before", metavar="TIME")] = None
     by: Annotated[str | None, _option("RecallRequest.agent", "--by", metavar="AGENT")] = None

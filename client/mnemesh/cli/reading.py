@@ -41,17 +41,17 @@ def recall(
     min_score: Annotated[float | None, _option("RecallRequest.min_score", "--min-score")] = None,
     min_heat: Annotated[float | None, _option("RecallRequest.min_heat", "--min-heat")] = None,
     token_budget: Annotated[int | None, _option("RecallRequest.token_budget", "--token-budget")] = None,
-    sort: Annotated[str | None, _option("RecallRequest.sort", "--sort")] = None,
+    sort: Annotated[str | None, _option("RecallRequest.sort", "--sort", metavar="ORDER")] = None,
     weight: Annotated[
         list[str] | None, _option("RecallRequest.weights", "--weight", metavar="SIGNAL=NUMBER", more=REPEAT)
     ] = None,
     path: Annotated[list[str] | None, _option("RecallRequest.paths", "--path", more=REPEAT)] = None,
-    source_dir: Annotated[str | None, _option("RecallRequest.source_dir", "--source-dir")] = None,
+    source_dir: Annotated[str | None, _option("RecallRequest.source_dir", "--source-dir", metavar="DIR")] = None,
     include_superseded: Superseded = False,
     include_archive: Annotated[bool, _option("RecallRequest.include_archive", "--include-archive")] = False,
     explain: Annotated[bool, _option("RecallRequest.explain", "--explain")] = False,
     snippets_only: Annotated[bool, _option("RecallRequest.snippets_only", "--snippets-only")] = False,
-    time_words: Annotated[str | None, _option("RecallRequest.time_words", "--time-words")] = None,
+    time_words: Annotated[str | None, _option("RecallRequest.time_words", "--time-words", metavar="MODE")] = None,
     time_zone: Annotated[str | None, _option("RecallRequest.time_zone", "--time-zone", metavar="NAME")] = None,
 ) -> None:
     """Find the memories that answer a question or match words, best first."""
@@ -68,7 +68,7 @@ def recall(
 
 def get(
     shell: Shell,
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help=contract("GetRequest.ids"))],
+    ids: Annotated[list[str], typer.Argument(metavar="ID", help=contract("GetRequest.ids"))],
     include_forgotten: Forgotten = False,
     as_of: Annotated[str | None, _option("GetRequest.as_of", "--as-of", metavar="TIME")] = None,
     space: Spaces = None,

@@ -52,7 +52,9 @@ def update(
     shell: Shell,
     described: Changed,
     id: Id,
-    content: Annotated[str | None, typer.Option("--content", help="New text; - reads standard input.")] = None,
+    content: Annotated[
+        str | None, typer.Option("--content", metavar="TEXT", help="New text; - reads standard input.")
+    ] = None,
     file: TextFile = None,
     clear: Annotated[
         list[str] | None,
