@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Final
+from typing import Any, Final
 
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -32,6 +32,7 @@ __all__ = [
 ]  # fmt: skip
 
 NANOS_MAX: Final = 999_999_999
+NOWHERE: Final = model.Source()
 # The requests that look at several spaces.
 Reading = (
     recall_pb2.RecallRequest
@@ -176,42 +177,29 @@ def list_query(item: memory_pb2.ListRequest) -> model.ListQuery:
     )
 
 
-def timestamp(ms: int | None) -> Timestamp | None:
-    """Milliseconds since the epoch as a Timestamp."""
-    return None if ms is None else Timestamp(seconds=ms // 1000, nanos=ms % 1000 * 1_000_000)
+def timestamp(ms: int | None) -> dict[str, int] | None:
+    """Milliseconds since the epoch as the fields of a Timestamp, which a message takes for one."""
+    return None if ms is None else {"seconds": ms // 1000, "nanos": ms % 1000 * 1_000_000}
 
 
-def memory(value: model.Memory, *, with_content: bool = True) -> memory_pb2.Memory:
+def memory(value: model.Memory) -> memory_pb2.Memory:
     """A memory as it is read."""
-    return memory_pb2.Memory(
-        id=value.id,
-        space=value.space,
-        kind=value.kind,
-        title=value.title,
-        content=value.content if with_content else "",
-        state=value.state,
-        tags=value.tags,
-        importance=value.importance,
-        tier=value.tier,
-        paths=value.paths,
-        source=source(value.source),
-        valid_from=timestamp(value.valid_from),
-        valid_to=timestamp(value.valid_to),
-        keywords=value.keywords,
-        attrs=value.attrs,
-        links=[memory_pb2.Link(type=link.type, id=link.id) for link in value.links],
-        by=value.by,
-        created_at=timestamp(value.created_at),
-        updated_at=timestamp(value.updated_at),
-        heads=value.heads,
-        version=value.version,
-        conflicts=_heads(value),
-        superseded_by=value.superseded_by,
-        useful=value.useful,
-        not_useful=value.not_useful,
-        linked=linked(value.linked),
-        linked_more=value.linked_more,
-    )
+    return memory_pb2.Memory(**_fields(value, value.content))
+
+
+def _fields(value: model.Memory, content: str) -> dict[str, Any]:
+    # A message makes what lies in it from a mapping in place; one that was made for it would be copied.
+    return {
+        "id": value.id, "space": value.space, "kind": value.kind, "title": value.title, "content": content,
+        "state": value.state, "tags": value.tags, "importance": value.importance, "tier": value.tier,
+        "paths": value.paths, "source": source(value.source), "valid_from": timestamp(value.valid_from),
+        "valid_to": timestamp(value.valid_to), "keywords": value.keywords, "attrs": value.attrs or None,
+        "links": [{"type": link.type, "id": link.id} for link in value.links], "by": value.by,
+        "created_at": timestamp(value.created_at), "updated_at": timestamp(value.updated_at), "heads": value.heads,
+        "version": value.version, "conflicts": _heads(value), "superseded_by": value.superseded_by,
+        "useful": value.useful, "not_useful": value.not_useful, "linked": linked(value.linked),
+        "linked_more": value.linked_more,
+    }  # fmt: skip
 
 
 def remember_response(done: model.Written) -> memory_pb2.RememberResponse:
@@ -354,30 +342,22 @@ def related_response(found: answers.Neighbourhood) -> recall_pb2.RelatedResponse
     )
 
 
-def _hit(hit: answers.Hit, *, snippets_only: bool) -> recall_pb2.RecallResult:
+def _hit(hit: answers.Hit, *, snippets_only: bool) -> dict[str, Any]:
     found = hit.memory
-    return recall_pb2.RecallResult(
-        id=found.id,
-        content="" if snippets_only else found.content,
-        score=hit.score,
-        title=found.title,
-        snippet=hit.snippet,
-        space=found.space,
-        kind=found.kind,
-        tags=found.tags,
-        memory=memory(found, with_content=False),
-        signals=[recall_pb2.Signal(**share._asdict()) for share in hit.signals],
-        redirected_from=hit.redirected_from,
-        attached=linked(hit.attached),
-        marks=[place for mark in hit.marks for place in mark],
-    )
+    return {
+        "id": found.id, "content": "" if snippets_only else found.content, "score": hit.score, "title": found.title,
+        "snippet": hit.snippet, "space": found.space, "kind": found.kind, "tags": found.tags,
+        "memory": _fields(found, ""), "signals": [share._asdict() for share in hit.signals],
+        "redirected_from": hit.redirected_from, "attached": linked(hit.attached),
+        "marks": [place for mark in hit.marks for place in mark],
+    }  # fmt: skip
 
 
-def source(value: model.Source) -> memory_pb2.Source | None:
-    """Where a memory came from, if it says so."""
-    if value == model.Source():
+def source(value: model.Source) -> dict[str, Any] | None:
+    """Where a memory came from, as the fields of a Source, if it says so."""
+    if value == NOWHERE:
         return None
-    return memory_pb2.Source(session=value.session, dir=value.dir, seq=value.seq)
+    return {"session": value.session, "dir": value.dir, "seq": value.seq}
 
 
 def _heads(value: model.Memory) -> list[memory_pb2.Head]:

@@ -215,6 +215,13 @@ def test_a_recalled_text_stands_once() -> None:
     )
 
 
+@given(memories)
+def test_a_result_has_its_memory_with_every_field_but_the_text(memory: model.Memory) -> None:
+    [result] = wire.recall_response(recalled(replace(hit(), memory=memory)), snippets_only=False).results
+    assert result.memory == wire.memory(replace(memory, content=""))
+    assert result.content == memory.content
+
+
 def test_snippets_only_gives_no_text_at_all() -> None:
     [result] = wire.recall_response(recalled(hit()), snippets_only=True).results
     assert (result.content, result.memory.content, result.snippet) == ("", "", "whole")
