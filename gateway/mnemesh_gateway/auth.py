@@ -12,6 +12,8 @@ import hmac
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
+from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from mnemesh_gateway.access import Access
@@ -23,6 +25,7 @@ from mnemesh_memory.spaces import space_path
 from mnemesh_proto.rendezvous import AGENT_HEADER, AUTHORIZATION, SPACE_HEADER
 
 CLIENT_NAME = "clientInfo.name"  # what MCP calls the name that a client gives itself
+HEADERS_KEPT: Final = 256
 
 
 class Authenticator:
@@ -50,7 +53,9 @@ class Authenticator:
             )
         agent = _header_text(AGENT_HEADER, headers.get(AGENT_HEADER, ""))
         space = _header_text(SPACE_HEADER, headers.get(SPACE_HEADER, ""))
-        validate.no_secrets(attrs={}, **{AGENT_HEADER: agent, CLIENT_NAME: client_name, SPACE_HEADER: space})
+        _no_secret(AGENT_HEADER, agent)
+        validate.no_secrets(attrs={}, **{CLIENT_NAME: client_name})  # of any length, so not kept
+        _no_secret(SPACE_HEADER, space)
         if self._access is not None and counted:
             self._access.note_use(speaks.principal)
         self._refuse_another(speaks, agent)
@@ -117,6 +122,11 @@ def agent_name(client_name: str, principal: str = grants.OWNER) -> str:
     folded = re.sub(r"[^a-z0-9._-]+", "-", client_name.strip().lower())
     name = folded.strip("-")[: limits.AGENT_BYTES_MAX - len(principal) - 1].rstrip("-")
     return f"{principal}/{name}" if name else principal
+
+
+@lru_cache(maxsize=HEADERS_KEPT)  # a client says the same with every call; what is refused is not kept
+def _no_secret(name: str, text: str) -> None:
+    validate.no_secrets(attrs={}, **{name: text})
 
 
 def _header_text(name: str, value: str) -> str:

@@ -142,7 +142,8 @@ CREDENTIAL = "ghp_" + "x7Kq2Vn9Rt4Ws8Lp3Zd6Yb1Hc5Mf0Ja2Qe7U"
 def test_a_credential_as_name_or_space_is_refused_by_its_field_and_never_shown(
     headers: dict[str, str], client_name: str, field: str
 ) -> None:
-    with pytest.raises(SecretRefused) as caught:
-        caller(client_name, **headers)
-    assert caught.value.fields["field"] == field
-    assert CREDENTIAL not in repr(caught.value.__dict__)
+    for _ in range(2):  # headers that passed are not judged again, so those that did not must be
+        with pytest.raises(SecretRefused) as caught:
+            caller(client_name, **headers)
+        assert caught.value.fields["field"] == field
+        assert CREDENTIAL not in repr(caught.value.__dict__)
