@@ -56,6 +56,8 @@ def line(field: str, value: str, bytes_max: int) -> str:
 def lines(field: str, values: Iterable[str], count_max: int, bytes_max: int) -> tuple[str, ...]:
     """At most `count_max` non-empty lines, duplicates dropped, order kept."""
     given = at_most(field, tuple(values), count_max)
+    if not given:
+        return ()
     clean = tuple(line(f"{field}[{i}]", value, bytes_max) for i, value in enumerate(given))
     for i, value in enumerate(clean):
         if not value:

@@ -64,6 +64,8 @@ def _rule(part: str) -> Rule:
 def narrowed(query: Query, rules: Sequence[Rule]) -> Query:
     """The query without what the rules hide, but for what it asks for by name."""
     hidden = [rule for rule in rules if rule.weight is None]
+    if not hidden:
+        return query
     named = {*query.tags_any, *query.tags_all}
     tags = [rule.value for rule in hidden if rule.field == "tag" and rule.value not in named]
     kinds = {rule.value for rule in hidden if rule.field == "kind"}

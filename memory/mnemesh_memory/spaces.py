@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
+from typing import Final
 
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument
+
+SPACES_KEPT: Final = 256
 
 
 def well_formed(field: str, value: str) -> str:
@@ -17,6 +21,7 @@ def well_formed(field: str, value: str) -> str:
     return value
 
 
+@lru_cache(maxsize=SPACES_KEPT)  # a call names the same few again and again; what is refused is not kept
 def space_path(field: str, value: str) -> str:
     """A space such as `team/payments` or `@alice`, or InvalidArgument naming `field` and the broken rule."""
     value = unicodedata.normalize("NFC", well_formed(field, value))

@@ -21,9 +21,9 @@ from mnemesh_memory.time_tokens import BREAK, Token, tokens_of
 # A longer text was pasted, and the dates in it are its own.
 READ_CHARS_MAX: Final = 500
 EVENT_WORDS_MAX: Final = 12
-# The cheapest look at a question: without any of these nothing is read.
+# The cheapest look at a question in lower case: without any of these nothing is read.
 _HINT: Final = re.compile(
-    rf"\b(?:{'|'.join(sorted(DATE_WORDS))}|since|after|before|until|till|[12]\d{{3}}|q[1-4])\b|\d[-/.]\d", re.IGNORECASE
+    rf"\b(?:{'|'.join(sorted(DATE_WORDS))}|since|after|before|until|till|[12]\d{{3}}|q[1-4])\b|\d[-/.]\d"
 )
 _AT: Final = frozenset(("in", "on", "at", "during", "over", "within", "throughout", "from", "of", "for", "around"))
 _OPENS: Final = {"since": "since", "after": "after", "before": "before", "until": "until", "till": "until",
@@ -73,7 +73,7 @@ class _Phrase(NamedTuple):
 
 def read(text: str, now: int, zone: tzinfo) -> TimeWords | None:
     """What time `text` names when it is said at `now` (ms) in `zone`; None when it names none."""
-    if len(text) > READ_CHARS_MAX or not _HINT.search(text):
+    if len(text) > READ_CHARS_MAX or not _HINT.search(text.lower()):
         return None
     try:
         return _read(text, now, zone)
