@@ -20,7 +20,7 @@ from mnemesh_memory.limits import BLAME_LINES_MAX
 from mnemesh_memory.model import Revision, Source
 from mnemesh_memory.past import BlamedField, BlamedLines, Origin, Origins
 
-_UNKNOWN: Final = Origin(agent="", node="", at=0)
+_UNKNOWN: Final = Origin(agent="", node="", at=0, latest=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +206,11 @@ def _origin(revision: str, origins: Origins) -> Origin:
 
 
 def _put_at(state: DocumentState, field: str, value: str, at: int, origins: Origins) -> BlamedField:
-    """A tag or link was put by the change that bears its time; when several do, nobody is named."""
+    """A tag or link was put by the change that bears its time; when several do, nobody is named. Its time is shown as
+    that of a revision is: no later than the latest of the change, or of any when none bears it."""
     actors = [actor for actor, origin in origins.items() if origin.at == at]
     actor = actors[0] if len(actors) == 1 else ""
     origin = origins.get(actor, _UNKNOWN)
     revision = next((name for name in state.revisions if actor and rank(name)[1] == actor), "")
-    return BlamedField(field=field, value=value, revision=revision, by=origin.agent, at=at, node=origin.node)
+    shown = min(at, max((origins[one].latest for one in actors or origins), default=at))
+    return BlamedField(field=field, value=value, revision=revision, by=origin.agent, at=shown, node=origin.node)

@@ -14,11 +14,13 @@ from mnemesh_memory.model import Memory, Revision
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a change came from: who wrote it, the node that took it in first, and when (ms, that node's clock)."""
+    """Where a change came from: who wrote it, the node that took it in first, and when (ms, that node's clock).
+    `latest` is the latest time that is shown of it, because another node's clock may run ahead."""
 
     agent: str
     node: str
     at: int
+    latest: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -153,7 +153,10 @@ def test_tags_and_links_belong_to_the_change_that_put_them() -> None:
     log = [created("x", tags_put=("a",))]
     link = Link("see-also", OTHER)
     log.append(written(document(*log), Edit(tags_put=("b",), links_put=(link,), at=2000), 2))
-    origins = {actor(1).hex(): Origin("owner/test", "n1", 1000), actor(2).hex(): Origin("owner/linker", "n2", 2000)}
+    origins = {
+        actor(1).hex(): Origin("owner/test", "n1", 1000, 1000),
+        actor(2).hex(): Origin("owner/linker", "n2", 2000, 2000),
+    }
     found = fields(log, origins)
     assert (found["tags.a"].by, found["tags.a"].node, found["tags.a"].revision) == (
         "owner/test",
@@ -165,10 +168,22 @@ def test_tags_and_links_belong_to_the_change_that_put_them() -> None:
     assert found["kind"].node == "n1"
 
 
-@pytest.mark.parametrize("origins", [{}, {actor(n).hex(): Origin("a", "n", 1000) for n in (1, 2)}])
+@pytest.mark.parametrize("origins", [{}, {actor(n).hex(): Origin("a", "n", 1000, 1000) for n in (1, 2)}])
 def test_nobody_is_named_for_a_tag_that_no_change_or_several_may_have_put(origins: Any) -> None:
     found = fields([created("x", tags_put=("a",))], origins)["tags.a"]
     assert (found.by, found.node, found.revision, found.at) == ("", "", "", 1000)
+
+
+def test_the_time_of_a_tag_is_shown_as_that_of_a_revision_when_a_clock_ran_ahead() -> None:
+    log = [created("x", tags_put=("a",))]
+    log.append(written(document(*log), Edit(tags_put=("b",), at=9000), 2))
+    origins = {
+        actor(1).hex(): Origin("owner/test", "n1", 1000, 1000), actor(2).hex(): Origin("ana/cli", "n2", 9000, 5000),
+    }  # fmt: skip
+    found = fields(log, origins)
+    assert (found["tags.a"].at, found["tags.b"].at, found["tags.b"].by) == (1000, 5000, "ana/cli")
+    unnamed = fields(log, {one: replace(origin, at=0) for one, origin in origins.items()})
+    assert (unnamed["tags.b"].at, unnamed["tags.b"].by) == (5000, "")
 
 
 def test_a_text_of_too_many_lines_is_blamed_as_a_whole() -> None:

@@ -14,11 +14,12 @@ from peer_builders import NOW, Node, all_entries, taken
 
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Resolve, Rollback, Vectors
+from mnemesh_crdt.blame import blamed
 from mnemesh_crdt.document import Edit
 from mnemesh_memory import limits
 from mnemesh_memory.errors import Aborted, AlreadyExists, FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.model import Memory
+from mnemesh_memory.model import Link, Memory
 from mnemesh_memory.text import content_hash
 
 
@@ -348,6 +349,20 @@ def test_a_rating_from_a_clock_a_year_ahead_hides_nothing_that_was_said_after_it
     known = ledger.read_as_of([memory.id], latest)[memory.id]
     assert (known.useful, texts(known)) == (1, {"first"})
     assert texts(ledger.read_as_of([memory.id], latest + 1)[memory.id]) == {"second"}
+
+
+def test_blame_shows_a_tag_and_a_link_of_a_clock_a_year_ahead_no_later_than_they_were_heard(
+    home: Home, ledger: Ledger
+) -> None:
+    memory = create(ledger, home, "first")
+    far = Node(now=START + 365 * DAY)
+    far.knows(*all_entries(ledger))
+    link = Link("see-also", "018f6f0e-7c1a-7000-8000-000000000001")
+    taken(ledger, far, far.edits(Edit(tags_put=("far",), links_put=(link,), at=far.now), memory.id))
+    state, origins = ledger.past(memory.id)
+    _, fields = blamed(state, memory.heads[0], origins)
+    found = {one.field: one for one in fields if one.field.startswith(("tags.", "links."))}
+    assert {one.at for one in found.values()} == {NOW + limits.CLOCK_AHEAD_MS_MAX}
 
 
 def test_a_change_whose_clock_is_behind_what_it_builds_on_does_not_break_the_past(home: Home, ledger: Ledger) -> None:

@@ -106,8 +106,12 @@ class Histories:
         return Conflict(memory=memory, versions=versions)
 
     def _origins(self, id_: str) -> Origins:
-        rows = self._db.execute("SELECT actor, agent, node, at FROM entry WHERE doc = ? AND type = 'change'", (id_,))
-        return {actor.hex(): Origin(agent, node, at) for actor, agent, node, at in rows}
+        rows = self._db.execute(
+            "SELECT actor, agent, node, at, CASE WHEN received > 0 THEN received + ? ELSE at END "
+            "FROM entry WHERE doc = ? AND type = 'change'",
+            (CLOCK_AHEAD_MS_MAX, id_),
+        )
+        return {actor.hex(): Origin(agent, node, at, latest) for actor, agent, node, at, latest in rows}
 
     # ---- writing, inside the commit ---------------------------------------------------------------------------
 
