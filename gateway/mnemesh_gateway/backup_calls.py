@@ -20,7 +20,7 @@ async def create(
     gate: MeshGate, caller: Caller, request: backup_pb2.CreateBackupRequest
 ) -> backup_pb2.CreateBackupResponse:
     """A new backup."""
-    made = await gate.backups().create(caller, await gate.ready(), request.to)
+    made = await gate.backups().create(await gate.ready(), request.to)
     return backup_pb2.CreateBackupResponse(backup=_backup(made))
 
 

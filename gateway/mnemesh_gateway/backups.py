@@ -27,9 +27,7 @@ from mnemesh_gateway.access import ACCESS_FILE
 from mnemesh_gateway.backup_file import LEDGER, PIECE_BYTES, REGISTER, TRANSCRIPTS, Head, Part, Writer
 from mnemesh_gateway.peer_book import PEERS_FILE
 from mnemesh_memory import limits
-from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, PermissionDenied, Unavailable
-from mnemesh_memory.grants import OWNER
-from mnemesh_memory.model import Caller
+from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, Unavailable
 from mnemesh_proto.rendezvous import TOKEN_FILE
 
 if TYPE_CHECKING:
@@ -74,13 +72,12 @@ class Backups:
         self._clock = clock
         self._writing = threading.Lock()
 
-    async def create(self, caller: Caller, mesh: Mesh, to: str) -> Backup:
+    async def create(self, mesh: Mesh, to: str) -> Backup:
         """Write a backup into the file `to`, or into one of its own name in `backups/` of the data directory; writes
-        go on meanwhile. Raises PermissionDenied when another than the owner names a file, InvalidArgument for a name
-        that can not be, FailedPrecondition for one that is taken, Aborted while another backup is made, Unavailable
-        when the disk fails; then no file is left."""
+        go on meanwhile. Raises InvalidArgument for a name that can not be, FailedPrecondition for one that is taken,
+        Aborted while another backup is made, Unavailable when the disk fails; then no file is left."""
         now = self._clock()
-        target = self._target(caller, to, now)
+        target = self._target(to, now)
         begun = Backup(path=str(target), at=now)
         await asyncio.to_thread(self._note, begun)
         try:
@@ -136,14 +133,12 @@ class Backups:
             sha256=sha256,
         )  # fmt: skip
 
-    def _target(self, caller: Caller, to: str, now: int) -> Path:
+    def _target(self, to: str, now: int) -> Path:
         name = f"{datetime.fromtimestamp(now / 1000, UTC):%Y%m%dT%H%M%S}.{now % 1000:03}Z{SUFFIX}"
         folder = self._data_dir / FOLDER
         folder.mkdir(exist_ok=True, mode=0o700)
         if not to:
             return folder / name
-        if caller.role != OWNER:
-            raise PermissionDenied(caller.principal, "choose where a backup lies", f"backups in {folder} alone")
         path = Path(to)
         if not path.is_absolute() or "\0" in to or len(to) > limits.BACKUP_PATH_CHARS_MAX:
             limit = f"an absolute path of at most {limits.BACKUP_PATH_CHARS_MAX} characters, on the node's machine"

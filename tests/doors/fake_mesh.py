@@ -100,7 +100,7 @@ class FakeBackups:
     def __init__(self) -> None:
         self._made = [Backup(path="/backups/noon", at=START_MS, node_id="ab" * 16, seq=7, bytes=9, sha256="cd" * 32)]
 
-    async def create(self, caller: Caller, mesh: FakeMesh, to: str) -> Backup:
+    async def create(self, mesh: FakeMesh, to: str) -> Backup:
         self._made.append(replace(self._made[0], path=to or "/backups/new"))
         return self._made[-1]
 

@@ -40,13 +40,11 @@ from mnemesh_memory.errors import (
     FailedPrecondition,
     InvalidArgument,
     MnemeshError,
-    PermissionDenied,
 )
 from mnemesh_memory.model import Caller
 from mnemesh_memory.transcripts import SessionQuery, TranscriptDraft, TurnDraft
 
 OWNER = Caller(agent="owner", principal="owner", role="owner")
-ADMIN = Caller(agent="ana", principal="ana", role="admin")
 WRITERS, WRITES = 4, 60
 
 
@@ -90,8 +88,8 @@ def backups_of(home: Home) -> Backups:
     return Backups(home.directory.path, lambda: NOW)
 
 
-async def made(node: LedgerOnly, to: str = "", caller: Caller = OWNER) -> Backup:
-    return await backups_of(node.home).create(caller, node, to)  # type: ignore[arg-type]
+async def made(node: LedgerOnly, to: str = "") -> Backup:
+    return await backups_of(node.home).create(node, to)  # type: ignore[arg-type]
 
 
 def finished(ledger: Ledger) -> Any:
@@ -316,10 +314,8 @@ async def test_nobody_writes_a_backup_among_the_nodes_own_files(node: LedgerOnly
         await made(node, str(node.home.directory.path / "ledger" / "b.tar.gz"))
 
 
-async def test_an_admin_who_is_not_the_owner_does_not_choose_the_place(node: LedgerOnly, tmp_path: Path) -> None:
-    with pytest.raises(PermissionDenied):
-        await made(node, str(tmp_path / "b.tar.gz"), ADMIN)
-    backup = await made(node, "", ADMIN)
+async def test_a_backup_for_which_no_place_is_named_lies_in_the_data_directory(node: LedgerOnly) -> None:
+    backup = await made(node)
     assert Path(backup.path).parent == node.home.directory.path / "backups"
 
 
