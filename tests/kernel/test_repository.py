@@ -152,6 +152,18 @@ def test_every_setting_and_every_command_is_documented() -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
+def test_every_proof_and_every_program_that_measures_is_in_the_page_about_them() -> None:
+    page = (ROOT / "docs/proof.md").read_text("utf-8")
+    said = {path: path.read_text("utf-8") for path in tracked(".py")}
+    proofs = [str(path.relative_to(ROOT)) for path, text in said.items() if re.search(r"pytest\.mark\.proof\b", text)]
+    assert len(proofs) >= 7
+    assert [name for name in proofs if f"`{name}`" not in page or f"-m proof -s {name}" not in page] == []
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts): text for path, text in said.items()}
+    programs = [name for name, text in modules.items() if name.startswith("bench.") and f"python -m {name}" in text]
+    assert len(programs) >= 10
+    assert [name for name in programs if f"python -m {name}" not in page] == []
+
+
 def test_ci_runs_the_recipes_that_a_developer_runs() -> None:
     ci = (ROOT / ".ci/run").read_text("utf-8")
     recipes = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
