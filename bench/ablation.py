@@ -37,8 +37,9 @@ from mnemesh_actors.query_plan import search_of
 from mnemesh_actors.recalling import BEST_FOR_COVERAGE
 from mnemesh_actors.refining import second_look
 from mnemesh_actors.serving import VectorSpace
-from mnemesh_memory.fusion import DEFAULT_MIX, OPTIONAL, Candidate, Fused, Mix, coverage, fuse, signals
+from mnemesh_memory.fusion import DEFAULT_MIX, OPTIONAL, Fused, Mix, coverage, signals
 from mnemesh_memory.model import Memory, Query
+from mnemesh_memory.ranking import Candidates, Ranking, fuse
 from mnemesh_memory.traits import question_of
 
 RESULT: Final = Path(__file__).resolve().parent / "results" / "ablation.json"
@@ -92,17 +93,17 @@ class Pools(NamedTuple):
     """What the index gives for a question: in its conversation, in another one, and in its own without the sessions
     that hold its evidence."""
 
-    here: list[Candidate]
-    elsewhere: list[Candidate]
-    left_out: list[Candidate]
+    here: Candidates
+    elsewhere: Candidates
+    left_out: Candidates
 
 
 class Ranked(NamedTuple):
     """The same three, fused, best first."""
 
-    here: list[Fused]
-    elsewhere: list[Fused]
-    left_out: list[Fused]
+    here: Sequence[Fused]
+    elsewhere: Sequence[Fused]
+    left_out: Sequence[Fused]
 
 
 class Collected(NamedTuple):
@@ -195,19 +196,19 @@ class Index:
     def _pools(
         self, text: str, vector: Vector, space: str, other: str, rest: tuple[str, ...], as_stated: bool
     ) -> Pools:
-        def asked(space: str, among: tuple[str, ...] | None = None) -> list[Candidate]:
+        def asked(space: str, among: tuple[str, ...] | None = None) -> Candidates:
             query = Query(text=text, spaces=(space,), limit=TOP)
             search = search_of(query, self._shard.generation, among, late=False, as_stated=as_stated)
             return self._shard.search(replace(search, vector=vector))
 
-        return Pools(asked(space), asked(other), asked(space, rest) if rest else [])
+        return Pools(asked(space), asked(other), asked(space, rest) if rest else Candidates.of(()))
 
     def ranked(self, one: Collected, variant: Variant) -> Ranked:
         """What recall would show of each pool, best first."""
         pools = one.stated if {**OPTIONAL, **variant.optional}["statement"] else one.as_asked
         return Ranked(*(self._loop.run(self._looked_at(one, pool, variant)) for pool in pools))
 
-    async def _looked_at(self, one: Collected, pool: Sequence[Candidate], variant: Variant) -> list[Fused]:
+    async def _looked_at(self, one: Collected, pool: Candidates, variant: Variant) -> Sequence[Fused]:
         first = fused(pool, one.asked.text, variant)
         # Nothing is on that would ask another part of a node.
         parts = cast(Parts, SimpleNamespace(config=MeshConfig()))
@@ -242,7 +243,7 @@ def _score(scored: Scored, variant: Variant, one: Collected, index: Index) -> No
         scored.told[kind].append(coverage(one.asked.text, best))
 
 
-def fused(pool: Sequence[Candidate], text: str, variant: Variant) -> list[Fused]:
+def fused(pool: Candidates, text: str, variant: Variant) -> Ranking:
     """What recall makes of candidates before its second look, best first."""
     return fuse(pool, variant.weights, question_of(text), variant.mix)
 

@@ -22,7 +22,7 @@ from qdrant_client import QdrantClient, models
 from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
 from mnemesh_actors.index.bm25 import Bm25Encoder
 from mnemesh_actors.shard import RetrievalShard, Search
-from mnemesh_memory.fusion import fuse
+from mnemesh_memory.ranking import fuse
 
 CANDIDATES = 100
 COLLECTION = "memories"

@@ -25,15 +25,16 @@ from mnemesh_actors.reasons import why_empty
 from mnemesh_actors.refining import optional_weights, second_look
 from mnemesh_actors.searching import Searching
 from mnemesh_actors.serving import VectorSpace
-from mnemesh_actors.shard import Candidate, Search
+from mnemesh_actors.shard import Search
 from mnemesh_actors.words import scored
 from mnemesh_memory import limits, validate
 from mnemesh_memory.answers import Hit, Recalled
 from mnemesh_memory.errors import DeadlineExceeded, InvalidArgument, MnemeshError, Unavailable
 from mnemesh_memory.explaining import Explainer
 from mnemesh_memory.filters import passes
-from mnemesh_memory.fusion import SIGNALS, Fused, coverage, fuse, scaled_weights
+from mnemesh_memory.fusion import SIGNALS, Fused, coverage, scaled_weights
 from mnemesh_memory.model import Caller, Memory, Page, Query
+from mnemesh_memory.ranking import Candidates, fuse
 from mnemesh_memory.rules import narrowed
 from mnemesh_memory.text import estimate_tokens, marks, snippet
 from mnemesh_memory.traits import question_of
@@ -50,6 +51,7 @@ EMBEDDING_SHARE = 0.5
 INDEX_SHARE = 0.8
 WORDS_MEMORIES_MAX = 1000
 SNIPPET_CHARS = 240
+WORDS_AFTER_S = 0.001
 TOKENS_UNBOUNDED = 2**31
 # Read beyond the limit in one step: some candidates are redirected or filtered away.
 READ_MARGIN = 2
@@ -155,7 +157,7 @@ class Recalling:
         vector, degraded = await self._embedded(space, query, None if given == () else search)
         search = replace(search, vector=vector)
         gaps, behind = space.follower.gaps, _behind(space.follower)
-        candidates = [] if given == () else await self._candidates(space.follower, search, by)
+        candidates = Candidates.of(()) if given == () else await self._candidates(space.follower, search, by)
         if isinstance(candidates, str):
             return await self._by_words(query, candidates)
         fused, failed = await self._fused(space, query, vector, candidates)
@@ -180,8 +182,8 @@ class Recalling:
         return await self._answer(query, ordered(query, kept, self._parts.clock()), covered, degraded, why)
 
     async def _fused(
-        self, space: VectorSpace, query: Query, vector: Vector | None, candidates: Sequence[Candidate]
-    ) -> tuple[list[Fused], tuple[str, ...]]:
+        self, space: VectorSpace, query: Query, vector: Vector | None, candidates: Candidates
+    ) -> tuple[Sequence[Fused], tuple[str, ...]]:
         """The candidates, best first, and which signal could not be had."""
         first = fuse(candidates, self._weights(query), question_of(query.text, query.window))
         return await second_look(self._parts, space, query, vector, first, partial(self._view, query))
@@ -227,7 +229,6 @@ class Recalling:
         Rows are read a step at a time, because most of the candidates are never shown; another order needs all."""
         by_relevance = query.sort == "relevance"
         step = query.limit + READ_MARGIN if by_relevance else max(1, len(fused))
-        matched = {item.id for item in fused}
         shown: set[str] = set()
         kept: list[Found] = []
         best: list[Found] = []
@@ -238,19 +239,18 @@ class Recalling:
             pairs = [(item, memories[item.id]) for item in part if item.id in memories]
             if query.as_of is None and not query.include_superseded:
                 old += sum(memory.state == "superseded" for _, memory in pairs)
-            found = [item.rated() for item in await self._redirected(query, pairs, matched, shown)]
+            found = [item.rated() for item in await self._redirected(query, pairs, fused, shown)]
             best = best or found[:BEST_FOR_COVERAGE]
             kept += await self._keep(query, found)
             if by_relevance and len(kept) >= query.limit:
                 break
         return kept, best, old
 
-    async def _candidates(self, follower: IndexFollower, search: Search, by: float) -> list[Candidate] | str:
+    async def _candidates(self, follower: IndexFollower, search: Search, by: float) -> Candidates | str:
         """What the index finds, or why it does not answer."""
         try:
             async with asyncio.timeout_at(by):
-                found: list[Candidate] = await self._searching.ask(follower, search)
-                return found
+                return await self._searching.ask(follower, search)
         except TimeoutError:
             late = Unavailable("it has not answered in time", part="index")
             follower.went_away(late)
@@ -276,16 +276,17 @@ class Recalling:
         return now
 
     async def _redirected(
-        self, query: Query, pairs: Sequence[tuple[Fused, Memory]], matched: set[str], shown: set[str]
+        self, query: Query, pairs: Sequence[tuple[Fused, Memory]], fused: Sequence[Fused], shown: set[str]
     ) -> list[Found]:
-        """A superseded memory gives way to the last of its successors, then or now. `matched` are the ids of all
-        candidates, `shown` those that stand in the answer already."""
+        """A superseded memory gives way to the last of its successors, then or now. `fused` are all candidates,
+        `shown` the ids that stand in the answer already."""
         if query.include_superseded:
-            return [Found(memory, fused) for fused, memory in pairs]
+            return [Found(memory, fit) for fit, memory in pairs]
         old = [memory.id for _, memory in pairs if memory.state == "superseded"]
         ends: dict[str, Memory] = await self._parts.ledger.successors(old, query.as_of) if old else {}
+        matched = {item.id for item in fused} if ends else set()
         found: list[Found] = []
-        for fused, matching in pairs:
+        for fit, matching in pairs:
             memory, origin = matching, ""
             if matching.state == "superseded":
                 if matching.id not in ends:
@@ -295,7 +296,7 @@ class Recalling:
             own_place = origin and memory.id in matched
             if memory.state == "active" and memory.id not in shown and not own_place:
                 shown.add(memory.id)
-                found.append(Found(memory, fused, origin))
+                found.append(Found(memory, fit, origin))
         return found
 
     async def _keep(self, query: Query, found: Sequence[Found]) -> list[Found]:
@@ -364,6 +365,7 @@ class Recalling:
 
 async def _prepare(follower: IndexFollower, search: Search) -> None:
     """What goes wrong here goes wrong in the search itself, which says so."""
+    await asyncio.sleep(WORDS_AFTER_S)
     with suppress(MnemeshError):
         await follower.read(lambda shard: shard.prepare(search))
 

@@ -42,9 +42,9 @@ async def second_look(
     space: VectorSpace,
     query: Query,
     vector: Vector | None,
-    fused: list[Fused],
+    fused: Sequence[Fused],
     read: Callable[[Sequence[str]], Awaitable[Mapping[str, Memory]]],
-) -> tuple[list[Fused], tuple[str, ...]]:
+) -> tuple[Sequence[Fused], tuple[str, ...]]:
     """The candidates, best first, and which signal could not be had, with the reason. `read` gives memories as they
     are shown."""
     weights = optional_weights(parts, query)

@@ -36,14 +36,14 @@ from mnemesh_actors.index.shard_config import BACKENDS, MACHINE, ShardConfig, Sh
 from mnemesh_actors.index.state import IndexMeta
 from mnemesh_actors.index.storage import storage_of
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, Unavailable
-from mnemesh_memory.fusion import Candidate
+from mnemesh_memory.ranking import Candidates
 
 if TYPE_CHECKING:
     from mnemesh_actors.index.bm25 import Bm25Encoder
     from mnemesh_actors.index.port import DenseVector
 
 __all__ = [
-    "Candidate", "IndexItem", "IndexText", "RetrievalShard", "Search", "ShardConfig", "ShardStatus",
+    "IndexItem", "IndexText", "RetrievalShard", "Search", "ShardConfig", "ShardStatus",
 ]  # fmt: skip
 
 FETCH_MARGIN_POINTS = 12
@@ -77,6 +77,11 @@ class RetrievalShard:
     def generation(self) -> str:
         """Of the model whose vectors it holds."""
         return self._config.generation
+
+    @property
+    def quick_calls(self) -> frozenset[str]:
+        """What takes a millisecond and holds the interpreter all the while; a server is waited for."""
+        return frozenset(("prepare", "search", "search_batch") if self._config.backend == "edge" else ())
 
     def arrive(self, address: str) -> None:
         """It lives on the machine of that address from now on. What it may have left on another one can be in use
@@ -161,7 +166,7 @@ class RetrievalShard:
         if len(self._prepared) > PREPARED_MAX:
             self._prepared.popitem(last=False)
 
-    def search(self, search: Search) -> list[Candidate]:
+    def search(self, search: Search) -> Candidates:
         """The best memories by meaning and by words, at most `limit` of each and, beside them, at most
         `superseded_limit` superseded ones; in the order of their ids.
 
@@ -170,7 +175,7 @@ class RetrievalShard:
         """
         return self.search_batch((search,))[0]
 
-    def search_batch(self, searches: Sequence[Search]) -> list[list[Candidate]]:
+    def search_batch(self, searches: Sequence[Search]) -> list[Candidates]:
         """`search` of several at once, each with filters of its own, in their order and as one batched query."""
         found = self._listed([self._legs(search) for search in searches])
         lists = [self._prepared.get(search, {}) | new for search, new in zip(searches, found, strict=True)]

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits
+from mnemesh_memory.traits import Traits
 from mnemesh_memory.wordlists import COMMON_WORDS, UNSPACED
 
 SIGNALS: Final = ("dense", "bm25")
@@ -31,8 +31,6 @@ OPTIONAL: Final[Mapping[str, float]] = MappingProxyType(
 FULL_EVIDENCE: Final = 0.3
 SCORE_DECIMALS: Final = 6
 TERM_CHARS: Final = 6
-# Of so many words that carry meaning.
-_SUBSTANCE: Final = tuple(math.log1p(n) / math.log1p(SUBSTANCE_WORDS) for n in range(SUBSTANCE_WORDS + 1))
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
@@ -119,82 +117,9 @@ class Fused(NamedTuple):
     useful: float | None = None
     more: Mapping[str, float] = MappingProxyType({})
 
-    @property
-    def signals(self) -> dict[str, float]:
-        """The parts by name."""
-        parts = zip((*SIGNALS, "form", "useful"), (self.dense, self.bm25, self.form, self.useful), strict=True)
-        return {**{name: part for name, part in parts if part is not None}, **self.more}
-
-
-def fuse(
-    candidates: Iterable[Candidate],
-    weights: Mapping[str, float] | None = None,
-    question: Question | None = None,
-    mix: Mix = DEFAULT_MIX,
-) -> list[Fused]:
-    """Best first; equal scores in the order of their ids, which must be unique.
-
-    evidence = sum over the signals of weight * value, with the weights scaled to sum 1. The value of dense is
-    max(0, cosine), and for who is missing in that list its lowest, because a list holds the best there are: that loses
-    nothing against asking for the exact cosine. The value of BM25 is its share of the largest among the candidates, and
-    0 for who is missing. Each is mixed with the same of the candidate's context, as `mix` says. A weight that is not
-    given has its default; with weight 0 a signal is gone, and so is whoever is known by it alone. With a `question`,
-    traits make good a part of what the evidence lacks, less for who has little of it, nothing for who has none. Raises
-    InvalidArgument for a weight that is unknown, negative or not finite, and when all are 0.
-    """
-    scaled = scaled_weights(weights or {})
-    pool = list(candidates)
-    by_meaning, by_words = scaled["dense"], scaled["bm25"]
-    floor = min([one.dense for one in pool if one.dense is not None], default=None)
-    top = max([one.bm25 for one in pool if one.bm25], default=1.0)
-    windows = [max(one.context.window, one.context.best_window) for one in pool if one.context is not None]
-    widest = max(windows, default=0.0) or 1.0
-    found: list[tuple[float, str, float | None, float | None, float | None, float | None]] = []
-    # Some hundred candidates a recall: what is the same for all of them stands before the loop.
-    for id_, own_cosine, own_words, around, traits in pool:
-        bm25 = dense = form = None
-        if by_words and (own_words is not None or (around is not None and around.window)):
-            words = (own_words or 0.0) / top
-            if around is not None:
-                wide = max(words, around.window / widest)
-                episode = max(wide, around.best_window / widest)
-                words = mix.words * words + mix.window * wide + mix.episode_words * episode
-            bm25 = by_words * words
-        cosine = floor if own_cosine is None else own_cosine
-        if by_meaning and cosine is not None and (own_cosine is not None or bm25 is not None):
-            meaning = cosine if 0.0 <= cosine <= 1.0 else _unit(cosine)
-            if around is not None:
-                best = max(meaning, _unit(around.best_dense))
-                meaning = mix.meaning * meaning + mix.near * _unit(around.near) + mix.episode * best
-            dense = by_meaning * meaning
-        elif bm25 is None:
-            continue
-        score = evidence = min(1.0, (dense or 0.0) + (bm25 or 0.0))
-        if question is not None and traits is not None:
-            form = (1.0 - evidence) * min(1.0, evidence / FULL_EVIDENCE) * _form(traits, question, mix)
-            score = min(1.0, evidence + form)
-        found.append((-round(score, SCORE_DECIMALS), id_, dense, bm25, cosine, form))
-    found.sort()  # ids are unique, so no more than score and id is ever compared
-    return [Fused(id_, -minus, dense, bm25, cosine, form) for minus, id_, dense, bm25, cosine, form in found]
-
-
-def _form(traits: Traits, question: Question, mix: Mix) -> float:
-    """How much of what its evidence lacks the form of a memory and its date make good, in [0, 1)."""
-    at, words, times, asks, speakers = traits
-    worth = mix.substance * _SUBSTANCE[words]
-    if not asks:
-        worth += mix.states
-    if times and question.when:
-        worth += mix.time * (times / TIME_WORDS_MAX)
-    if surely := question.means(at):
-        worth += mix.date * surely
-    if speakers and not question.words.isdisjoint(speakers):
-        worth += mix.speaker
-    return worth
-
 
 def scaled_weights(weights: Mapping[str, float]) -> dict[str, float]:
-    """The weight of every signal, summing to 1. See `fuse` for what is refused."""
+    """The weight of every signal, summing to 1. See ranking.fuse for what is refused."""
     for name, weight in weights.items():
         if name not in SIGNALS:
             raise InvalidArgument("weights", name, "one of " + ", ".join(SIGNALS))

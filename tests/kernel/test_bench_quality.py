@@ -21,6 +21,7 @@ from bench.report import means
 from quality_files import BEAM_CHAT, BEAM_QUESTIONS, LONGMEMEVAL, write_beam, write_longmemeval
 
 from mnemesh_memory.fusion import DEFAULT_MIX, Candidate, signals
+from mnemesh_memory.ranking import Candidates
 
 THIRD = 1 / math.log2(3)  # what the third place gains
 
@@ -216,7 +217,7 @@ def test_every_signal_is_left_out_once_and_two_variants_leave_one_kind_of_eviden
     table = ablation.variants()
     assert table["nothing"] == ablation.Variant(DEFAULT_MIX, {}, {})
     assert set(signals()) < set(table)
-    pool = [Candidate("by meaning", 0.9, 1.0), Candidate("by words", 0.2, 9.0)]
+    pool = Candidates.of([Candidate("by meaning", 0.9, 1.0), Candidate("by words", 0.2, 9.0)])
     assert [ablation.fused(pool, "?", table[name])[0].id for name in ("all but BM25", "all but dense")] == [
         "by words", "by meaning",
     ]  # fmt: skip

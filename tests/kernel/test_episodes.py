@@ -19,7 +19,8 @@ from mnemesh_actors import follower as follower_module
 from mnemesh_actors import index_items
 from mnemesh_actors.index.episodes import Episodes
 from mnemesh_actors.ledger.erase import Erase
-from mnemesh_actors.shard import Candidate, IndexItem, IndexText, RetrievalShard, Search, ShardConfig
+from mnemesh_actors.shard import IndexItem, IndexText, RetrievalShard, Search, ShardConfig
+from mnemesh_memory.fusion import Candidate
 from mnemesh_memory.model import Source
 from mnemesh_memory.traits import Traits
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from test_fusion import candidates, questions, weights
 
 from mnemesh_memory.explaining import TABLE, Explainer
-from mnemesh_memory.fusion import SCORE_DECIMALS, Candidate, Context, Mix, fuse, signals
+from mnemesh_memory.fusion import SCORE_DECIMALS, Candidate, Context, Mix, signals
+from mnemesh_memory.ranking import fuse
 from mnemesh_memory.traits import Question, Traits
 from mnemesh_memory.usefulness import rated
 

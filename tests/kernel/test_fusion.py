@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mnemesh_memory import ranking
 from mnemesh_memory.asked_time import BY_EVENT, Window
 from mnemesh_memory.errors import InvalidArgument
 from mnemesh_memory.fusion import (
@@ -19,12 +20,13 @@ from mnemesh_memory.fusion import (
     Candidate,
     Context,
     Fused,
+    Mix,
     coverage,
-    fuse,
     scaled_weights,
     signals,
     terms,
 )
+from mnemesh_memory.ranking import Candidates
 from mnemesh_memory.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits
 
 cosines = st.floats(-1, 1)
@@ -52,6 +54,42 @@ weights = st.fixed_dictionaries({}, optional={"dense": st.floats(0, 1e9), "bm25"
 )
 
 
+def fuse(
+    pool: list[Candidate],
+    given_weights: dict[str, float] | None = None,
+    asked: Question | None = None,
+    mix: Mix = DEFAULT_MIX,
+) -> list[Fused]:
+    """All that fusion gives, as objects."""
+    return list(ranking.fuse(pool, given_weights, asked, mix))
+
+
+def parts(one: Fused) -> dict[str, float]:
+    """What its score is made of."""
+    named = {"dense": one.dense, "bm25": one.bm25, "form": one.form}
+    return {name: part for name, part in named.items() if part is not None}
+
+
+@given(candidates)
+def test_columns_give_back_the_candidates_that_they_were_made_of(pool: list[Candidate]) -> None:
+    columns = Candidates.of(pool)
+    ordered = sorted(pool, key=lambda one: one.id)
+    assert list(columns) == ordered
+    assert columns[:2] == ordered[:2]
+    assert [columns[at - len(pool)] for at in range(len(pool))] == ordered
+    assert Candidates.of(columns) is columns
+
+
+@given(candidates, questions)
+def test_a_part_of_an_answer_is_what_stands_there_in_the_whole(pool: list[Candidate], asked: Question | None) -> None:
+    answer = ranking.fuse(pool, {}, asked)
+    assert len(answer) == len(list(answer))
+    assert answer[1:3] == list(answer)[1:3]
+    assert [answer[at] for at in range(len(answer))] == list(answer)
+    with pytest.raises(IndexError):
+        answer[len(answer)]
+
+
 @given(candidates, weights, questions, st.randoms())
 def test_the_answer_does_not_depend_on_the_order_of_the_candidates(
     pool: list[Candidate], given_weights: dict[str, float], asked: Question | None, chance: random.Random
@@ -76,9 +114,9 @@ def test_the_parts_sum_to_the_score(
     pool: list[Candidate], given_weights: dict[str, float], asked: Question | None
 ) -> None:
     for one in fuse(pool, given_weights, asked):
-        assert one.signals
-        assert all(part >= 0 for part in one.signals.values())
-        assert sum(one.signals.values()) == pytest.approx(one.score, abs=2 * 10**-SCORE_DECIMALS)
+        assert parts(one)
+        assert all(part >= 0 for part in parts(one).values())
+        assert sum(parts(one).values()) == pytest.approx(one.score, abs=2 * 10**-SCORE_DECIMALS)
 
 
 @given(lone_candidates.filter(bool), weights, cosines, sums)
@@ -95,12 +133,12 @@ def test_who_is_at_least_as_good_in_both_lists_is_at_least_as_relevant(
 def test_a_weight_of_zero_removes_a_signal(pool: list[Candidate]) -> None:
     by_words = fuse(pool, {"dense": 0})
     assert {one.id for one in by_words} == {one.id for one in pool if one.bm25 is not None}
-    assert all(one.signals.keys() == {"bm25"} for one in by_words)
+    assert all(parts(one).keys() == {"bm25"} for one in by_words)
     without = fuse([Candidate(one.id, None, one.bm25) for one in pool], {"dense": 0})
     assert [(one.id, one.score) for one in by_words] == [(one.id, one.score) for one in without]
     by_meaning = fuse(pool, {"bm25": 0})
     assert {one.id for one in by_meaning} == {one.id for one in pool if one.dense is not None}
-    assert all(one.signals.keys() == {"dense"} for one in by_meaning)
+    assert all(parts(one).keys() == {"dense"} for one in by_meaning)
 
 
 @given(candidates, st.floats(1e-6, 1e6))

@@ -18,7 +18,6 @@ from mnemesh_actors.index.scope import in_spaces
 from mnemesh_actors.shard import (
     PREPARED_MAX,
     SEARCH_LIMIT_MAX,
-    Candidate,
     IndexItem,
     IndexText,
     RetrievalShard,
@@ -28,6 +27,8 @@ from mnemesh_actors.shard import (
 )
 from mnemesh_memory.asked_time import Window
 from mnemesh_memory.errors import InvalidArgument, Unavailable
+from mnemesh_memory.fusion import Candidate
+from mnemesh_memory.ranking import Candidates
 
 DIMENSIONS = 8
 SPACE = "team/x"
@@ -440,7 +441,7 @@ def test_an_unknown_backend_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_crosses_between_processes_survives_pickle(tmp_path: Path) -> None:
-    for value in (config(tmp_path), ShardStatus(3, 4, "why"), Candidate(memory(1), 0.5, None)):
+    for value in (config(tmp_path), ShardStatus(3, 4, "why"), Candidates.of([Candidate(memory(1), 0.5, None)])):
         assert pickle.loads(pickle.dumps(value)) == value
     there = pickle.loads(pickle.dumps(item(1, "words", tags=("a",))))
     assert there.texts[0].lexical == "words"

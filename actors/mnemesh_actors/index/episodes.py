@@ -7,14 +7,18 @@ bytes a memory, and read back from the index when it is opened, because fetching
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from math import nan
 from typing import Final, TypeAlias
+
+import numpy as np
 
 from mnemesh_actors.index.points import IndexItem, episode_of
 from mnemesh_actors.index.port import Filter, IndexBackend, Record
 from mnemesh_actors.ledger.feed import WINDOW_BEFORE
 from mnemesh_memory.errors import DataLoss
-from mnemesh_memory.fusion import Candidate, Context
+from mnemesh_memory.fusion import Context
+from mnemesh_memory.ranking import Candidates, Column
 from mnemesh_memory.traits import SUBSTANCE_WORDS, Traits
 
 SCROLL_PAGE_POINTS: Final = 1000
@@ -90,22 +94,30 @@ class Episodes:
 
     def candidates(
         self, dense: Mapping[str, float], bm25: Mapping[str, float], window: Mapping[str, float]
-    ) -> list[Candidate]:
+    ) -> Candidates:
         """All that the lists hold, with what they stand in, in the order of their ids."""
+        ids = sorted(dense.keys() | bm25.keys() | window.keys())
+        return Candidates(
+            ids=ids,
+            dense=np.array([dense.get(id_, nan) for id_ in ids], np.float64),
+            bm25=np.array([bm25.get(id_, nan) for id_ in ids], np.float64),
+            around=self._around(ids, dense, window) if self._places else None,
+            traits=[self._traits.get(id_) for id_ in ids],
+        )
+
+    def _around(self, ids: Sequence[str], dense: Mapping[str, float], window: Mapping[str, float]) -> Column | None:
+        """The contexts, as Candidates has them."""
         best: dict[Episode, list[float]] = {}
-        ids = sorted({**dense, **bm25, **window})
         for id_ in ids:
             known = self._places.get(id_)
             if known is not None:
                 values = best.setdefault(known[0], [0.0, 0.0])
                 values[0] = max(values[0], dense.get(id_, 0.0))
                 values[1] = max(values[1], window.get(id_, 0.0))
-        return [
-            Candidate(
-                id_, dense.get(id_), bm25.get(id_), self._context(id_, dense, window, best), self._traits.get(id_)
-            )
-            for id_ in ids
-        ]
+        if not best:
+            return None
+        nowhere = (nan,) * len(Context._fields)
+        return np.array([self._context(id_, dense, window, best) or nowhere for id_ in ids], np.float64)
 
     def _context(
         self, id_: str, dense: Mapping[str, float], window: Mapping[str, float], best: Mapping[Episode, list[float]]

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
+import numpy as np
+
 from mnemesh_actors.index.points import DENSE, point_id
 from mnemesh_actors.index.port import DenseVector, Filter, HasId, IndexBackend, Range, Scored, SparseVector
 from mnemesh_memory.errors import DataLoss
@@ -56,16 +58,18 @@ class Passages:
         `cut` says that the index had more hits than these. Which of several equal scores such a list ends with
         depends on the order of insertion, so its last group is left out.
         """
-        floor = round(hits[-1].score, SCORE_DECIMALS) if cut else -inf
-        memory_of = self._memory_of
+        if not hits:
+            return {}
+        ids, exact = zip(*hits, strict=True)
+        minus: list[float] = (-np.round(exact, SCORE_DECIMALS)).tolist()
+        memories = map(self._memory_of.get, ids, ids) if self._memory_of else ids
+        worst = minus[-1] if cut else inf
         best: dict[str, float] = {}
-        for id_, exact in hits:
-            score = round(exact, SCORE_DECIMALS)
-            memory = memory_of.get(id_, id_)
-            if score > floor and score > best.get(memory, -inf):
-                best[memory] = score
-        ranked = sorted([(-score, memory) for memory, score in best.items()])
-        return {memory: -minus for minus, memory in ranked[:limit]}
+        for below, memory in sorted(zip(minus, memories, strict=True)):
+            if below >= worst or len(best) == limit:
+                break
+            best.setdefault(memory, -below)
+        return best
 
 
 def vectors_of(backend: IndexBackend, ids: Sequence[str]) -> dict[str, DenseVector]:

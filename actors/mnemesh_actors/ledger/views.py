@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from mnemesh_actors.ledger import link_table, reads
 from mnemesh_actors.ledger.admission import Admission
@@ -24,6 +25,8 @@ from mnemesh_memory.past import ConflictPage, HistoryPage
 class Views:
     """What a ledger answers to readers. Mixed into Ledger, which has the connection and the journal."""
 
+    # Rows by their keys: a tenth of a millisecond, which no other reader or writer of the file delays.
+    quick_calls: ClassVar[frozenset[str]] = frozenset({"read"})
     path: Path
     _db: sqlite3.Connection
     _journal: Journal

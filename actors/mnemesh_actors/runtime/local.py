@@ -1,9 +1,14 @@
-"""Actors in this process: a thread each, a bounded inbox each, no Ray."""
+"""Actors in this process: a thread each, a bounded inbox each, no Ray.
+
+A hop to a thread and back costs more than the shortest calls themselves, and such a call holds the interpreter anyway.
+What an actor names as `quick_calls` therefore runs in the caller's thread whenever the actor has nothing else to do.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
@@ -19,7 +24,8 @@ HERE = "127.0.0.1"
 
 
 class LocalHandle:
-    """One object, one thread. More than `inbox_messages_max` waiting calls are refused, not queued."""
+    """One object, one call at a time, in order of arrival. More than `inbox_messages_max` waiting calls are refused,
+    not queued. To be used from one event loop."""
 
     def __init__(self, name: str, inbox_messages_max: int = limits.INBOX_MESSAGES_MAX) -> None:
         self.name = name
@@ -27,13 +33,17 @@ class LocalHandle:
         self._inbox_messages_max = inbox_messages_max
         self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._actor: Any = None
+        self._quick: frozenset[str] = frozenset()
+        # Held by whoever is inside the object: a call whose caller has given up is inside though nobody waits for it.
+        self._turn = threading.Lock()
         self._waiting = 0
         self._closed = False
 
     async def construct(self, cls: type, *args: Any) -> None:
-        """Build the object in its own thread, because SQLite and Edge objects stay where they were made."""
+        """Build the object in its own thread."""
         self.type = cls.__name__
-        self._actor = await asyncio.get_running_loop().run_in_executor(self._executor, _made, cls, args)
+        self._actor = await self._queued(partial(_made, cls, args))
+        self._quick = getattr(self._actor, "quick_calls", frozenset())
 
     def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]:
         if method.startswith("_"):
@@ -48,12 +58,24 @@ class LocalHandle:
             raise Unavailable(f"{self.name} is closed", part=self.name)
         if self._waiting >= self._inbox_messages_max:
             raise Overloaded(f"inbox of {self.name}", self._inbox_messages_max)
+        work = partial(getattr(self._actor, method), *args)
+        if method in self._quick and not self._waiting and self._turn.acquire(blocking=False):
+            try:
+                return work()
+            finally:
+                self._turn.release()
         self._waiting += 1
         try:
-            work = partial(getattr(self._actor, method), *args)
-            return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+            return await self._queued(work)
         finally:
             self._waiting -= 1
+
+    async def _queued(self, work: Callable[[], Any]) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, self._in_turn, work)
+
+    def _in_turn(self, work: Callable[[], Any]) -> Any:
+        with self._turn:
+            return work()
 
     async def shut(self) -> None:
         """Let what was accepted finish, close the object, end the thread."""
@@ -62,7 +84,7 @@ class LocalHandle:
         self._closed = True
         try:
             if close := getattr(self._actor, "close", None):
-                await asyncio.get_running_loop().run_in_executor(self._executor, close)
+                await self._queued(close)
         finally:
             self._executor.shutdown(wait=True)
 
