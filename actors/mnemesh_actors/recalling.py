@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 import structlog
 
+from mnemesh_actors.ahead import look_ahead
 from mnemesh_actors.asked_times import asked_in_time
 from mnemesh_actors.embedder import Vector
 from mnemesh_actors.follower import IndexFollower
@@ -51,7 +51,6 @@ EMBEDDING_SHARE = 0.5
 INDEX_SHARE = 0.8
 WORDS_MEMORIES_MAX = 1000
 SNIPPET_CHARS = 240
-WORDS_AFTER_S = 0.001
 TOKENS_UNBOUNDED = 2**31
 # Read beyond the limit in one step: some candidates are redirected or filtered away.
 READ_MARGIN = 2
@@ -199,14 +198,14 @@ class Recalling:
     async def _embedded(
         self, space: VectorSpace, query: Query, search: Search | None
     ) -> tuple[Vector | None, tuple[str, ...]]:
-        """The question's vector, or why there is none; meanwhile the index counts the words of `search`. Raises in
+        """The question's vector, or why there is none; meanwhile all else is made ready for `search`. Raises in
         semantic mode, which cannot do without."""
         if query.mode == "keyword":
             return None, ()
         limit_s = self._parts.config.recall_timeout_s * EMBEDDING_SHARE
         ahead = None
         if search is not None and search.bm25 and not space.embedder.knows(query.text):
-            ahead = asyncio.create_task(_prepare(space.follower, search), name="count-words")
+            ahead = asyncio.create_task(look_ahead(space.follower, search, query), name="look-ahead")
         try:
             async with asyncio.timeout(limit_s):
                 return await space.embedder.embed_one(query.text), ()
@@ -361,13 +360,6 @@ class Recalling:
             await self._parts.ledger.touch(ids, self._parts.clock())
         except MnemeshError as error:  # a hint of use less; the memories are read all the same
             log.warning("use_not_noted", reason=error.message)
-
-
-async def _prepare(follower: IndexFollower, search: Search) -> None:
-    """What goes wrong here goes wrong in the search itself, which says so."""
-    await asyncio.sleep(WORDS_AFTER_S)
-    with suppress(MnemeshError):
-        await follower.read(lambda shard: shard.prepare(search))
 
 
 def _behind(follower: IndexFollower, gaps: int | None = None) -> tuple[str, ...]:

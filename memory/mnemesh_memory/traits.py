@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -23,6 +24,8 @@ TIME_WORDS_MAX: Final = 3
 SPEAKERS_MAX: Final = 8
 # Read of a text; what follows changes none of it much.
 LOOKED_AT_CHARS: Final = 4000
+# Of what was read in a question, which is looked at several times while it is answered.
+QUESTIONS_KEPT: Final = 64
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _WORD: Final = re.compile(r"[^\W_]+")
 _MONTHS: Final = (
@@ -121,6 +124,7 @@ def happened_at(memory: Memory) -> int:
     return memory.created_at if memory.valid_from is None else memory.valid_from
 
 
+@lru_cache(maxsize=QUESTIONS_KEPT)
 def question_of(text: str, window: Window | None = None) -> Question:
     """What a question tells of its answer; `window` is the stretch of time that its words mean."""
     months = {_number(next(filter(None, names))) for names in _MONTH.findall(text)}
