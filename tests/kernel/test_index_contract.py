@@ -247,13 +247,13 @@ def test_points_are_deleted_by_id_or_filter_and_unknown_ids_are_skipped(index: I
     assert found(index, Filter()) == {2, 4}
 
 
-def test_scrolling_gives_every_point_once_in_the_order_of_ids_with_normalised_vectors(index: IndexBackend) -> None:
+def test_scrolling_gives_every_point_once_with_normalised_vectors(index: IndexBackend) -> None:
     terms = SparseVector([3, 8], [1.0, 2.0])
     order = list(range(7))
     random.Random(3).shuffle(order)
     index.upsert([Point(name(n), {"dense": vector(0, 2, 0, 0), "bm25": terms}, {"space": "a"}) for n in order])
     records = everything(index, page=3, with_vectors=True)
-    assert [record.id for record in records] == [name(n) for n in range(7)]
+    assert sorted(record.id for record in records) == [name(n) for n in range(7)]
     for record in records:
         dense, sparse = record.vectors["dense"], record.vectors["bm25"]
         assert dense == pytest.approx(vector(0, 1, 0, 0))

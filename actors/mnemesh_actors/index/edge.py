@@ -3,6 +3,9 @@
 Holds the interpreter lock during every call, so a large index belongs in a process of its own. Never builds HNSW
 below `EXACT_POINTS_MAX` points: there exact search is as fast, deterministic, and has recall 1. The directory is locked
 by Edge itself; an open index must never be carried through a fork.
+
+Edge makes a UUID object of every hit, which takes longer than finding it; so points have numbers there, given in the
+order of their coming, and carry their id in the payload. The numbers mean nothing elsewhere.
 """
 
 from __future__ import annotations
@@ -10,16 +13,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
-from uuid import UUID
+from typing import Any, Final, cast
 
 import numpy as np
 import qdrant_edge as edge
 
 from mnemesh_actors.index.checks import check_filter, check_payload, check_points, check_query
-from mnemesh_actors.index.points import check_id
 from mnemesh_actors.index.port import (
     EXACT_POINTS_MAX,
     Condition,
@@ -45,7 +45,7 @@ GRAPH_LINKS = 16
 GRAPH_BREADTH = 128
 GRAPH_VISITS = 2
 GRAPH_VISITS_MIN = 256
-KNOWN_IDS = 65_536  # whose text is kept, 250 bytes each
+ID: Final = "id"  # the field of the payload that says whose number it is
 
 
 class EdgeBackend:
@@ -63,6 +63,9 @@ class EdgeBackend:
         self._whole = whole
         self._shard: edge.EdgeShard | None = None
         self._schema = Schema(dense={})
+        self._ids: dict[int, str] = {}
+        self._numbers: dict[str, int] = {}
+        self._last = 0  # the highest number that was ever given
 
     def open(self, schema: Schema) -> bool:
         if self._shard is not None:
@@ -76,10 +79,25 @@ class EdgeBackend:
         self._schema = schema
         try:
             self._grow(schema, sparse)
+            self._count_points()
         except MnemeshError:
             self.close()
             raise
         return created
+
+    def _count_points(self) -> None:
+        """Learn the number of every point. Raises DataLoss when a point has lost its id."""
+        self._ids.clear()
+        offset: Any = 0  # before the first number
+        while offset is not None:
+            request = edge.ScrollRequest(
+                offset=offset, limit=SCROLL_LIMIT_MAX, with_payload=edge.PayloadSelector.Include([ID])
+            )
+            with self._translated():
+                records, offset = self._opened().scroll(request)
+            self._ids.update((cast("int", record.id), _id_of(record)) for record in records)
+        self._numbers = {id_: number for number, id_ in self._ids.items()}
+        self._last = max(self._ids, default=0)
 
     def _config(self, dense: Mapping[str, int], sparse: Sequence[str]) -> edge.EdgeConfig:
         kilobytes = max(1, self._exact_points_max * max(dense.values(), default=1) * 4 // 1024)
@@ -135,8 +153,16 @@ class EdgeBackend:
         self._opened()
         check_points(self._schema, points)
         for start in range(0, len(points), POINTS_PER_UPDATE):
-            batch = [_point(point) for point in points[start : start + POINTS_PER_UPDATE]]
-            self._update(edge.UpdateOperation.upsert_points(batch))
+            batch = points[start : start + POINTS_PER_UPDATE]
+            self._update(edge.UpdateOperation.upsert_points([_point(self._number(one.id), one) for one in batch]))
+
+    def _number(self, id_: str) -> int:
+        """The number of a point, which it gets when it has none."""
+        number = self._numbers.get(id_)
+        if number is None:
+            self._last = number = self._last + 1
+            self._numbers[id_], self._ids[number] = number, id_
+        return number
 
     def set_payload(self, payload: Mapping[str, PayloadValue], selector: Filter | Sequence[str]) -> None:
         self._opened()
@@ -152,24 +178,30 @@ class EdgeBackend:
         self._opened()
         if isinstance(selector, Filter):
             self._update(edge.UpdateOperation.delete_points_by_filter(self._filter(selector)))
-        elif selector:
-            self._update(edge.UpdateOperation.delete_points([check_id(text) for text in selector]))
+        else:
+            check_filter(self._schema, Filter(must=(HasId(tuple(selector)),)))
+            numbers: list[Any] = [self._numbers.pop(id_) for id_ in dict.fromkeys(selector) if id_ in self._numbers]
+            if numbers:
+                self._update(edge.UpdateOperation.delete_points(numbers))
+            for number in numbers:
+                del self._ids[number]
 
     def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
         self._opened()
         asked = [self._request(request) for request in requests]
-        answers: list[list[Any]] = []  # every id is a UUID: no other is ever stored
+        answers: list[list[Any]] = []  # every id is a number: no other is ever stored
         with self._translated():
             if asked:
                 answers = self._opened().query_batch(edge.QueryBatchRequest(asked))
-        return [[Scored(_text(hit.id.int), hit.score) for hit in answer] for answer in answers]
+        ids = self._ids
+        return [[Scored(ids[hit.id], hit.score) for hit in answer] for answer in answers]
 
     def scroll(
         self, where: Filter, limit: int, offset: str | None = None, with_vectors: bool = False
     ) -> tuple[list[Record], str | None]:
         self._opened()
         request = edge.ScrollRequest(
-            offset=None if offset is None else check_id(offset),
+            offset=None if offset is None else int(offset),
             limit=min(limit, SCROLL_LIMIT_MAX),
             filter=self._filter(where),
             with_payload=True,
@@ -221,9 +253,20 @@ class EdgeBackend:
     def _filter(self, where: Filter) -> edge.Filter:
         check_filter(self._schema, where)
         return edge.Filter(
-            must=[_condition(condition) for condition in where.must],
-            must_not=[_condition(condition) for condition in where.must_not],
+            must=[self._condition(condition) for condition in where.must],
+            must_not=[self._condition(condition) for condition in where.must_not],
         )
+
+    def _condition(self, condition: Condition) -> edge.FieldCondition | edge.HasIdCondition:
+        if isinstance(condition, HasId):
+            return edge.HasIdCondition({self._numbers[id_] for id_ in condition.ids if id_ in self._numbers})
+        if isinstance(condition, Range):
+            bounds = edge.RangeFloat(gte=condition.gte, lt=condition.lt)
+            return edge.FieldCondition(condition.field, range=bounds)
+        if isinstance(condition, Match):
+            return edge.FieldCondition(condition.field, match=edge.MatchValue(condition.value))
+        values = cast("list[str] | list[int]", list(condition.values))
+        return edge.FieldCondition(condition.field, match=edge.MatchAny(values))
 
     def _update(self, operation: edge.UpdateOperation) -> None:
         with self._translated():
@@ -256,42 +299,34 @@ class EdgeBackend:
             raise
 
 
-@lru_cache(maxsize=KNOWN_IDS)
-def _text(number: int) -> str:
-    """The id of a hit as text; making it anew takes longer than finding the hit."""
-    return str(UUID(int=number))
-
-
 def _vector(vector: DenseVector | SparseVector) -> list[float] | edge.SparseVector:
     if isinstance(vector, SparseVector):
         return edge.SparseVector(list(vector.indices), list(vector.values))
     return cast("list[float]", vector)  # Edge reads a float32 array without a copy to a list
 
 
-def _point(point: Point) -> edge.Point:
+def _point(number: int, point: Point) -> edge.Point:
     vectors = {name: _vector(vector) for name, vector in point.vectors.items()}
-    return edge.Point(UUID(point.id), cast("edge.Vector", vectors), _stored(point.payload))
+    return edge.Point(number, cast("edge.Vector", vectors), {**_stored(point.payload), ID: point.id})
+
+
+def _id_of(record: edge.Record) -> str:
+    """Whose point it is. Raises DataLoss when that is lost."""
+    id_ = (record.payload or {}).get(ID)
+    if not isinstance(id_, str) or not isinstance(record.id, int):
+        raise DataLoss(f"the index has lost the id of the point {record.id}")
+    return id_
 
 
 def _stored(payload: Mapping[str, PayloadValue]) -> dict[str, object]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in payload.items()}
 
 
-def _condition(condition: Condition) -> edge.FieldCondition | edge.HasIdCondition:
-    if isinstance(condition, HasId):
-        return edge.HasIdCondition({UUID(text) for text in condition.ids})
-    if isinstance(condition, Range):
-        bounds = edge.RangeFloat(gte=condition.gte, lt=condition.lt)
-        return edge.FieldCondition(condition.field, range=bounds)
-    if isinstance(condition, Match):
-        return edge.FieldCondition(condition.field, match=edge.MatchValue(condition.value))
-    values = cast("list[str] | list[int]", list(condition.values))
-    return edge.FieldCondition(condition.field, match=edge.MatchAny(values))
-
-
 def _record(record: edge.Record) -> Record:
     payload = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in (record.payload or {}).items()
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in (record.payload or {}).items()
+        if name != ID
     }
     stored = record.vector if isinstance(record.vector, dict) else {}
     vectors: dict[str, DenseVector | SparseVector] = {
@@ -300,4 +335,4 @@ def _record(record: edge.Record) -> Record:
         else np.asarray(vector, dtype=np.float32)
         for name, vector in stored.items()
     }
-    return Record(str(record.id), payload, vectors)
+    return Record(_id_of(record), payload, vectors)

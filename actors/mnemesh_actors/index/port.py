@@ -169,7 +169,7 @@ class IndexBackend(Protocol):
     def scroll(
         self, where: Filter, limit: int, offset: str | None = None, with_vectors: bool = False
     ) -> tuple[list[Record], str | None]:
-        """A page of points in the order of their ids, and the offset of the next page or None."""
+        """A page of points in an order of the index's own, and the offset of the next page or None."""
         ...
 
     def count(self, where: Filter | None = None) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mnemesh_memory.errors import Unavailable
 
-FORMAT = 4
+FORMAT = 5
 
 
 @dataclass(frozen=True, slots=True)
