@@ -21,9 +21,9 @@ URGENT_CALLS_MAX = 4
 class Batcher(Generic[Item, Result]):
     """Gathers items for `call`, which takes a list and returns one result an item, in order.
 
-    `items_max` bounds one call, `waiting_max` each queue (Overloaded beyond). With `size`, a call has items of at most
-    `size_max` together, or there is one. A result that is an exception is raised to its own caller only; an exception
-    of the call itself goes to every caller of that batch.
+    `items_max` bounds one call, `urgent_max` one of urgent items, `waiting_max` each queue (Overloaded beyond). With
+    `size`, a call has items of at most `size_max` together, or there is one. A result that is an exception is raised to
+    its own caller only; an exception of the call itself goes to every caller of that batch.
     """
 
     def __init__(
@@ -34,10 +34,12 @@ class Batcher(Generic[Item, Result]):
         waiting_max: int,
         size: Callable[[Item], int] | None = None,
         size_max: int = 0,
+        urgent_max: int | None = None,
     ) -> None:
         self._name = name
         self._call = call
         self._items_max = items_max
+        self._urgent_max = items_max if urgent_max is None else urgent_max
         self._waiting_max = waiting_max
         self._size = size
         self._size_max = size_max
@@ -76,7 +78,8 @@ class Batcher(Generic[Item, Result]):
         self._urgent_calls = self._urgent_calls + 1 if urgent else 0
         queue = self._urgent if urgent else self._queue
         taken, size = [queue.popleft()], 0
-        while queue and len(taken) < self._items_max:
+        items_max = self._urgent_max if urgent else self._items_max
+        while queue and len(taken) < items_max:
             if self._size is not None:
                 size += self._size(taken[-1][0])
                 if size + self._size(queue[0][0]) > self._size_max:

@@ -22,6 +22,8 @@ from mnemesh_memory.errors import FailedPrecondition, Unavailable
 
 Vector = NDArray[np.float32]
 BATCH_TEXTS_MAX = 64
+# While one call is with the model, what was asked in the call before it is answered; all at once would have to wait.
+QUESTIONS_A_CALL_MAX = 8
 STEP_TEXTS_MAX = 8 * BATCH_TEXTS_MAX
 # About 8 passages of 200 tokens, up to 20 in rare words: some tenths of a second.
 CALL_BYTES_MAX = 8_000
@@ -58,7 +60,13 @@ class Embedder:
         self.yields_to = yields_to
         bytes_max = CALL_BYTES_MAX if yields_to is None else YIELDING_BYTES_MAX
         self._batcher: Batcher[str, Vector] = Batcher(
-            "embedder", self._run, BATCH_TEXTS_MAX, limits.INBOX_MESSAGES_MAX * 4, bytes_of, bytes_max
+            "embedder",
+            self._run,
+            BATCH_TEXTS_MAX,
+            limits.INBOX_MESSAGES_MAX * 4,
+            bytes_of,
+            bytes_max,
+            QUESTIONS_A_CALL_MAX,
         )
 
     async def _run(self, texts: list[str]) -> list[Vector | Exception]:

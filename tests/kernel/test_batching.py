@@ -206,6 +206,15 @@ async def test_urgent_items_go_first_and_do_not_starve_the_others() -> None:
     assert clerk.calls == [[1], [10], [11], [12], [13], [2], [14], [15], [3]]
 
 
+async def test_a_call_of_urgent_items_has_a_limit_of_its_own() -> None:
+    clerk = Clerk(gated=False)
+    batch: Batcher[int, int] = Batcher("numbers", clerk, 4, 8, urgent_max=2)
+    items = [*(batch.submit(item, urgent=True) for item in (1, 2, 3)), *(batch.submit(item) for item in (4, 5, 6))]
+    async with asyncio.timeout(PATIENCE_S):
+        assert await asyncio.gather(*items) == [2, 4, 6, 8, 10, 12]
+    assert clerk.calls == [[1, 2], [3], [4, 5, 6]]
+
+
 async def test_a_full_queue_refuses_no_urgent_item() -> None:
     clerk = Clerk()
     batch = batcher(clerk, waiting_max=1)
