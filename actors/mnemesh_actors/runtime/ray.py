@@ -242,8 +242,11 @@ class RayRuntime:
         self._handles.append(handle)
         try:
             await asyncio.wait_for(handle.placement(), START_TIMEOUT_S)
-        except TimeoutError:
-            raise Unavailable(f"Ray has not started {name} within {START_TIMEOUT_S:g} s", part=name) from None
+        except BaseException as error:  # boundary: nobody gets the handle, so nobody else could end the actor
+            await self.drop(handle)
+            if isinstance(error, TimeoutError):
+                raise Unavailable(f"Ray has not started {name} within {START_TIMEOUT_S:g} s", part=name) from None
+            raise
         return handle
 
     async def machines(self) -> tuple[Machine, ...]:
