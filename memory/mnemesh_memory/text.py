@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
@@ -257,7 +257,7 @@ def _passage_start(text: str, wanted: frozenset[str], width: int) -> int:
     """Where the window of `width` characters with the most weight starts, the tightest of equal ones; moved back
     to a sentence or word, for context."""
     hits = _sought(text, wanted)
-    inside: Counter[str] = Counter()
+    inside: defaultdict[str, int] = defaultdict(int)
     weight = right = 0
     best, best_rank = (0, 0), (0, 0)
     for left, (start, _, first) in enumerate(hits):
