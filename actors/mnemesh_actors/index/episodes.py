@@ -97,41 +97,40 @@ class Episodes:
     ) -> Candidates:
         """All that the lists hold, with what they stand in, in the order of their ids."""
         ids = sorted(dense.keys() | bm25.keys() | window.keys())
+        columns = [np.array([scores.get(id_, nan) for id_ in ids], np.float64) for scores in (dense, bm25, window)]
         return Candidates(
             ids=ids,
-            dense=np.array([dense.get(id_, nan) for id_ in ids], np.float64),
-            bm25=np.array([bm25.get(id_, nan) for id_ in ids], np.float64),
-            around=self._around(ids, dense, window) if self._places else None,
+            dense=columns[0],
+            bm25=columns[1],
+            around=self._around(ids, dense, columns[0], columns[2]) if self._places else None,
             traits=[self._traits.get(id_) for id_ in ids],
         )
 
-    def _around(self, ids: Sequence[str], dense: Mapping[str, float], window: Mapping[str, float]) -> Column | None:
-        """The contexts, as Candidates has them."""
-        best: dict[Episode, list[float]] = {}
-        for id_ in ids:
-            known = self._places.get(id_)
-            if known is not None:
-                values = best.setdefault(known[0], [0.0, 0.0])
-                values[0] = max(values[0], dense.get(id_, 0.0))
-                values[1] = max(values[1], window.get(id_, 0.0))
-        if not best:
+    def _around(self, ids: Sequence[str], near: Mapping[str, float], dense: Column, window: Column) -> Column | None:
+        """The contexts, as Candidates has them. `near` are the cosines of all that are in the list by meaning, `dense`
+        and `window` the scores of these ids, NaN for none."""
+        places = [self._places.get(id_) for id_ in ids]
+        numbers: dict[Episode, int] = {}
+        number = np.array([-1 if one is None else numbers.setdefault(one[0], len(numbers)) for one in places])
+        here = number >= 0
+        if not numbers:
             return None
-        nowhere = (nan,) * len(Context._fields)
-        return np.array([self._context(id_, dense, window, best) or nowhere for id_ in ids], np.float64)
+        around = np.full((len(ids), len(Context._fields)), nan)
+        around[here, 0] = np.nan_to_num(window[here])
+        around[here, 1] = [self._beside(*one, near) for one in places if one is not None]
+        for column, scores in ((2, dense), (3, window)):
+            best = np.zeros(len(numbers))
+            np.maximum.at(best, number[here], np.nan_to_num(scores[here]))
+            around[here, column] = best[number[here]]
+        return around
 
-    def _context(
-        self, id_: str, dense: Mapping[str, float], window: Mapping[str, float], best: Mapping[Episode, list[float]]
-    ) -> Context | None:
-        known = self._places.get(id_)
-        if known is None:
-            return None
-        episode, place = known
+    def _beside(self, episode: Episode, place: Place, dense: Mapping[str, float]) -> float:
+        """The mean cosine of the two that stand beside that place, 0 for who is not in the list."""
         members = self._members[episode]
         at = bisect_left(members, place)
-        near = dense.get(members[at - 1][-1], 0.0) if at else 0.0
-        if at + 1 < len(members):
-            near += dense.get(members[at + 1][-1], 0.0)
-        return Context(window.get(id_, 0.0), near / 2, *best[episode])
+        before = dense.get(members[at - 1][-1], 0.0) if at else 0.0
+        after = dense.get(members[at + 1][-1], 0.0) if at + 1 < len(members) else 0.0
+        return (before + after) / 2
 
 
 def _read(record: Record) -> tuple[Traits | None, Episode | None, Place]:
