@@ -71,7 +71,7 @@ class Transcribing:
         name = transcripts.session_id("session", session)
         found = [one.space for one in await self._called(caller, name, space, grants.READ) if one.session == name]
         if not found:
-            raise NotFound("session", name, "transcript_list shows those that are there")
+            raise NotFound("session", name, "the list of transcripts shows those that are there")
         if len(found) > 1:
             raise FailedPrecondition(
                 f"session: {shorten(name)} lies in {', '.join(found)}; name one of these as space", field="space"
@@ -90,7 +90,7 @@ class Transcribing:
         name = transcripts.session_id("session", session)
         lying = await self._called(caller, name, space, grants.WRITE)
         if not any(one.session == name for one in lying):
-            raise NotFound("session", name, "transcript_list shows those that are there")
+            raise NotFound("session", name, "the list of transcripts shows those that are there")
         gone = [one for one in lying if caller.role in ADMINS or principal_of(one.by) == caller.principal]
         if not any(one.session == name for one in gone):
             by = ", ".join(sorted({principal_of(one.by) for one in lying}))

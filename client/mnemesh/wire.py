@@ -250,5 +250,5 @@ def timestamp(path: str, value: object) -> Timestamp:
         else:
             raise ValueError
     except (ValueError, OverflowError):
-        raise InvalidArgument(path, value, f"an aware datetime, {TIME_RULE}") from None
+        raise InvalidArgument(path, value, f"{TIME_RULE}; in Python an aware datetime, too") from None
     return result

@@ -182,7 +182,7 @@ class RecordingNode(
                     signals=[recall_pb2.Signal(name="words", raw=3.5, value=1, weight=1, share=1)] * request.explain,
                 )
                 for memory in self.memories.values()
-                if words & set(memory.content.lower().split())
+                if not words or words & set(memory.content.lower().split())
             ]  # fmt: skip
             return recall_pb2.RecallResponse(
                 results=results[: request.limit or 10], coverage=0.5 if results else 0.0, abstain=not results

@@ -136,8 +136,17 @@ def test_a_dry_run_sends_nothing_and_counts(file: Path) -> None:
         (found,) = sources.find(file).files
         _File(None, Offsets(None), report, bar, found, "").run()
     assert list(report.lines(dry_run=True))[-1] == (
-        "1 files, 1 sessions: 1 turns would be sent; 0 shortened, 1 malformed lines, 0 refused"
+        "1 file: 1 session, 1 turn would be sent; 0 shortened, 1 malformed line, 0 refused"
     )
+
+
+def test_a_second_run_over_what_is_stored_says_that_nothing_is_new(node: Node, file: Path, tmp_path: Path) -> None:
+    file.write_text(record(1))
+    said = [list(imported(node, file, tmp_path / "state.json").lines(dry_run=False))[-1] for _ in range(2)]
+    assert said == [
+        "1 file: 1 session, 1 turn stored, 0 were there already; 0 shortened, 0 malformed lines, 0 refused",
+        "1 file: no turn that is new; 0 shortened, 0 malformed lines, 0 refused",
+    ]
 
 
 def test_a_state_file_that_can_not_be_read_is_refused(tmp_path: Path) -> None:

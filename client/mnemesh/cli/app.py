@@ -107,8 +107,7 @@ def error_body(error: MnemeshError) -> dict[str, str]:
 def _refuse_usage(error: typer.TyperException, as_json: bool) -> int:
     message = error.format_message()
     context = getattr(error, "ctx", None)
-    if not message and context is not None:  # the command alone, without any word
-        print(context.get_help())
+    if not message and context is not None:  # the command alone, without any word: its help is printed already
         return EXIT_USAGE
     _report({"code": InvalidArgument.code, "message": message}, as_json)
     if context is not None and not as_json:

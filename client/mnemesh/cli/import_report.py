@@ -88,20 +88,20 @@ class Report:
         yield from _places("notice", self.notices)
         yield from _places("refused", self.refused)
         skipped = ", ".join(f"{count} {reason}" for reason, count in sorted(self.found.skipped.items()))
-        files = _count(len(self.found.files), "file") + (f" (skipped: {skipped})" if skipped else "")
-        done = f"would store {_count(len(self.listed), 'item')}" if self.dry_run else f"{self.stored} stored"
+        files = count_of(len(self.found.files), "file") + (f" (skipped: {skipped})" if skipped else "")
+        done = f"would store {count_of(len(self.listed), 'item')}" if self.dry_run else f"{self.stored} stored"
         yield (
             f"{files}: {done}, {self.already_there} were there already, "
             f"{self.done_before} done by an earlier run, {len(self.refused)} refused"
         )
         if self.dry_run and self.judged_here:
             who = f"the node judged the first {self.checked} only" if self.checked else "no node answers"
-            yield f"{who}; of {_count(self.judged_here, 'item')} just types, times and sizes were looked at"
+            yield f"{who}; of {count_of(self.judged_here, 'item')} just types, times and sizes were looked at"
         if self.stored and not self.indexed:
             yield "the index is still catching up; everything stored is safe and will be found soon"
 
 
-def _count(number: int, noun: str) -> str:
+def count_of(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

@@ -26,12 +26,14 @@ COUNTS_SHOWN_MAX: Final = 20
 BOLD, DIM, GREEN, YELLOW, CYAN = "1", "2", "32", "33", "36"
 
 
-def recalled(answer: recall_values.Recalled, *, explain: bool = False) -> Iterator[str]:
-    """Results, best first, each with its score, title or text, and where it is."""
+def recalled(answer: recall_values.Recalled, *, explain: bool = False, asked: bool = True) -> Iterator[str]:
+    """Results, best first, each with its score, title or text, and where it is. Nothing was `asked` without a query:
+    then they stand in order of time, and no score says how well they answer."""
     for rank, result in enumerate(answer.results, 1):
         title = one_line(result.title)
         passage = marked(result.snippet, result.marks) if result.marks else one_line(result.snippet or result.content)
-        yield f"{rank:>2}  {paint(f'{result.score:.2f}', GREEN)}  {paint(clip(title or passage), BOLD)}"
+        score = paint(f"{result.score:.2f}" if asked else "   -", GREEN)
+        yield f"{rank:>2}  {score}  {paint(clip(title or passage), BOLD)}"
         if title and passage:
             yield f"          {passage}"
         yield "          " + _where(result.id, result.space, result.kind, result.tags)
@@ -51,7 +53,7 @@ def recalled(answer: recall_values.Recalled, *, explain: bool = False) -> Iterat
         yield paint(one_line(answer.time.told), DIM)
     if answer.truncated_by_budget:
         yield paint(f"{answer.truncated_by_budget} more left out by the token budget", DIM)
-    if answer.abstain and answer.results:
+    if answer.abstain and answer.results and asked:
         yield paint(f"probably not the answer (coverage {answer.coverage:.2f})", YELLOW)
     for reason in answer.degraded_reasons:
         yield paint(f"incomplete: {one_line(reason)}", YELLOW)
@@ -175,13 +177,14 @@ def status(facts: values.Status) -> Iterator[str]:
     if facts.transcripts:
         held = facts.transcripts
         size = f"{held.turns} turns, {held.bytes / 1e6:.1f} MB, {one_line(held.state)}"
-        yield f"  sessions {held.sessions}: {size}"
+        yield f"  said    {held.sessions} sessions, {size}"
     if facts.model:
         yield f"  model   {facts.model.name}, {facts.model.dimensions} dimensions, {facts.model.source}"
     if facts.reembed and facts.reembed.model:
         other = facts.reembed
-        share = f"{other.done} of {other.total} entries"
-        yield f"  reembed {one_line(facts.reembed.model.name)}: {other.state}, {share}  {one_line(other.fault)}"
+        fault = f"  {one_line(other.fault)}" if other.fault else ""
+        share = f"{other.done} of {other.total} entries{fault}"
+        yield f"  reembed {one_line(facts.reembed.model.name)}: {other.state}, {share}"
     for actor in facts.actors:
         where = f" on {actor.address} (node {actor.node[:NODE_ID_CHARS]})" if actor.node else ""
         yield paint(f"  actor   {actor.name} ({actor.type}) pid {actor.pid}{where} {actor.state}", DIM)

@@ -22,6 +22,6 @@ def rated(done: link_values.Ratings) -> Iterator[str]:
     """A line a memory."""
     for one in done.rated:
         kept = "" if one.changed else ", as before"
-        yield f"{one.id}  useful to {one.useful}, not to {one.not_useful}{kept}"
+        yield f"{one.id}  useful to {one.useful}, not useful to {one.not_useful}{kept}"
     if not done.rated:
         yield "no memory was cited that you may rate"

@@ -61,9 +61,10 @@ def recall(
         explain=explain, snippets_only=snippets_only, limit=limit, token_budget=token_budget,
         time_words=time_words, time_zone=time_zone,
     )  # fmt: skip
+    words = " ".join(query or ())
     with shell.client() as client:
-        answer = client.recall(" ".join(query or ()), **filters.fields(), **options)
-    shell.answer(answer, lambda: people.recalled(answer, explain=explain))
+        answer = client.recall(words, **filters.fields(), **options)
+    shell.answer(answer, lambda: people.recalled(answer, explain=explain, asked=bool(words.strip())))
 
 
 def get(

@@ -46,8 +46,10 @@ def _queries(file: Path) -> Iterator[Any]:
     """The queries of a file. Raises InvalidArgument with the number of the line."""
     try:
         text = (sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidArgument("FILE", str(file), f"a file that can be read: {error}") from None
+    except OSError as error:
+        raise InvalidArgument("FILE", str(file), f"a file that can be read ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        raise InvalidArgument("FILE", str(file), f"a file in UTF-8, unlike byte {error.start}") from None
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
@@ -57,11 +59,13 @@ def _queries(file: Path) -> Iterator[Any]:
 
 
 def _answers(queries: list[Any], found: recall_values.RecalledBatch) -> Iterator[str]:
-    for query, answer in zip(queries, found.answers, strict=True):
-        asked = query if isinstance(query, str) else query.get("query", "")
-        yield people.paint(f"? {one_line(str(asked))}", people.CYAN)
+    for place, (query, answer) in enumerate(zip(queries, found.answers, strict=True)):
+        asked = one_line(str(query if isinstance(query, str) else query.get("query", "")))
+        if place:
+            yield ""
+        yield people.paint(f"? {asked}".rstrip(), people.CYAN)
         explain = not isinstance(query, str) and bool(query.get("explain"))
-        yield from people.recalled(answer, explain=explain)
+        yield from people.recalled(answer, explain=explain, asked=bool(asked))
 
 
 COMMANDS: Final = (("recall-batch", recall_batch), ("related", related))

@@ -18,7 +18,7 @@ from mnemesh import claude_code
 from mnemesh.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX
 from mnemesh.cli import sources
 from mnemesh.cli.ctrl_c import CtrlC
-from mnemesh.cli.import_report import SHOWN_MAX, Bar
+from mnemesh.cli.import_report import SHOWN_MAX, Bar, count_of
 from mnemesh.cli.importing import life_of
 from mnemesh.cli.shell import Shell, one_line
 from mnemesh.cli.transcript_state import Offsets
@@ -82,10 +82,11 @@ class Report:
             if counts:
                 yield f"{word}  " + ", ".join(f"{count} {one_line(name)}" for name, count in counts.most_common())
         done = "would be sent" if dry_run else f"stored, {self.known} were there already"
-        count = self.turns if dry_run else self.stored
+        turns = count_of(self.turns if dry_run else self.stored, "turn")
+        what = f"{count_of(len(self.sessions), 'session')}, {turns} {done}" if self.turns else "no turn that is new"
         yield (
-            f"{self.files} files, {len(self.sessions)} sessions: {count} turns {done}; {self.clipped} shortened, "
-            f"{len(self.malformed)} malformed lines, {len(self.refused)} refused"
+            f"{count_of(self.files, 'file')}: {what}; {self.clipped} shortened, "
+            f"{count_of(len(self.malformed), 'malformed line')}, {len(self.refused)} refused"
         )
 
 

@@ -55,7 +55,7 @@ def add(
 
 def search(
     shell: Shell,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help=contract("SearchTranscriptsRequest.query"))],
+    query: Annotated[list[str], typer.Argument(metavar="QUERY", help=contract("SearchTranscriptsRequest.query"))],
     space: Spaces = None,
     session: Annotated[str | None, _option("SearchTranscriptsRequest.session", "--session", metavar="SESSION")] = None,
     by: Annotated[str | None, _option("SearchTranscriptsRequest.agent", "--by", metavar="NAME")] = None,
@@ -68,7 +68,7 @@ def search(
     """Find turns of past sessions by their words, best first, each with the turns around it."""
     with shell.client() as client:
         found = client.search_transcripts(
-            query, space=space, session=session or "", agent=by or "", roles=role, since=since, before=before,
+            " ".join(query), space=space, session=session or "", agent=by or "", roles=role, since=since, before=before,
             limit=limit, context=context,
         )  # fmt: skip
     shell.answer(found, lambda: _found(found))
@@ -152,7 +152,7 @@ def _found(found: values.FoundTurns) -> Iterator[str]:
 def _read(found: values.Transcript) -> Iterator[str]:
     yield from _session(found.session)
     for turn in found.turns:
-        yield paint(f"{turn.position:>5}  {turn.role}  {_when(turn)}", DIM)
+        yield paint(f"{turn.position:>5}  {turn.role}  {_when(turn)}".rstrip(), DIM)
         yield from (f"       {printable(line)}" for line in turn.text.split("\n"))
 
 
