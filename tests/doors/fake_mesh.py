@@ -60,6 +60,7 @@ class FakeFacts:
     uptime_s: float = 1.5
     grpc: str = "127.0.0.1:7433"
     http: str = "127.0.0.1:7434"
+    settings: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass
