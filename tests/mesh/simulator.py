@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from typing import Any, Final
 
+from forging import FORGED_CHANGES, forged_change, forger
 from mesh_node import DUTIES, Crash, Disk, Memo, Node, Violation, check_signature, key_of, prove
 from twin import Twin
 
@@ -61,6 +62,7 @@ from mnemesh_crdt.messages import (
 )
 from mnemesh_crdt.proof import NONCE_BYTES, Claim
 from mnemesh_crdt.replica_events import Key
+from mnemesh_crdt.shape import link_key
 from mnemesh_crdt.sync import Stream
 from mnemesh_memory.grants import PeerGrant, any_matches
 from mnemesh_memory.model import Link
@@ -89,6 +91,7 @@ FAULTS: Final = (
     "forge",
     "impersonate",
 )
+FORGERIES: Final = ("signature", "raw", "agent", "space", *ERASURES, *FORGED_CHANGES)
 MALLORY: Final = PeerGrant(read=(), write=("team/*", PRIVATE), principal="mallory", relay=True)
 
 
@@ -139,7 +142,8 @@ class World:
         self.seed = seed
         self.left_out = left_out
         rng = random.Random(seed)
-        memo = Memo()
+        self.bug = bug
+        memo = Memo(bug)
         count = rng.choice((3, 3, 3, 4, 4, 5))
         self.nodes = [Node(n, memo, rng.randint(-YEAR_MS, YEAR_MS), bug) for n in range(count)]
         for node in self.nodes if twins else ():
@@ -367,12 +371,19 @@ class World:
         if not source:
             return None
         entry = rng.choice(source)
-        kind = rng.choice(("signature", "raw", "agent", "space", *ERASURES))
+        kind = rng.choice(FORGERIES)
         self._note("forge", f"{kind} of {entry.hash[:6]} to {node.number}")
-        grant = MALLORY
+        self.seen[f"forged {kind}"] += 1
+        grant, keys = MALLORY, {one.id: one.key for one in self.nodes}
         if kind in ERASURES:
             return self._usurp(node, kind, rng)
-        if kind == "signature":
+        if kind in FORGED_CHANGES:
+            if not (known := node.replica.documents()):
+                return None
+            mallory, victim = forger(node), rng.choice(self.nodes)
+            entry = forged_change(kind, mallory, node, rng.choice(known), victim, self.now, rng)
+            keys[mallory.id] = mallory.key
+        elif kind == "signature":
             entry = replace(entry, signature=rng.randbytes(64))
         elif kind == "raw":
             entry = replace(entry, raw=rng.randbytes(40))
@@ -380,7 +391,6 @@ class World:
             grant = replace(grant, relay=False)
         else:
             grant = replace(grant, write=("other/*",))
-        keys = {one.id: one.key for one in self.nodes}
         had = entry.hash in node.disk.seqs
         try:
             node.take_in("mallory", "mallory", grant, "mallory/x", rng.randrange(9), (entry,), keys, lambda: None)
@@ -388,6 +398,9 @@ class World:
             self._die(node, crash)
         if not had and entry.hash in node.disk.seqs:
             raise Violation(f"node {node.number} took in a forged entry: {kind}")
+        aside = node.disk.quarantine.get((key_of(entry), entry.hash))
+        if kind in FORGED_CHANGES and node.up and (aside is None or FORGED_CHANGES[kind] not in aside.reason):
+            raise Violation(f"node {node.number} did not set aside a forged entry for what it is, {kind}: {aside}")
         return None
 
     def _usurp(self, node: Node, kind: str, rng: random.Random) -> None:
@@ -395,8 +408,7 @@ class World:
         if not (known := node.replica.documents()):
             return
         key = rng.choice(known)
-        mallory = Node(99, node.memo, 0)
-        mallory.agent = "mallory/cli"
+        mallory = forger(node)
         grant = replace(MALLORY, relay=kind == RETRACT and rng.random() < 0.5)
         erasure = mallory.erasure(key, kind)
         try:
@@ -610,7 +622,7 @@ class World:
 
     def _check(self) -> None:
         """After all was mended and came to rest."""
-        fresh = Memo()  # nothing that was remembered before; nodes that hold the same are read once
+        fresh = Memo(self.bug)  # nothing that was remembered before; nodes that hold the same are read once
         for node in self.nodes:
             self._check_node(node, fresh)
         self._check_acknowledged()
@@ -643,6 +655,9 @@ class World:
                 raise Violation(f"node {node.number}: {key.id} holds what is not in the log")
             if fresh.memory(key, logged) != node.disk.view[key]:
                 raise Violation(f"node {node.number}: the view of {key.id} is not what its log says")
+            links = {link_key(link) for link in node.disk.view[key].links}
+            if links != node.memo.links(key, logged):
+                raise Violation(f"node {node.number}: the links of {key.id[-4:]} are not those that stand in its log")
 
     def _groups(self, space: str) -> list[list[Node]]:
         """Nodes that share a space, directly or through others."""

@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 from mesh_node import BUGS, DUTIES, Violation, check_signature
-from simulator import FAULTS, WRITES, World, failure_of, run, smallest
+from simulator import FAULTS, FORGERIES, WRITES, World, failure_of, run, smallest
 
 from mnemesh_actors.ledger import senders
 
@@ -75,13 +75,14 @@ def test_the_first_seeds_have_every_shape_of_mesh_and_skewed_clocks() -> None:
     assert max(abs(node.skew_ms) for world in worlds for node in world.nodes) > 300 * 24 * 3600 * 1000
 
 
-def test_nodes_die_while_they_take_in_batches_too() -> None:
+def test_nodes_die_while_they_take_in_batches_too_and_every_forgery_is_tried() -> None:
     seen: Counter[str] = Counter()
     for seed in range(1, 41):
         seen += World(seed).run()
     assert [duty for duty in DUTIES if not seen[f"{duty} of a batch"]] == []
     assert seen["swallowed"]
     assert seen["refusal changed"]
+    assert [kind for kind in FORGERIES if not seen[f"forged {kind}"]] == []
 
 
 def test_a_seed_always_plays_the_same() -> None:

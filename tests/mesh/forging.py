@@ -1,0 +1,70 @@
+"""Changes that no honest node writes, signed by their forger: votes and pins of others, links of no known type.
+
+Each is one that Automerge itself would take, so that admission alone stands between it and the document.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Final
+
+from automerge.core import ROOT, ScalarType
+from mesh_node import Node
+
+from mnemesh_crdt.chunk import read_head
+from mnemesh_crdt.document import Edit, MemoryDocument
+from mnemesh_crdt.envelope import CHANGE, Entry
+from mnemesh_crdt.replica_events import Key
+from mnemesh_memory.model import Link
+
+VOTE: Final = "vote of another"
+PIN: Final = "pin of another"
+LINK: Final = "link of no known type"
+# Each with a part of the reason for which it is set aside.
+FORGED_CHANGES: Final[Mapping[str, str]] = {
+    VOTE: "feedback ",
+    PIN: "pins ",
+    LINK: "not of a known type",
+}
+
+
+def forger(node: Node) -> Node:
+    """A node that is none of the mesh and reads what it pleases."""
+    mallory = Node(99, node.memo, 0)
+    mallory.agent = "mallory/cli"
+    return mallory
+
+
+def forged_change(kind: str, mallory: Node, node: Node, key: Key, victim: Node, at: int, rng: random.Random) -> Entry:
+    """An entry by `mallory` that builds on what `node` holds of `key`. It may speak for the victim's agent, since a
+    peer that relays may: then only the node that signs is another."""
+    document = MemoryDocument(key.id, key.space, node.replica.changes(key))
+    name = f"{victim.agent}@{victim.id}"
+    mallory.agent = rng.choice((mallory.agent, victim.agent))
+    raw = _raw(kind, document, name, at, rng)
+    return mallory.signed(key, CHANGE, read_head(raw).hash, raw)
+
+
+def _raw(kind: str, document: MemoryDocument, name: str, at: int, rng: random.Random) -> bytes:
+    actor = rng.randbytes(16)
+    if kind == PIN:
+        return _pin(document, name, at, actor)
+    link = Link("owned-by", f"018f6f0e-7c1a-7000-8000-{rng.randrange(3):012d}")
+    edit = Edit(vote=(name, rng.random() < 0.5), at=at) if kind == VOTE else Edit(links_put=(link,), at=at)
+    change = document.write(edit, actor)
+    assert change is not None
+    return change.raw
+
+
+def _pin(document: MemoryDocument, name: str, at: int, actor: bytes) -> bytes:
+    """Nothing of ours writes pins yet, so Automerge is asked."""
+    library = document._open()
+    library.set_actor(actor)
+    before = library.get_heads()
+    with library.transaction() as transaction:
+        pins = transaction.get(ROOT, "pins")
+        assert pins is not None
+        transaction.put(pins[1], name, ScalarType.Int, at)
+    (change,) = library.get_changes(before)
+    return bytes(change.raw_bytes)
