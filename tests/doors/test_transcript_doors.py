@@ -71,7 +71,7 @@ def test_people_read_what_was_found_read_listed_and_erased() -> None:
     assert found.startswith(" 1  0.50  s 4  2026-05-01T12:00:00Z  team/app\n      user      a\\x1b[2Jb c")
     assert lines(transcripts._found(values.FoundTurns(results=(), spaces=("x",)))) == "nothing found in x"
     read = lines(transcripts._read(values.Transcript(session=SESSION, turns=(TURN,))))
-    assert read.endswith("    4  user  2026-05-01T12:00:00Z  \n       a\\x1b[2Jb\n       c")
+    assert read.endswith("    4  user  2026-05-01T12:00:00Z\n       a\\x1b[2Jb\n       c")
     page = values.Sessions(sessions=(SESSION,), cursor="7.1", total=3)
     listed = lines(transcripts._listed(page))
     assert "2 turns, 1 with something masked, part of whole  team/app\n    Switch  /w\n1 of 3; next page:" in listed
