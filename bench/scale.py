@@ -37,6 +37,7 @@ from rich.progress import Progress, TaskID
 
 from mnemesh_actors.directory import open_directory
 from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
+from mnemesh_actors.index.graph import GRAPH_FILE
 from mnemesh_actors.index.port import EXACT_POINTS_MAX
 from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.shard import RetrievalShard, Search
@@ -143,7 +144,7 @@ async def _settled(mesh: Mesh, data_dir: Path, size: int) -> float:
     while time.monotonic() - began < GRAPH_WAIT_S:
         waiting = (await mesh.status()).index[0].lag
         if size > EXACT_POINTS_MAX:
-            graph = points / "points.graph"
+            graph = points / "points" / GRAPH_FILE
             waiting = waiting or not graph.exists() or int(graph.read_text()) < size * 0.8
         if not waiting and not list(points.glob("points.next-*")):
             return time.monotonic() - began

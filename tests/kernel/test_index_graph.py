@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from errno import ENOSPC
 from pathlib import Path
 from uuid import UUID
 
@@ -80,7 +82,7 @@ def test_a_graph_takes_the_place_of_the_exact_index_and_finds_the_same(index: Gr
     few = list(range(0, POINTS, 10))
     for n in range(50):
         assert found(index, VECTORS[n], Filter(must=(Match("space", "few"),))) == exact(VECTORS[n], few)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["points", "points.graph"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["points"]
     again = GraphedEdge(tmp_path / "points", EXACT_MAX)
     index.close()
     assert again.open(SCHEMA) is False
@@ -132,6 +134,59 @@ def test_none_is_begun_for_a_small_index_nor_while_an_import_goes_on(tmp_path: P
     little.maintain(optimise=True)
     assert not little.building
     little.close()
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("renames", [1, 2])
+def test_a_crash_at_any_rename_leaves_no_graph_that_is_taken_for_none(
+    index: GraphedEdge, tmp_path: Path, renames: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.maintain(optimise=True)
+    done = []
+
+    def rename(path: Path, target: Path) -> None:
+        os.rename(path, target)
+        done.append(target)
+        if len(done) == renames:
+            raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", rename)
+        with pytest.raises(Killed):
+            settle(index)
+    again = GraphedEdge(tmp_path / "points", EXACT_MAX)
+    assert again.open(SCHEMA) is False
+    whole = renames == 2
+    assert (again.graph_points, again._edge.graphed, again.count()) == (POINTS * whole, whole, POINTS)
+    assert [path.name for path in tmp_path.iterdir()] == ["points"]
+    assert found(again, VECTORS[3])[0] == 3
+    again.close()
+
+
+def test_a_copy_that_gets_its_graph_does_not_say_that_it_has_one(index: GraphedEdge) -> None:
+    index.maintain(optimise=True)
+    settle(index)
+    index.upsert([point(n) for n in range(POINTS, 2 * POINTS)])
+    index.maintain(optimise=True)
+    assert index._build is not None
+    assert index.graph_points == POINTS
+    assert not (index._build.copy / graph.GRAPH_FILE).exists()
+
+
+def test_a_copy_that_no_mark_can_be_written_to_is_dropped(
+    index: GraphedEdge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_file: Path, _text: str) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(graph, "_write_durably", full)
+    index.maintain(optimise=True)
+    settle(index)
+    assert (index.building, index.graph_points, index.count()) == (False, 0, POINTS)
+    assert [path.name for path in tmp_path.iterdir()] == ["points"]
 
 
 @pytest.mark.parametrize("why", ["killed", "filter", "many"])

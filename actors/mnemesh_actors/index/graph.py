@@ -49,6 +49,8 @@ CARRIED_A_STEP = 256
 NICENESS = 10
 COPY_BYTES = 1 << 20
 PR_SET_PDEATHSIG = 1
+# In the directory of an index that has a graph: how many points that was made for. Edge looks at no such file.
+GRAPH_FILE = "graph_points"
 log = structlog.get_logger("mnemesh.index")
 
 
@@ -65,14 +67,13 @@ class _Build:
 
 class GraphedEdge:
     """An index in the directory `path`, as EdgeBackend. `maintain` begins a graph and takes it in. Beside the directory
-    there are, for a while, `NAME.next-*` (the copy) and `NAME.old` (the original, until the copy is in its place), and
-    `NAME.graph`, which says how many points the graph holds."""
+    there are, for a while, `NAME.next-*` (the copy) and `NAME.old` (the original, until the copy is in its place). What
+    says that there is a graph lies within, so that one rename brings both."""
 
     def __init__(self, path: str | Path, exact_points_max: int = EXACT_POINTS_MAX) -> None:
         self._path = Path(path)
         self._exact_points_max = exact_points_max
         self._old = self._path.with_name(f"{self._path.name}.old")
-        self._mark = self._path.with_name(f"{self._path.name}.graph")
         self._edge = EdgeBackend(self._path, exact_points_max=exact_points_max)
         self._schema = Schema(dense={})
         self._build: _Build | None = None
@@ -88,7 +89,7 @@ class GraphedEdge:
     def graph_points(self) -> int:
         """How many points the graph was made for; 0 without one."""
         try:
-            return int(self._mark.read_text(encoding="ascii"))
+            return int((self._path / GRAPH_FILE).read_text(encoding="ascii"))
         except (FileNotFoundError, ValueError):
             return 0
 
@@ -99,8 +100,6 @@ class GraphedEdge:
             shutil.rmtree(left, ignore_errors=True)
         created = self._edge.open(schema)
         self._schema = schema
-        if created:
-            self._mark.unlink(missing_ok=True)
         self._edge.graphed = self.graph_points > 0
         return created
 
@@ -157,6 +156,7 @@ class GraphedEdge:
         copy = Path(tempfile.mkdtemp(prefix=f"{self._path.name}.next-", dir=self._path.parent))
         try:
             _copy_folder(self._path, copy)
+            (copy / GRAPH_FILE).unlink(missing_ok=True)  # of the graph before
             fields = {"dense": dict(self._schema.dense), "sparse": list(self._schema.sparse)}
             asked = json.dumps({"exact_points_max": self._exact_points_max, **fields})
             child = subprocess.Popen([sys.executable, "-m", __name__, str(copy), asked], stdin=subprocess.DEVNULL)
@@ -177,8 +177,11 @@ class GraphedEdge:
         else:
             try:
                 self._carry(build)
+                _write_durably(build.copy / GRAPH_FILE, str(build.points))
             except DataLoss as error:
                 why = error.message
+            except OSError as error:  # a full disk, say
+                why = str(error)
         if why:
             shutil.rmtree(build.copy, ignore_errors=True)
             log.warning("graph_dropped", reason=why)
@@ -206,7 +209,6 @@ class GraphedEdge:
         self._edge.close()
         self._path.rename(self._old)
         build.copy.rename(self._path)
-        self._mark.write_text(str(build.points), encoding="ascii")
         shutil.rmtree(self._old, ignore_errors=True)
         self._edge = EdgeBackend(self._path, exact_points_max=self._exact_points_max)
         self._edge.open(self._schema)
@@ -219,6 +221,18 @@ class GraphedEdge:
             build.child.wait()
             shutil.rmtree(build.copy, ignore_errors=True)
         self._edge.close()
+
+
+def _write_durably(file: Path, text: str) -> None:
+    with file.open("w", encoding="ascii") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _copy_folder(source: Path, target: Path) -> None:
