@@ -23,7 +23,10 @@ _NUMBERS: Final = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "
 # Vague numbers, and how far to each side they reach.
 _VAGUE: Final = {"couple": (2, 1), "few": (3, 2), "several": (5, 3)}
 _VAGUE_LAST: Final = {"couple": 2, "few": 5, "several": 7}
-_ORDINALS: Final = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4, "last": 5}
+# Half of a unit in smaller ones: half of a year is six months.
+_HALVES: Final = {"year": (6, "month"), "quarter": (6, "week"), "month": (2, "week"), "week": (84, "hour"),
+                  "day": (12, "hour"), "hour": (30, "minute"), "minute": (30, "second")}  # fmt: skip
+_ORDINALS: Final = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
 _SHORT_UNITS: Final = {"h": "hour", "d": "day", "w": "week", "y": "year"}
 _THIRDS: Final = {"early": 0, "mid": 1, "late": 2, "beginning": 0, "start": 0, "middle": 1, "end": 2}
 # Names of people, too, so that "from June" and "by April" alone are not read.
@@ -33,6 +36,9 @@ _QUARTER: Final = re.compile(r"q([1-4])")
 _YEAR_QUARTER: Final = re.compile(r"(\d{4})-q([1-4])")
 _COMPACT: Final = re.compile(r"(\d{1,4})([hdwy])")
 _COUNTED: Final = frozenset(("ms", "kb", "mb", "gb", "tb", "px", "km", "kg", "people", "percent", "usd", "eur"))
+# After "of" these name one thing: "the last 3 days of our trip" ended with it, "the last 3 days of logs" ends now.
+_DETERMINERS: Final = frozenset(("the", "a", "an", "this", "that", "each", "every", "my", "our", "your", "his", "her",
+                                 "its", "their"))  # fmt: skip
 # A stretch that ended so lately is still called this one.
 _LATELY: Final = 60 * DAY
 DATE_WORDS: Final = frozenset(
@@ -41,7 +47,7 @@ DATE_WORDS: Final = frozenset(
 )  # fmt: skip
 # What every date begins with, if not with a digit.
 _BEGINS: Final = DATE_WORDS | {
-    "the", "year", "noon", "midnight", "q1", "q2", "q3", "q4", *_NUMBERS, *_VAGUE, *_ORDINALS, *_THIRDS, *PARTS
+    "the", "year", "half", "noon", "midnight", "q1", "q2", "q3", "q4", *_NUMBERS, *_VAGUE, *_ORDINALS, *_THIRDS, *PARTS
 }  # fmt: skip
 
 
@@ -57,6 +63,7 @@ class Dates(Days):
             self.timed_day(at, after)
             or self._ago(at)
             or self._beside(at)
+            or self._last_of(at)
             or self._rolling(at)
             or self._stretch(at, after)
         )
@@ -78,29 +85,64 @@ class Dates(Days):
             return int(word), 0, at + 1
         return _NUMBERS.get(word, 0), 0, at + 1
 
-    def _ago(self, at: int) -> Read | None:
+    def _distance(self, at: int) -> tuple[int, str, int, int]:
+        """A number with its unit: both, how far to each side it reaches, and the token after it; 0 for none."""
+        article, before = ("a", "an"), self.word(at - 1) if at else ""
+        if self.word(at) == "half" and self.word(at + 1) in article and before != "and":
+            number, unit = _HALVES.get(self.word(at + 2), (0, ""))
+            return number, unit, 0, at + 3
         number, slack, end = self._number(at)
-        unit = _UNITS.get(self.word(end))
-        if not number or unit is None or self.word(end + 1) not in ("ago", "earlier"):
+        if before == "half" and self.word(at) in article:
+            number = 0  # "one and half a year"
+        return number, _UNITS.get(self.word(end), ""), slack, end + 1
+
+    def _ago(self, at: int) -> Read | None:
+        number, unit, slack, end = self._distance(at)
+        if not number or not unit or self.word(end) not in ("ago", "earlier"):
             return None
+        if self.word(end) == "ago" and (read := self._before_anchor(number, unit, slack, end + 1)) is not None:
+            return read
         if unit in EXACT:
             reach = slack or max(0.5, number / 4)
             moments = [spans.wall_time(self._now_ms - round(1000 * count * EXACT[unit].total_seconds()), self._zone)
                        for count in (number + reach, number, number - reach)]  # fmt: skip
-            return Read(Span(moments[0], moments[2], at=moments[1]), end + 2, True)
-        return Read(spans.distant(self._now, number, unit, slack), end + 2, True)
+            return Read(Span(moments[0], moments[2], at=moments[1]), end + 1, True)
+        return Read(spans.distant(self._now, number, unit, slack), end + 1, True)
+
+    def _before_anchor(self, number: int, unit: str, slack: int, at: int) -> Read | None:
+        """What stands after "ago" is what is counted from: "a year ago today", "two weeks ago last Monday". A day of a
+        calendar, such as March 3, is only with years: after weeks it says once more which day is meant."""
+        if unit in EXACT:
+            return None
+        if unit == "week" and self.word(at) == "on" and self.word(at + 1) in WEEKDAYS:
+            week = spans.distant(self._now, number, unit).since
+            days = (WEEKDAYS[self.word(at + 1)] - week.weekday()) % 7
+            return Read(spans.day_of(week + days * DAY), at + 2, True)
+        anchor = self.timed_day(at, "on") or self._stretch(at, "")
+        if anchor is None:
+            return None
+        since, before, middle, cycle = anchor.span
+        if not (anchor.relative or cycle == "week" or (cycle and unit == "year")):
+            return None
+        if before - since > max(DAY, before - spans.less(before, 1, unit)):
+            return None  # "3 days ago, this week"
+        at_moment = None if middle is None else spans.less(middle, number, unit)
+        span = Span(spans.less(since, number + slack, unit), spans.less(before, number - slack, unit), at_moment)
+        return Read(span, anchor.end, True)
 
     def _beside(self, at: int) -> Read | None:
         """The week before a date, two days after it, the weekend before it, the week of it."""
         lead = at + (self.word(at) in ("the", "last"))
-        number, slack, end = (1, 0, lead) if lead > at else self._number(at)
-        unit = "weekend" if self.word(end) == "weekend" else _UNITS.get(self.word(end), "")
-        side = self.word(end + 1)
+        number, unit, slack, end = (
+            (1, _UNITS.get(self.word(lead), ""), 0, lead + 1) if lead > at else self._distance(at)
+        )
+        unit = "weekend" if self.word(end - 1) == "weekend" else unit
+        side = self.word(end)
         if not number or not unit or unit in EXACT or side not in ("before", "after", "of"):
             return None
-        if side == "before" and self.word(end + 2) == "last" and lead > at and unit != "day":
-            return Read(spans.unit_of(self._now, unit, -2), end + 3, True)  # the week before last
-        day = self.day(end + 2, side)
+        if side == "before" and self.word(end + 1) == "last" and lead > at and unit != "day":
+            return Read(spans.unit_of(self._now, unit, -2), end + 2, True)  # the week before last
+        day = self.day(end + 1, side)
         if day is None or not one_day(day.span):
             return None
         date = day.span.since
@@ -123,24 +165,50 @@ class Dates(Days):
                 span = Span(since, before)
         return Read(span, day.end, day.relative)
 
-    def _rolling(self, at: int) -> Read | None:
-        """The last 3 days, past few weeks, the past month: up to now."""
-        the = self.word(at) == "the"
-        lead = at + the
+    def _last_of(self, at: int) -> Read | None:
+        """The last week of March, the last two months of 2024."""
+        number, unit, end = self._last_units(at)
+        if self.word(end) != "of" and (self.word(end), unit) != ("in", "week"):
+            return None
+        inner = end + 1 + (self.word(end + 1) == "the")
+        whole = self._stretch(inner, "in") if number else None
+        if whole is None:
+            return None
+        edge = whole.span.before
+        since = edge - number * EXACT[unit] if unit in EXACT else spans.less(edge, number, unit)
+        return Read(whole.span._replace(since=since), whole.end, whole.relative) if since >= whole.span.since else None
+
+    def _last_units(self, at: int) -> tuple[int, str, int]:
+        """How many units "the last ..." names, 0 for none, and the token after it."""
+        lead = at + (self.word(at) == "the")
         word, following = self.word(lead), self.word(lead + 1)
         if word not in ("last", "past"):
-            return None
+            return 0, "", at
         if compact := _COMPACT.fullmatch(following):
-            number, unit, end = int(compact[1]), _SHORT_UNITS[compact[2]], lead + 2
-        elif following in _VAGUE:
+            return int(compact[1]), _SHORT_UNITS[compact[2]], lead + 2
+        if following in _VAGUE:
             of = lead + 2 + (self.word(lead + 2) == "of")
             number, unit, end = _VAGUE_LAST[following], _UNITS.get(self.word(of), ""), of + 1
-        elif following in _UNITS and (the or word == "past" or following in ("hour", "minute")):
+        elif following in _UNITS:
             number, unit, end = 1, _UNITS[following], lead + 2
         else:
-            number, _, end = self._number(lead + 1)
-            unit, end = _UNITS.get(self.word(end), ""), end + 1
-        if not number or not unit:
+            number, unit, _, end = self._distance(lead + 1)
+        return (number, unit, end) if unit else (0, "", at)
+
+    def _ends_otherwise(self, end: int, counted: bool) -> bool:
+        """Whether "the last week", which ends there, is that of something whose time is not known: of the sprint."""
+        return self.word(end) == "of" and (not counted or self.word(end + 1) in _DETERMINERS)
+
+    def _rolling(self, at: int) -> Read | None:
+        """The last 3 days, past few weeks, the past month: up to now."""
+        number, unit, end = self._last_units(at)
+        if not number:
+            return None
+        lead = at + (self.word(at) == "the")
+        word, counted = self.word(lead), end > lead + 2 or self.word(lead + 1) not in _UNITS
+        if not counted and lead == at and word == "last" and self.word(lead + 1) not in ("hour", "minute"):
+            return None
+        if word == "last" and self._ends_otherwise(end, counted):
             return None
         if unit in EXACT:
             since = spans.wall_time(self._now_ms - round(1000 * number * EXACT[unit].total_seconds()), self._zone)
@@ -161,8 +229,8 @@ class Dates(Days):
                 if whole is not None:
                     return Read(spans.third_of(whole.span, _THIRDS[self.word(lead)]), whole.end, whole.relative)
         return (
-            self._week_of_month(lead) or self._named_unit(at) or self._season(at, after) or self._quarter(at, after)
-            or self._month(at, after) or self._bare_year(at, after)
+            self._last_of(lead) or self._week_of_month(lead) or self._named_unit(at) or self._season(at, after)
+            or self._quarter(at, after) or self._month(at, after) or self._bare_year(at, after)
         )  # fmt: skip
 
     def _named_unit(self, at: int) -> Read | None:
@@ -177,6 +245,8 @@ class Dates(Days):
             return None
         offset = {"last": -1, "this": 0, "next": 1}[word]
         end = at + earlier + 2
+        if word == "last" and self._ends_otherwise(end, counted=False):
+            return None
         span = spans.unit_of(self._now, unit, offset)
         if earlier:
             return Read(Span(span.since, self.soon()), end, True) if word == "this" else None
@@ -233,7 +303,7 @@ class Dates(Days):
         lead = at + (bool(which) or word == "the")
         if found := _QUARTER.fullmatch(self.word(lead)):
             number, end = int(found[1]), lead + 1
-        elif self.word(lead) in _ORDINALS and self.word(lead + 1) == "quarter" and _ORDINALS[self.word(lead)] < 5:
+        elif self.word(lead) in _ORDINALS and self.word(lead + 1) == "quarter":
             number, end = _ORDINALS[self.word(lead)], lead + 2
         else:
             return None
@@ -254,7 +324,7 @@ class Dates(Days):
         whole = self._month(month_at, "in")
         if whole is None:
             return None
-        since = whole.span.before - WEEK if number == 5 else whole.span.since + (number - 1) * WEEK
+        since = whole.span.since + (number - 1) * WEEK
         return Read(Span(since, since + WEEK, cycle=whole.span.cycle), whole.end, whole.relative)
 
     def _bare_year(self, at: int, after: str) -> Read | None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from typing import Final, NamedTuple
 
-from mnemesh_memory.calendar_spans import instant
+from mnemesh_memory.calendar_spans import instant, unit_of
 from mnemesh_memory.fusion import terms
 from mnemesh_memory.time_dates import DATE_WORDS, Dates
 from mnemesh_memory.time_days import Read
@@ -21,6 +21,9 @@ from mnemesh_memory.time_tokens import BREAK, Token, tokens_of
 # A longer text was pasted, and the dates in it are its own.
 READ_CHARS_MAX: Final = 500
 EVENT_WORDS_MAX: Final = 12
+# What one may mean that comes before or after a stretch.
+_BESIDE: Final = frozenset(("day", "week", "weekend", "month", "quarter", "year"))
+_MOMENT: Final = timedelta(milliseconds=1)
 # The cheapest look at a question in lower case: without any of these nothing is read.
 _HINT: Final = re.compile(
     rf"\b(?:{'|'.join(sorted(DATE_WORDS))}|since|after|before|until|till|[12]\d{{3}}|q[1-4])\b|\d[-/.]\d"
@@ -89,7 +92,12 @@ def _read(text: str, now: int, zone: tzinfo) -> TimeWords | None:
     event_words = ""
     at = 0
     while at < len(tokens):
-        if (phrase := _phrase(dates, at)) is not None:
+        denied = _phrase(dates, at + 1) if _denies(dates, at) else None
+        if denied is not None:
+            instead = _instead(dates, tokens, denied)
+            phrases += [] if instead is None else [instead._replace(first=at)]
+            at = denied.end if instead is None else instead.end
+        elif (phrase := _phrase(dates, at)) is not None:
             phrases.append(phrase)
             at = phrase.end
         elif event is None and (named := _event(tokens, at)) is not None:
@@ -125,6 +133,29 @@ def _phrase(dates: Dates, at: int) -> _Phrase | None:
     if dates.word(read.end) in _TO and (pair := _pair(dates, at, at, "from")) is not None:
         return pair
     return _Phrase(at, read.end, read.span.since, read.span.before, read.relative)
+
+
+def _denies(dates: Dates, at: int) -> bool:
+    """Whether the time that follows is not the one that is meant; "whether or not last week's ..." denies nothing."""
+    return dates.word(at) == "not" and not (at and dates.word(at - 1) == "or")
+
+
+def _instead(dates: Dates, tokens: Sequence[Token], denied: _Phrase) -> _Phrase | None:
+    """What "but" puts in its place, which may be counted from it: "not last week but the week before"."""
+    at = denied.end + (dates.word(denied.end) == ",")
+    if dates.word(at) != "but":
+        return None
+    at += 1
+    if (phrase := _phrase(dates, at)) is not None:
+        return phrase
+    unit, side = dates.word(at + 1), dates.word(at + 2)
+    if dates.word(at) != "the" or unit not in _BESIDE or side not in ("before", "after"):
+        return None
+    edge = denied.since if side == "before" else denied.before
+    if edge is None or _event(tokens, at + 2) is not None:
+        return None
+    span = unit_of(edge, unit, -1) if side == "before" else unit_of(edge - _MOMENT, unit, 1)
+    return _Phrase(at, at + 3, span.since, span.before, denied.relative)
 
 
 def _pair(dates: Dates, first: int, at: int, word: str) -> _Phrase | None:
