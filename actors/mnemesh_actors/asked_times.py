@@ -37,8 +37,9 @@ async def asked_in_time(parts: Parts, query: Query, find: Find) -> Recalled:
     window = _window(query, found, event)
     answer, widened = await find(query if window is None else _narrowed(query, found, window)), False
     inside = 0 if window is None else sum(window.holds(happened_at(hit.memory)) for hit in answer.results)
-    if window is not None and not inside and query.time_words == "prefer":
-        answer, widened = await find(query), True
+    if window is not None and not inside and not await _anything(query, found, window, find):
+        if query.time_words == "prefer":
+            answer, widened = await find(query), True
     elif window is not None and answer.abstain and not window.only:
         # Whether there is an answer does not hang on its time: it is there when one is without the raise.
         plain = await find(query)
@@ -80,8 +81,15 @@ def _window(query: Query, found: TimeWords, event: Memory | None) -> Window | No
     return Window(since, before, only=only, surety=1.0 if event is None else BY_EVENT)
 
 
+async def _anything(query: Query, found: TimeWords, window: Window, find: Find) -> bool:
+    """Whether something that fits lies in it, though nothing that is shown does."""
+    inside = _narrowed(query, found, window._replace(only=True))
+    return bool((await find(replace(inside, limit=1, sort="relevance", token_budget=None))).results)
+
+
 def _narrowed(query: Query, found: TimeWords, window: Window) -> Query:
-    return replace(query, text=found.rest if _subject(found) else query.text, window=window)
+    """Without a subject what lies in the stretch is listed, the newest first: nothing is there to be matched."""
+    return replace(query, text=found.rest if _subject(found) else "", window=window)
 
 
 def _subject(found: TimeWords) -> frozenset[str]:

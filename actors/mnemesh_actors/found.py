@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from mnemesh_memory.fusion import Fused
 from mnemesh_memory.heat import heat
 from mnemesh_memory.model import Memory, Query
 from mnemesh_memory.usefulness import liking, rated
+
+# Of the best score: another order than that of relevance would show the newest of what hardly fits first.
+SORTED_SHARE_MIN: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,11 @@ class Found:
 
 
 def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:
-    """As it was asked for: by relevance, with what has none at all left in the order of time, by time or importance."""
+    """As it was asked for: by relevance, with what has none at all left in the order of time; or by time or importance,
+    and then only what is nearly as relevant as the best."""
+    if query.sort != "relevance":
+        floor = SORTED_SHARE_MIN * max((item.fused.score for item in kept), default=0.0)
+        kept = [item for item in kept if item.fused.score >= floor]
     if query.sort == "recency":
         return sorted(kept, key=lambda item: (-item.memory.updated_at, item.memory.id))
     if query.sort == "importance":

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from math import ceil
 
 from mnemesh_actors.recalling import Recalling
+from mnemesh_actors.searching import SEARCHES_A_CALL_MAX
 from mnemesh_memory import validate
 from mnemesh_memory.answers import Recalled
 from mnemesh_memory.errors import MnemeshError
@@ -19,7 +21,9 @@ async def recall_batch(recalling: Recalling, caller: Caller, queries: Sequence[Q
     the first query that it refuses, with its place, such as queries[3].limit."""
     validate.queries(queries, caller)
     answers: list[Recalled] = []
-    asked = (recalling.recall(caller, query) for query in queries)
+    # Their time is that of one, and as much again for every call of the index that others fill.
+    patience = ceil(len(queries) / SEARCHES_A_CALL_MAX)
+    asked = (recalling.recall(caller, query, patience) for query in queries)
     for place, outcome in enumerate(await asyncio.gather(*asked, return_exceptions=True)):
         if isinstance(outcome, MnemeshError):
             raise outcome.at(f"queries[{place}]") from None

@@ -23,7 +23,7 @@ from mnemesh_actors.parts import Parts
 from mnemesh_actors.query_plan import CANDIDATES_JUDGED_LATE, CANDIDATES_SORTED, listing_of, search_of
 from mnemesh_actors.reasons import why_empty
 from mnemesh_actors.refining import optional_weights, second_look
-from mnemesh_actors.searching import Searching
+from mnemesh_actors.searching import LATE, Searching
 from mnemesh_actors.serving import VectorSpace
 from mnemesh_actors.shard import Search
 from mnemesh_actors.words import scored
@@ -70,13 +70,13 @@ class Recalling:
         self._searching = Searching(parts.config.recall_timeout_s)
         self._noting: set[asyncio.Task[None]] = set()
 
-    async def recall(self, caller: Caller, query: Query) -> Recalled:
-        """Up to `limit` memories, best first. Raises InvalidArgument, DeadlineExceeded, Unavailable (semantic mode
-        without an embedder)."""
+    async def recall(self, caller: Caller, query: Query, patience: float = 1.0) -> Recalled:
+        """Up to `limit` memories, best first; it may take `patience` times as long as usual. Raises InvalidArgument,
+        DeadlineExceeded, Unavailable (semantic mode without an embedder)."""
         clean = narrowed(validate.query(query, caller), self._parts.config.rules)
         scaled_weights(self._weights(clean))
         optional_weights(self._parts, clean)
-        limit_s = self._parts.config.recall_timeout_s
+        limit_s = self._parts.config.recall_timeout_s * patience
         try:
             async with asyncio.timeout(limit_s):
                 by = asyncio.get_running_loop().time() + limit_s * INDEX_SHARE
@@ -99,7 +99,7 @@ class Recalling:
     async def _newest(self, query: Query) -> Recalled:
         """Without words there is nothing to match: the newest memories that pass the filters, with relevance 0."""
         wanted = query.limit if query.sort == "relevance" else CANDIDATES_SORTED
-        kept, _, judged = await self._passing(query, wanted)
+        kept, _, judged = ([], False, 0) if query.min_score > 0 else await self._passing(query, wanted)
         degraded = (f"filters: judged for the newest {judged} memories only",) if judged else ()
         return await self._answer(query, ordered(query, kept, self._parts.clock()), 0.0, degraded, None)
 
@@ -133,7 +133,7 @@ class Recalling:
         Unavailable in semantic mode, which cannot do without."""
         if query.mode == "semantic":
             raise Unavailable(f"{why}; ask in another mode to match by words", part="index")
-        found, more, _ = await self._passing(replace(query, min_score=0.0), WORDS_MEMORIES_MAX)
+        found, more, _ = await self._passing(query, WORDS_MEMORIES_MAX)
         memories = {item.memory.id: item.memory for item in found[:WORDS_MEMORIES_MAX]}
         counted, candidates = await asyncio.to_thread(scored, query.text, list(memories.values()))
         asked = question_of(query.text, query.window)
@@ -222,8 +222,8 @@ class Recalling:
                 ahead.cancel()
 
     async def _pick(self, query: Query, fused: Sequence[Fused]) -> tuple[list[Found], list[Found], int]:
-        """Enough memories to show, best first, the best matches before any filter, and how many candidates were read
-        that had to give way to a successor.
+        """Enough memories to show, best first, the best that pass all filters but `min_score`, and how many candidates
+        were read that had to give way to a successor.
 
         Rows are read a step at a time, because most of the candidates are never shown; another order needs all."""
         by_relevance = query.sort == "relevance"
@@ -239,8 +239,9 @@ class Recalling:
             if query.as_of is None and not query.include_superseded:
                 old += sum(memory.state == "superseded" for _, memory in pairs)
             found = [item.rated() for item in await self._redirected(query, pairs, fused, shown)]
-            best = best or found[:BEST_FOR_COVERAGE]
-            kept += await self._keep(query, found)
+            passing = await self._keep(query, found)
+            best = best or passing[:BEST_FOR_COVERAGE]
+            kept += [item for item in passing if item.fused.score >= query.min_score]
             if by_relevance and len(kept) >= query.limit:
                 break
         return kept, best, old
@@ -250,10 +251,8 @@ class Recalling:
         try:
             async with asyncio.timeout_at(by):
                 return await self._searching.ask(follower, search)
-        except TimeoutError:
-            late = Unavailable("it has not answered in time", part="index")
-            follower.went_away(late)
-            return late.message
+        except TimeoutError:  # busy with others, or late: who called it finds out
+            return LATE
         except InvalidArgument:
             raise
         except MnemeshError as error:
@@ -299,8 +298,8 @@ class Recalling:
         return found
 
     async def _keep(self, query: Query, found: Sequence[Found]) -> list[Found]:
-        """What passes the filters: the ledger is the last to judge, also of what the index has judged."""
-        kept = [item for item in found if item.fused.score >= query.min_score and passes(query, item.memory)]
+        """What passes the filters but `min_score`: the ledger is the last to judge, also of what the index judged."""
+        kept = [item for item in found if passes(query, item.memory)]
         if query.min_heat > 0 and kept:
             now = self._parts.clock()
             used = await self._parts.ledger.activity([item.memory.id for item in kept])
@@ -337,7 +336,7 @@ class Recalling:
         return Recalled(
             results=tuple(hits),
             coverage=covered,
-            abstain=not hits or covered < self._parts.config.abstain_below,
+            abstain=not hits or (bool(query.text.strip()) and covered < self._parts.config.abstain_below),
             tokens_used=tokens,
             truncated_by_budget=left_out,
             degraded=degraded,

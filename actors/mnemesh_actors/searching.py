@@ -10,15 +10,17 @@ from mnemesh_actors.batching import Batcher
 from mnemesh_actors.follower import IndexFollower
 from mnemesh_actors.shard import Search
 from mnemesh_memory import limits
-from mnemesh_memory.errors import Unavailable
+from mnemesh_memory.errors import InvalidArgument, Unavailable
 from mnemesh_memory.ranking import Candidates
 
 # An index in this process holds the interpreter while it answers: so many questions are some 10 to 50 ms.
 SEARCHES_A_CALL_MAX: Final = 8
+LATE: Final = "it has not answered in time"
 
 
 class Searching:
-    """The searches of a node. A call that takes longer than `call_timeout_s` is given up, for all who wait for it."""
+    """The searches of a node. A call that takes longer than `call_timeout_s` is given up, for all who wait for it, and
+    the index counts as away until it was found again."""
 
     def __init__(self, call_timeout_s: float) -> None:
         self._call_timeout_s = call_timeout_s
@@ -26,19 +28,38 @@ class Searching:
         self._batcher: Batcher[Search, Candidates] | None = None
 
     async def ask(self, follower: IndexFollower, search: Search) -> Candidates:
-        """What the index behind `follower` finds. Raises TimeoutError, and what RetrievalShard.search and
-        IndexFollower.read raise."""
+        """What the index behind `follower` finds. Raises what RetrievalShard.search and IndexFollower.read raise."""
         if follower.away:
             raise Unavailable(follower.away, part="index")
         if self._batcher is None or self._follower is not follower:
 
-            async def call(searches: list[Search]) -> Sequence[Candidates]:
-                async with asyncio.timeout(self._call_timeout_s):
-                    if len(searches) == 1:
-                        return [await follower.read(lambda shard: shard.search(searches[0]))]
-                    found: list[Candidates] = await follower.read(lambda shard: shard.search_batch(searches))
-                    return found
+            async def call(searches: list[Search]) -> Sequence[Candidates | Exception]:
+                try:
+                    async with asyncio.timeout(self._call_timeout_s):
+                        return await _found(follower, searches)
+                except TimeoutError:
+                    late = Unavailable(LATE, part="index")
+                    follower.went_away(late)
+                    raise late from None
 
             self._follower = follower
             self._batcher = Batcher("index", call, SEARCHES_A_CALL_MAX, limits.INBOX_MESSAGES_MAX)
         return await self._batcher.submit(search)
+
+
+async def _found(follower: IndexFollower, searches: Sequence[Search]) -> Sequence[Candidates | Exception]:
+    if len(searches) > 1:
+        try:
+            found: list[Candidates] = await follower.read(lambda shard: shard.search_batch(searches))
+            return found
+        except InvalidArgument:
+            pass  # one of them is at fault, and only who asked it is told
+    return [await _alone(follower, search) for search in searches]
+
+
+async def _alone(follower: IndexFollower, search: Search) -> Candidates | Exception:
+    try:
+        found: Candidates = await follower.read(lambda shard: shard.search(search))
+    except InvalidArgument as error:
+        return error
+    return found

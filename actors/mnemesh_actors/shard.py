@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mnemesh_actors.index.episodes import Episodes
 from mnemesh_actors.index.passages import Passages, vectors_of
@@ -47,6 +47,7 @@ __all__ = [
 ]  # fmt: skip
 
 FETCH_MARGIN_POINTS = 12
+QUICK_LIMIT_MAX = 200  # candidates; more take tens of milliseconds
 FETCH_GROWTH = (1, 4, 16)
 # Searches whose words have been counted and whose vectors may be on their way.
 PREPARED_MAX = 128
@@ -78,10 +79,11 @@ class RetrievalShard:
         """Of the model whose vectors it holds."""
         return self._config.generation
 
-    @property
-    def quick_calls(self) -> frozenset[str]:
-        """What takes a millisecond and holds the interpreter all the while; a server is waited for."""
-        return frozenset(("prepare", "search", "search_batch") if self._config.backend == "edge" else ())
+    def quick(self, method: str, args: tuple[Any, ...]) -> bool:
+        """A usual search, which holds the interpreter all the while; a server is waited for."""
+        searches = args if method in ("prepare", "search") else args[0] if method == "search_batch" else ()
+        usual = all(one.ids is None and one.limit <= QUICK_LIMIT_MAX for one in searches)
+        return usual and bool(searches) and self._config.backend == "edge"
 
     def arrive(self, address: str) -> None:
         """It lives on the machine of that address from now on. What it may have left on another one can be in use

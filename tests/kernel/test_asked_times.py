@@ -101,6 +101,30 @@ async def test_that_there_is_an_answer_does_not_hang_on_its_time() -> None:
     assert (only.coverage, only.abstain) == (0.3, True)
 
 
+async def test_what_lies_in_the_stretch_but_is_not_shown_is_not_said_to_be_missing() -> None:
+    class Strict(Search):
+        """Shows what lies in the window last."""
+
+        async def __call__(self, query: Query) -> Recalled:
+            answer = await super().__call__(replace(query, limit=10))
+            results = answer.results if query.window and query.window.only else answer.results[::-1]
+            return replace(answer, results=results[: query.limit])
+
+    ids, read = await asked(Strict(LAST_WEEK, OLD), "what did we decide last week about keys", limit=1)
+    assert ids == ["old"]
+    assert read is not None
+    assert read.told.endswith("0 of 1 results lie in it")
+
+
+async def test_of_a_time_alone_what_lies_in_it_is_listed() -> None:
+    search = Search(OLD, LAST_WEEK)
+    ids, read = await asked(search, "what happened last week", mode="keyword")
+    assert ids == ["week"]
+    assert [one.text for one in search.asked] == [""]
+    assert read is not None
+    assert read.inside == 1
+
+
 async def test_what_is_valid_from_a_time_happened_then() -> None:
     search = Search(memory("late", "2026-03-18", valid="2026-03-17"), OLD)
     assert (await asked(search, "what broke yesterday", time_words="only"))[0] == ["late"]

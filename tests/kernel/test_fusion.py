@@ -278,8 +278,12 @@ def test_coverage_is_the_mean_of_cosine_and_share_of_terms() -> None:
     assert coverage(question, [(result(0.6), "Green apples.")]) == pytest.approx(0.3)
     assert coverage(question, [(result(-0.2), "Databases with ports")]) == pytest.approx(1 / 3)
     assert coverage(question, [(result(None), "port, database, use")]) == 1
-    assert coverage("?!", [(result(0.7), "anything")]) == pytest.approx(0.7)
-    assert coverage("?!", [(result(None), "anything")]) == 0
+    assert coverage("what is it?", [(result(0.7), "anything")]) == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("signs", ["?!", "\U0001f6b2", "\u2192 __"])
+def test_signs_without_a_word_are_answered_by_nothing(signs: str) -> None:
+    assert coverage(signs, [(result(0.7), "anything"), (result(None), signs)]) == 0
 
 
 def test_terms_are_words_that_carry_meaning_in_any_script() -> None:

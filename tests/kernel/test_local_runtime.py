@@ -46,6 +46,14 @@ class Diary:
     def threads(self) -> tuple[int, int]:
         return self.thread, threading.get_ident()
 
+    def jot(self, line: str) -> int:
+        """A quick call, but for a long line."""
+        self.write(line)
+        return threading.get_ident()
+
+    def quick(self, method: str, args: tuple[str, ...]) -> bool:
+        return method == "jot" and len(args[0]) < 9
+
     def fail(self, key: str) -> None:
         raise NotFound("memory", key)
 
@@ -104,6 +112,55 @@ async def test_an_actor_lives_in_one_thread_of_its_own(runtime: LocalRuntime) ->
     made_in, called_in = await one.threads()
     assert made_in == called_in != threading.get_ident()
     assert (await two.threads())[0] != made_in
+
+
+async def test_a_quick_call_to_an_idle_actor_stays_in_the_callers_thread_and_no_other_does(
+    runtime: LocalRuntime,
+) -> None:
+    handle = await runtime.spawn("diary-0", Diary, [])
+    assert await handle.jot("short") == threading.get_ident()
+    assert await handle.jot("a long line") != threading.get_ident()
+
+
+async def test_a_quick_call_keeps_its_place_behind_those_that_came_before(runtime: LocalRuntime) -> None:
+    lines: list[str] = []
+    handle, actor, first = await gated(runtime, lines)
+    calls = [asyncio.ensure_future(call) for call in (handle.write("second"), handle.jot("third"), handle.jot("4th"))]
+    await asyncio.sleep(0)
+    assert lines == ["diary opened"]
+    actor.gate.set()
+    async with asyncio.timeout(PATIENCE_S):
+        await asyncio.gather(first, *calls)
+    assert lines == ["diary opened", "first", "second", "third", "4th"]
+
+
+async def test_a_call_whose_caller_has_gone_is_still_alone_in_its_actor(runtime: LocalRuntime) -> None:
+    lines: list[str] = []
+    handle, actor, first = await gated(runtime, lines)
+    first.cancel()
+    await asyncio.wait((first,), timeout=PATIENCE_S)
+    quick = asyncio.ensure_future(handle.jot("quick"))
+    await asyncio.sleep(0)
+    assert lines == ["diary opened"]
+    actor.gate.set()
+    async with asyncio.timeout(PATIENCE_S):
+        assert await quick != threading.get_ident()
+    assert lines == ["diary opened", "first", "quick"]
+
+
+async def test_a_quick_call_that_fails_lets_the_next_one_in_and_a_closed_actor_takes_none(
+    runtime: LocalRuntime,
+) -> None:
+    handle = await runtime.spawn("diary-0", Diary, [])
+    actor: Diary = handle._actor
+    actor.inside = 1  # as if somebody were there: the call fails
+    with pytest.raises(AssertionError):
+        await handle.jot("no")
+    actor.inside = 0
+    assert await handle.jot("yes") == threading.get_ident()
+    await handle.shut()
+    with pytest.raises(Unavailable, match="closed"):
+        await handle.jot("late")
 
 
 async def test_more_waiting_calls_than_the_inbox_holds_are_refused(runtime: LocalRuntime) -> None:

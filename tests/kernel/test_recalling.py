@@ -10,11 +10,11 @@ import itertools
 import secrets
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import pytest_asyncio
@@ -22,16 +22,22 @@ import pytest_asyncio
 from mnemesh_actors import recalling as module
 from mnemesh_actors.directory import open_directory
 from mnemesh_actors.embedding import ModelConfig
+from mnemesh_actors.follower import IndexFollower
 from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.parts import MeshConfig
+from mnemesh_actors.recall_batch import recall_batch
 from mnemesh_actors.runtime.local import LocalRuntime
+from mnemesh_actors.searching import SEARCHES_A_CALL_MAX, Searching
+from mnemesh_actors.shard import Search
 from mnemesh_actors.start import StartConfig, start_mesh
 from mnemesh_gateway.gate import MeshGate
 from mnemesh_gateway.operations import OPERATIONS, Operation
 from mnemesh_memory.answers import Hit, Recalled
 from mnemesh_memory.errors import DataLoss, DeadlineExceeded, InvalidArgument, NotFound, Unavailable
+from mnemesh_memory.fusion import Candidate
 from mnemesh_memory.grants import READ
 from mnemesh_memory.model import Caller, Draft, Link, Memory, Patch, Query, Source
+from mnemesh_memory.ranking import Candidates
 from mnemesh_memory.rules import rules_of
 from mnemesh_memory.transcripts import TranscriptDraft, TurnDraft
 
@@ -690,6 +696,92 @@ async def test_a_batch_answers_each_query_as_recall_would(mesh: Mesh, space: str
     together = await mesh.recall_batch(READER, queries)
     assert together == [await mesh.recall(READER, query) for query in queries]
     assert [len(answer.results) for answer in together] == [10, 3, 2, 0, 0, 10]
+
+
+async def test_a_batch_has_more_time_the_more_calls_of_the_index_it_needs() -> None:
+    given: list[float] = []
+
+    class Patient:
+        async def recall(self, caller: Caller, query: Query, patience: float = 1.0) -> Recalled:
+            given.append(patience)
+            return Recalled(results=(), coverage=0.0, abstain=True, tokens_used=0)
+
+    for number in (1, 8, 9, 32):
+        await recall_batch(cast(module.Recalling, Patient()), READER, [Query(text="x", spaces=("s",))] * number)
+        assert set(given[-number:]) == {-(-number // SEARCHES_A_CALL_MAX)}
+
+
+async def test_of_searches_in_one_call_only_who_is_at_fault_is_refused() -> None:
+    class Follower:
+        """Refuses a search for the word bad, and with it the whole call."""
+
+        away = ""
+
+        async def read(self, ask: Callable[[Any], Any]) -> Any:
+            return ask(self)
+
+        def search(self, one: Search) -> Candidates:
+            if one.text == "bad":
+                raise InvalidArgument("text", one.text, "a good one")
+            return Candidates.of([Candidate(one.text, 0.5)])
+
+        def search_batch(self, searches: Sequence[Search]) -> list[Candidates]:
+            return [self.search(one) for one in searches]
+
+    follower = cast(IndexFollower, Follower())
+    searching = Searching(PATIENCE_S)
+    asked = [searching.ask(follower, Search(text, None, ("s",))) for text in ("first", "good", "bad", "fine")]
+    first, good, bad, fine = await asyncio.gather(*asked, return_exceptions=True)
+    assert [one[0].id for one in (first, good, fine) if isinstance(one, Candidates)] == ["first", "good", "fine"]
+    assert isinstance(bad, InvalidArgument)
+
+
+async def test_a_recall_that_runs_out_of_time_declares_nobody_away(
+    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await remember(mesh, space, "The harbour key hangs in the shed")
+    follower = mesh._parts.follower
+    read, away = follower.read, list[str]()
+
+    async def slow(ask: Any) -> Any:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(follower, "read", slow)
+    monkeypatch.setattr(follower, "went_away", lambda error: away.append(error.message))
+    config = replace(mesh._parts.config, recall_timeout_s=1.0)
+    recalling = module.Recalling(replace(mesh._parts, config=config), mesh._recalling._linking)
+    recalling._searching = Searching(PATIENCE_S)  # what the index itself may take
+    answer = await recalling.recall(READER, Query(text="harbour key", spaces=(space,)))
+    assert found(answer) == ["The harbour key hangs in the shed"]
+    assert answer.degraded == ("index: it has not answered in time; matched by words only",)
+    assert away == []
+    monkeypatch.setattr(follower, "read", read)
+
+
+async def test_whether_there_is_an_answer_is_judged_by_what_passes_the_filters(mesh: Mesh, space: str) -> None:
+    await remember(mesh, space, "Ana rode her bicycle to Bern", kind="fact")
+    await remember(mesh, space, "The printer is out of paper", kind="project")
+    for as_of in (None, mesh._parts.clock()):
+        answer = await recall(mesh, space, "Ana bicycle Bern", kinds=("project",), as_of=as_of)
+        assert found(answer) == ["The printer is out of paper"]
+        assert answer.abstain
+        assert answer.coverage < 0.2
+
+
+async def test_another_order_than_relevance_leaves_out_what_hardly_fits(mesh: Mesh, space: str) -> None:
+    old = await remember(mesh, space, "The bicycle stands in the cellar", importance=0.1)
+    new = await remember(mesh, space, "My bicycle has a flat tyre", importance=0.9)
+    await remember(mesh, space, "The tax office wrote a letter", importance=1.0)
+    for sort in ("recency", "importance"):
+        answer = await recall(mesh, space, "bicycle", sort=sort)
+        assert [hit.memory.id for hit in answer.results] == [new.id, old.id]
+
+
+async def test_a_list_without_words_abstains_only_when_it_is_empty(mesh: Mesh, space: str) -> None:
+    assert (await recall(mesh, space, "")).abstain
+    await remember(mesh, space, "There is something")
+    assert not (await recall(mesh, space, "")).abstain
+    assert found(await recall(mesh, space, "", min_score=0.1)) == []
 
 
 async def test_the_queries_of_a_batch_go_to_the_index_together(

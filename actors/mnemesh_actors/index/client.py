@@ -154,7 +154,7 @@ class ClientBackend:
         if isinstance(selector, Filter):
             chosen = models.FilterSelector(filter=self._filter(selector))
         elif selector:
-            chosen = models.PointIdsList(points=[str(check_id(text)) for text in selector])
+            chosen = models.PointIdsList(points=[check_id(text) for text in selector])
         else:
             return
         with translated(self._where):
@@ -179,7 +179,7 @@ class ClientBackend:
                 self._collection,
                 scroll_filter=self._filter(where),
                 limit=min(limit, SCROLL_LIMIT_MAX),
-                offset=None if offset is None else str(check_id(offset)),
+                offset=None if offset is None else check_id(offset),
                 with_payload=True,
                 with_vectors=with_vectors,
             )
@@ -292,7 +292,7 @@ def _stored(payload: Mapping[str, PayloadValue]) -> dict[str, object]:
 
 def _condition(condition: Condition) -> models.FieldCondition | models.HasIdCondition:
     if isinstance(condition, HasId):
-        return models.HasIdCondition(has_id=list(condition.ids))
+        return models.HasIdCondition(has_id=[check_id(text) for text in condition.ids])
     if isinstance(condition, Range):
         return models.FieldCondition(key=condition.field, range=models.Range(gte=condition.gte, lt=condition.lt))
     if isinstance(condition, Match):

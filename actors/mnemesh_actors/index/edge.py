@@ -20,6 +20,7 @@ import numpy as np
 import qdrant_edge as edge
 
 from mnemesh_actors.index.checks import check_filter, check_payload, check_points, check_query
+from mnemesh_actors.index.points import check_id
 from mnemesh_actors.index.port import (
     EXACT_POINTS_MAX,
     Condition,
@@ -164,6 +165,11 @@ class EdgeBackend:
             self._numbers[id_], self._ids[number] = number, id_
         return number
 
+    def _numbers_of(self, ids: Sequence[str]) -> set[Any]:
+        """Those of the points that are there. Raises InvalidArgument for what is no id."""
+        known = self._numbers
+        return {known[id_] for id_ in ids if id_ in known or not check_id(id_)}
+
     def set_payload(self, payload: Mapping[str, PayloadValue], selector: Filter | Sequence[str]) -> None:
         self._opened()
         check_payload(self._schema, payload)
@@ -179,12 +185,11 @@ class EdgeBackend:
         if isinstance(selector, Filter):
             self._update(edge.UpdateOperation.delete_points_by_filter(self._filter(selector)))
         else:
-            check_filter(self._schema, Filter(must=(HasId(tuple(selector)),)))
-            numbers: list[Any] = [self._numbers.pop(id_) for id_ in dict.fromkeys(selector) if id_ in self._numbers]
+            numbers: list[Any] = sorted(self._numbers_of(selector))
             if numbers:
                 self._update(edge.UpdateOperation.delete_points(numbers))
             for number in numbers:
-                del self._ids[number]
+                del self._numbers[self._ids.pop(number)]
 
     def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
         self._opened()
@@ -259,7 +264,7 @@ class EdgeBackend:
 
     def _condition(self, condition: Condition) -> edge.FieldCondition | edge.HasIdCondition:
         if isinstance(condition, HasId):
-            return edge.HasIdCondition({self._numbers[id_] for id_ in condition.ids if id_ in self._numbers})
+            return edge.HasIdCondition(self._numbers_of(condition.ids))
         if isinstance(condition, Range):
             bounds = edge.RangeFloat(gte=condition.gte, lt=condition.lt)
             return edge.FieldCondition(condition.field, range=bounds)

@@ -27,8 +27,9 @@ class Machine:
 
 
 class Runtime(Protocol):
-    """Makes actors and ends them. `name` is local or ray. An actor may have `close()`, called at its end, and
-    `arrive(address)`, called before all else on the machine where it has come to live."""
+    """Makes actors and ends them. `name` is local or ray. An actor may have `close()`, called at its end,
+    `arrive(address)`, called before all else on the machine where it has come to live, and `quick(method, args)`, which
+    says of a call, whatever the actor is doing, whether it takes about a millisecond and waits for nothing."""
 
     @property
     def name(self) -> str: ...

@@ -1,7 +1,7 @@
 """Actors in this process: a thread each, a bounded inbox each, no Ray.
 
 A hop to a thread and back costs more than the shortest calls themselves, and such a call holds the interpreter anyway.
-What an actor names as `quick_calls` therefore runs in the caller's thread whenever the actor has nothing else to do.
+What an actor calls `quick` therefore runs in the caller's thread whenever the actor has nothing else to do.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class LocalHandle:
         self._inbox_messages_max = inbox_messages_max
         self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._actor: Any = None
-        self._quick: frozenset[str] = frozenset()
+        self._quick: Callable[[str, tuple[Any, ...]], bool] = _never
         # Held by whoever is inside the object: a call whose caller has given up is inside though nobody waits for it.
         self._turn = threading.Lock()
         self._waiting = 0
@@ -43,7 +43,7 @@ class LocalHandle:
         """Build the object in its own thread."""
         self.type = cls.__name__
         self._actor = await self._queued(partial(_made, cls, args))
-        self._quick = getattr(self._actor, "quick_calls", frozenset())
+        self._quick = getattr(self._actor, "quick", _never)
 
     def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]:
         if method.startswith("_"):
@@ -59,7 +59,7 @@ class LocalHandle:
         if self._waiting >= self._inbox_messages_max:
             raise Overloaded(f"inbox of {self.name}", self._inbox_messages_max)
         work = partial(getattr(self._actor, method), *args)
-        if method in self._quick and not self._waiting and self._turn.acquire(blocking=False):
+        if not self._waiting and self._quick(method, args) and self._turn.acquire(blocking=False):
             try:
                 return work()
             finally:
@@ -123,6 +123,10 @@ class LocalRuntime:
             for handle in self._handles:
                 last.push_async_callback(handle.shut)
             self._handles.clear()
+
+
+def _never(method: str, args: tuple[Any, ...]) -> bool:
+    return False
 
 
 def _made(cls: type, args: tuple[Any, ...]) -> Any:

@@ -428,7 +428,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.RecallRequest.session": "Only memories of this session.",
         "mnemesh.v1.RecallRequest.since": "Created at or after this time. As text an RFC 3339 time, or a date, which means its start in UTC.",
         "mnemesh.v1.RecallRequest.snippets_only": "Give id, title and snippet, without the full text; `get` reads the rest.",
-        "mnemesh.v1.RecallRequest.sort": "relevance (default), or recency or importance: then the best 400 matches are put in that order.",
+        "mnemesh.v1.RecallRequest.sort": "relevance (default), or recency or importance: then those of the best 400 matches that are at least half as relevant as the best are put in that order.",
         "mnemesh.v1.RecallRequest.source_dir": "Only memories written from this directory or below.",
         "mnemesh.v1.RecallRequest.space": "One space; together with spaces, one more.",
         "mnemesh.v1.RecallRequest.spaces": "Up to 32 spaces; default: the client's project space and the caller's private space.",
