@@ -1,23 +1,59 @@
-"""Asks the ledger why a recall is empty. Costs nothing while there is a result."""
+"""Asks the ledger, and once more the index, why a recall is empty. Costs nothing while there is a result."""
 
 from __future__ import annotations
 
-from mnemesh_actors.runtime.base import Handle
+import asyncio
+from dataclasses import replace
+
+from mnemesh_actors.asked_times import Find, asked_in_time
+from mnemesh_actors.parts import Parts
+from mnemesh_actors.zones import zone_named
 from mnemesh_memory.answers import Recalled
-from mnemesh_memory.emptiness import contradictions, leftovers, steps
+from mnemesh_memory.asked_time import Window, stretch_told
+from mnemesh_memory.emptiness import contradictions, left_out, leftovers, steps, without_words
 from mnemesh_memory.model import Page, Query
 
 
-async def why_empty(ledger: Handle, query: Query, answer: Recalled) -> tuple[str, ...]:
-    """The filters that left nothing, each with its name first; () when there are results."""
+async def why_empty(parts: Parts, query: Query, answer: Recalled, find: Find) -> tuple[str, ...]:
+    """What left nothing of `query`, which is the reader's own without the rules of the node: each reason with the name
+    of the filter first; () when there are results."""
     if answer.results:
         return ()
     if answer.truncated_by_budget:
         return (f"token_budget: the best result has more than {query.token_budget} tokens, even in part",)
     if found := contradictions(query):
         return found
-    for reason, listing in steps(query):
-        page: Page = await ledger.page(listing)
+    if query.mode == "keyword" and query.text.strip() and not await asyncio.to_thread(_has_terms, query.text):
+        return (without_words(query),)
+    asked, stretch = _in_stretch(parts, query, answer)
+    for reason, listing in steps(asked, stretch):
+        page: Page = await parts.ledger.page(listing)
         if not page.total:
             return (reason,)
-    return leftovers(query)
+    if not answer.degraded and (found := await _kept_back(parts, query, find)):
+        return found
+    return leftovers(asked, stretch)
+
+
+async def _kept_back(parts: Parts, query: Query, find: Find) -> tuple[str, ...]:
+    """Whether the rules of the node or the archive keep back what matches."""
+    if query.include_archive and all(rule.weight is not None for rule in parts.config.rules):
+        return ()
+    everything = replace(query, include_archive=True, token_budget=None)
+    answer = await asked_in_time(parts, everything, find)
+    return left_out(query, [hit.memory for hit in answer.results], parts.config.rules)
+
+
+def _in_stretch(parts: Parts, query: Query, answer: Recalled) -> tuple[Query, str]:
+    """The query with the stretch of time outside of which nothing was let through, and how it is told; if any."""
+    time = answer.time
+    if query.time_words != "only" or time is None or (time.since is None and time.before is None):
+        return query, ""
+    zone = zone_named("time_zone", query.time_zone) if query.time_zone else parts.config.zone
+    return replace(query, window=Window(time.since, time.before, only=True)), stretch_told(time, zone)
+
+
+def _has_terms(text: str) -> bool:
+    from mnemesh_actors.index.bm25 import Bm25Encoder  # loads Edge, which a node on Ray keeps elsewhere
+
+    return bool(Bm25Encoder().query(text).indices)

@@ -80,9 +80,11 @@ class Recalling:
         try:
             async with asyncio.timeout(limit_s):
                 by = asyncio.get_running_loop().time() + limit_s * INDEX_SHARE
-                answer = await asked_in_time(self._parts, clean, lambda query: self._find(query, by))
+                find = partial(self._find, by=by)
+                answer = await asked_in_time(self._parts, clean, find)
                 if not answer.results:
-                    return replace(answer, notes=await why_empty(self._parts.ledger, clean, answer))
+                    own = validate.query(query, caller)
+                    return replace(answer, notes=await why_empty(self._parts, own, answer, find))
                 answer = await self._linking.attached(caller, clean, answer)
         except TimeoutError:
             raise DeadlineExceeded(f"recall took longer than {limit_s:g} s; ask again or narrow the spaces") from None

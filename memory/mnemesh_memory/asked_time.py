@@ -52,16 +52,21 @@ def told(read: TimeRead, zone: tzinfo, shown: int, *, lost: str, widened: bool) 
     if lost:
         parts.append(f'no memory of "{lost}" is sure enough, so it bounds nothing')
     if read.since is not None or read.before is not None:
-        low, high = (None if ms is None else _shown(ms, zone) for ms in (read.since, read.before))
-        stretch = f"from {low} on" if high is None else f"before {high}" if low is None else f"{low} up to {high}"
-        said = ", ".join(f'"{words}"' for words in read.words)
-        event = f", by the time of memory {read.event_id}" if read.event_id else ""
-        parts.insert(0, f"{said} read as {stretch} ({read.zone}){event}")
+        parts.insert(0, stretch_told(read, zone))
         if widened:
             parts.append("nothing that fits lies in it, so all times were searched")
         else:
             parts.append(f"{read.inside} of {shown} results lie in it" if shown else "nothing lies in it")
     return "; ".join(parts)
+
+
+def stretch_told(read: TimeRead, zone: tzinfo) -> str:
+    """The words with the stretch that they were read as, which has an end at least on one side."""
+    low, high = (None if ms is None else _shown(ms, zone) for ms in (read.since, read.before))
+    stretch = f"from {low} on" if high is None else f"before {high}" if low is None else f"{low} up to {high}"
+    said = ", ".join(f'"{words}"' for words in read.words)
+    event = f", by the time of memory {read.event_id}" if read.event_id else ""
+    return f"{said} read as {stretch} ({read.zone}){event}"
 
 
 def _shown(ms: int, zone: tzinfo) -> str:

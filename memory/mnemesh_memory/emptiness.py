@@ -6,12 +6,13 @@ answer is empty.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from mnemesh_memory.errors import shorten, shown_time
-from mnemesh_memory.model import ListQuery, Query
+from mnemesh_memory.model import ListQuery, Memory, Query
+from mnemesh_memory.rules import Rule, hiding
 
 
 def contradictions(query: Query) -> tuple[str, ...]:
@@ -28,14 +29,20 @@ def contradictions(query: Query) -> tuple[str, ...]:
     return tuple(found)
 
 
-def steps(query: Query) -> Iterator[tuple[str, ListQuery]]:
+def without_words(query: Query) -> str:
+    """The reason when the index counts none of the query's words."""
+    what = "only stop words, which the index leaves out" if any(map(str.isalnum, query.text)) else "no word"
+    return f"query: {shorten(query.text)} has {what}; mode keyword goes by words, hybrid and semantic by meaning"
+
+
+def steps(query: Query, stretch: str = "") -> Iterator[tuple[str, ListQuery]]:
     """What to count, one after the other: the first listing without a memory is the reason that stands beside it. Each
-    filter alone comes before all of them together, because it says more."""
+    filter alone comes before all of them together, because it says more. `stretch` tells of the query's window."""
     where = ("the space " if len(query.spaces) == 1 else "the spaces ") + _words(query.spaces)
     state = "all" if query.include_superseded or query.as_of is not None else "active"
     whole = ListQuery(spaces=query.spaces, state=state, limit=1)
     yield f"spaces: there is no memory in {where}", whole
-    alone = list(_filters(query))
+    alone = list(_filters(query, stretch))
     for name, told, fields in alone:
         yield f"{name}: {told} in {where}", replace(whole, **fields)
     if len(alone) > 1:
@@ -49,7 +56,7 @@ def steps(query: Query) -> Iterator[tuple[str, ListQuery]]:
         yield f"{names}: nothing in {where} passes all of them", replace(whole, **together)
 
 
-def _filters(query: Query) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def _filters(query: Query, stretch: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Each filter that a listing has and the query gives: its name, what it means when nothing passes, its field."""
     past = query.as_of is not None
     if query.as_of is not None:
@@ -70,11 +77,29 @@ def _filters(query: Query) -> Iterator[tuple[str, str, dict[str, Any]]]:
         yield "tags_all", f"nothing bears {shorten(tag)}", {"tags_all": (tag,)}
     if query.tags_none and not past:
         yield "tags_none", f"everything bears one of {_words(query.tags_none)}", {"tags_none": query.tags_none}
+    if query.window is not None and not past:
+        yield "time_words", f"nothing lies in {stretch}", {"window": query.window}
 
 
-def leftovers(query: Query) -> tuple[str, ...]:
+def left_out(query: Query, kept_back: Iterable[Memory], rules: Sequence[Rule]) -> tuple[str, ...]:
+    """Why what matches without the rules of the node, and with the archive, is not in the answer."""
+    memories = list(kept_back)
+    open_query = replace(query, include_archive=True, window=None)
+    found = []
+    if names := hiding(open_query, memories, rules):
+        found.append(
+            f"recall_rules: this node hides what matches by {'; '.join(names)}; who names that kind or tag sees it"
+        )
+    if not query.include_archive and any(memory.tier == "archive" for memory in memories):
+        found.append("include_archive: what matches is in the archive tier, which is left out unless it is set")
+    return tuple(found)
+
+
+def leftovers(query: Query, stretch: str = "") -> tuple[str, ...]:
     """What is left to say when memories pass every filter that a listing has: who judges the rest, or the words."""
     found = []
+    if query.window is not None:
+        found.append(f"time_words: nothing that matches lies in {stretch}")
     given = (
         ("paths", query.paths), ("source_dir", query.source_dir), ("min_heat", query.min_heat > 0),
         ("min_score", query.min_score > 0),
@@ -83,8 +108,6 @@ def leftovers(query: Query) -> tuple[str, ...]:
         found.append(f"{' and '.join(names)}: nothing that matches passes")
     if query.mode == "keyword" and query.text.strip():
         found.append("mode: keyword finds only what holds a word of the query; hybrid and semantic go by meaning, too")
-    if not query.include_archive:
-        found.append("include_archive: memories of the archive tier are left out unless it is set")
     return tuple(found)
 
 

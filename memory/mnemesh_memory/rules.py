@@ -8,13 +8,14 @@ down into the query of the index; who asks for that kind or tag by name sees it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
 from mnemesh_memory import checks
 from mnemesh_memory.errors import InvalidArgument
+from mnemesh_memory.filters import passes
 from mnemesh_memory.kinds import KINDS
 from mnemesh_memory.model import Memory, Query
 
@@ -73,6 +74,17 @@ def narrowed(query: Query, rules: Sequence[Rule]) -> Query:
         query,
         tags_none=tuple(sorted({*query.tags_none, *tags})),
         kinds=query.kinds or (tuple(kind for kind in KINDS if kind not in kinds) if kinds else ()),
+    )
+
+
+def hiding(query: Query, memories: Iterable[Memory], rules: Sequence[Rule]) -> tuple[str, ...]:
+    """The rules, as the settings write them, that hide some of these memories, which pass the query without rules."""
+    shown = list(memories)
+    alone = [(rule, narrowed(query, (rule,))) for rule in rules if rule.weight is None]
+    return tuple(
+        f"{rule.field}={rule.value} {HIDE}"
+        for rule, left in alone
+        if any(_holds(rule, memory) and not passes(left, memory) for memory in shown)
     )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from mnemesh_memory.emptiness import contradictions, leftovers, steps
-from mnemesh_memory.model import Query
+from mnemesh_memory.asked_time import Window
+from mnemesh_memory.emptiness import contradictions, left_out, leftovers, steps, without_words
+from mnemesh_memory.model import Memory, Query
+from mnemesh_memory.rules import rules_of
 
 DAY = 86_400_000
 SECOND = "1970-01-02T00:00:00Z"
@@ -15,6 +18,11 @@ SECOND = "1970-01-02T00:00:00Z"
 
 def asked(**fields: Any) -> Query:
     return Query(text="anything", spaces=("team/x",), **fields)
+
+
+def memory(kind: str = "note", **fields: Any) -> Memory:
+    return Memory(id="m", space="team/x", kind=kind, title="", content="x", state="active", by="ana/x", created_at=0,
+                  updated_at=0, heads=("r",), **fields)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -56,8 +64,38 @@ def test_of_the_past_only_times_and_writers_are_counted() -> None:
 
 
 def test_what_only_a_match_is_judged_by_comes_last() -> None:
-    assert leftovers(asked(include_archive=True)) == ()
-    assert leftovers(asked(include_archive=True, min_score=0.9, paths=("src",))) == (
-        "paths and min_score: nothing that matches passes",
+    assert leftovers(asked()) == ()
+    assert leftovers(asked(min_score=0.9, paths=("src",))) == ("paths and min_score: nothing that matches passes",)
+    assert [note.split(":")[0] for note in leftovers(asked(mode="keyword"))] == ["mode"]
+
+
+def test_a_stretch_of_time_is_a_filter_of_its_own_and_named_with_its_words() -> None:
+    query = asked(window=Window(0, DAY, only=True), kinds=("fact",))
+    reasons = list(steps(query, '"in 1970" read as 1970 (UTC)'))
+    assert [reason for reason, _ in reasons[2:]] == [
+        "time_words: nothing lies in \"in 1970\" read as 1970 (UTC) in the space 'team/x'",
+        "kinds and time_words: nothing in the space 'team/x' passes all of them",
+    ]
+    assert [listing.window for _, listing in reasons] == [None, None, query.window, query.window]
+    assert leftovers(query, '"in 1970" read as 1970 (UTC)') == (
+        'time_words: nothing that matches lies in "in 1970" read as 1970 (UTC)',
     )
-    assert [note.split(":")[0] for note in leftovers(asked(mode="keyword"))] == ["mode", "include_archive"]
+
+
+def test_the_rules_that_hide_what_matches_are_named_as_the_settings_write_them() -> None:
+    rules = rules_of("kind=run hide; tag=draft hide; kind=fact hide; tag=draft +0.3")
+    assert left_out(asked(), [memory(kind="run"), memory(tags=("draft",))], rules) == (
+        "recall_rules: this node hides what matches by kind=run hide; tag=draft hide; "
+        "who names that kind or tag sees it",
+    )
+    assert left_out(asked(kinds=("run",)), [memory(kind="run")], rules) == ()
+    assert left_out(asked(), [memory(), memory(kind="run", tier="archive")], rules)[1:] == (
+        "include_archive: what matches is in the archive tier, which is left out unless it is set",
+    )
+    assert left_out(asked(include_archive=True), [memory(tier="archive")], ()) == ()
+    assert left_out(asked(), [memory()], ()) == ()
+
+
+def test_a_query_of_words_that_do_not_count_says_so() -> None:
+    assert without_words(replace(asked(), text="what is it")).startswith("query: 'what is it' has only stop words, ")
+    assert without_words(replace(asked(), text="?!")).startswith("query: '?!' has no word; ")

@@ -845,6 +845,62 @@ async def test_an_empty_answer_says_which_filter_left_nothing(
     assert (await recall(mesh, space, text)).notes == ()
 
 
+@pytest.mark.parametrize("text", ["harbour", ""])
+async def test_what_rules_hide_is_not_blamed_on_filters(
+    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    config = replace(mesh._parts.config, rules=rules_of("kind=run hide; tag=draft hide"))
+    monkeypatch.setattr(mesh._recalling, "_parts", replace(mesh._parts, config=config))
+    await remember(mesh, space, "The harbour closes at nine", kind="run")
+    told = ("recall_rules: this node hides what matches by kind=run hide; who names that kind or tag sees it",)
+    assert (await recall(mesh, space, text)).notes == told
+    await remember(mesh, space, "Ferries leave at ten", kind="fact")
+    assert (await recall(mesh, space, "harbour", mode="keyword")).notes == told
+    assert (await recall(mesh, space, text, kinds=("decision",))).notes == (
+        f"kinds: there is no 'decision' in the space '{space}'",
+    )
+    assert len((await recall(mesh, space, text, kinds=("run",))).results) == 1
+
+
+async def test_the_archive_is_named_only_when_it_holds_what_matches(mesh: Mesh, space: str) -> None:
+    await remember(mesh, space, "The harbour closes at nine")
+    mode = "mode: keyword finds only what holds a word of the query; hybrid and semantic go by meaning, too"
+    asked = {"text": "ferries", "mode": "keyword"}
+    assert (await recall(mesh, space, **asked)).notes == (mode,)
+    await remember(mesh, space, "Ferries leave at ten", tier="archive")
+    told = ("include_archive: what matches is in the archive tier, which is left out unless it is set",)
+    assert (await recall(mesh, space, **asked)).notes == told
+    assert (await recall(mesh, space, "lanterns", mode="keyword")).notes == (mode,)
+    other = f"{space}/archive"
+    await remember(mesh, other, "Ferries leave at ten", tier="archive")
+    assert (await recall(mesh, other, "ferries")).notes == told
+
+
+async def test_words_of_time_that_leave_nothing_are_named_with_their_stretch(mesh: Mesh, space: str) -> None:
+    await remember(mesh, space, "Kettles were bought")
+    stretch = '"yesterday" read as 2023-11-13 up to 2023-11-14 (UTC)'
+    asked = {"text": "kettles yesterday", "time_words": "only", "time_zone": "UTC"}
+    assert (await recall(mesh, space, **asked)).notes == (
+        f"time_words: nothing lies in {stretch} in the space '{space}'",
+    )
+    await remember(mesh, space, "Lanterns were sold", valid_from=YESTERDAY)
+    assert (await recall(mesh, space, **asked, mode="keyword")).notes[0] == (
+        f"time_words: nothing that matches lies in {stretch}"
+    )
+
+
+@pytest.mark.parametrize("time_words", ["prefer", "only"])
+async def test_a_query_of_stop_words_says_so_when_only_words_are_matched(
+    mesh: Mesh, space: str, time_words: str
+) -> None:
+    await remember(mesh, space, "The harbour closes at nine")
+    answer = await recall(mesh, space, "what is it", mode="keyword", time_words=time_words)
+    assert answer.notes == (
+        "query: 'what is it' has only stop words, which the index leaves out; mode keyword goes by words, "
+        "hybrid and semantic by meaning",
+    )
+
+
 async def test_a_space_without_memories_is_named(mesh: Mesh, space: str) -> None:
     assert (await recall(mesh, space, "anything", kinds=("fact",))).notes == (
         f"spaces: there is no memory in the space '{space}'",
