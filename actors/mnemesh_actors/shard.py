@@ -20,11 +20,11 @@ from mnemesh_actors.index.episodes import Episodes
 from mnemesh_actors.index.passages import Passages, vectors_of
 from mnemesh_actors.index.points import BM25, DENSE, WINDOW, IndexItem, IndexText, check_id, points_of, schema
 from mnemesh_actors.index.port import Condition, Filter, HasId, IndexBackend, MatchAny, Point, QueryRequest
+from mnemesh_actors.index.ranked import ranked
 from mnemesh_actors.index.scope import (
     ARCHIVE,
     EVERYTHING,
     SCOPE,
-    SEARCH_LIMIT_MAX,
     Leg,
     Lists,
     Search,
@@ -46,9 +46,7 @@ __all__ = [
     "IndexItem", "IndexText", "RetrievalShard", "Search", "ShardConfig", "ShardStatus",
 ]  # fmt: skip
 
-FETCH_MARGIN_POINTS = 12
 QUICK_LIMIT_MAX = 200  # candidates; more take tens of milliseconds
-FETCH_GROWTH = (1, 4, 16)
 # Searches whose words have been counted and whose vectors may be on their way.
 PREPARED_MAX = 128
 
@@ -352,28 +350,9 @@ class RetrievalShard:
                 raise DataLoss(f"the index does not find the point {record.id} by its own vector")
 
     def _ranked(self, legs: Sequence[Leg]) -> list[dict[str, float]]:
-        """For each leg the best memories with their scores, best first; one batched query, more only when passages of
-        the same memories or equal scores at the end crowd a list."""
-        for asked in legs:
-            if not 1 <= asked.limit <= SEARCH_LIMIT_MAX:
-                raise InvalidArgument("limit", asked.limit, f"1 to {SEARCH_LIMIT_MAX} memories")
         backend = self._opened()[0]
-        found: list[dict[str, float]] = [{} for _ in legs]
-        waiting = list(range(len(legs)))
-        for growth in FETCH_GROWTH:
-            fetch = [leg.limit * growth + FETCH_MARGIN_POINTS for leg in legs]
-            with self._damage_noted():
-                answers = backend.query([legs[leg].request(fetch[leg]) for leg in waiting])
-            crowded = []
-            for leg, hits in zip(waiting, answers, strict=True):
-                cut = len(hits) == fetch[leg] and growth != FETCH_GROWTH[-1]
-                found[leg] = self._passages.pool(hits, legs[leg].limit, cut)
-                if cut and len(found[leg]) < legs[leg].limit:
-                    crowded.append(leg)
-            waiting = crowded
-            if not waiting:
-                break
-        return found
+        with self._damage_noted():
+            return ranked(backend, self._passages, legs)
 
     def _opened(self) -> tuple[IndexBackend, Bm25Encoder]:
         if self._backend is None or self._encoder is None:

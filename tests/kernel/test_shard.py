@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 
 from mnemesh_actors.index.port import Filter, Match, MatchAny, QueryRequest, Scored
-from mnemesh_actors.index.scope import in_spaces
+from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX, in_spaces
 from mnemesh_actors.shard import (
     PREPARED_MAX,
-    SEARCH_LIMIT_MAX,
     IndexItem,
     IndexText,
     RetrievalShard,
