@@ -1,7 +1,7 @@
-"""The same search done three ways in one process, in turns: our index, qdrant-client's local mode, a plain script.
+"""The same search done three ways in one process, in turns: our index, qdrant-client's local mode, numpy with bm25s.
 
 All three get the same texts and the same vectors, which the node has made and kept; only the search is timed. Ours and
-Qdrant's filter by space, the plain script searches everything it has.
+Qdrant's filter by space, numpy searches everything it has.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench.plain import PlainSearch
+from bench.plain import NAME, PlainSearch
 from bench.report import Row, median_row
 from bench.stored import kept, open_shard
 from numpy.typing import NDArray
@@ -47,7 +47,7 @@ def measure(questions: Sequence[str], data_dir: Path, space: str) -> list[Row]:
         "Mnemesh's index": lambda text, vector: _ours(
             shard, Search(text=text, vector=vector, spaces=(space,), limit=CANDIDATES, generation=shard.generation)
         ),
-        "plain numpy + BM25 script, no filter": lambda text, vector: plain.search(text, vector),
+        NAME: lambda text, vector: plain.search(text, vector),
         "qdrant-client local mode": lambda text, vector: _local_search(local, text, vector, space),
     }
     times: dict[str, list[float]] = {name: [] for name in ways}

@@ -28,7 +28,7 @@ from bench.corpus import sentences
 from bench.host import MeteredRuntime, MeteredWorker
 from bench.latency import question
 from bench.mem0_rival import mem0_rows
-from bench.plain import PlainSearch
+from bench.plain import NAME, PlainSearch
 from bench.report import Row, machine, median_row, show, write
 from bench.stored import kept, open_shard
 from numpy.typing import NDArray
@@ -203,7 +203,7 @@ async def _together(mesh: Mesh, asked: Iterator[str], space: str, size: int) -> 
 
 
 def searched(data_dir: Path, size: int, worker: EmbeddingWorker, asked: list[str]) -> list[Row]:
-    """The index alone beside a plain script on what a stopped node holds, and how much of the exact answer it finds."""
+    """The index alone beside numpy with bm25s on what a stopped node holds; how much of the exact answer it finds."""
     space = f"bench/{size}"
     texts, vectors = kept(data_dir, space)
     plain, shard = PlainSearch(texts, vectors), open_shard(data_dir)
@@ -220,7 +220,7 @@ def searched(data_dir: Path, size: int, worker: EmbeddingWorker, asked: list[str
     shard.close()
     rows = [
         median_row(f"search of {size:,}: Mnemesh's index", times["ours"], "ms"),
-        median_row(f"search of {size:,}: plain numpy + BM25 script, no filter", times["plain"], "ms"),
+        median_row(f"search of {size:,}: {NAME}", times["plain"], "ms"),
     ]
     if size > EXACT_POINTS_MAX:
         mean = [statistics.mean(shares)]
