@@ -41,7 +41,7 @@ coverage: setup ## Branch coverage of the pure core, 95 % at least
 demo: setup ## Start a node, feed it a real corpus, let two agents use it
 	$(BIN)/python -m tools.demo $(ARGS)
 
-bench: setup ## Measure speed and, with ARGS='--locomo HARNESS DATA', quality; writes bench/results/*.json
+bench: setup ## Measure speed and, with ARGS='--scale --locomo HARNESS DATA', growth and quality; writes bench/results/*.json
 	$(BIN)/python -m bench $(ARGS)
 
 proof: setup ## Run the slower evidence: kills, rounds, real clients

@@ -1,7 +1,9 @@
 """`make bench`: measures a node on this machine, prints a table, writes bench/results/node.json.
 
-Copy that file to bench/results/published.json and run `make docs` to show a run in the README. With `--locomo` the
-quality of recall is measured, too, which `make docs` takes from where it is written; so with other data sets.
+Copy that file to bench/results/published.json and run `make docs` to show a run in the README. With `--scale` also the
+growth up to 100,000 memories is measured, which takes far longer (with `--mem0 FOLDER` beside mem0ai, installed there);
+with `--locomo` the quality of recall, so with other data sets. `make docs` takes both from where they are written. All
+tables of the README: `make bench ARGS='--scale --mem0 FOLDER --corpus TEXTS --locomo HARNESS DATA'`.
 
 Everything is measured through the real thing: a node process for start and memory, its own gRPC door for latency.
 Nothing else should run meanwhile; the load before the run is written down with the results.
@@ -16,7 +18,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 
-from bench import ablation, beam, latency, locomo, longmemeval, misses, rivals, storage, whole_node
+from bench import ablation, beam, latency, locomo, longmemeval, misses, rivals, scale, storage, whole_node
 from bench.corpus import sentences
 from bench.report import Row, machine, show, write
 from rich.console import Console
@@ -33,6 +35,8 @@ def main(argv: list[str]) -> int:
     """Measure, print, write. A missed promise is said in the table and the file; it is no failure of the run."""
     given = _arguments(argv)
     status = 0 if given.no_speed else _speed(given)
+    if given.scale and not status:
+        status = scale.main(_scale_words(given))
     with tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as node:
         return status or _quality(given, Path(node))
 
@@ -51,6 +55,11 @@ def _speed(given: argparse.Namespace) -> int:
     show(rows, console)
     console.print(f"Written to {write(rows, facts)}")
     return 0
+
+
+def _scale_words(given: argparse.Namespace) -> list[str]:
+    corpus = ["--corpus", str(given.corpus)] if given.corpus else []
+    return [*corpus, *(["--mem0", given.mem0] if given.mem0 else [])]
 
 
 def _quality(given: argparse.Namespace, node: Path) -> int:
@@ -73,12 +82,17 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--memories", type=int, default=MEMORIES, help=f"size of the large space (default {MEMORIES})")
     parser.add_argument("--small", type=int, default=SMALL, help=f"size of the small space (default {SMALL})")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds of the latency run (default {ROUNDS})")
-    parser.add_argument("--no-speed", action="store_true", help="only the quality of recall")
+    parser.add_argument("--no-speed", action="store_true", help="only what the options below ask for")
+    parser.add_argument("--scale", action="store_true", help="how recall's time grows up to 100,000 memories")
+    parser.add_argument("--mem0", metavar="FOLDER", help="where mem0ai is installed, beside --scale")
     parser.add_argument("--locomo", nargs=2, metavar=("HARNESS", "DATA"), help="locomo_eval.py, folder of its data")
     parser.add_argument("--reference", metavar="FILE", help="window_fusion_reference.py, beside --locomo")
     parser.add_argument("--longmemeval", metavar="FILE", help="longmemeval_s.json, _m.json or _oracle.json")
     parser.add_argument("--beam", metavar="PATH", help="a conversation of BEAM or a folder of them")
-    return parser.parse_args(argv)
+    given = parser.parse_args(argv)
+    if given.mem0 and not given.scale:
+        parser.error("--mem0 is measured with --scale")
+    return given
 
 
 def _measure(texts: list[str], given: argparse.Namespace, folder: Path, console: Console) -> list[Row]:
