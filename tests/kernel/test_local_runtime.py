@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 from collections.abc import AsyncIterator
 
 import pytest
 
-from mnemesh_actors.runtime.local import LocalHandle, LocalRuntime
+from mnemesh_actors.runtime.local import SWITCH_S, LocalHandle, LocalRuntime
 from mnemesh_memory.errors import InvalidArgument, NotFound, Overloaded, Unavailable
 from mnemesh_memory.limits import INBOX_MESSAGES_MAX
 
@@ -120,6 +121,10 @@ async def test_a_quick_call_to_an_idle_actor_stays_in_the_callers_thread_and_no_
     handle = await runtime.spawn("diary-0", Diary, [])
     assert await handle.jot("short") == threading.get_ident()
     assert await handle.jot("a long line") != threading.get_ident()
+
+
+async def test_who_waits_for_the_interpreter_gets_it_soon(runtime: LocalRuntime) -> None:
+    assert sys.getswitchinterval() == pytest.approx(SWITCH_S)
 
 
 async def test_a_quick_call_keeps_its_place_behind_those_that_came_before(runtime: LocalRuntime) -> None:
