@@ -78,10 +78,16 @@ class RetrievalShard:
         return self._config.generation
 
     def quick(self, method: str, args: tuple[Any, ...]) -> bool:
-        """A usual search, which holds the interpreter all the while; a server is waited for."""
+        """A usual search, and a write's own question and item: they hold the interpreter all the while. A server is
+        waited for."""
+        if self._config.backend != "edge":
+            return False
+        if method == "neighbours_batch":
+            return len(args[0]) == 1
+        if method == "apply":
+            return len(args[0]) + len(args[1]) <= 1 and all(len(item.texts) == 1 for item in args[0])
         searches = args if method in ("prepare", "search") else args[0] if method == "search_batch" else ()
-        usual = all(one.ids is None and one.limit <= QUICK_LIMIT_MAX for one in searches)
-        return usual and bool(searches) and self._config.backend == "edge"
+        return bool(searches) and all(one.ids is None and one.limit <= QUICK_LIMIT_MAX for one in searches)
 
     def arrive(self, address: str) -> None:
         """It lives on the machine of that address from now on. What it may have left on another one can be in use

@@ -9,6 +9,7 @@ from ledger_builders import AGENT, OTHER_SPACE, SPACE, Pen, all_done, done, read
 
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.reads import chain_ends
+from mnemesh_actors.ledger.views import QUICK_HASHES_MAX, QUICK_ROWS_MAX
 from mnemesh_memory.errors import InvalidArgument, NotFound
 from mnemesh_memory.model import ListQuery, Memory, Source
 
@@ -246,3 +247,20 @@ def test_chains_that_run_in_a_circle_come_to_an_end() -> None:
     assert (ends["e"], ends["g"]) == ("f", "f")
     assert {ends["a"], ends["b"], ends["d"]} <= {"a", "b", "c"}
     assert list(ends) == ["e", "g", "a", "d", "b"]
+
+
+def test_few_rows_by_their_keys_are_quick_and_what_scans_or_writes_never(ledger: Ledger) -> None:
+    one = object()
+    quick: list[tuple[str, tuple[object, ...]]] = [
+        ("read", (["a"] * QUICK_ROWS_MAX,)),
+        ("touch", (["a"], 1)),
+        ("prepare", ([one], ["hash"], "model-1")),
+    ]
+    slow: list[tuple[str, tuple[object, ...]]] = [
+        ("read", (["a"] * (QUICK_ROWS_MAX + 1),)),
+        ("prepare", ([one, one], [], "model-1")),
+        ("prepare", ([one], ["hash"] * (QUICK_HASHES_MAX + 1), "model-1")),
+        ("commit", ([],)),
+        ("page", (ListQuery(spaces=(SPACE,)),)),
+    ]
+    assert [ledger.quick(*call) for call in (*quick, *slow)] == [True] * len(quick) + [False] * len(slow)

@@ -282,6 +282,39 @@ async def test_closing_leaves_no_thread_behind() -> None:
     assert [thread.name for thread in threading.enumerate() if thread.name.startswith("kept-alive-")] == []
 
 
+async def test_an_actor_that_cannot_be_made_leaves_no_thread_behind(runtime: LocalRuntime) -> None:
+    with pytest.raises(InvalidArgument):
+        await runtime.spawn("never-made", Diary, [], "x", "construct")
+    for thread in [thread for thread in threading.enumerate() if thread.name == "never-made"]:
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()
+
+
+class SlowlyMade:
+    """An actor that is made when the test lets it."""
+
+    begun, gate, made, closed = (threading.Event() for _ in range(4))
+
+    def __init__(self) -> None:
+        self.begun.set()
+        assert self.gate.wait(PATIENCE_S)
+        self.made.set()
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+async def test_an_actor_whose_making_nobody_waits_for_any_more_is_closed_when_it_is_made(runtime: LocalRuntime) -> None:
+    making = asyncio.ensure_future(runtime.spawn("slow", SlowlyMade))
+    assert await asyncio.to_thread(SlowlyMade.begun.wait, PATIENCE_S)
+    making.cancel()
+    await asyncio.wait((making,), timeout=PATIENCE_S)
+    assert await runtime.actors() == ()
+    SlowlyMade.gate.set()
+    assert await asyncio.to_thread(SlowlyMade.closed.wait, PATIENCE_S)
+    assert SlowlyMade.made.is_set()
+
+
 async def test_a_caller_who_goes_frees_its_place_in_the_inbox() -> None:
     handle = LocalHandle("small", inbox_messages_max=2)
     await handle.construct(Diary, [])

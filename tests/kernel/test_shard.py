@@ -466,3 +466,33 @@ def test_a_search_among_given_memories_sees_all_their_passages_and_no_other(shar
     shard.apply([item(1, texts=(text(1, "one"), text(2, "two"))), item(2, "two"), item(3, "two")], [], 1)
     assert ids(shard, ask("two", ids=(memory(1), memory(3), memory(9)))) == {1, 3}
     assert ids(shard, ask("two", ids=())) == set()
+
+
+def test_what_holds_the_interpreter_for_a_moment_is_quick_and_what_a_server_answers_never(tmp_path: Path) -> None:
+    edge, local = (RetrievalShard(config(tmp_path, backend)) for backend in ("edge", "local"))
+    one = ask("deploy")
+    vector = np.zeros(DIMENSIONS, np.float32)
+    short, long = item(1), item(2, texts=(text(1, "a"), text(2, "b")))
+    quick: list[tuple[str, tuple[object, ...]]] = [
+        ("prepare", (one,)),
+        ("search", (one,)),
+        ("search_batch", ([one, one],)),
+        ("neighbours_batch", ([(vector, SPACE)], 5, "model-1")),
+        ("apply", ([short], [], 1, 0)),
+        ("apply", ([], [], 1, 0)),
+    ]
+    slow: list[tuple[str, tuple[object, ...]]] = [
+        ("search", (replace(one, limit=SEARCH_LIMIT_MAX),)),
+        ("search", (replace(one, ids=(memory(1),)),)),
+        ("neighbours_batch", ([(vector, SPACE)] * 2, 5, "model-1")),
+        ("apply", ([short, short], [], 1, 0)),
+        ("apply", ([short], [memory(3)], 1, 0)),
+        ("apply", ([long], [], 1, 0)),
+        ("flush", ()),
+        ("open", ()),
+    ]
+    for method, args in quick:
+        assert edge.quick(method, args), method
+        assert not local.quick(method, args), method
+    for method, args in slow:
+        assert not edge.quick(method, args), method

@@ -22,6 +22,8 @@ from mnemesh_memory.model import ListQuery, Memory, Page, Query, Revision, Stats
 from mnemesh_memory.past import ConflictPage, HistoryPage
 
 QUICK_ROWS_MAX = 64
+# Texts of a draft that is looked up together with its vectors, so that a call with one draft is quick.
+QUICK_HASHES_MAX = 8
 
 
 class Views:
@@ -37,6 +39,8 @@ class Views:
     def quick(self, method: str, args: tuple[Any, ...]) -> bool:
         """Few rows by their keys, and notes in memory: some tenths of a millisecond, which no reader or writer of the
         file delays."""
+        if method == "prepare":
+            return len(args[0]) == 1 and len(args[1]) <= QUICK_HASHES_MAX
         return method in ("read", "touch") and len(args[0]) <= QUICK_ROWS_MAX
 
     @reading
