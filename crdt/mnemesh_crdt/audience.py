@@ -1,7 +1,9 @@
-"""Who hears what on a stream: the spaces that both sides cover, the authors that the listener asked for, keys once.
+"""Who hears what on a stream: the spaces that both sides cover, the authors that the listener asked for, and the keys.
 
 A node says what its grant for the peer and the peer's own wishes both cover, and nothing else, whatever a page of its
-log holds. The name of a feed stands for exactly that, so that a cursor never outlives a change of it.
+log holds. The name of a feed stands for exactly that, so that a cursor never outlives a change of it. Every batch
+carries the keys of all its entries' nodes and can be judged alone: what became of an earlier one, which may have been
+lost, dropped or refused, is nothing that the sender knows.
 """
 
 from __future__ import annotations
@@ -20,7 +22,6 @@ class Audience:
     def __init__(self, patterns: tuple[str, ...] = (), only_by: str = "") -> None:
         self.patterns = patterns
         self._only_by = only_by
-        self._named: set[str] = set()
 
     def allowed(self, entries: Iterable[Entry]) -> tuple[Entry, ...]:
         """Only what the peer may have leaves, whatever the page holds."""
@@ -31,15 +32,10 @@ class Audience:
             if any_matches(self.patterns, one.space) and (not only or principal_of(one.agent) == only)
         )
 
-    def unnamed(self, entries: Iterable[Entry], keys: Mapping[str, bytes]) -> dict[str, bytes]:
-        """The public keys of the entries' nodes that the peer was not told yet; it is told them now."""
-        fresh = ({one.node for one in entries} - self._named) & keys.keys()
-        self._named |= fresh
-        return {node: keys[node] for node in sorted(fresh)}
 
-    def name_again(self) -> None:
-        """What was said may be lost, and the keys with it."""
-        self._named.clear()
+def keys_of(entries: Iterable[Entry], keys: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Of the public keys by node those of the entries' nodes: of nobody else does the peer hear."""
+    return {node: keys[node] for node in sorted({one.node for one in entries} & keys.keys())}
 
 
 def common_patterns(left: Iterable[str], right: Iterable[str]) -> tuple[str, ...]:

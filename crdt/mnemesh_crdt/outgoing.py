@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mnemesh_crdt.audience import Audience
+from mnemesh_crdt.audience import Audience, keys_of
 from mnemesh_crdt.envelope import Entry
 from mnemesh_crdt.flow import Outflow
 from mnemesh_crdt.messages import Ask, Batch, Read
@@ -67,5 +67,5 @@ class Outgoing:
             last_seq=flow.read,
             head=head,
             entries=entries,
-            keys=self.audience.unnamed(entries, keys),
+            keys=keys_of(entries, keys),
         )

@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from mnemesh_crdt.audience import Audience, common_patterns, feed_name
+from mnemesh_crdt.audience import Audience, common_patterns, feed_name, keys_of
 from mnemesh_crdt.comparison import Comparison
 from mnemesh_crdt.greeting import Greeting, ProofCheck
 from mnemesh_crdt.handshake import Me, StreamRefused
@@ -200,7 +200,6 @@ class Stream:
         self._silent += 1
         if self._phase == "greeting" or self._silent > SYNC_SILENT_TICKS_MAX:
             raise StreamRefused("silent", f"no answer for {self._silent + 1} ticks; connect again later")
-        self._out.audience.name_again()
         if self._out.flow.flying:
             self._out.flow.rewind()
         self._comparison.rewind()
@@ -347,7 +346,7 @@ class Stream:
 
     def _reread(self, page: Reread) -> None:
         entries = self._out.audience.allowed(page.entries)
-        if batch := self._comparison.reread(page, entries, self._out.audience.unnamed(entries, page.keys)):
+        if batch := self._comparison.reread(page, entries, keys_of(entries, page.keys)):
             self._send(batch)
         else:
             self._pump()

@@ -509,11 +509,16 @@ def test_entries_are_read_in_pages_and_sent_until_the_window_is_full() -> None:
     assert scene.got(Ack(OUR_FEED, 1), Ack(OUR_FEED, 2)) == [], "late acknowledgements say nothing new"
 
 
-def test_each_node_is_named_once_a_stream() -> None:
-    scene = dialled(head=2)
-    (first,) = sent(scene.tell(page(0, entry(1), head=2)))
-    (second,) = sent(scene.tell(page(1, entry(2), head=2)))
-    assert (first.keys, second.keys) == ({US.node_id: OUR_KEY}, {})
+def test_every_batch_has_the_keys_of_its_entries_and_no_others() -> None:
+    scene = dialled(head=3)
+    (first,) = sent(scene.tell(page(0, entry(1), head=3)))
+    (second,) = sent(scene.tell(replace(page(1, entry(2), head=3), keys={US.node_id: OUR_KEY, THEM: THEIR_KEY})))
+    assert first.keys == second.keys == {US.node_id: OUR_KEY}, (
+        "the peer may have dropped the first, and its key with it"
+    )
+    elsewhere = replace(entry(3), space="other/secret", node=THEM)
+    (third,) = sent(scene.tell(replace(page(2, elsewhere, head=3), keys={THEM: THEIR_KEY})))
+    assert (third.entries, third.keys) == ((), {})
 
 
 def test_an_acknowledgement_beyond_what_was_sent_is_a_fault() -> None:

@@ -56,9 +56,11 @@ BELIEVE_HELLO: Final = "believe a Hello without a proof"
 BELIEVE_AUTHORS: Final = "let anybody retract anything"
 BELIEVE_VOTERS: Final = "let anybody rate and pin for another"
 LOSE_UNLINK: Final = "lose an unlink at a merge"
+KEYS_ONCE: Final = "say a key once a stream"
 BUGS: Final = (
     *(SKIP_SAVE, REUSE_ACTOR, DROP_TOMBSTONE, EARLY_ACK, BELIEVE_HELLO, BELIEVE_AUTHORS, BELIEVE_VOTERS),
     LOSE_UNLINK,
+    KEYS_ONCE,
 )
 LINKS: Final = (1 + GENESIS_KEYS.index("links"), GENESIS)  # the operation that made the map of links
 PAGE: Final = 6  # entries a batch, so that even a short life fills windows
@@ -332,12 +334,14 @@ class Node:
         if self.bug == EARLY_ACK:
             acknowledge(effects)
         self._reach("commit")
-        self.disk.keys |= keys or {}
+        # As a ledger does: what a batch shows is kept for entries that are, and else shown in vain.
+        kept = {effect.entry.node for effect in effects if isinstance(effect, Accepted | Held)}
+        self.disk.keys |= {node: key for node, key in (keys or {}).items() if node in kept}
         if not (self.bug == SKIP_SAVE and self.transactions % SKIPPED_SAVE_EVERY == 0):
             for put in staged:
                 put(self.disk)
         if self.disk.twin is not None:
-            self.disk.twin.commit(events, origin)
+            self.disk.twin.commit(events, origin, keys or {})
             if apart := self.disk.twin.differences(self.replica):
                 raise Violation(f"node {self.number}: the ledger differs from the model: {'; '.join(apart)}")
         self._reach("publish")
@@ -426,9 +430,9 @@ class Node:
         keys: Mapping[str, bytes],
         acknowledge: Callable[[], None],
     ) -> None:
-        known = {**keys, **self.disk.keys}
-        events = [Received(entry, grant, known.get(entry.node)) for entry in entries]
         proven = {node: key for node, key in keys.items() if node_id_of(key) == node}
+        known = proven | self.disk.keys
+        events = [Received(entry, grant, known.get(entry.node)) for entry in entries]
         self._commit(events, origin, lambda _: acknowledge(), (peer, feed, last_seq), proven)
 
     # ---- reads -------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from multiprocessing import get_context
 from typing import Any, Final
 
 from forging import FORGED_CHANGES, forged_change, forger
-from mesh_node import DUTIES, Crash, Disk, Memo, Node, Violation, check_signature, key_of, prove
+from mesh_node import DUTIES, KEYS_ONCE, Crash, Disk, Memo, Node, Violation, check_signature, key_of, prove
 from twin import Twin
 
 from mnemesh_crdt import revisions
@@ -109,6 +109,7 @@ class Side:
     stream: Stream
     inbox: list[Message] = field(default_factory=list)
     jobs: deque[Any] = field(default_factory=deque)
+    named: set[str] = field(default_factory=set)  # for KEYS_ONCE
 
 
 @dataclass(slots=True, eq=False)
@@ -513,9 +514,15 @@ class World:
             self._tell(wire, side, Got(message))
 
     def _tell(self, wire: Wire, side: Side, event: Event) -> None:
+        if isinstance(event, Tick):
+            side.named.clear()  # what is said again is said with its keys
         for effect in side.stream.handle(event):
             match effect:
                 case Send(message):
+                    if self.bug == KEYS_ONCE and isinstance(message, Batch):
+                        fresh = message.keys.keys() - side.named
+                        side.named |= fresh
+                        message = replace(message, keys={node: message.keys[node] for node in fresh})
                     self._watch_what_leaves(side.node, wire.other(side).node, message)
                     if wire.is_open:
                         wire.other(side).inbox.append(message)
@@ -585,6 +592,9 @@ class World:
             self._die(node, crash)
         grant = self.grants[node.number, wire.other(side).node.number]
         for entry in batch.entries:
+            aside = node.disk.quarantine.get((key_of(entry), entry.hash))
+            if aside is not None and "was not shown" in aside.reason:
+                raise Violation(f"node {node.number} put aside {entry.hash[:8]} of an honest peer: {aside.reason}")
             stored = node.disk.seqs.get(entry.hash)
             allowed = any_matches(grant.write, entry.space) and grant.may_speak_for(entry.agent)
             fresh = stored and entry.hash not in before

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,13 +48,13 @@ class Twin:
         other._begin()
         return other
 
-    def commit(self, events: Iterable[Received], origin: str) -> None:
-        """Take in what one transaction of the node brought, in its order; its own writes as from one it trusts."""
+    def commit(self, events: Iterable[Received], origin: str, keys: Mapping[str, bytes]) -> None:
+        """Take in what one transaction of the node brought, in its order, with the `keys` that came with it and no
+        others; its own writes as from one it trusts."""
         self._db.execute("BEGIN IMMEDIATE")
         self._journal.digest.begin()
         for event in events:
             own = PeerGrant(read=(), write=(event.entry.space,), principal="", relay=True)
-            keys = {event.entry.node: event.signer} if event.signer else {}
             self._intake.take_in(origin, event.grant or own, [event.entry], keys, _NOW)
         self._journal.digest.write()
         self._db.execute("COMMIT")

@@ -665,7 +665,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.SyncBatch.entries": "The entries.",
         "mnemesh.v1.SyncBatch.feed": "Name of the feed, incarnation/scope; opaque to the receiver but for what is before the slash.",
         "mnemesh.v1.SyncBatch.head": "The last sequence number of the sender's log; equal to last_seq when all is told.",
-        "mnemesh.v1.SyncBatch.keys": "Public keys (32 bytes) of the nodes that signed entries and that this stream has not named yet, by node id.",
+        "mnemesh.v1.SyncBatch.keys": "Public keys (32 bytes) of the nodes that signed the entries of this batch, by node id.",
         "mnemesh.v1.SyncBatch.last_seq": "Sequence number up to which this batch tells.",
         "mnemesh.v1.SyncCompared": "What the receiver's digests showed to be missing at its side was sent again, and is acknowledged.",
         "mnemesh.v1.SyncCompared.number": "Number of the last end of digests of which this is so.",
