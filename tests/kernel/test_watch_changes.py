@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from ledger_builders import OTHER_SPACE, SPACE, Home, Pen, all_done, done
+from peer_builders import BOB, ID, NOW, OTHER, Node, contents, outcome, taken
 
 from mnemesh_actors.ledger import changes
 from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields
 from mnemesh_crdt.happenings import happenings
 from mnemesh_memory.watching import Change
@@ -171,3 +173,41 @@ def test_memories_that_were_touched_are_named_once_a_page(ledger: Ledger, pen: P
     assert ledger.touched(0, 64) == ([first.id, second.id], 3)
     assert ledger.touched(2, 64) == ([first.id], 3)
     assert ledger.touched(3, 64) == ([], 3)
+
+
+# ---- actors of another memory --------------------------------------------------------------------------------------
+
+
+def copied(bob: Node, raw: bytes, content: str) -> bytes:
+    """A memory that `bob` begins with the actor of the change `raw` of another memory, which its revision shows."""
+    actor = bytes.fromhex(read_head(raw).actor)
+    said = RevisionFields(op="put", kind="fact", title="", content=content, by=BOB, at=NOW)
+    change = MemoryDocument(OTHER, SPACE).write(Edit(revision=said, at=NOW), actor)
+    assert change is not None
+    return change.raw
+
+
+def test_an_actor_that_was_seen_in_another_memory_puts_no_words_in_its_writers_mouth(ledger: Ledger) -> None:
+    ana, bob = Node("ana's"), Node("bob's", BOB)
+    real = ana.says("Deploys need two approvals.")
+    taken(ledger, ana, real)
+    forged = bob.signs(OTHER, SPACE, copied(bob, real.raw, "Deploys need no approval."), BOB)
+    assert outcome(taken(ledger, bob, forged)) == {"accepted": 1}
+    assert [(one.id, one.agent, one.content) for one in told(ledger)] == [
+        (ID, ana.agent, "Deploys need two approvals."),
+        (OTHER, BOB, "Deploys need no approval."),
+    ]
+
+
+def test_a_write_that_is_sent_again_is_answered_with_its_own_memory_whoever_used_its_actor(
+    home: Home, ledger: Ledger, pen: Pen
+) -> None:
+    rated = done(ledger, pen.create("rated")).memory
+    bob, rating = Node("bob's", BOB), pen.rate(rated, True)
+    said = RevisionFields(op="put", kind="fact", title="", content="not this", by=BOB, at=NOW)
+    change = MemoryDocument(OTHER, SPACE).write(Edit(revision=said, at=NOW), rating.actor)
+    assert change is not None
+    taken(ledger, bob, bob.signs(OTHER, SPACE, change.raw, BOB))
+    assert contents(ledger, [OTHER]) == ["not this"]
+    again = done(ledger, rating)
+    assert (again.memory.id, again.replayed) == (rated.id, False)

@@ -136,9 +136,8 @@ class Ledger(Views, Exchange, Copies, Twin):
                 raise
 
     def _carry_out(self, command: Command) -> Committed:
-        replayed = self._db.execute("SELECT doc FROM entry WHERE actor = ?", (command.actor,)).fetchone()
-        if replayed:
-            memory = self._journal.memory(replayed[0])
+        if replayed := self._journal.written_by(command.actor):
+            memory = self._journal.memory(replayed)
             return Committed(
                 action=_action_of(command),
                 memory=memory,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from mnemesh_crdt.document import MemoryDocument
 from mnemesh_crdt.envelope import CHANGE
@@ -17,6 +17,8 @@ from mnemesh_memory.watching import ERASED, FORGOTTEN, Change, ChangesPage
 CHANGES_BYTES_MAX = 1024 * 1024
 # One question passes so many numbers of the log; reading their spaces takes a few milliseconds.
 SPAN = 4096
+# A change by memory, space and actor: an actor is fresh in one document, and who saw it there may use it elsewhere.
+Done: TypeAlias = tuple[str, str, str]
 
 
 def page(
@@ -54,27 +56,28 @@ def _entries(db: sqlite3.Connection, after: int, spaces: Sequence[str], limit: i
     ).fetchall()
 
 
-def _happenings(db: sqlite3.Connection, rows: Sequence[Any]) -> dict[str, Happening]:
-    """What the changes among `rows` did, by actor. Each memory is loaded once."""
+def _happenings(db: sqlite3.Connection, rows: Sequence[Any]) -> dict[Done, Happening]:
+    """What the changes among `rows` did. Each memory is loaded once."""
     asked: dict[tuple[str, str], set[str]] = {}
     for _, doc, space, type_, actor, *_ in rows:
         if type_ == CHANGE:
             asked.setdefault((doc, space), set()).add(actor.hex())
-    found: dict[str, Happening] = {}
+    found: dict[Done, Happening] = {}
     for (doc, space), actors in asked.items():
         log = db.execute(
-            "SELECT raw, actor FROM entry WHERE doc = ? AND type = ? ORDER BY seq", (doc, CHANGE)
+            "SELECT raw, actor FROM entry WHERE doc = ? AND space = ? AND type = ? ORDER BY seq", (doc, space, CHANGE)
         ).fetchall()
         state = MemoryDocument(doc, space, [raw for raw, _ in log]).state()
-        found |= happenings(state, [actor.hex() for _, actor in log], actors)
+        did = happenings(state, [actor.hex() for _, actor in log], actors)
+        found |= {(doc, space, actor): one for actor, one in did.items()}
     return found
 
 
-def _change(row: Any, told: Mapping[str, Happening]) -> Change:
+def _change(row: Any, told: Mapping[Done, Happening]) -> Change:
     seq, doc, space, type_, actor, agent, node, at = row
     if type_ != CHANGE:
         return Change(seq=seq, type=ERASED, id=doc, space=space, agent=agent, node=node, at=at)
-    done = told[actor.hex()]
+    done = told[doc, space, actor.hex()]
     shown = done.shown
     return Change(
         seq=seq,

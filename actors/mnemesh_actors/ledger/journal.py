@@ -195,6 +195,13 @@ class Journal:
         found = self._db.execute("SELECT hash, raw FROM entry WHERE doc = ? AND type = 'change' ORDER BY seq", (doc,))
         return {hash.hex(): raw for hash, raw in found}
 
+    def written_by(self, actor: bytes) -> str:
+        """The id of the memory that the operation `actor` of this node changed already, or "". What other nodes wrote
+        does not count: who saw an actor in one memory may use it in another."""
+        found = self._db.execute("SELECT doc FROM entry WHERE actor = ? AND node = ?", (actor, self._node_id))
+        row = found.fetchone()
+        return str(row[0]) if row else ""
+
     def seq_of(self, memory: Memory) -> int:
         """Sequence number of the last entry of a memory: who waits for it sees the memory as it is."""
         row = self._db.execute("SELECT seq FROM memory WHERE id = ?", (memory.id,)).fetchone()
