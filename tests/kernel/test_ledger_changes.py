@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from ledger_builders import FULL, OTHER_SPACE, Home, Pen, done, read_back
+from ledger_builders import FULL, OTHER_SPACE, SPACE, Home, Pen, all_done, done, read_back
+from peer_builders import hand_over
 
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Committed, Vectors
@@ -95,6 +96,41 @@ def test_a_memory_has_a_bounded_number_of_revisions_and_can_still_be_closed(
     assert done(ledger, pen.forget(memory)).action == "FORGET"
     assert done(ledger, pen.restore(memory)).memory.title == "two"
     assert done(ledger, pen.create("We deploy on Monday.", supersedes=(memory.id,))).action == "SUPERSEDE"
+
+
+def test_every_operation_of_a_door_stops_well_before_peers_take_no_more(
+    home: Home, ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CHANGES_MAX", 6)
+    monkeypatch.setattr(limits, "LAST_CHANGES_MAX", 9)
+    monkeypatch.setattr(limits, "DOCUMENT_CHANGES_MAX", 10)
+    memory, other = (one.memory for one in all_done(ledger, pen.create("We deploy on Friday."), pen.create("other")))
+    for put in (True, False, True, False):
+        done(ledger, pen.link(memory, "see-also", other, put=put))
+    assert done(ledger, pen.revise(memory, tags=("x",))).action == "UPDATE"
+    same = pen.create("We deploy on Friday.", supersedes=(other.id,))
+    for command in (pen.link(memory, "see-also", other), pen.rate(memory, True), pen.revise(memory, title="y"), same):
+        with pytest.raises(FailedPrecondition, match=r"6 changes.*`supersede`"):
+            done(ledger, command)
+    assert done(ledger, pen.forget(memory)).action == "FORGET"
+    assert done(ledger, pen.restore(memory)).action == "RESTORE"
+    assert done(ledger, pen.forget(memory)).action == "FORGET"
+    with pytest.raises(FailedPrecondition, match=r"9 changes.*`purge`"):
+        done(ledger, pen.restore(memory))
+    with Home.for_one_example() as elsewhere, elsewhere.opened() as peer:
+        assert sum(one.quarantined for one in hand_over(ledger, peer, home)) == 0
+        assert peer.digest(SPACE) == ledger.digest(SPACE)
+
+
+def test_a_memory_is_replaced_while_it_takes_no_other_change(
+    ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CHANGES_MAX", 1)
+    monkeypatch.setattr(limits, "LAST_CHANGES_MAX", 2)
+    memory = done(ledger, pen.create("We deploy on Friday.")).memory
+    assert done(ledger, pen.create("We deploy on Monday.", supersedes=(memory.id,))).action == "SUPERSEDE"
+    with pytest.raises(FailedPrecondition, match="2 changes"):
+        done(ledger, pen.forget(memory))
 
 
 def test_an_update_of_other_heads_than_the_expected_is_aborted(home: Home, ledger: Ledger, pen: Pen) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from ledger_builders import AGENT, GENERATION, OTHER_SPACE, SPACE, Home, Pen, done
 from peer_builders import (
+    ANA,
     ANAS,
     BOB,
     EVERYTHING,
@@ -393,6 +394,25 @@ def test_over_a_writers_stream_a_retraction_waits_until_its_writer_is_known(ledg
     assert outcome(result) == {"accepted": 2, "erased": 1, "quarantined": 1}
     assert contents(ledger, [ID, OTHER]) == ["anas"]
     assert ledger.backlog().pending == 0
+
+
+def test_a_write_whose_id_is_retracted_elsewhere_gets_another_and_stays(home: Home, ledger: Ledger, node: Node) -> None:
+    pen = Pen(agent=ANA)
+    command = pen.create("said on two nodes", idempotency_key="daily")
+    gone = node.retracts(command.id)
+    assert outcome(taken(ledger, node, gone, grant=ANAS)) == {"held": 1}
+    written = done(ledger, command)
+    assert (written.action, written.memory.id) == ("ADD", command.spare_id), (
+        "under its own it would go with the next word"
+    )
+    assert outcome(taken(ledger, node, gone, grant=EVERYTHING)) == {"erased": 1}
+    assert contents(ledger, [command.id, written.memory.id]) == ["said on two nodes"]
+    again = done(ledger, command)
+    assert (again.memory.id, again.replayed) == (written.memory.id, True)
+    with Home.for_one_example() as elsewhere, elsewhere.opened() as peer:
+        hand_over(ledger, peer, home)
+        assert contents(peer, [command.id, written.memory.id]) == ["said on two nodes"]
+        assert peer.digest(SPACE) == ledger.digest(SPACE)
 
 
 def test_a_retraction_that_waits_is_carried_out_when_a_peer_brings_it_that_may_relay(home: Home, node: Node) -> None:

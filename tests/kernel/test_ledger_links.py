@@ -197,7 +197,7 @@ def test_a_memory_takes_a_bounded_number_of_links_and_of_changes(
     done(ledger, pen.link(a, "see-also", b))
     with pytest.raises(FailedPrecondition, match="unlink one first"):
         done(ledger, pen.link(a, "supports", b))
-    monkeypatch.setattr(limits, "SMALL_CHANGES_MAX", 3)
+    monkeypatch.setattr(limits, "CHANGES_MAX", 3)
     done(ledger, pen.unlink(a, "see-also", b))
     for command in (pen.link(a, "see-also", b), pen.rate(a, True)):
         with pytest.raises(FailedPrecondition, match="3 changes"):

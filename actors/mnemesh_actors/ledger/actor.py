@@ -17,7 +17,7 @@ from pathlib import Path
 
 from mnemesh_actors.directory import load_key
 from mnemesh_actors.ledger import changes, feed, peers, schema
-from mnemesh_actors.ledger.admission import Admission, edit_of, revision_of
+from mnemesh_actors.ledger.admission import Admission, edit_of, refuse_endless, revision_of
 from mnemesh_actors.ledger.commands import (
     Command,
     Committed,
@@ -32,6 +32,7 @@ from mnemesh_actors.ledger.commands import (
     Rollback,
     Tie,
     Vectors,
+    action_of,
 )
 from mnemesh_actors.ledger.copying import Copies
 from mnemesh_actors.ledger.exchange import Exchange
@@ -139,7 +140,7 @@ class Ledger(Views, Exchange, Copies, Twin):
         if replayed := self._journal.written_by(command.actor):
             memory = self._journal.memory(replayed)
             return Committed(
-                action=_action_of(command),
+                action=action_of(command),
                 memory=memory,
                 seq=self._journal.last_seq(),
                 reason="written already",
@@ -173,7 +174,7 @@ class Ledger(Views, Exchange, Copies, Twin):
                 known = self._replace_by(known, command)
                 self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, known, command.at)
             return known
-        taken = self._db.execute("SELECT 1 FROM entry WHERE doc = ?", (command.id,)).fetchone()
+        taken = self._admission.taken(command.id)
         if taken and command.spare_id == command.id:
             # Only a retry brings the same fresh id again, and what it wrote is answered above unless it was erased.
             raise FailedPrecondition(f"{command.id} was erased meanwhile", field="id", value=command.id)
@@ -205,6 +206,7 @@ class Ledger(Views, Exchange, Copies, Twin):
         olds = [old for old in self._admission.to_replace(command.draft, command.visible) if old.id != known.memory.id]
         if not olds:
             return known
+        refuse_endless(self._db, known.memory)
         links = Edit(links_put=tuple(Link("supersedes", old.id) for old in olds), at=command.at)
         document = self._journal.document(known.memory)
         memory, _ = self._journal.write(document, links, command.actor, command)
@@ -222,6 +224,7 @@ class Ledger(Views, Exchange, Copies, Twin):
         edit = supersede(document.state(), successor, command.agent, command.at)
         if edit is None:
             raise FailedPrecondition(f"supersedes: {old.id} has nothing to replace", field="supersedes", value=old.id)
+        self._admission.refuse_last(old)
         return self._journal.write(document, edit, os.urandom(16), command)[0]
 
     def _revise(self, command: Revise) -> Committed:
@@ -242,7 +245,7 @@ class Ledger(Views, Exchange, Copies, Twin):
             self._admission.refuse_twin(memory, command.duplicate_key, "supersede or forget one of them, or pass force")
         edit = edit_of(memory, patch, command)
         if edit is None:
-            result = Committed(action="NOOP", memory=memory, seq=self._journal.seq_of(memory), reason="nothing differs")
+            result = self._nothing(memory, "nothing differs")
         else:
             self._admission.refuse_endless(memory)
             changed, seq = self._journal.write(self._journal.document(memory), edit, command.actor, command)
@@ -256,8 +259,8 @@ class Ledger(Views, Exchange, Copies, Twin):
         document = self._journal.document(memory)
         edit = forget(document.state(), command.agent, command.at)
         if edit is None:
-            seq = self._journal.seq_of(memory)
-            return Committed(action="NOOP", memory=memory, seq=seq, reason="forgotten already")
+            return self._nothing(memory, "forgotten already")
+        self._admission.refuse_last(memory)
         changed, seq = self._journal.write(document, edit, command.actor, command)
         return Committed(action="FORGET", memory=changed, seq=seq, reason="forgotten; restore brings it back")
 
@@ -266,13 +269,16 @@ class Ledger(Views, Exchange, Copies, Twin):
         document = self._journal.document(memory)
         edit = restore(document.state(), command.agent, command.at)
         if edit is None:
-            seq = self._journal.seq_of(memory)
-            return Committed(action="NOOP", memory=memory, seq=seq, reason=f"not forgotten but {memory.state}")
+            return self._nothing(memory, f"not forgotten but {memory.state}")
         if not memory.superseded_by:
             key = duplicate_key(memory.content)
             self._admission.refuse_twin(memory, key, "forget or change that one first")
+        self._admission.refuse_last(memory)
         changed, seq = self._journal.write(document, edit, command.actor, command)
         return Committed(action="RESTORE", memory=changed, seq=seq, reason="as it was before it was forgotten")
+
+    def _nothing(self, memory: Memory, reason: str) -> Committed:
+        return Committed(action="NOOP", memory=memory, seq=self._journal.seq_of(memory), reason=reason)
 
     # ---- what decides a write ---------------------------------------------------------------------------------
 
@@ -381,19 +387,3 @@ class Ledger(Views, Exchange, Copies, Twin):
                 self.commit([])
             with explained(self.path, "everything acknowledged is in its write-ahead log"):
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def _action_of(command: Command) -> str:
-    """What `command` did when it wrote something."""
-    if isinstance(command, Create):
-        return "SUPERSEDE" if command.draft.supersedes else "ADD"
-    if isinstance(command, Tie):
-        return "LINK" if command.put else "UNLINK"
-    return {
-        Rate: "RATE",
-        Revise: "UPDATE",
-        Forget: "FORGET",
-        Restore: "RESTORE",
-        Rollback: "ROLLBACK",
-        Resolve: "RESOLVE",
-    }[type(command)]

@@ -9,16 +9,20 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from mnemesh_actors.ledger import reads, rows
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.ledger.journal import Journal
 from mnemesh_crdt.document import Edit, RevisionFields
+from mnemesh_crdt.envelope import CHANGE
 from mnemesh_memory import checks, limits
 from mnemesh_memory.errors import AlreadyExists, FailedPrecondition
 from mnemesh_memory.model import Draft, Memory, Patch
 from mnemesh_memory.patching import patched
 
+_REPLACE: Final = "write a new memory with `supersede`"
+_ERASE: Final = "erase it for good with `purge`"
 KEY_LIFE_MS = limits.IDEMPOTENCY_DAYS * 24 * 3600 * 1000
 
 
@@ -136,15 +140,41 @@ class Admission:
         return old
 
     def refuse_endless(self, memory: Memory) -> None:
-        """Every revision is kept and read with its memory, so their number is bounded."""
+        """A revision more, if there is room for it; see refuse_endless below."""
         if memory.version >= limits.REVISIONS_MAX:
-            raise FailedPrecondition(
-                f"{memory.id} has {memory.version} revisions, at most {limits.REVISIONS_MAX} are possible; write a new "
-                "memory with `supersede`",
-                field="id",
-                value=memory.id,
-                limit=f"at most {limits.REVISIONS_MAX} revisions of one memory",
-            )
+            raise _endless(memory, memory.version, limits.REVISIONS_MAX, "revisions", _REPLACE)
+        refuse_endless(self._db, memory)
+
+    def refuse_last(self, memory: Memory) -> None:
+        """A change that forgets, restores, replaces or resolves, for which there is room longer than for others."""
+        refuse_endless(self._db, memory, limits.LAST_CHANGES_MAX, _ERASE)
+
+    def taken(self, id_: str) -> bool:
+        """Whether a new memory may not have this id: one has it or had it, or whoever had it elsewhere retracts it, and
+        what was written under it would go as soon as the two meet."""
+        found = self._db.execute(
+            "SELECT 1 FROM entry WHERE doc = ?1 UNION ALL SELECT 1 FROM pending WHERE doc = ?1 AND type <> ?2 LIMIT 1",
+            (id_, CHANGE),
+        )
+        return found.fetchone() is not None
+
+
+def refuse_endless(db: sqlite3.Connection, memory: Memory, most: int = 0, way_out: str = "") -> None:
+    """Every change is kept and read with its memory, so each door stops well before peers do: what several writers add
+    who do not know of each other still fits. Raises FailedPrecondition at `most` changes, 0 for limits.CHANGES_MAX."""
+    most = most or limits.CHANGES_MAX
+    changes = int(db.execute("SELECT count(*) FROM entry WHERE doc = ?", (memory.id,)).fetchone()[0])
+    if changes >= most:
+        raise _endless(memory, changes, most, "changes", way_out or _REPLACE)
+
+
+def _endless(memory: Memory, found: int, most: int, what: str, way_out: str) -> FailedPrecondition:
+    return FailedPrecondition(
+        f"{memory.id} has {found} {what}, every one of which is kept; at most {most} are possible; {way_out}",
+        field="id",
+        value=memory.id,
+        limit=f"at most {most} {what} of one memory",
+    )
 
 
 def revision_of(draft: Draft, command: Command) -> RevisionFields:

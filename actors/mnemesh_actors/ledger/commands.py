@@ -180,3 +180,19 @@ class TakenIn:
         sums = {name: getattr(self, name) + getattr(later, name) for name in COUNTED}
         first = self.first or later.first
         return TakenIn(**sums, full=self.full or later.full, first=first, last=max(self.last, later.last))
+
+
+def action_of(command: Command) -> str:
+    """What `command` did when it wrote something."""
+    if isinstance(command, Create):
+        return "SUPERSEDE" if command.draft.supersedes else "ADD"
+    if isinstance(command, Tie):
+        return "LINK" if command.put else "UNLINK"
+    return {
+        Rate: "RATE",
+        Revise: "UPDATE",
+        Forget: "FORGET",
+        Restore: "RESTORE",
+        Rollback: "ROLLBACK",
+        Resolve: "RESOLVE",
+    }[type(command)]

@@ -158,6 +158,7 @@ class Histories:
         if command.content is not None:
             key = duplicate_key(command.content)
             self._admission.refuse_twin(memory, key, "supersede or forget one of them first")
+        self._admission.refuse_last(memory)
         edit = settle(state, kept, command.agent, command.at, command.content)
         changed, seq = self._journal.write(document, edit, command.actor, command)
         keep(self._db, command.vectors)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 
 from mnemesh_actors.ledger import link_table
+from mnemesh_actors.ledger.admission import refuse_endless
 from mnemesh_actors.ledger.commands import Committed, Rate, Tie
 from mnemesh_actors.ledger.journal import Journal
 from mnemesh_crdt.document import Edit
@@ -81,14 +82,7 @@ class Linking:
             )
 
     def _write(self, memory: Memory, edit: Edit, command: Tie | Rate) -> tuple[Memory, int]:
-        (changes,) = self._db.execute("SELECT count(*) FROM entry WHERE doc = ?", (memory.id,)).fetchone()
-        if changes >= limits.SMALL_CHANGES_MAX:
-            raise FailedPrecondition(
-                f"{memory.id} has {changes} changes, every one of which is kept; write a new memory with `supersede`",
-                field="id",
-                value=memory.id,
-                limit=f"links and ratings up to {limits.SMALL_CHANGES_MAX} changes of one memory",
-            )
+        refuse_endless(self._db, memory)
         return self._journal.write(self._journal.document(memory), edit, command.actor, command)
 
     def _nothing(self, memory: Memory, reason: str) -> Committed:
