@@ -25,6 +25,7 @@ from mnemesh_actors.directory import open_directory
 from mnemesh_actors.generations import FILE, Generation, GenerationFile, Generations
 from mnemesh_actors.index.state import IndexMeta, write_meta
 from mnemesh_actors.ledger import schema
+from mnemesh_crdt.chunk import chunk_of
 from mnemesh_gateway import doctor
 from mnemesh_gateway.access import ACCESS_FILE, Access
 from mnemesh_gateway.doctor import directory as doctor_directory
@@ -49,13 +50,16 @@ def place(tmp_path: Path) -> Place:
     db = schema.connect(directory.ledger(0))
     db.execute("INSERT INTO meta VALUES ('incarnation', 'life')")
     for number in range(ENTRIES):
-        row = ("team/a", f"doc{number}", "change", bytes([number]), bytes([number]), b"raw", "owner", "n", b"s", NOW_MS)
+        actor = bytes([number]) * 16
+        hash_, raw = chunk_of(bytes([0, len(actor)]) + actor + bytes([1]))
+        row = ("team/a", f"doc{number}", "change", bytes.fromhex(hash_), actor, raw, "owner", "n", b"s", NOW_MS)
         db.execute(
             "INSERT INTO entry (space, doc, type, hash, actor, raw, agent, node, signature, at) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             row,
         )
     db.close()
+    directory.ledger(0).with_suffix(".lock").write_text(f"{'0' * 32}:{ENTRIES}", "utf-8")
     directory.index(0).mkdir()
     write_meta(directory.index(0) / "meta.json", IndexMeta("g", 384, "life", seq=ENTRIES, points=ENTRIES))
     settings = Settings(data_dir=str(directory.path), grpc="127.0.0.1:0", http="127.0.0.1:0")
@@ -220,11 +224,52 @@ def test_a_damaged_page_of_the_ledger(place: Place) -> None:
         file.write(os.urandom(place.ledger.stat().st_size - 4096))
     found = only(place, "ledger")
     assert "damaged" in found.problem
-    assert ".recover" in found.fix
+    assert f"mnemesh node salvage NEW_DIR --data {place.data_dir}" in found.fix
+
+
+def test_an_entry_that_is_not_what_its_hash_says(place: Place) -> None:
+    """Its page is as SQLite built it, so that only a look at each entry tells."""
+    with closing(sqlite3.connect(place.ledger)) as db:
+        db.execute("UPDATE entry SET raw = zeroblob(length(raw)) WHERE seq = 2")
+        db.execute("UPDATE entry SET hash = zeroblob(32) WHERE seq = 3")
+        db.commit()
+    found = only(place, "ledger")
+    assert "entry 2: these bytes are not a change" in found.problem
+    assert "entry 3: its change has another hash" in found.problem
+    assert f"mnemesh node salvage NEW_DIR --data {place.data_dir}" in found.fix
+
+
+def test_of_many_unsound_entries_the_first_are_named_and_the_rest_are_counted(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor_directory, "FAULTS_SHOWN", 1)
+    with closing(sqlite3.connect(place.ledger)) as db:
+        db.execute("UPDATE entry SET raw = x''")
+        db.commit()
+    problem = only(place, "ledger").problem
+    assert "entry 1: " in problem
+    assert "2 more" in problem
+    assert "entry 2" not in problem
+
+
+@pytest.mark.parametrize(("left", "problem"), [(b"", "is empty"), (bytes(4096), "holds no ledger")])
+def test_a_ledger_that_was_emptied(place: Place, left: bytes, problem: str) -> None:
+    place.ledger.write_bytes(left)
+    found = only(place, "ledger")
+    assert problem in found.problem
+    assert "restore ledger/0.sqlite from a backup" in found.fix
+
+
+def test_a_ledger_that_was_replaced_by_a_new_one(place: Place) -> None:
+    place.ledger.unlink()
+    schema.connect(place.ledger).close()
+    assert "3 were written" in only(place, "ledger").problem
 
 
 def test_a_ledger_that_is_no_database(place: Place) -> None:
     place.ledger.write_bytes(b"not a database" * 1000)
+    assert "holds no ledger" in only(place, "ledger").problem
+    place.ledger.with_suffix(".lock").unlink()  # then nothing says that a ledger lived here
     assert "damaged" in only(place, "ledger").problem
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from ledger_builders import GENERATION, SPACE, Home, Pen, all_done, done, everything, read_back
 
+from mnemesh_actors.ledger import schema
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Vectors
 from mnemesh_memory.errors import DataLoss, Unavailable
@@ -62,7 +63,8 @@ def test_a_damaged_page_of_the_log_stops_the_start_with_what_to_do(home: Home) -
     filled(home)
     flip(home.file, page_of_the_log(home) * PAGE_BYTES, PAGE_BYTES)
     error = refused_as_damaged(home)
-    for part in ("nothing was changed", "backup", f"sqlite3 {home.file} .recover", "mnemesh doctor"):
+    advice = f"`mnemesh node salvage NEW_DIR --data {home.directory.path}`"
+    for part in ("nothing was changed", "backup", advice, "mnemesh doctor"):
         assert part in error.message
     assert "\n" not in error.message
 
@@ -103,6 +105,61 @@ def test_a_file_that_was_cut_off_stops_the_start(home: Home, cut: float) -> None
 def test_a_file_that_is_something_else_stops_the_start(home: Home) -> None:
     home.file.write_bytes(b"This was never a database. " * 400)
     refused_as_damaged(home)
+
+
+# ---- a ledger of which nothing is left ------------------------------------------------------------------------------
+
+
+def refused_as_lost(home: Home) -> str:
+    before = everything(home.directory.path)
+    with pytest.raises(DataLoss, match=r"nothing was changed\. Restore it from a backup") as caught:
+        home.open()
+    assert everything(home.directory.path) == before
+    return caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("left", "problem"), [(b"", "is empty"), (bytes(8192), "holds no ledger"), (b"text", "holds no ledger")]
+)
+def test_an_emptied_file_is_not_taken_for_a_new_ledger(home: Home, left: bytes, problem: str) -> None:
+    filled(home, 3)
+    home.file.write_bytes(left)
+    assert problem in refused_as_lost(home)
+
+
+def test_the_write_ahead_log_beside_an_emptied_file_is_left(home: Home, tmp_path: Path) -> None:
+    with home.opened() as ledger:
+        done(ledger, home.pen.create("not folded yet"))
+        log = home.file.with_name("0.sqlite-wal").read_bytes()
+        assert log
+    home.file.write_bytes(b"")
+    home.file.with_name("0.sqlite-wal").write_bytes(log)
+    assert "is empty" in refused_as_lost(home)
+
+
+def test_a_database_without_tables_is_not_taken_for_a_new_ledger(home: Home) -> None:
+    filled(home, 3)
+    home.file.unlink()
+    with home.looked_into() as db:
+        db.execute("VACUUM")  # writes the first page
+    assert home.file.stat().st_size
+    assert "holds no ledger" in refused_as_lost(home)
+
+
+def test_a_new_file_without_entries_is_not_taken_for_a_ledger_that_had_some(home: Home) -> None:
+    filled(home, 3)
+    incarnation(home)  # an opening notes how many there are
+    home.file.unlink()
+    schema.connect(home.file).close()
+    assert "holds no entry, and 3 were written" in refused_as_lost(home)
+
+
+def test_a_ledger_in_which_nothing_was_written_opens_again(home: Home) -> None:
+    first = incarnation(home)
+    assert incarnation(home) == first
+
+
+# ---- damage that is met later ---------------------------------------------------------------------------------------
 
 
 def test_damage_that_is_met_while_running_is_data_loss_and_not_an_empty_answer(home: Home, pen: Pen) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from mnemesh_actors.directory import load_key
 from mnemesh_actors.ledger import changes, feed, peers, schema
 from mnemesh_actors.ledger.admission import Admission, edit_of, refuse_endless, revision_of
+from mnemesh_actors.ledger.checking import check_log
 from mnemesh_actors.ledger.commands import (
     Command,
     Committed,
@@ -39,8 +40,8 @@ from mnemesh_actors.ledger.exchange import Exchange
 from mnemesh_actors.ledger.faults import explained, reading
 from mnemesh_actors.ledger.foreign import Intake
 from mnemesh_actors.ledger.histories import Histories
-from mnemesh_actors.ledger.incarnation import LedgerLock, establish
-from mnemesh_actors.ledger.journal import Journal, check_log
+from mnemesh_actors.ledger.incarnation import LedgerLock, emptied, establish, lost, refuse
+from mnemesh_actors.ledger.journal import Journal
 from mnemesh_actors.ledger.linking import Linking
 from mnemesh_actors.ledger.twins import Identity, Twin
 from mnemesh_actors.ledger.uses import Uses
@@ -48,7 +49,7 @@ from mnemesh_actors.ledger.vectors import Key, cached, fill, generations, keep, 
 from mnemesh_actors.ledger.views import Views
 from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.revisions import forget, restore, supersede
-from mnemesh_memory.errors import Aborted, DataLoss, FailedPrecondition, MnemeshError
+from mnemesh_memory.errors import Aborted, FailedPrecondition, MnemeshError
 from mnemesh_memory.model import LedgerStatus, Link, Memory
 from mnemesh_memory.text import duplicate_key
 from mnemesh_memory.watching import ChangesPage
@@ -65,16 +66,11 @@ class Ledger(Views, Exchange, Copies, Twin):
         self._lock = LedgerLock(self.path.with_suffix(".lock"))
         with ExitStack() as undo:
             undo.callback(self._lock.close)
-            if self._lock.read() and not self.path.exists():
-                raise DataLoss(
-                    f"{self.path} is missing, though a ledger lived here; restore it from a backup, or start with "
-                    "another data directory",
-                    field="data_dir",
-                    value=str(self.path),
-                )
+            refuse(self.path, lost(self.path, self._lock.read()))
             self._db = schema.connect(self.path)
             undo.callback(self._db.close)
             with explained(self.path, "it can not be opened"):
+                refuse(self.path, emptied(self._db, self._lock.read()))
                 check_log(self._db, self.path)
                 key = load_key(Path(key_path))
                 self._journal = Journal(self._db, key, node_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -56,8 +57,15 @@ def damaged(path: Path, why: object) -> DataLoss:
     """The error for a damaged ledger file, with what to do."""
     return DataLoss(
         f"the ledger {path} is damaged ({' '.join(str(why).split())}); nothing was changed. Keep a copy of the "
-        "directory, restore the file from a backup, or salvage it with "
-        f"`sqlite3 {path} .recover | sqlite3 salvaged.sqlite`; `mnemesh doctor` shows more",
+        f"directory, restore the file from a backup, or {salvage_advice(path)}; `mnemesh doctor` shows more",
         field="data_dir",
         value=str(path),
+    )
+
+
+def salvage_advice(path: Path) -> str:
+    """How to get at what is sound in a damaged ledger file."""
+    return (
+        "copy what is sound into a new directory and start with that one: "
+        f"`mnemesh node salvage NEW_DIR --data {shlex.quote(str(path.parent.parent))}`"
     )

@@ -5,20 +5,26 @@ open, in the database and in a file beside it, and that file's device, inode and
 restored database has an older token than the file; a copied directory has another inode; a directory that was restored
 in place has another change time. Each gives a new incarnation, which is always safe: cursors of others start again at 0
 and duplicates are dropped by hash.
+
+The file beside it is also what tells a ledger that was lost or emptied from one that has never been: its token holds
+the last number of the log at that opening.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import re
 import secrets
 import sqlite3
 import time
 from pathlib import Path
 
-from mnemesh_memory.errors import FailedPrecondition, Unavailable
+from mnemesh_actors.ledger import schema
+from mnemesh_memory.errors import DataLoss, FailedPrecondition, Unavailable
 
 LOCK_WAIT_S = 10.0
+_TOKEN = re.compile(r"[0-9a-f]{32}:([0-9]{1,18})")
 
 
 class LedgerLock:
@@ -68,6 +74,36 @@ class LedgerLock:
         self._file.close()
 
 
+def lost(path: Path, marks: str) -> str:
+    """What is wrong with the ledger file `path` when `marks`, the content of its lock file, says that a ledger lived
+    there, "" when nothing is. Reads the file's first page only, because opening an empty one would delete its
+    write-ahead log."""
+    if not marks or schema.version_of(path):
+        return ""
+    if not path.exists():
+        return "is missing"
+    return "holds no ledger" if path.stat().st_size else "is empty"
+
+
+def emptied(db: sqlite3.Connection, marks: str) -> str:
+    """The same for the open ledger `db`, of which `marks` may know that it had entries: nothing removes all of them."""
+    had = _TOKEN.fullmatch(marks)
+    if had is None or not int(had[1]) or db.execute("SELECT 1 FROM entry LIMIT 1").fetchone():
+        return ""
+    return f"holds no entry, and {had[1]} were written"
+
+
+def refuse(path: Path, problem: str) -> None:
+    """Raise DataLoss when there is a problem of `lost` or `emptied`."""
+    if problem:
+        raise DataLoss(
+            f"{path} {problem}, though a ledger lived here; nothing was changed. Restore it from a backup, or start "
+            "with another data directory",
+            field="data_dir",
+            value=str(path),
+        )
+
+
 def end_life(path: Path) -> None:
     """Let the next opening of the ledger, whose lock file this is, begin a new incarnation."""
     lock = LedgerLock(path)
@@ -82,7 +118,8 @@ def establish(db: sqlite3.Connection, lock: LedgerLock) -> str:
     known = dict(db.execute("SELECT key, value FROM meta"))
     same = "incarnation" in known and lock.read() == known.get("token") and lock.place() == known.get("place")
     incarnation = known["incarnation"] if same else secrets.token_hex(16)
-    token = secrets.token_hex(16)
+    (last,) = db.execute("SELECT coalesce(max(seq), 0) FROM entry").fetchone()
+    token = f"{secrets.token_hex(16)}:{last}"
     lock.write(token)
     db.execute("BEGIN IMMEDIATE")
     for key, value in (("incarnation", incarnation), ("token", token), ("place", lock.place())):

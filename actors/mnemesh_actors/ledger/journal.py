@@ -9,16 +9,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mnemesh_actors.ledger import link_table, reads, rows, schema
 from mnemesh_actors.ledger.commands import Command, Vectors
 from mnemesh_actors.ledger.digest import Digest
-from mnemesh_actors.ledger.faults import damaged
 from mnemesh_actors.ledger.shelves import Brought
-from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import DocumentState, Edit, MemoryDocument
 from mnemesh_crdt.envelope import CHANGE, Entry, erase_hash, signing_bytes
 from mnemesh_crdt.proof import Claim, proof_bytes
@@ -316,16 +313,3 @@ def _said(state: DocumentState) -> set[str]:
         for one in state.revisions.values()
         for digest in _hashes(replace(shown, title=one.title, content=one.content))
     }
-
-
-def check_log(db: sqlite3.Connection, path: Path) -> None:
-    """Compare every change with its hash, because SQLite checks how its pages are built and not what they hold."""
-    for seq, digest, raw, type_, *named in db.execute(
-        "SELECT seq, hash, raw, type, doc, space, agent, node FROM entry"
-    ):
-        try:
-            found = read_head(raw).hash if type_ == CHANGE else erase_hash(type_, *named)
-        except DataLoss as error:
-            raise damaged(path, f"entry {seq}: {error.message}") from error
-        if found != digest.hex():
-            raise damaged(path, f"entry {seq}: its change has another hash")

@@ -180,7 +180,7 @@ def connect(path: Path) -> sqlite3.Connection:
     """Open, check and migrate. Raises FailedPrecondition for a newer file, DataLoss for a damaged one, Unavailable
     when it can not be opened."""
     # Before SQLite opens it: closing it again would fold a write-ahead log that a newer version left.
-    refuse_newer(_version_of(path), path)
+    refuse_newer(version_of(path), path)
     with explained(path, "it can not be opened"):
         db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
     try:
@@ -217,7 +217,7 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _version_of(path: Path) -> int:
+def version_of(path: Path) -> int:
     """The version in the file's own first page, 0 for a new one or for what is no SQLite file."""
     try:
         with open(path, "rb") as file:

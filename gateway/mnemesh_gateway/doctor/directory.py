@@ -14,6 +14,9 @@ from mnemesh_actors.directory import FORMAT, KEY_FILE, MANIFEST
 from mnemesh_actors.embedding.directory import PACKAGE, configured, packaged_weights
 from mnemesh_actors.generations import FILE, GenerationFile
 from mnemesh_actors.index.state import read_meta
+from mnemesh_actors.ledger.checking import unsound
+from mnemesh_actors.ledger.faults import salvage_advice
+from mnemesh_actors.ledger.incarnation import emptied, lost
 from mnemesh_actors.ledger.schema import MIGRATIONS
 from mnemesh_actors.transcripts.file import MIGRATIONS as TRANSCRIPT_MIGRATIONS
 from mnemesh_gateway.access import ACCESS_FILE
@@ -27,6 +30,7 @@ DISK_FREE_BYTES_MIN = 512 * 1024 * 1024
 # A clock may differ a little between two starts without harm.
 CLOCK_SLACK_MS = 60_000
 SQLITE_WAIT_S = 2.0
+FAULTS_SHOWN = 8
 META, POINTS = "meta.json", "points"
 
 
@@ -177,36 +181,52 @@ def model(place: Place) -> Iterator[Finding]:
 
 
 def ledger(place: Place) -> Iterator[Finding]:
-    """The log is the truth: its pages have to be sound, its format known and its times past."""
+    """The log is the truth: it has to be there, its pages and entries sound, its format known and its times past."""
     if not place.ledger.exists():
         if place.node is None and (place.data_dir / MANIFEST).exists():
-            yield Finding(
-                "ledger", f"{place.ledger} is missing, although a node has lived here: its memories are not here",
-                f"restore {place.ledger.relative_to(place.data_dir)} from a backup; a node does not start without it",
-            )  # fmt: skip
+            yield _lost(place, "is missing, although a node has lived here")
         return
+    lock = place.ledger.with_suffix(".lock")
+    marks = lock.read_text("utf-8", "replace") if lock.exists() else ""
+    if problem := lost(place.ledger, marks):
+        yield _lost(place, f"{problem}, although a ledger has lived here")
+        return
+    newest, faults = None, []
     try:
         with closing(_read_only(place.ledger)) as db:
             version = int(db.execute("PRAGMA user_version").fetchone()[0])
             if version > len(MIGRATIONS):
                 yield _newer(place.ledger, version, len(MIGRATIONS))
                 return
-            fault = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
-            newest = db.execute("SELECT max(at) FROM entry").fetchone()[0] if version else None
+            page = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
+            faults = [page] if page != "ok" else []
+            if version and not faults:
+                newest = db.execute("SELECT max(at) FROM entry").fetchone()[0]
+                problem = emptied(db, marks)
+                faults = [f"entry {seq}: {why}" for seq, why in unsound(db)]
     except sqlite3.DatabaseError as error:
-        fault, newest = str(error), None
-    if fault != "ok":
+        faults.append(str(error))
+    if faults:
+        more = f"; {len(faults) - FAULTS_SHOWN} more" if len(faults) > FAULTS_SHOWN else ""
         yield Finding(
-            "ledger", f"{place.ledger} is damaged ({fault})",
-            "keep a copy of the whole directory, then restore it from a backup, or salvage what can be read: "
-            f"sqlite3 {place.ledger} .recover | sqlite3 salvaged.sqlite",
+            "ledger", f"{place.ledger} is damaged ({'; '.join(faults[:FAULTS_SHOWN])}{more})",
+            f"keep a copy of the whole directory, then restore it from a backup, or {salvage_advice(place.ledger)}",
         )  # fmt: skip
+    elif problem:
+        yield _lost(place, problem)
     elif newest is not None and newest > place.now_ms + CLOCK_SLACK_MS:
         behind_s = (newest - place.now_ms) // 1000
         yield Finding(
             "clock", f"this machine's clock is {behind_s} s before the newest entry of the ledger",
             "set the clock (timedatectl set-ntp true). Order and durability don't depend on it, shown times do",
         )  # fmt: skip
+
+
+def _lost(place: Place, problem: str) -> Finding:
+    return Finding(
+        "ledger", f"{place.ledger} {problem}: its memories are not here",
+        f"restore {place.ledger.relative_to(place.data_dir)} from a backup; a node does not start without it",
+    )  # fmt: skip
 
 
 def transcripts(place: Place) -> Iterator[Finding]:
