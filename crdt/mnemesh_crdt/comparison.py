@@ -1,38 +1,54 @@
 """The comparison of two replicas by their digests, and the repair of what it finds: anti-entropy within one stream.
 
-Each side tells what it holds of a space as a hash for each bucket of documents (A. Demers et al., "Epidemic algorithms
-for replicated database maintenance", PODC 1987). The receiver sends again what it has in buckets that differ and, once,
-its own digest, so that one comparison repairs both ways. Knows no feed but its own, whose numbers count the batches of
-a repair; says what is to be asked and sent, and sends nothing.
+A side tells what it holds of the spaces that the other may have of it, as a hash for each bucket of documents
+(A. Demers et al., "Epidemic algorithms for replicated database maintenance", PODC 1987). The receiver says which of
+these buckets differ here, and is sent again what the sender has in them; both ways are repaired when both tell. So
+nobody learns of a space that it may not read, be it only its name. Knows no feed but its own, whose numbers count the
+batches of a repair; says what is to be asked and sent, and sends nothing.
 
 Equal digests have no answer, so DigestsEnd follows whatever digests were said, and the peer says Compared once it has
-nothing to send again because of them. A peer that was asked to compare as well says with its own DigestsEnd that it
-did. Nobody waits for the other with what it says itself, so that two comparisons at once never wait for each other. A
-digest is answered once a comparison: either side's next one lets a space be told of anew.
+looked at them all and asked for what it lacks; Resent says that this was sent and acknowledged. A peer that was asked
+to compare as well says with its own DigestsEnd that it did. Nobody waits for the other with what it says itself, so
+that two comparisons at once never wait for each other.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from mnemesh_crdt.digest import BUCKETS, HASH_HEX
 from mnemesh_crdt.envelope import Entry
 from mnemesh_crdt.handshake import StreamRefused
-from mnemesh_crdt.messages import Batch, Buckets, Compared, Digest, DigestsEnd, Measure, Measured, Reask, Reread
+from mnemesh_crdt.messages import (
+    Batch,
+    Buckets,
+    Compared,
+    Digest,
+    DigestsEnd,
+    Measure,
+    Measured,
+    Reask,
+    Reread,
+    Resend,
+    Resent,
+)
+from mnemesh_memory.errors import shorten
 from mnemesh_memory.grants import any_matches
 from mnemesh_memory.limits import SYNC_DIGEST_SPACES_MAX
 
-# Of one comparison; the peer hears at most SYNC_DIGEST_SPACES_MAX at a time, its own repairs among them.
+# Of one comparison; those of the next one may come before the last one is looked at.
 DIGESTS_TOLD_MAX: Final = SYNC_DIGEST_SPACES_MAX // 2
 
 
 @dataclass(slots=True)
 class _Repair:
-    """Buckets of a space that are sent again, and how far: `after` is acknowledged, `read` is under way."""
+    """Buckets of a space that are sent again because of the peer's Resend of that number, and how far: `after` is
+    acknowledged, `read` is under way."""
 
+    number: int
     space: str
     buckets: tuple[int, ...]
     after: int = 0
@@ -43,12 +59,11 @@ class _Repair:
 
 
 class Comparison:
-    """What one stream compares and repairs. `wanted` are the patterns of the spaces that the peer may bring here,
-    `feed` the name under which what it misses is sent again."""
+    """What one stream compares and repairs. `feed` is the name under which what the peer misses is sent again."""
 
-    def __init__(self, wanted: tuple[str, ...], feed: str) -> None:
+    def __init__(self, feed: str) -> None:
         self.feed = feed
-        self._wanted = wanted
+        self._told: tuple[str, ...] = ()
         self.done = 0  # of the comparisons that were asked of us, the first so many are over
         self._asked = 0
         self._due = self._back = False
@@ -58,13 +73,17 @@ class Comparison:
         self._ends = self._back_end = 0  # that were said, and the last of them with `back`
         self._answered = self._served = 0  # how far the peer has answered the one and the other
         self._owed = self._their_back = 0  # the same of the peer's ends
+        self._lacked = self._got = 0  # how often we asked for buckets, and how far the peer has dealt with that
+        self._their_lacked = self._sent = self._said_sent = 0  # the same of the peer, and how far it was told so
         self._reasked = False
-        self._round = self._their_round = 0  # comparisons of either side
-        self._theirs: dict[str, tuple[Buckets, int]] = {}  # digests that are compared, and their round as it was
-        self._digested: dict[str, tuple[int, int]] = {}  # spaces that were told of: in which rounds
+        self._theirs: dict[str, Buckets] = {}  # digests that are looked at
         self._told_up_to = ""
         self._repairs: deque[_Repair] = deque()
         self._seq = 0
+
+    def open(self, told: tuple[str, ...]) -> None:
+        """The stream stands; `told` are the patterns of the spaces that the peer may have, and hear digests of."""
+        self._told = told
 
     @property
     def repairing(self) -> bool:
@@ -80,35 +99,31 @@ class Comparison:
         """It is time to compare; `begin` does it when both sides are caught up."""
         self._asked += 1
         self._due, self._back = True, self._back or back
-        self._round += 1
 
     def begin(self, caught_up: bool) -> Measure | DigestsEnd | None:
-        """What to measure for a comparison that is due; its end to say at once when nothing may be missing here."""
+        """What to measure for a comparison that is due; its end to say at once when nothing may be told."""
         if not self._due or self._measuring or not caught_up:
             return None
         self._begun = (self._asked, self._back, self._their_back)
         self._due = self._back = False
-        if self._wanted:
+        if self._told:
             self._measuring = True
-            return Measure(self._wanted)
+            return Measure(self._told)
         if self._begun[1] or self._their_back > self._serving:
-            return self._told()
+            return self._end()
         self._covered = self._asked
         return None
 
-    def _told(self) -> DigestsEnd:
+    def _end(self) -> DigestsEnd:
         """The end of the comparison that was begun last."""
         self._covered, back, self._serving = self._begun
-        if back:
-            self._back_end = self._ends + 1
-        return self._end(back=back)
-
-    def _end(self, *, back: bool = False, reply: bool = False) -> DigestsEnd:
         self._ends += 1
-        return DigestsEnd(self._ends, back, self._serving, reply)
+        if back:
+            self._back_end = self._ends
+        return DigestsEnd(self._ends, back, self._serving)
 
     def ended(self, end: DigestsEnd) -> None:
-        """The peer has said some digests. Raises StreamRefused."""
+        """The peer has said its digests. Raises StreamRefused."""
         if end.serves > self._back_end:
             raise StreamRefused("fault", f"end {end.serves} of digests did not ask for a comparison in return")
         self._owed = max(self._owed, end.number)
@@ -116,58 +131,59 @@ class Comparison:
         if end.back:
             self._their_back = max(self._their_back, end.number)
             self._due = True
-            self._round += 1
-        self._their_round += not end.reply
 
     def answered(self, number: int) -> None:
-        """The peer has sent again what our digests up to that end showed. Raises StreamRefused."""
+        """The peer has looked at our digests up to that end. Raises StreamRefused."""
         if number > self._ends:
             raise StreamRefused("fault", f"end {number} of digests is answered, but was not said")
         self._answered = max(self._answered, number)
 
-    def settle(self) -> Compared | None:
-        """Once nothing is left to be sent again: what the peer waits to hear; and what was asked of us may be done."""
-        if self._theirs or self._repairs:
-            return None
-        if self._answered >= self._ends and self._served >= self._back_end:
+    def resent(self, number: int) -> None:
+        """The peer has sent again what we asked for up to that number. Raises StreamRefused."""
+        if number > self._lacked:
+            raise StreamRefused("fault", f"buckets were sent again for number {number}, which did not ask for any")
+        self._got = max(self._got, number)
+
+    def settle(self) -> list[Compared | Resent]:
+        """What the peer waits to hear, once it is so; and what was asked of us may be done."""
+        said: list[Compared | Resent] = []
+        if self._owed and not self._theirs:
+            said.append(Compared(self._owed))
+            self._owed = 0
+        if self._sent > self._said_sent:
+            self._said_sent = self._sent
+            said.append(Resent(self._sent))
+        answered = self._answered >= self._ends and self._served >= self._back_end and self._got >= self._lacked
+        if answered and not (self._theirs or self._repairs):
             self.done = self._covered
-        owed, self._owed = self._owed, 0
-        return Compared(owed) if owed else None
+        return said
 
     def heard(self, space: str, buckets: Buckets) -> Measure | None:
         """The peer's digest of a space; the own one, unless it is being measured, is needed to compare. Raises
         StreamRefused."""
         measuring = space in self._theirs
-        if len(self._theirs) + len(self._repairs) >= SYNC_DIGEST_SPACES_MAX and not measuring:
+        if len(self._theirs) >= SYNC_DIGEST_SPACES_MAX and not measuring:
             raise StreamRefused("fault", f"more than {SYNC_DIGEST_SPACES_MAX} digests at a time")
-        if any(not 0 <= one < BUCKETS or len(value) != HASH_HEX for one, value in buckets.items()):
+        if not _are_buckets(buckets) or any(len(value) != HASH_HEX for value in buckets.values()):
             raise StreamRefused("fault", f"a digest has {BUCKETS} buckets of {HASH_HEX} hex digits")
-        self._theirs[space] = buckets, self._their_round
+        self._theirs[space] = buckets
         return None if measuring else Measure((space,))
 
-    def measured(self, event: Measured) -> list[Digest | DigestsEnd]:
-        """The own digests are known: what to tell the peer of them. What it lacks is to be sent again."""
-        ordered = event.patterns == self._wanted and self._measuring
-        if ordered:
+    def measured(self, event: Measured) -> list[Digest | DigestsEnd | Resend]:
+        """The own digests are known: what to ask for again because of the peer's, and what to tell it of ours."""
+        said: list[Digest | DigestsEnd | Resend] = []
+        for space in sorted(self._theirs.keys() & {*event.digests, *event.patterns}):
+            ours, theirs = event.digests.get(space, {}), self._theirs.pop(space)
+            # Of buckets that the peer has nothing in, it would learn that there is something here.
+            if lacking := tuple(sorted(one for one in theirs if ours.get(one) != theirs[one])):
+                self._lacked += 1
+                said.append(Resend(self._lacked, space, lacking))
+        if self._measuring and event.patterns == self._told:
             self._measuring = False
-        told: list[Digest | DigestsEnd] = []
-        spaces = sorted({*event.digests, *(self._theirs.keys() & set(event.patterns))})
-        if ordered:
-            spaces = self._turn(spaces)
-        for space in spaces:
-            ours = event.digests.get(space, {})
-            theirs, their_round = self._theirs.pop(space, (None, self._their_round))
-            differing = () if theirs is None else _differing(ours, theirs)
-            if differing and ours:
-                self._repairs.append(_Repair(space, differing))
-            rounds = self._round, their_round
-            wanted = any_matches(self._wanted, space) and self._digested.get(space) != rounds
-            if wanted and (ordered or differing):
-                self._digested[space] = rounds
-                told.append(Digest(space, ours))
-        if ordered:
-            return [*told, self._told()]
-        return [*told, self._end(reply=True)] if told else []
+            held = sorted(space for space in event.digests if any_matches(self._told, space))
+            said += [Digest(space, event.digests[space]) for space in self._turn(held)]
+            said.append(self._end())
+        return said
 
     def _turn(self, spaces: list[str]) -> list[str]:
         """Of more spaces than a peer hears of at a time, those whose turn it is: the next ones in order, round and
@@ -178,6 +194,17 @@ class Comparison:
         turn = [*ahead, *spaces][:DIGESTS_TOLD_MAX]
         self._told_up_to = turn[-1]
         return turn
+
+    def asked_again(self, wish: Resend) -> None:
+        """The peer lacks what lies in some buckets that it was told of. Raises StreamRefused."""
+        if wish.number <= self._their_lacked:
+            return  # said twice
+        if not any_matches(self._told, wish.space) or not wish.buckets or not _are_buckets(wish.buckets):
+            raise StreamRefused("fault", f"buckets of {shorten(wish.space)} are asked for that were not told of")
+        if len(self._repairs) >= SYNC_DIGEST_SPACES_MAX:
+            raise StreamRefused("fault", f"more than {SYNC_DIGEST_SPACES_MAX} spaces are to be sent again")
+        self._their_lacked = wish.number
+        self._repairs.append(_Repair(wish.number, wish.space, tuple(sorted(set(wish.buckets)))))
 
     def reask(self) -> Reask | None:
         """The page to read next, when none is asked for or under way."""
@@ -220,7 +247,8 @@ class Comparison:
         first.flying, first.after = False, first.read
         if first.last:
             self._repairs.popleft()
+            self._sent = first.number
 
 
-def _differing(ours: Buckets, theirs: Buckets) -> tuple[int, ...]:
-    return tuple(sorted(one for one in {*ours, *theirs} if ours.get(one) != theirs.get(one)))
+def _are_buckets(numbers: Iterable[int]) -> bool:
+    return all(0 <= one < BUCKETS for one in numbers)

@@ -17,7 +17,7 @@ from mnemesh_memory.errors import InvalidArgument, shorten
 from mnemesh_memory.grants import EVERY_SPACE, PATTERNS_MAX, PeerGrant, check_pattern
 from mnemesh_memory.limits import SYNC_CURSORS_MAX
 
-PROTOCOL: Final = 2_000  # major * 1000 + minor
+PROTOCOL: Final = 3_000  # major * 1000 + minor
 DIALER: Final = "dialer"
 LISTENER: Final = "listener"
 # Why a stream is ended: another major protocol; a wrong or doubled node id; grants that changed (connect again at

@@ -85,7 +85,7 @@ class Ack:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """What the sender holds of a space. The receiver sends again what it has in buckets that differ."""
+    """What the sender holds of a space that the receiver may have. The receiver asks for what it lacks with Resend."""
 
     space: str
     buckets: Buckets
@@ -93,20 +93,33 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class DigestsEnd:
-    """The sender said some digests, for the `number`th time on this stream. `back`: the receiver is to compare as well.
-    `serves`: the last end of the receiver that asked so before the sender's last comparison began, 0 for none. `reply`:
-    they were no comparison of the sender's own, but an answer to the receiver's."""
+    """The sender said its digests, for the `number`th time on this stream. `back`: the receiver is to compare as well.
+    `serves`: the last end of the receiver that asked so before the sender's comparison began, 0 for none."""
 
     number: int
     back: bool = False
     serves: int = 0
-    reply: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What the receiver's digests up to its end `number` showed to be missing there was sent again, and is
-    acknowledged."""
+    """The sender has looked at the receiver's digests up to its end `number`, and asked for what it lacks of them."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resend:
+    """The `number`th wish on this stream: send what lies in these buckets of a space that you told of again."""
+
+    number: int
+    space: str
+    buckets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resent:
+    """What the receiver asked for up to its wish `number` was sent again, and is acknowledged."""
 
     number: int
 
@@ -133,7 +146,8 @@ class Pong:
     number: int
 
 
-Message: TypeAlias = Hello | Proof | Batch | Ack | Digest | DigestsEnd | Compared | Ping | Pong | Refusal
+Comparing: TypeAlias = Digest | DigestsEnd | Compared | Resend | Resent
+Message: TypeAlias = Hello | Proof | Batch | Ack | Comparing | Ping | Pong | Refusal
 
 
 # Events: what happened, told by the shell -----------------------------------------------------------------------------
@@ -226,7 +240,7 @@ class News:
 @dataclass(frozen=True, slots=True)
 class Compare:
     """It is time to compare digests (after connecting, unless that was done within the hour, hourly, and when a person
-    asks). `back`: the peer is asked to compare as well, since only it knows of spaces that are missing here."""
+    asks): this side tells what the peer may have. `back`: the peer is to tell as well, or nothing comes back here."""
 
     back: bool = False
 
@@ -366,8 +380,7 @@ class Status:
 
     `phase` is new, greeting, open or closed. `only_by` is the principal whose entries alone the peer takes, "" when it
     takes any. `acked` of `head` is what the peer durably has of what it may see, `taken` of `peer_head` how far we
-    read; `sending` batches are under way. The first `compared` of the Compare events that came are done with: what they
-    found on either side is repaired.
+    read; `sending` batches are under way. The first `compared` of the Compare events that came are over.
     """
 
     phase: str = "new"

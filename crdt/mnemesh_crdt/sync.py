@@ -16,9 +16,9 @@ which). The same events always give the same effects.
    back from an old backup may have lost it.
 4. A cursor in a feed that is not known starts at 0. A cursor beyond the log's end is refused as a matter of identity:
    the log was put back without a new incarnation, and would say different entries under numbers already read.
-5. Compare waits until both directions are caught up, then each space's digest is sent; the receiver sends again what it
-   has in the differing buckets, and, once, its own digest, so that one comparison repairs both ways. DigestsEnd and
-   Compared tell when that is over.
+5. Compare waits until both directions are caught up, then the digest of each space that the peer may have is told; the
+   receiver asks for what differs, and gets it again. DigestsEnd, Compared and Resent tell when that is over. `back` has
+   the peer do the same, so that both ways are repaired.
 6. What may be said is fixed when the stream opens. A changed grant ends it; the next one has a feed of another name.
 
 Who holds a node's key is that node. Cursors are kept by the principal of the stream all the same, so that a node with
@@ -67,6 +67,8 @@ from mnemesh_crdt.messages import (
     Read,
     Refusal,
     Reread,
+    Resend,
+    Resent,
     Send,
     Status,
     Tick,
@@ -113,7 +115,7 @@ class Stream:
         self._cursors: Mapping[str, int] = {}
         self._in = Incoming(grant, window)
         # comparison
-        self._comparison = Comparison(grant.write, f"{me.incarnation}/{REPAIR}")
+        self._comparison = Comparison(f"{me.incarnation}/{REPAIR}")
         # time
         self._probes: list[int] = []
         self._progress = True
@@ -127,8 +129,9 @@ class Stream:
                 self._on(event)
             except StreamRefused as refused:
                 self._refuse(refused.code, refused.reason)
-        if self._phase == "open" and (answer := self._comparison.settle()):
-            self._send(answer)
+        if self._phase == "open":
+            for answer in self._comparison.settle():
+                self._send(answer)
         status = self._status()
         if status != self.status:
             self.status = status
@@ -228,6 +231,11 @@ class Stream:
                 self._maybe_compare()
             case Compared(number):
                 self._comparison.answered(number)
+            case Resend():
+                self._comparison.asked_again(message)
+                self._pump()
+            case Resent(number):
+                self._comparison.resent(number)
             case Ping(number):
                 self._send(Pong(number))
             case Pong(number):
@@ -273,6 +281,7 @@ class Stream:
                 "was put back from a backup without a new incarnation. Restart that node from its backup once more",
             )
         self._out = Outgoing(feed, audience, peer.origin, at)
+        self._comparison.open(audience.patterns)
         self._ask_who_is_alive()
         if batch := self._out.nothing(self._head):
             self._send(batch)
@@ -333,8 +342,8 @@ class Stream:
                 self._effects.append(measure)
 
     def _digest(self, digest: Digest) -> None:
-        if not any_matches(self._out.audience.patterns, digest.space) or len(digest.space) > SPACE_BYTES_MAX:
-            return  # not theirs to know of, or none
+        if not any_matches(self.grant.write, digest.space) or len(digest.space) > SPACE_BYTES_MAX:
+            return  # not wanted of them, or none
         if measure := self._comparison.heard(digest.space, digest.buckets):
             self._effects.append(measure)
 

@@ -17,6 +17,8 @@ from mnemesh_crdt.messages import (
     Pong,
     Proof,
     Refusal,
+    Resend,
+    Resent,
 )
 from mnemesh_gateway.wire import moment, timestamp
 from mnemesh_memory.errors import InvalidArgument, shorten
@@ -60,11 +62,14 @@ def to_wire(message: Message, envelope: type[Envelope]) -> Envelope:
         case Digest(space, buckets):
             packed = {number: bytes.fromhex(value) for number, value in buckets.items()}
             return envelope(digest=sync_pb2.SyncDigest(space=space, buckets=packed))
-        case DigestsEnd(number, back, serves, reply):
-            end = sync_pb2.SyncDigestsEnd(number=number, back=back, serves=serves, reply=reply)
-            return envelope(digests_end=end)
+        case DigestsEnd(number, back, serves):
+            return envelope(digests_end=sync_pb2.SyncDigestsEnd(number=number, back=back, serves=serves))
         case Compared(number):
             return envelope(compared=sync_pb2.SyncCompared(number=number))
+        case Resend(number, space, wanted):
+            return envelope(resend=sync_pb2.SyncResend(number=number, space=space, buckets=wanted))
+        case Resent(number):
+            return envelope(resent=sync_pb2.SyncResent(number=number))
         case Ping(number):
             return envelope(ping=sync_pb2.SyncPing(number=number))
         case Pong(number):
@@ -112,12 +117,16 @@ def from_wire(envelope: sync_pb2.SyncRequest | sync_pb2.SyncResponse) -> Message
         return Pong(envelope.pong.number)
     if which == "digests_end":
         end = envelope.digests_end
-        return DigestsEnd(end.number, end.back, end.serves, end.reply)
+        return DigestsEnd(end.number, end.back, end.serves)
     if which == "compared":
         return Compared(envelope.compared.number)
+    if which == "resend":
+        return Resend(envelope.resend.number, envelope.resend.space, tuple(envelope.resend.buckets))
+    if which == "resent":
+        return Resent(envelope.resent.number)
     if which == "refusal":
         return Refusal(envelope.refusal.code, envelope.refusal.reason)
-    known = "hello, proof, batch, ack, digest, digests_end, compared, ping, pong or refusal"
+    known = "hello, proof, batch, ack, digest, digests_end, compared, resend, resent, ping, pong or refusal"
     raise InvalidArgument("message", "none", known)
 
 

@@ -45,6 +45,8 @@ from mnemesh_crdt.messages import (
     Reask,
     Refusal,
     Reread,
+    Resend,
+    Resent,
     Send,
     Status,
     TakeIn,
@@ -735,78 +737,75 @@ def test_a_comparison_waits_until_both_sides_have_caught_up() -> None:
 
 def test_a_comparison_may_begin_at_once() -> None:
     assert idle().tell(Compare()) == [Measure(("team/*",))]
-    assert idle(PUSH_ONLY).tell(Compare()) == [], "it takes nothing, so nothing can be missing"
-    assert dialled(PULL_ONLY).tell(Compare(), Got(batch(0, 0))) == [Measure(("team/*",))]
+    assert idle(PULL_ONLY).tell(Compare()) == [], "the peer may have nothing, so there is nothing to tell"
+    assert idle(PUSH_ONLY).tell(Compare()) == [Measure(("team/*",))]
+
+
+def test_a_peer_is_told_only_of_spaces_that_it_may_read_and_wants() -> None:
+    scene = dialled(replace(EVERYTHING, read=("team/*",), write=("*",)), their=hello(wants=("team/a", "family/*")))
+    scene.got(batch(0, 0))
+    assert scene.tell(Compare()) == [Measure(("team/a",))]
+    held = {name: {1: HERE} for name in ("family/lawyer", "home", "team/a", "team/b")}
+    assert sent(scene.tell(Measured(("team/a",), held))) == [Digest("team/a", {1: HERE}), DigestsEnd(1)]
+    scene.got(Digest("home", {1: THERE, 2: THERE}))
+    asked = sent(scene.tell(Measured(("home",), {"home": {1: HERE, 3: HERE}})))
+    assert asked == [Resend(1, "home", (1, 2))], "of what the peer told, and not of bucket 3"
 
 
 def test_equal_digests_need_no_answer() -> None:
     scene = idle()
     assert scene.got(Digest(SPACE, {3: HERE})) == [Measure((SPACE,))]
-    assert scene.tell(Measured((SPACE,), {SPACE: {3: HERE}})) == []
+    assert scene.tell(Measured((SPACE,), {SPACE: {3: HERE, 4: HERE}})) == []
 
 
-def test_a_digest_that_differs_is_answered_with_the_entries_of_those_buckets_and_ones_own_digest() -> None:
+def test_buckets_that_differ_are_asked_for_and_sent_again_page_by_page() -> None:
     scene = idle()
     scene.got(Digest(SPACE, {1: HERE, 2: HERE, 3: HERE}))
-    effects = scene.tell(Measured((SPACE,), {SPACE: {1: HERE, 2: THERE, 4: THERE}}))
-    told = [Send(Digest(SPACE, {1: HERE, 2: THERE, 4: THERE})), Send(DigestsEnd(1, reply=True))]
-    assert effects == [*told, Reask(SPACE, (2, 3, 4), 0)]
+    assert scene.tell(Measured((SPACE,), {SPACE: {1: HERE, 2: THERE, 4: THERE}})) == [Send(Resend(1, SPACE, (2, 3)))]
+    assert scene.got(Resend(1, SPACE, (4, 2, 4))) == [Reask(SPACE, (2, 4), 0)]
+    assert scene.got(Resend(1, SPACE, (4, 2, 4))) == [], "said twice"
     assert not scene.status.caught_up
     outside = entry(9, "secret")
     (said,) = sent(scene.tell(Reread(space=SPACE, after=0, entries=(entry(1), outside), last_seq=5, done=False)))
     assert said == Batch(feed=REPAIR, after=0, last_seq=1, head=0, entries=(entry(1),))
-    assert scene.got(Ack(REPAIR, 1)) == [Reask(SPACE, (2, 3, 4), 5)]
+    assert scene.got(Ack(REPAIR, 1)) == [Reask(SPACE, (2, 4), 5)]
     (said,) = sent(scene.tell(Reread(space=SPACE, after=5, entries=(entry(2),), last_seq=9, done=True)))
     assert (said.after, said.last_seq) == (1, 2)
     assert scene.got(Ack(REPAIR, 1)) == []
-    assert scene.got(Ack(REPAIR, 2)) == []
+    assert scene.got(Ack(REPAIR, 2)) == [Send(Resent(1))]
     assert scene.status.caught_up
-    scene.got(Digest(SPACE, {1: THERE}))
-    again = scene.tell(Measured((SPACE,), {SPACE: {1: HERE}}))
-    assert again == [Reask(SPACE, (1,), 0)], "its own digest is said once a comparison, or two nodes never stop"
+    assert scene.got(Resend(2, SPACE, (1,))) == [Reask(SPACE, (1,), 0)]
     assert scene.tell(Reread(space=SPACE, after=0, entries=(), last_seq=9, done=False)) == [Reask(SPACE, (1,), 9)]
-    assert scene.tell(Reread(space=SPACE, after=9, entries=(), last_seq=9, done=True)) == []
+    assert scene.tell(Reread(space=SPACE, after=9, entries=(), last_seq=9, done=True)) == [Send(Resent(2))]
 
 
-def test_the_end_of_digests_is_answered_once_nothing_is_left_to_be_sent_again() -> None:
+def test_the_end_of_digests_is_answered_once_all_were_looked_at_and_what_is_lacking_was_asked_for() -> None:
     scene = idle()
     scene.got(Digest(SPACE, {1: HERE}))
     assert scene.got(DigestsEnd(1)) == []
-    scene.tell(Measured((SPACE,), {SPACE: {1: THERE}}))
-    scene.tell(Reread(space=SPACE, after=0, entries=(entry(1),), last_seq=5, done=True))
-    assert scene.got(Ack(REPAIR, 1)) == [Send(Compared(1))]
-    assert scene.got(DigestsEnd(2)) == [Send(Compared(2))], "nothing differed"
+    answer = sent(scene.tell(Measured((SPACE,), {SPACE: {1: THERE}})))
+    assert answer == [Resend(1, SPACE, (1,)), Compared(1)]
+    assert sent(scene.got(DigestsEnd(2))) == [Compared(2)], "nothing was told"
 
 
-def test_a_digest_is_answered_by_ones_own_once_a_comparison() -> None:
-    scene = idle()
-    for number in (1, 2, 3):
-        for answer in ([Digest(SPACE, {}), DigestsEnd(number, reply=True)], []):
-            scene.got(Digest(SPACE, {1: HERE}))
-            assert sent(scene.tell(Measured((SPACE,), {}))) == answer
-        scene.got(DigestsEnd(number))
-
-
-def test_a_comparison_is_over_when_the_peer_has_nothing_to_send_again_and_neither_have_we() -> None:
+def test_a_comparison_is_over_when_what_it_found_is_sent_and_what_was_asked_for_is_here() -> None:
     scene = idle()
     scene.tell(Compare(), Measured(("team/*",), {SPACE: {3: HERE}}))
     assert scene.status.compared == 0
-    scene.got(Digest(SPACE, {3: THERE}))
-    scene.tell(Measured((SPACE,), {SPACE: {3: HERE}}))
-    scene.got(Compared(1))
-    assert scene.status.compared == 0, "the peer's digest differed, and it has not got what it lacks"
+    scene.got(Resend(1, SPACE, (3,)), Compared(1))
+    assert scene.status.compared == 0, "the peer has not got what it lacks"
     scene.tell(Reread(space=SPACE, after=0, entries=(entry(1),), last_seq=5, done=True))
     scene.got(Ack(REPAIR, 1))
     assert scene.status.compared == 1
-    scene.tell(Compare(), Measured(("team/*",), {}))
-    scene.got(Digest("team/b", {3: THERE}), Compared(2))
-    assert sent(scene.tell(Measured(("team/b",), {}))) == [Digest("team/b", {}), DigestsEnd(3, reply=True)]
-    assert scene.status.compared == 1, "what it lacks of that space may still come"
-    scene.got(Compared(3))
+    scene.tell(Compare(back=True), Measured(("team/*",), {}))
+    scene.got(Compared(2), Digest("team/b", {3: THERE}), DigestsEnd(1, serves=2))
+    assert sent(scene.tell(Measured(("team/b",), {}))) == [Resend(1, "team/b", (3,)), Compared(1)]
+    assert scene.status.compared == 1, "what we lack of that space is on its way"
+    scene.got(Resent(1))
     assert scene.status.compared == 2
-    push = idle(PUSH_ONLY)
-    push.tell(Compare())
-    assert push.status.compared == 1, "nothing can be missing"
+    pull = idle(PULL_ONLY)
+    pull.tell(Compare())
+    assert pull.status.compared == 1, "there is nothing to tell"
 
 
 def test_a_peer_that_is_asked_to_compare_as_well_says_when_it_has() -> None:
@@ -819,12 +818,12 @@ def test_a_peer_that_is_asked_to_compare_as_well_says_when_it_has() -> None:
     assert scene.status.compared == 1
 
 
-def test_who_is_asked_to_compare_does_so_and_who_takes_nothing_says_so_at_once() -> None:
+def test_who_is_asked_to_compare_does_so_and_who_gives_nothing_says_so_at_once() -> None:
     scene = idle()
     assert scene.got(DigestsEnd(4, back=True)) == [Measure(("team/*",)), Send(Compared(4))]
     assert sent(scene.tell(Measured(("team/*",), {}))) == [DigestsEnd(1, serves=4)]
-    assert sent(idle(PUSH_ONLY).got(DigestsEnd(4, back=True))) == [DigestsEnd(1, serves=4), Compared(4)]
-    assert sent(idle(PUSH_ONLY).tell(Compare(back=True))) == [DigestsEnd(1, back=True)]
+    assert sent(idle(PULL_ONLY).got(DigestsEnd(4, back=True))) == [DigestsEnd(1, serves=4), Compared(4)]
+    assert sent(idle(PULL_ONLY).tell(Compare(back=True))) == [DigestsEnd(1, back=True)]
 
 
 def test_two_sides_that_ask_each_other_at_once_do_not_wait_for_each_other() -> None:
@@ -840,17 +839,24 @@ def test_two_sides_that_ask_each_other_at_once_do_not_wait_for_each_other() -> N
     assert [side.status.compared for side in sides] == [1, 1]
 
 
-@pytest.mark.parametrize("lie", [Compared(2), DigestsEnd(1, serves=1)], ids=str)
+@pytest.mark.parametrize(
+    "lie",
+    [
+        *(Compared(2), DigestsEnd(1, serves=1), Resent(1)),
+        *(Resend(1, "secret", (1,)), Resend(1, SPACE, ()), Resend(1, SPACE, (4096,))),
+    ],
+    ids=str,
+)
 def test_an_answer_to_a_comparison_that_was_not_told_is_a_fault(lie: Any) -> None:
     scene = idle()
     scene.tell(Compare(), Measured(("team/*",), {}))
     assert refused(scene.got(lie)) == "fault"
 
 
-def test_a_space_that_is_empty_here_is_asked_for_by_an_empty_digest() -> None:
+def test_a_space_that_is_empty_here_is_asked_for() -> None:
     scene = idle()
     scene.got(Digest(SPACE, {1: HERE}))
-    assert scene.tell(Measured((SPACE,), {})) == [Send(Digest(SPACE, {})), Send(DigestsEnd(1, reply=True))]
+    assert scene.tell(Measured((SPACE,), {})) == [Send(Resend(1, SPACE, (1,)))]
 
 
 def test_a_repair_is_taken_in_like_any_batch_and_moves_no_cursor() -> None:
@@ -865,19 +871,18 @@ def test_a_repair_is_taken_in_like_any_batch_and_moves_no_cursor() -> None:
 
 def test_a_repair_that_is_not_acknowledged_is_said_again_under_its_number() -> None:
     scene = idle()
-    scene.got(Digest(SPACE, {1: HERE}))
-    scene.tell(Measured((SPACE,), {SPACE: {1: THERE}}))
+    scene.got(Resend(1, SPACE, (1,)))
     reread = Reread(space=SPACE, after=0, entries=(entry(1),), last_seq=5, done=True)
     (first,) = sent(scene.tell(reread))
     scene.tell(Tick())
     assert scene.tell(Tick()) == [Reask(SPACE, (1,), 0)]
     assert scene.got(Ack(REPAIR, 1)) == []
     assert sent(scene.tell(reread)) == [first]
-    assert scene.got(Ack(REPAIR, 1)) == []
+    assert scene.got(Ack(REPAIR, 1)) == [Send(Resent(1))]
     assert scene.status.caught_up
 
 
-def test_a_digest_of_a_space_that_is_not_theirs_says_nothing() -> None:
+def test_a_digest_of_a_space_that_is_not_wanted_says_nothing() -> None:
     assert idle().got(Digest("secret", {1: HERE})) == []
 
 
@@ -892,6 +897,10 @@ def test_so_many_digests_may_wait_for_an_answer() -> None:
         scene.got(Digest(f"team/{number}", {}))
     assert scene.got(Digest("team/0", {})) == []  # is being measured already
     assert refused(scene.got(Digest("team/more", {}))) == "fault"
+    scene = idle()
+    for number in range(SYNC_DIGEST_SPACES_MAX):
+        scene.got(Resend(number + 1, f"team/{number}", (1,)))
+    assert refused(scene.got(Resend(SYNC_DIGEST_SPACES_MAX + 1, "team/more", (1,)))) == "fault"
 
 
 def test_the_same_events_always_give_the_same_effects() -> None:
@@ -914,7 +923,8 @@ def test_the_same_events_always_give_the_same_effects() -> None:
 
 
 def test_of_very_many_spaces_each_comparison_tells_the_next_ones_until_all_were_told() -> None:
-    comparison = Comparison(("*",), "inc/repair")
+    comparison = Comparison("inc/repair")
+    comparison.open(("*",))
     spaces = [f"team/{number:05}" for number in range(1_300)]
     told: list[str] = []
     for _ in range(3):

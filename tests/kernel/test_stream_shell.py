@@ -18,7 +18,7 @@ from mnemesh_actors.ledger.exchange import Incoming
 from mnemesh_actors.streaming import TICK_S, StreamShell
 from mnemesh_crdt.audience import feed_name
 from mnemesh_crdt.handshake import DIALER, LISTENER, PROTOCOL
-from mnemesh_crdt.messages import Batch, Digest, Granted, Hello, Proof, Refusal
+from mnemesh_crdt.messages import Batch, Digest, Granted, Hello, Proof, Refusal, Resend
 from mnemesh_crdt.proof import NONCE_BYTES, Claim
 from mnemesh_crdt.sync import Stream
 from mnemesh_memory import limits
@@ -339,6 +339,25 @@ async def test_a_comparison_that_one_side_is_asked_for_repairs_both_and_is_over_
         await until_told(asker, lambda said: said.compared == 1 and said.caught_up)
         assert not shell.comparing
         assert await ana.texts() == await bob.texts() == ["one", "two"]
+
+
+async def test_a_side_that_only_takes_gets_what_it_lost_and_tells_nothing_of_what_it_has(
+    pair: tuple[Node, Node],
+) -> None:
+    ana, bob = pair
+    await ana.writes("nobody is to know that there is such a space", space="family/lawyer")
+    await ana.writes("here alone", space="team/x")
+    await bob.writes("one", "two", space="team/x")
+    await skipped(ana, bob)
+    dialer = ana.shell(replace(EVERYTHING, read=()), back=True)
+    listener = bob.shell(replace(EVERYTHING, write=(), relay=False, principal="ana"), compare=False)
+    here, there = wire()
+    async with meeting(ana, bob, (here, there), dialer=dialer, listener=listener):
+        await until_told(ana, lambda said: said.compared == 1)
+        assert {"one", "two"} < set(await ana.texts())
+    assert not [said for said in here.sent if isinstance(said, Digest)]
+    assert [said.space for said in here.sent if isinstance(said, Resend)] == ["team/x"]
+    assert await bob.texts() == ["one", "two"]
 
 
 async def test_when_the_peer_was_last_heard_is_known(pair: tuple[Node, Node]) -> None:

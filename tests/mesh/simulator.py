@@ -40,6 +40,7 @@ from mnemesh_crdt.messages import (
     Close,
     Closed,
     Compare,
+    Digest,
     Event,
     Got,
     Granted,
@@ -54,6 +55,7 @@ from mnemesh_crdt.messages import (
     Proved,
     Reask,
     Refusal,
+    Resend,
     Send,
     Status,
     TakeIn,
@@ -606,11 +608,20 @@ class World:
     # ---- invariants --------------------------------------------------------------------------------------------------
 
     def _watch_what_leaves(self, node: Node, peer: Node, message: Message) -> None:
-        if isinstance(message, Batch):
-            allowed = self.grants[node.number, peer.number].read
-            for entry in message.entries:
-                if not any_matches(allowed, entry.space):
-                    raise Violation(f"node {node.number} sent an entry of {entry.space} to {peer.number}")
+        """No entry of a space that the peer may not read, and not even that there is such a space."""
+        match message:
+            case Batch(entries=entries):
+                spaces, reader, source = {entry.space for entry in entries}, peer, node
+            case Digest(space):
+                spaces, reader, source = {space}, peer, node
+            case Resend(_, space):  # which the other told of
+                spaces, reader, source = {space}, node, peer
+            case _:
+                return
+        self.seen[type(message).__name__] += 1
+        allowed = self.grants[source.number, reader.number].read
+        if told := [space for space in spaces if not any_matches(allowed, space)]:
+            raise Violation(f"node {node.number} told {peer.number} of {told} with a {type(message).__name__}")
 
     def _audit(self) -> None:
         """No saved cursor stands behind an entry that its reader does not have."""

@@ -17,7 +17,7 @@ from node_process import Nodes, NodeUnderTest
 from peer_scene import WAIT_S, client, converged, introduce, texts
 
 from mnemesh_crdt.envelope import ERASE, RETRACT, Entry
-from mnemesh_crdt.messages import Ack, Batch, Digest, Hello, Message, Proof, Refusal
+from mnemesh_crdt.messages import Ack, Batch, Digest, Hello, Message, Proof, Refusal, Resend
 from mnemesh_gateway.sync_wire import to_wire
 from mnemesh_memory import limits
 from mnemesh_memory.errors import DataLoss
@@ -95,6 +95,8 @@ SHOUTS: list[tuple[str, Callable[[Signer], bytes], str]] = [
     ("numbers beyond", lambda eve: wired(eve.batch(0, last_seq=2**63)), "goes from"),
     ("an acknowledgement of nothing", lambda eve: wired(Ack("ab/scope", 7)), "was not sent"),
     ("a digest of too many", lambda eve: wired(Digest("team/x", {5000: "ab" * 32})), "buckets"),
+    ("a wish for what it was not told of", lambda eve: wired(Resend(1, "home/x", (1,))), "not told of"),
+    ("a wish for too many", lambda eve: wired(Resend(1, "team/x", (5000,))), "buckets"),
 ]
 
 

@@ -83,6 +83,7 @@ def test_nodes_die_while_they_take_in_batches_too_and_every_forgery_is_tried() -
     assert seen["swallowed"]
     assert seen["refusal changed"]
     assert [kind for kind in FORGERIES if not seen[f"forged {kind}"]] == []
+    assert [said for said in ("Batch", "Digest", "Resend") if not seen[said]] == [], "what may leave was looked at"
 
 
 def test_a_seed_always_plays_the_same() -> None:

@@ -113,18 +113,32 @@ class SyncDigest(_message.Message):
     def __init__(self, space: _Optional[str] = ..., buckets: _Optional[_Mapping[int, bytes]] = ...) -> None: ...
 
 class SyncDigestsEnd(_message.Message):
-    __slots__ = ("number", "back", "serves", "reply")
+    __slots__ = ("number", "back", "serves")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     BACK_FIELD_NUMBER: _ClassVar[int]
     SERVES_FIELD_NUMBER: _ClassVar[int]
-    REPLY_FIELD_NUMBER: _ClassVar[int]
     number: int
     back: bool
     serves: int
-    reply: bool
-    def __init__(self, number: _Optional[int] = ..., back: _Optional[bool] = ..., serves: _Optional[int] = ..., reply: _Optional[bool] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., back: _Optional[bool] = ..., serves: _Optional[int] = ...) -> None: ...
 
 class SyncCompared(_message.Message):
+    __slots__ = ("number",)
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    def __init__(self, number: _Optional[int] = ...) -> None: ...
+
+class SyncResend(_message.Message):
+    __slots__ = ("number", "space", "buckets")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    BUCKETS_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    space: str
+    buckets: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, number: _Optional[int] = ..., space: _Optional[str] = ..., buckets: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class SyncResent(_message.Message):
     __slots__ = ("number",)
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     number: int
@@ -151,7 +165,7 @@ class SyncRefusal(_message.Message):
     def __init__(self, code: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class SyncRequest(_message.Message):
-    __slots__ = ("hello", "batch", "ack", "digest", "refusal", "proof", "digests_end", "compared", "ping", "pong")
+    __slots__ = ("hello", "batch", "ack", "digest", "refusal", "proof", "digests_end", "compared", "ping", "pong", "resend", "resent")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     BATCH_FIELD_NUMBER: _ClassVar[int]
     ACK_FIELD_NUMBER: _ClassVar[int]
@@ -162,6 +176,8 @@ class SyncRequest(_message.Message):
     COMPARED_FIELD_NUMBER: _ClassVar[int]
     PING_FIELD_NUMBER: _ClassVar[int]
     PONG_FIELD_NUMBER: _ClassVar[int]
+    RESEND_FIELD_NUMBER: _ClassVar[int]
+    RESENT_FIELD_NUMBER: _ClassVar[int]
     hello: SyncHello
     batch: SyncBatch
     ack: SyncAck
@@ -172,10 +188,12 @@ class SyncRequest(_message.Message):
     compared: SyncCompared
     ping: SyncPing
     pong: SyncPong
-    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ..., digest: _Optional[_Union[SyncDigest, _Mapping]] = ..., refusal: _Optional[_Union[SyncRefusal, _Mapping]] = ..., proof: _Optional[_Union[SyncProof, _Mapping]] = ..., digests_end: _Optional[_Union[SyncDigestsEnd, _Mapping]] = ..., compared: _Optional[_Union[SyncCompared, _Mapping]] = ..., ping: _Optional[_Union[SyncPing, _Mapping]] = ..., pong: _Optional[_Union[SyncPong, _Mapping]] = ...) -> None: ...
+    resend: SyncResend
+    resent: SyncResent
+    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ..., digest: _Optional[_Union[SyncDigest, _Mapping]] = ..., refusal: _Optional[_Union[SyncRefusal, _Mapping]] = ..., proof: _Optional[_Union[SyncProof, _Mapping]] = ..., digests_end: _Optional[_Union[SyncDigestsEnd, _Mapping]] = ..., compared: _Optional[_Union[SyncCompared, _Mapping]] = ..., ping: _Optional[_Union[SyncPing, _Mapping]] = ..., pong: _Optional[_Union[SyncPong, _Mapping]] = ..., resend: _Optional[_Union[SyncResend, _Mapping]] = ..., resent: _Optional[_Union[SyncResent, _Mapping]] = ...) -> None: ...
 
 class SyncResponse(_message.Message):
-    __slots__ = ("hello", "batch", "ack", "digest", "refusal", "proof", "digests_end", "compared", "ping", "pong")
+    __slots__ = ("hello", "batch", "ack", "digest", "refusal", "proof", "digests_end", "compared", "ping", "pong", "resend", "resent")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     BATCH_FIELD_NUMBER: _ClassVar[int]
     ACK_FIELD_NUMBER: _ClassVar[int]
@@ -186,6 +204,8 @@ class SyncResponse(_message.Message):
     COMPARED_FIELD_NUMBER: _ClassVar[int]
     PING_FIELD_NUMBER: _ClassVar[int]
     PONG_FIELD_NUMBER: _ClassVar[int]
+    RESEND_FIELD_NUMBER: _ClassVar[int]
+    RESENT_FIELD_NUMBER: _ClassVar[int]
     hello: SyncHello
     batch: SyncBatch
     ack: SyncAck
@@ -196,4 +216,6 @@ class SyncResponse(_message.Message):
     compared: SyncCompared
     ping: SyncPing
     pong: SyncPong
-    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ..., digest: _Optional[_Union[SyncDigest, _Mapping]] = ..., refusal: _Optional[_Union[SyncRefusal, _Mapping]] = ..., proof: _Optional[_Union[SyncProof, _Mapping]] = ..., digests_end: _Optional[_Union[SyncDigestsEnd, _Mapping]] = ..., compared: _Optional[_Union[SyncCompared, _Mapping]] = ..., ping: _Optional[_Union[SyncPing, _Mapping]] = ..., pong: _Optional[_Union[SyncPong, _Mapping]] = ...) -> None: ...
+    resend: SyncResend
+    resent: SyncResent
+    def __init__(self, hello: _Optional[_Union[SyncHello, _Mapping]] = ..., batch: _Optional[_Union[SyncBatch, _Mapping]] = ..., ack: _Optional[_Union[SyncAck, _Mapping]] = ..., digest: _Optional[_Union[SyncDigest, _Mapping]] = ..., refusal: _Optional[_Union[SyncRefusal, _Mapping]] = ..., proof: _Optional[_Union[SyncProof, _Mapping]] = ..., digests_end: _Optional[_Union[SyncDigestsEnd, _Mapping]] = ..., compared: _Optional[_Union[SyncCompared, _Mapping]] = ..., ping: _Optional[_Union[SyncPing, _Mapping]] = ..., pong: _Optional[_Union[SyncPong, _Mapping]] = ..., resend: _Optional[_Union[SyncResend, _Mapping]] = ..., resent: _Optional[_Union[SyncResent, _Mapping]] = ...) -> None: ...
