@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from http.client import HTTPException
@@ -29,6 +30,7 @@ from mnemesh.stdio_news import StandingStream
 from mnemesh.stdio_rpc import BUSY, LINE_BYTES_MAX, Lines, MalformedLine, Message, error_body, parse
 
 CALLS_IN_FLIGHT_MAX = 128
+ANSWERS_UNREAD_MAX = 128
 LISTEN = "subscriptions/listen"
 SUBSCRIBE = "resources/subscribe"
 UNSUBSCRIBE = "resources/unsubscribe"
@@ -45,6 +47,10 @@ READING_TOOLS = frozenset(
         *("search", "fetch"),
     }
 )
+# Tools that take an idempotency key. A call that brings none gets one, as those of CLI and Python do, so that it may
+# be sent again.
+KEYED_TOOLS = frozenset({"remember", "update", "supersede"})
+KEY = "idempotency_key"
 
 
 class Proxy:
@@ -58,7 +64,9 @@ class Proxy:
         quiet = Link(replace(link.target, start=False), lambda text: None)
         self._standing = StandingStream(quiet, self._session, lines)
         self._lock = threading.Lock()
-        self._calls: dict[str, tuple[Exchange, threading.Thread]] = {}
+        # Calls without an answer yet by their ids, and all whose thread has not ended.
+        self._calls: dict[str, Exchange] = {}
+        self._running: dict[Exchange, threading.Thread] = {}
         self._reading_tools = READING_TOOLS
 
     def serve(self, source: BinaryIO) -> None:
@@ -68,7 +76,7 @@ class Proxy:
                 try:
                     self._take(parse(line))
                 except MalformedLine as error:
-                    self._lines.write(error_body(None, error.code, str(error)))
+                    self._lines.write(error_body(error.identity, error.code, str(error)))
                 if self._lines.closed:
                     return
             self._drain()
@@ -87,26 +95,28 @@ class Proxy:
             self._start(message)
 
     def _exchange(self, message: Message) -> Exchange:
-        return Exchange(message, self._link, self._session, self._lines, self._may_repeat)
+        return Exchange(_with_key(message), self._link, self._session, self._lines, self._may_repeat, self._release)
 
     def _start(self, message: Message) -> None:
         exchange, slot = self._exchange(message), _slot(message)
-        thread = threading.Thread(target=self._run, args=(exchange, slot), name="call", daemon=True)
+        thread = threading.Thread(target=self._run, args=(exchange,), name="call", daemon=True)
         with self._lock:
             refusal = ""
             if slot in self._calls:
                 refusal = f"the id {slot} is in use by a call in flight"
             elif len(self._calls) >= CALLS_IN_FLIGHT_MAX:
                 refusal = f"{CALLS_IN_FLIGHT_MAX} calls are in flight; wait for an answer first"
+            elif len(self._running) >= CALLS_IN_FLIGHT_MAX + ANSWERS_UNREAD_MAX:
+                refusal = f"{ANSWERS_UNREAD_MAX} answers have not been read; read them first"
             else:
-                self._calls[slot] = exchange, thread
+                self._calls[slot], self._running[exchange] = exchange, thread
                 thread.start()
         if refusal and message.wants_answer:
             self._lines.write(error_body(message.id, BUSY, refusal))
         elif refusal:
             say(f"{message.method or 'reply'} dropped: {refusal}")
 
-    def _run(self, exchange: Exchange, slot: str) -> None:
+    def _run(self, exchange: Exchange) -> None:
         answer: dict[str, Any] | None = None
         message = exchange.message
         in_session = bool(self._session.id) and not message.version
@@ -115,8 +125,9 @@ class Proxy:
                 self._standing.open()
             answer = exchange.run()
         finally:
+            self._release(exchange)
             with self._lock:
-                del self._calls[slot]
+                del self._running[exchange]
         if in_session and answer is not None and "result" in answer:
             if message.method == SUBSCRIBE:
                 self._standing.subscribed(message)
@@ -125,6 +136,13 @@ class Proxy:
         if exchange.message.method == "tools/list" and answer is not None:
             self._learn(answer)
 
+    def _release(self, exchange: Exchange) -> None:
+        """Free the id of a call that is answered; by then it may be that of the next one."""
+        slot = _slot(exchange.message)
+        with self._lock:
+            if self._calls.get(slot) is exchange:
+                del self._calls[slot]
+
     def _learn(self, answer: dict[str, Any]) -> None:
         """Note which tools a newer node says that change nothing, too."""
         result = answer.get("result")
@@ -132,15 +150,13 @@ class Proxy:
         self._reading_tools |= {tool["name"] for tool in tools if (tool.get("annotations") or {}).get("readOnlyHint")}
 
     def _may_repeat(self, message: Message) -> bool:
-        arguments = message.params.get("arguments")
-        keyed = isinstance(arguments, dict) and bool(arguments.get("idempotency_key"))
-        return message.method == "tools/call" and (keyed or message.params.get("name") in self._reading_tools)
+        return bool(message.arguments.get(KEY)) or message.tool in self._reading_tools
 
     def _cancel(self, message: Message) -> None:
         """Drop the call; a node that keeps a session is told, another one sees the connection closed."""
         call = Message(b"", {"id": message.params.get("requestId"), "method": "cancelled"})
         with self._lock:
-            exchange, _ = self._calls.get(_slot(call), (None, None))
+            exchange = self._calls.get(_slot(call))
         if exchange is None:
             return
         exchange.cancel()
@@ -150,7 +166,7 @@ class Proxy:
     def _drain(self) -> None:
         deadline = time.monotonic() + DRAIN_TIMEOUT_S
         with self._lock:
-            calls = list(self._calls.values())
+            calls = list(self._running.items())
         for exchange, _ in calls:
             if exchange.message.method == LISTEN:  # has no end of its own
                 exchange.cancel()
@@ -170,6 +186,16 @@ class Proxy:
             connection.close()
         except (NodeUnreachable, OSError, HTTPException) as error:
             say(f"the session could not be ended: {error}")
+
+
+def _with_key(message: Message) -> Message:
+    """The call with an idempotency key of its own, where the tool takes one and the host gives none."""
+    if message.tool not in KEYED_TOOLS or message.arguments.get(KEY, "") != "":
+        return message
+    arguments = message.arguments | {KEY: f"call-{uuid.uuid4()}"}
+    keyed = message.body | {"params": message.params | {"arguments": arguments}}
+    raw = json.dumps(keyed, separators=(",", ":")).encode()
+    return Message(raw, keyed) if len(raw) <= LINE_BYTES_MAX else message
 
 
 def _slot(message: Message) -> str:

@@ -2,9 +2,9 @@
 twice.
 
 A request that never reached the node is sent again. One that was lost on the way back is sent again when it
-only reads or carries an idempotency key; otherwise the host is told that the outcome is unknown. A session
-that the node no longer knows (404) is opened again with the host's own `initialize`. Every request of the
-host gets exactly one answer.
+only reads or carries an idempotency key, the host's or the proxy's; otherwise the host is told that the
+outcome is unknown. A session that the node no longer knows (404) is opened again with the host's own
+`initialize`. Every request of the host gets exactly one answer.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ class Session:
 
 
 class Exchange:
-    """One message on its way. `may_repeat` judges calls of tools."""
+    """One message on its way. `may_repeat` judges calls of tools; `release` is told just before its answer, when it
+    gets one, is written: from then on the host may use its id again."""
 
     def __init__(
         self,
@@ -112,12 +113,14 @@ class Exchange:
         session: Session,
         lines: Lines,
         may_repeat: Callable[[Message], bool],
+        release: Callable[[Exchange], None],
     ) -> None:
         self.message = message
         self._link = link
         self._session = session
         self._lines = lines
         self._may_repeat = may_repeat
+        self._release = release
         self._cancel = threading.Lock()
         self._cancelled = False
         self._patience_ends = time.monotonic() + STOPPING_TIMEOUT_S
@@ -222,7 +225,7 @@ class Exchange:
                 settled = body | {"id": self.message.id}
                 if self.message.method == "initialize":
                     self._session.opened(self.message, response.getheader("mcp-session-id", ""), settled)
-                self._write(settled)
+                self._answer(settled)
         self._link.keep(connection)
         if settled is not None or not self.message.wants_answer:
             return _End.SETTLED, settled
@@ -238,7 +241,11 @@ class Exchange:
 
     def _refuse(self, code: int, text: str) -> None:
         if self.message.wants_answer:
-            self._write(error_body(self.message.id, code, text))
+            self._answer(error_body(self.message.id, code, text))
+
+    def _answer(self, body: Answer) -> None:
+        self._release(self)
+        self._write(body)
 
     def _write(self, body: Answer) -> None:
         if not self._cancelled:

@@ -32,22 +32,28 @@ _ENCODED_HEADER = re.compile(r"=\?base64\?.*\?=")
 
 
 class MalformedLine(Exception):
-    """A line that is no single JSON-RPC message. `code` is its JSON-RPC error code."""
+    """A line that is no single JSON-RPC message. `code` is its JSON-RPC error code, `identity` its id or None."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, identity: str | int | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.identity = identity
 
 
 class Message:
-    """One JSON-RPC message of the host: `raw` as it came, and what the proxy needs to know of it."""
+    """One JSON-RPC message of the host: `raw` is its line, `body` what that says, the rest what the proxy needs to know
+    of it. `tool` is "" and `arguments` empty unless it calls a tool."""
 
     def __init__(self, raw: bytes, body: dict[str, Any]) -> None:
         self.raw = raw
+        self.body = body
         self.method: str = body.get("method", "")
         self.params: dict[str, Any] = body["params"] if isinstance(body.get("params"), dict) else {}
         self.wants_answer = "id" in body and bool(self.method)
         self.id: Any = body.get("id")
+        name, arguments = self.params.get("name"), self.params.get("arguments")
+        self.tool: str = name if self.method == "tools/call" and isinstance(name, str) else ""
+        self.arguments: dict[str, Any] = arguments if self.tool and isinstance(arguments, dict) else {}
         meta = self.params.get("_meta")
         version = meta.get(PROTOCOL_VERSION_META) if isinstance(meta, dict) else None
         # Requests since protocol version 2026-07-28 carry their version and know no session.
@@ -65,16 +71,26 @@ def parse(line: bytes) -> Message:
     if len(line) > LINE_BYTES_MAX:
         raise MalformedLine(INVALID_REQUEST, f"the message is longer than {LINE_BYTES_MAX} bytes")
     try:
-        body = json.loads(line)
+        body = json.loads(line.decode())
+    except UnicodeDecodeError as error:
+        raise MalformedLine(PARSE_ERROR, f"the line is not UTF-8: {error.reason} at byte {error.start}") from error
     except (ValueError, RecursionError) as error:
         raise MalformedLine(PARSE_ERROR, f"the line is not JSON: {error}") from error
     if not isinstance(body, dict):
         raise MalformedLine(INVALID_REQUEST, "the line is not one JSON-RPC object")
     is_reply = "method" not in body and "id" in body and ("result" in body or "error" in body)
+    identity = body.get("id") if isinstance(body.get("id"), str | int) and not isinstance(body["id"], bool) else None
+    fault = ""
     if not is_reply and not isinstance(body.get("method"), str):
-        raise MalformedLine(INVALID_REQUEST, "the message has no method")
-    if isinstance(body.get("id"), (dict, list, bool)):
-        raise MalformedLine(INVALID_REQUEST, "the id is neither text nor a number")
+        fault = "the message has no method"
+    elif body.get("jsonrpc") != "2.0":
+        fault = 'jsonrpc is not "2.0"'
+    elif "id" in body and identity is None and not is_reply:
+        fault = "the id is neither text nor a whole number"
+    elif not isinstance(body.get("params"), dict | None):
+        fault = "params is no object"
+    if fault:
+        raise MalformedLine(INVALID_REQUEST, fault, identity)
     return Message(line.strip(), body)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +25,8 @@ from mcp.server.transport_security import TransportSecurityMiddleware, Transport
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 from starlette.requests import Request
-from starlette.types import Receive, Scope, Send
+from starlette.responses import JSONResponse
+from starlette.types import Message, Receive, Scope, Send
 
 from mnemesh_gateway import mcp_text, status
 from mnemesh_gateway.auth import Authenticator
@@ -46,6 +48,11 @@ MESSAGES_PATH: Final = "/messages/"
 ERROR_META: Final = "mnemesh/error"
 TOOLSETS_PARAMETER: Final = "toolsets"
 LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
+VALIDATOR_REPORT: Final = b'"message":"Validation error:'
+NOT_A_MESSAGE: Final = (
+    'the body is not one JSON-RPC message: an object with "jsonrpc": "2.0", a method, params that are an object, and '
+    "for a request an id that is text or a whole number"
+)
 
 INSTRUCTIONS: Final = (
     "Mnemesh is the long-term memory that you share with other agents and sessions. Recall before you decide or answer "
@@ -92,7 +99,7 @@ class McpServer:
 
     async def streamable_http(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI application of /mcp."""
-        await self._manager.handle_request(scope, receive, send)
+        await self._manager.handle_request(scope, receive, _InPlainWords(scope, receive, send))
 
     async def sse(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI application of /sse, for hosts that know only the transport of 2024. Raises InvalidArgument
@@ -196,6 +203,30 @@ class McpServer:
             return f"tool {row.name} is in the toolset {row.toolset}; connect with {ways}"
         names = ", ".join(known.name for known in self._tools.values() if known.toolset in toolsets)
         return NotFound("tool", name, f"tools here are {names}").message
+
+
+class _InPlainWords:
+    """The `send` of one response. A body that is no JSON-RPC message is refused by the library with the report of its
+    validator, addresses of that one's pages and all; what a caller can act on is one sentence and the right code."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._asgi = scope, receive, send
+        self._held: Message | None = None
+
+    async def __call__(self, message: Message) -> None:
+        scope, receive, send = self._asgi
+        if message["type"] == "http.response.start" and message["status"] == HTTPStatus.BAD_REQUEST:
+            self._held = message
+            return
+        if self._held is not None:
+            held, self._held = self._held, None
+            if VALIDATOR_REPORT in message.get("body", b""):
+                error = types.ErrorData(code=types.INVALID_REQUEST, message=NOT_A_MESSAGE)
+                refusal = types.JSONRPCError(jsonrpc="2.0", id=None, error=error)
+                await JSONResponse(refusal.model_dump(exclude_unset=True), held["status"])(scope, receive, send)
+                return
+            await send(held)
+        await send(message)
 
 
 def _tool(row: ToolRow) -> types.Tool:

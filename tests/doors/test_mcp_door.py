@@ -65,6 +65,18 @@ async def test_an_agent_remembers_recalls_reads_and_forgets(node: Node, transpor
         assert gone.structured_content["results"] == []
 
 
+async def test_a_body_that_is_no_message_is_refused_in_plain_words(node: Node) -> None:
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    for body in ([], [ping], 7, ping | {"jsonrpc": "1.0"}, ping | {"params": []}, {"id": 1}):
+        refused = await post(node, body, **headers())
+        error = refused.json()["error"]
+        assert (refused.status_code, error["code"]) == (400, -32600)
+        assert all(words in error["message"] for words in ("JSON-RPC", "method", "params", "id"))
+        assert "pydantic" not in refused.text
+    other = await post(node, ping, **headers())
+    assert "session" in other.json()["error"]["message"].lower(), "another refusal keeps its words"
+
+
 @every_transport
 async def test_a_refusal_is_a_tool_error_that_names_field_value_and_limit(node: Node, transport: str) -> None:
     async with connect(node, transport) as client:

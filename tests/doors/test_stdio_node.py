@@ -55,17 +55,19 @@ def test_many_hosts_share_one_node_that_one_of_them_started_and_outlive_its_deat
             node = read_node(data_dir)
             assert node is not None
             os.kill(node.pid, signal.SIGKILL)
+            late = list(pool.map(lambda pair: pair[1].call("remember", content=f"late {pair[0]}"), enumerate(hosts)))
+            assert {answer["structuredContent"]["action"] for answer in late} == {"ADD"}
             found = list(pool.map(lambda host: host.call("recall", query="text", limit=20), hosts))
-            assert all(len(answer["structuredContent"]["results"]) == HOSTS for answer in found)
-            after = read_node(data_dir)
-            assert after is not None
-            assert after.pid != node.pid
+            assert all(len(answer["structuredContent"]["results"]) == 2 * HOSTS for answer in found)
+            second = read_node(data_dir)
+            assert second is not None
+            assert second.pid != node.pid
         finally:
             for host in hosts:
                 host.__exit__()
-    with Host("--data", str(data_dir), "--space", "", "--no-start") as late:
-        late.initialize()
+    with Host("--data", str(data_dir), "--space", "", "--no-start") as newcomer:
+        newcomer.initialize()
     print(
-        f"initialize after {started:.2f} s with {HOSTS} hosts and a node to start, {late.latency_s:.2f} s with one "
+        f"initialize after {started:.2f} s with {HOSTS} hosts and a node to start, {newcomer.latency_s:.2f} s with one "
         f"running; recall through the proxy {each_ms:.1f} ms"
     )

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from client_support import RecordingNode, serving
@@ -21,7 +22,7 @@ from mcp_support import TOKEN, Node
 from starlette.applications import Starlette
 from stdio_support import META_2026, Host
 
-from mnemesh.stdio import CALLS_IN_FLIGHT_MAX, READING_TOOLS
+from mnemesh.stdio import CALLS_IN_FLIGHT_MAX, KEYED_TOOLS, READING_TOOLS
 from mnemesh.stdio_rpc import LINE_BYTES_MAX, header_value
 from mnemesh_gateway.mcp_tools import build_tools
 from mnemesh_memory import limits
@@ -228,10 +229,15 @@ def test_a_host_that_stops_reading_ends_the_proxy_quietly(node: Node) -> None:
         (b"42", -32600),
         (b"{}", -32600),
         (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600),
-        (b'{"jsonrpc":"2.0","id":1,"method":7}', -32600),
+        (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600),
+        (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600),
         (b'"' + b"x" * (LINE_BYTES_MAX + 10) + b'"', -32600),
     ],
-    ids=["not json", "not utf-8", "too deep", "batch", "number", "empty", "bad id", "bad method", "too long"],
+    ids=[
+        *("not json", "not utf-8", "too deep", "batch", "number", "empty"),
+        *("id an object", "id null", "id a truth value", "id a fraction", "too long"),
+    ],
 )
 def test_a_line_that_is_no_message_is_answered_and_the_next_one_works(node: Node, line: bytes, code: int) -> None:
     with host(node) as ours:
@@ -240,6 +246,26 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_works(node: Node
         assert refused["error"]["code"] == code
         ours.write(b"")
         assert ours.result("ping") == {}
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [({"jsonrpc": "1.0"}, "jsonrpc"), ({"params": []}, "params"), ({"method": 7}, "method")],
+    ids=["version", "params", "method"],
+)
+def test_a_request_of_another_form_is_refused_under_its_id_in_plain_words(
+    node: Node, fault: dict[str, object], words: str
+) -> None:
+    with host(node) as ours:
+        ours.send({"id": "mine", "method": "ping"} | fault)
+        error = ours.answer("mine")["error"]
+        assert (error["code"], words in error["message"], "pydantic" in error["message"]) == (-32600, True, False)
+
+
+def test_a_line_of_other_bytes_is_called_so(node: Node) -> None:
+    with host(node) as ours:
+        ours.write(b"\xff\xfe")
+        assert ours.answer(None)["error"]["message"] == "the line is not UTF-8: invalid start byte at byte 0"
 
 
 def test_the_longest_line_is_what_the_nodes_http_door_takes() -> None:
@@ -285,6 +311,18 @@ def test_an_id_in_use_is_refused_and_text_and_number_are_two_ids(node: Node) -> 
         node.call(mesh.hold.set)
         assert "result" in ours.answer(7)
         assert "result" in ours.answer("7")
+
+
+@both_generations
+def test_an_id_may_be_used_again_as_soon_as_its_answer_is_read(node: Node, modern: bool) -> None:
+    with host(node, modern=modern) as ours:
+        request = {"id": 1, "method": "ping"}
+        if modern:
+            request = {"id": 1, "method": "server/discover", "params": {"_meta": META_2026}}
+        for _ in range(200):
+            ours.send(request)
+            assert "result" in ours.answer(1)
+        assert ours.end() == 0
 
 
 class ProgressNode(Node):
@@ -446,26 +484,62 @@ def test_a_call_that_the_node_took_down_with_it_is_repeated_only_when_that_is_sa
     try:
         with Host("--data", str(tmp_path), "--space", "", "--no-start") as ours:
             ours.initialize()  # and no tools/list: not every host asks for it
-            remember, entered = mesh.remember, []
+            whole, entered = (mesh.remember, mesh.forget), []
 
             async def lost(*arguments: object) -> object:
                 entered.append(arguments)
                 return await asyncio.Event().wait()
 
-            mesh.remember = lost
+            mesh.remember = mesh.forget = lost
             mesh.hold = asyncio.Event()
-            writing = ours.ask("tools/call", name="remember", arguments={"content": "x"})
+            removing = ours.ask("tools/call", name="forget", arguments={"id": "x"})
             keyed = ours.ask("tools/call", name="remember", arguments={"content": "y", "idempotency_key": "k"})
             reading = ours.ask("tools/call", name="recall", arguments={"query": "x"})
             wait_until(lambda: len(entered) == 2 and mesh.recalling.is_set())
             node.crash()
-            mesh.remember, mesh.hold = remember, None
+            (mesh.remember, mesh.forget), mesh.hold = whole, None
             node.start()
-            assert ours.answer(writing)["error"]["code"] == -32002
+            assert ours.answer(removing)["error"]["code"] == -32002
             assert ours.answer(keyed)["result"]["structuredContent"]["action"] == "ADD"
             assert "result" in ours.answer(reading)
     finally:
         node.stop()
+
+
+@pytest.mark.parametrize("tool", sorted(KEYED_TOOLS))
+def test_a_write_without_a_key_gets_one_and_is_repeated_under_it(tmp_path: Path, tool: str) -> None:
+    node = own_node(tmp_path)
+    mesh = node.gate.mesh
+    try:
+        with Host("--data", str(tmp_path), "--space", "", "--no-start", "--toolsets", "core,curate") as ours:
+            ours.initialize()
+            first = ours.call("remember", content="first")["structuredContent"]["memory"]["id"]
+            whole, seen = getattr(mesh, tool), []
+
+            async def lost(*arguments: Any) -> object:
+                seen.append(arguments[-1])
+                if len(seen) > 1:
+                    return await whole(*arguments)
+                return await asyncio.Event().wait()
+
+            setattr(mesh, tool, lost)
+            arguments = {"content": "Zähler 🦊"} | ({} if tool == "remember" else {"id": first})
+            asked = ours.ask("tools/call", name=tool, arguments=arguments)
+            wait_until(lambda: len(seen) == 1)
+            node.crash()
+            node.start()
+            assert ours.answer(asked)["result"]["structuredContent"]["memory"]["content"] == "Zähler 🦊"
+            assert len(seen) == 2
+            assert seen[0].idempotency_key
+            assert seen[0] == seen[1]
+    finally:
+        node.stop()
+
+
+def test_the_tools_that_get_a_key_are_those_that_write_and_take_one() -> None:
+    rows = build_tools().values()
+    takes_one = {row.name for row in rows if "idempotency_key" in row.input_schema["properties"] and not row.read_only}
+    assert takes_one == KEYED_TOOLS
 
 
 def test_without_a_node_and_without_leave_to_start_one_the_error_says_what_to_do(tmp_path: Path) -> None:
