@@ -8,8 +8,10 @@ both.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +36,8 @@ YIELDING_BYTES_MAX = 2_000
 YIELDED_S = 0.5
 # A longer text is no question, and hardly comes again.
 CACHED_TEXT_CHARS_MAX = 2_000
+# WordPiece gives up on a word of more than 100 characters.
+_PLAIN_WORD: Final = re.compile(r"(?<!\w)[A-Za-z0-9]{1,100}(?!\w)")
 
 
 class Embedder:
@@ -72,13 +76,15 @@ class Embedder:
     async def _run(self, texts: list[str]) -> list[Vector | Exception]:
         if self.yields_to is not None:
             await self.yields_to.idle(YIELDED_S)
+        return list(await self._ask("embed", texts))
+
+    async def _ask(self, method: str, asked: str | list[str]) -> Any:
         try:
-            made = await self._worker.embed(texts)
+            return await getattr(self._worker, method)(asked)
         except Unavailable:
             # A worker whose process died has been started anew and holds no model yet.
             await self._load_again()
-            made = await self._worker.embed(texts)
-        return list(made)
+            return await getattr(self._worker, method)(asked)
 
     async def _load_again(self) -> None:
         model: ModelInfo = await self._worker.load()
@@ -94,6 +100,11 @@ class Embedder:
     def knows(self, question: str) -> bool:
         """Whether the vector of `question` is at hand."""
         return self.prefixes.query + question in self._cache
+
+    async def reads(self, question: str) -> bool:
+        """Whether the model knows any word of `question`; else its vector says nothing of it. The model is asked only
+        when there is no short word of ASCII in it, which any model knows by its letters."""
+        return _PLAIN_WORD.search(question) is not None or bool(await self._ask("reads", question))
 
     async def idle(self, limit_s: float) -> None:
         """Return once nothing is being embedded, or after `limit_s`."""

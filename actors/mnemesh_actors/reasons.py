@@ -10,7 +10,7 @@ from mnemesh_actors.parts import Parts
 from mnemesh_actors.zones import zone_named
 from mnemesh_memory.answers import Recalled
 from mnemesh_memory.asked_time import Window, stretch_told
-from mnemesh_memory.emptiness import contradictions, left_out, leftovers, steps, without_words
+from mnemesh_memory.emptiness import contradictions, left_out, leftovers, steps, unread, without_words
 from mnemesh_memory.model import Page, Query
 
 
@@ -32,7 +32,16 @@ async def why_empty(parts: Parts, query: Query, answer: Recalled, find: Find) ->
             return (reason,)
     if not answer.degraded and (found := await _kept_back(parts, query, find)):
         return found
+    if not answer.degraded and not query.min_score and not await _reads(parts, query):
+        return (unread(query),)
     return leftovers(asked, stretch)
+
+
+async def _reads(parts: Parts, query: Query) -> bool:
+    if query.mode == "keyword" or not query.text.strip():
+        return True
+    with parts.serving.current.held() as space:
+        return await space.embedder.reads(query.text)
 
 
 async def _kept_back(parts: Parts, query: Query, find: Find) -> tuple[str, ...]:

@@ -210,6 +210,8 @@ class Recalling:
             ahead = asyncio.create_task(look_ahead(space.follower, search, query), name="look-ahead")
         try:
             async with asyncio.timeout(limit_s):
+                if not await space.embedder.reads(query.text):
+                    return None, ()  # to the model all that it does not know is alike
                 return await space.embedder.embed_one(query.text), ()
         except Unavailable as error:
             if query.mode == "semantic":

@@ -35,6 +35,14 @@ def without_words(query: Query) -> str:
     return f"query: {shorten(query.text)} has {what}; mode keyword goes by words, hybrid and semantic by meaning"
 
 
+def unread(query: Query) -> str:
+    """The reason when the embedding model knows none of the query's words, and no memory holds one."""
+    what = f"query: the embedding model knows no word of {shorten(query.text)}"
+    if query.mode == "semantic":
+        return f"{what}; mode keyword and hybrid look for the words themselves"
+    return f"{what}, and nothing that passes the filters holds one"
+
+
 def steps(query: Query, stretch: str = "") -> Iterator[tuple[str, ListQuery]]:
     """What to count, one after the other: the first listing without a memory is the reason that stands beside it. Each
     filter alone comes before all of them together, because it says more. `stretch` tells of the query's window."""

@@ -16,8 +16,9 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from mnemesh_memory.errors import InvalidArgument
+from mnemesh_memory.scripts import spaced
 from mnemesh_memory.traits import QUESTIONS_KEPT, Traits
-from mnemesh_memory.wordlists import COMMON_WORDS, UNSPACED
+from mnemesh_memory.wordlists import COMMON_WORDS
 
 SIGNALS: Final = ("dense", "bm25")
 # Chosen on five LoCoMo conversations (Maharana et al., ACL 2024) with all-MiniLM-L6-v2, leaving one out; .55 to .75 for
@@ -167,13 +168,10 @@ def _evidence(wanted: frozenset[str], fused: Fused, text: str) -> float:
 
 def terms(text: str) -> frozenset[str]:
     """What of a text coverage matches: folded words without the common English ones, in place of a stemmer without a
-    plural s and cut to their first letters; pairs of characters in scripts without spaces."""
+    plural s and cut to their first letters; accents, other scripts and emoji as the index counts them."""
     found: set[str] = set()
-    plain = text.isascii()
-    for word in _WORD.findall(text.casefold()):
-        if not plain and len(word) > 1 and UNSPACED.search(word):
-            found.update(word[at : at + 2] for at in range(len(word) - 1))
-        elif word not in COMMON_WORDS:
+    for word in _WORD.findall(spaced(text.casefold())):
+        if word not in COMMON_WORDS:
             plural = len(word) > 3 and word[-1] == "s" and word[-2] not in "su"
             found.add(word[: -1 if plural else None][:TERM_CHARS])
     return frozenset(found)

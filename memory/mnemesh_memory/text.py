@@ -18,6 +18,7 @@ from math import ceil
 from typing import Final
 
 from mnemesh_memory.limits import CHUNK_TOKENS_MAX, SNIPPET_CHARS_MAX, TITLE_BYTES_MAX, TITLE_CHARS_MAX
+from mnemesh_memory.scripts import PAIRED, unaccented
 from mnemesh_memory.wordlists import COMMON_WORDS
 
 _ELLIPSIS: Final = "…"
@@ -42,8 +43,9 @@ _BORDERS: Final = (_PARAGRAPH_END, _SENTENCE_END, _WORD_END)
 
 _WORDPIECES: Final = re.compile(r"([a-zA-Z]+)|([0-9]+)|([가-힣])|[^\W_]|[^\w\s]|_")
 _WORD: Final = re.compile(r"\w+")
-# Scripts written without spaces: a term is a pair of neighbouring characters.
-_UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_PAIRED: Final = re.compile(f"[{PAIRED}]")
+# A run of a script without spaces, whose terms are pairs of neighbours, or a word of another one.
+_TERM: Final = re.compile(rf"([{PAIRED}]+)|[^\W{PAIRED}]+")
 
 SHOUTED_CHARS: Final = 5
 # Possessive, so that no word and no run of stops is read twice.
@@ -213,12 +215,11 @@ def snippet(content: str, query: str, chars: int = SNIPPET_CHARS_MAX) -> str:
 
 
 def _terms(text: str) -> Iterator[tuple[int, int, str]]:
-    """(start, end, term): words folded and cut to a stem, without a plural s; pairs of characters in scripts without
-    spaces."""
-    plain = text.isascii()
-    for match in _WORD.finditer(text):
+    """(start, end, term): words folded and cut to a stem, without accents and a plural s; pairs of characters in
+    scripts without spaces."""
+    for match in (_WORD if text.isascii() else _TERM).finditer(text):
         word, start = match.group(), match.start()
-        if not plain and len(word) > 1 and _UNSPACED.search(word):
+        if match.lastindex and len(word) > 1:
             for offset in range(len(word) - 1):
                 yield start + offset, start + offset + 2, word[offset : offset + 2]
         else:
@@ -227,9 +228,9 @@ def _terms(text: str) -> Iterator[tuple[int, int, str]]:
 
 def _sought(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
     """The terms of `text` that are wanted, in order."""
-    folded = text.casefold()
-    shifted = len(folded) != len(text)  # by a character that folds to several
-    if shifted or len(wanted) > STEMS_SOUGHT_MAX or (not text.isascii() and _UNSPACED.search(text)):
+    folded = unaccented(text.casefold())
+    shifted = len(folded) != len(text)  # by a character that folds to several, or a mark that stands for itself
+    if shifted or len(wanted) > STEMS_SOUGHT_MAX or (not text.isascii() and _PAIRED.search(text)):
         return [term for term in _terms(text) if term[2] in wanted]
     # A question has as many texts as results, and most of their words are not looked at: a word begins with its stem.
     found = []
@@ -245,7 +246,7 @@ def _sought(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
 
 
 def _stem(word: str) -> str:
-    folded = word.casefold()
+    folded = unaccented(word.casefold())
     plural = len(folded) > 3 and folded[-1] == "s" and folded[-2] not in "su"
     return folded[: -1 if plural else None][:_STEM_CHARS]
 

@@ -1,7 +1,7 @@
 """How a transcript is searched: the words that a text is found by, and how a turn counts with what stands around it.
 
 Values in, values out; the engine that counts words is somebody else's. A word is found as it is written, an identifier
-however it is spelled, and scripts without spaces by pairs of characters.
+however it is spelled, other scripts and emoji as in recall.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Final
 
 from mnemesh_memory import limits
 from mnemesh_memory.identifiers import spellings
+from mnemesh_memory.scripts import spaced
 
 # Of what this module makes of a text. A file that was written with another one is indexed anew.
-ANALYSIS: Final = 1
+ANALYSIS: Final = 2
 # What a turn's own score is raised by: a part of the scores of the turns one and two before and after, and of the best
 # of its session. Chosen on LoCoMo, see docs/decisions/transcripts.md.
 NEAR: Final = (0.3, 0.15)
@@ -27,8 +28,6 @@ COMMON_FROM_TURNS: Final = 50
 WORD_CHARS_MAX: Final = 64
 
 _WORD: Final = re.compile(r"[^\W_]+")
-# Scripts written without spaces, as in `text`.
-_UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +41,8 @@ class Scored:
 
 def words(text: str) -> list[str]:
     """The words that `text` is indexed and asked by, in their own case."""
-    found: list[str] = []
-    for match in _WORD.finditer(text):
-        word = match.group()
-        if len(word) > 1 and _UNSPACED.search(word):
-            found += [word[at : at + 2] for at in range(len(word) - 1)]
-        else:
-            found.append(word)
-    return [word[:WORD_CHARS_MAX] for word in (*found, *spellings(text))]
+    plain = spaced(text)
+    return [word[:WORD_CHARS_MAX] for word in (*_WORD.findall(plain), *spellings(plain))]
 
 
 def asked(held: Mapping[str, int], turns: int) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ class Worker:
         self.loaded = GENERATION
         self.loads: list[str] = []
         self.fault: Exception | None = None
+        self.looked_at: list[str] = []
 
     async def load(self) -> ModelInfo:
         """A worker that was started anew; what it loads is `loads`, or what it had."""
@@ -46,6 +47,13 @@ class Worker:
             raise self.fault
         self.loaded = self.loads.pop(0) if self.loads else GENERATION
         return ModelInfo(self.loaded, "model", "1", "fp32", WIDTH, "packaged", "/model")
+
+    async def reads(self, text: str) -> bool:
+        """It knows Han and nothing else."""
+        if not self.loaded:
+            raise Unavailable("no model is loaded", part="embedder-0")
+        self.looked_at.append(text)
+        return any("\u4e00" <= char <= "\u9fff" for char in text)
 
     async def embed(self, texts: list[str]) -> np.ndarray[Any, Any]:
         self.calls.append(list(texts))
@@ -78,6 +86,21 @@ async def test_a_text_that_is_known_is_not_made_again() -> None:
     await embedder.embed(["one", "two", "two", "one"])
     await embedder.embed_one("two")
     assert worker.calls == [["one"], ["two"]]
+
+
+async def test_the_model_is_asked_what_it_reads_only_of_a_text_without_a_short_word_of_ascii() -> None:
+    worker = Worker()
+    embedder = front(worker)
+    assert [await embedder.reads(text) for text in ("a word", "🎉 party", "Café 3")] == [True] * 3
+    assert worker.looked_at == []
+    assert [await embedder.reads(text) for text in ("支付", "🎉", "x" * 101, "été", "")] == [True, *[False] * 4]
+    assert worker.looked_at == ["支付", "🎉", "x" * 101, "été", ""]
+
+
+async def test_a_worker_that_was_started_anew_loads_its_model_before_it_says_what_it_reads() -> None:
+    worker = Worker()
+    worker.loaded = ""
+    assert await front(worker).reads("支付")
 
 
 async def test_no_texts_need_no_worker() -> None:

@@ -65,9 +65,14 @@ def test_importing_the_package_imports_neither_fastembed_nor_onnxruntime() -> No
 
 def test_a_worker_says_that_it_has_no_model_before_load() -> None:
     fresh = EmbeddingWorker(ModelConfig())
-    for call in (fresh.info, lambda: fresh.embed(["x"]), lambda: fresh.embed([])):
+    for call in (fresh.info, lambda: fresh.embed(["x"]), lambda: fresh.embed([]), lambda: fresh.reads("x")):
         with pytest.raises(Unavailable, match="not loaded"):
             call()
+
+
+def test_a_text_of_which_the_model_knows_no_token_is_told(worker: EmbeddingWorker) -> None:
+    assert [worker.reads(text) for text in ("🎉🎉", "支付", "x" * 101, "\ud83c", "")] == [False] * 5
+    assert [worker.reads(text) for text in ("🎉 party", "天", "결제", "x" * 100, "[UNK] x", "?")] == [True] * 6
 
 
 @pytest.mark.parametrize(

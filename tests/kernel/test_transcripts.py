@@ -279,6 +279,8 @@ def test_words_everywhere_are_asked_for_only_when_no_others_are_known() -> None:
 def test_identifiers_count_as_they_are_and_by_their_parts() -> None:
     assert words("HTTPServer2 retry_count") == ["HTTPServer2", "retry", "count", "HTTP", "Server", "2", "retrycount"]
     assert words("日本語") == ["日本", "本語"]
+    assert words("Qdrantの設定") == ["Qdrant", "の設", "設定"]
+    assert words("서비스를") == ["서비", "비스", "스를"]
 
 
 def test_relevance_lies_in_the_unit_interval_and_is_monotone_with_the_order() -> None:

@@ -42,6 +42,7 @@ _FETCH_ERRORS: tuple[type[Exception], ...] = (OSError, *_LOAD_ERRORS)
 _LISTINGS = ((PooledNormalizedEmbedding, "mean"), (PooledEmbedding, "mean"), (OnnxTextEmbedding, "cls"))
 # Of these the graph's output is not pooled by the first token.
 _OTHERWISE = ("jinaai/jina-clip-v1", "Qdrant/constella-zero", "Qdrant/stella-en-400M-v5-doc-onnx")
+_UNKNOWN_TOKENS = ("[UNK]", "<unk>")  # of WordPiece, and of SentencePiece and BPE
 _PROBE = ("probe", "a longer probe, so that one row of the two is padded")
 
 
@@ -94,6 +95,14 @@ class Engine:
     def lengths(self, texts: Sequence[str]) -> list[int]:
         """The number of tokens of each text after truncation, the two special ones included."""
         return [sum(encoding.attention_mask) for encoding in self._tokenizer.encode_batch(list(texts))]
+
+    def reads(self, text: str) -> bool:
+        """Whether any token of `text` is one that the model knows. Of nothing but unknown ones it makes a vector that
+        stands near those of all such texts."""
+        unknown = {self._tokenizer.token_to_id(name) for name in _UNKNOWN_TOKENS}
+        encoding = self._tokenizer.encode(text)
+        told = zip(encoding.ids, encoding.special_tokens_mask, strict=True)
+        return any(token not in unknown for token, special in told if not special)
 
     def run(self, texts: Sequence[str]) -> Vectors:
         """One run of the graph: shape (len(texts), dimensions), float32. Memory grows with the padded tokens."""

@@ -82,6 +82,12 @@ class EmbeddingWorker:
                 vectors[[start + row for row in rows]] = self._engine.run([block[row] for row in rows])
         return vectors
 
+    def reads(self, text: str) -> bool:
+        """Whether the model knows any token of `text`. Raises Unavailable before `load`."""
+        self.info()
+        assert self._engine is not None
+        return self._engine.reads(_well_formed(text))
+
     def close(self) -> None:
         """Let go of the model; `embed` raises Unavailable afterwards."""
         self._engine = None

@@ -1,9 +1,9 @@
 """Text to BM25 term weights: Qdrant's own encoder, the same for every backend, so that term ids agree everywhere.
 
 Lower-cases, splits on anything that is not a letter or digit, drops English stop words and stems (Snowball). The
-inverse document frequency is the index's part, counted over the space that a query asks in. Identifiers are given in
-their other spellings as well, so that `parse_config` finds `parseConfig`. What changes here changes what is stored:
-count up `FORMAT` in state.py.
+inverse document frequency is the index's part, counted over the space that a query asks in. Other scripts, accents and
+emoji are given as `scripts.spaced` writes them, and identifiers in their other spellings as well, so that
+`parse_config` finds `parseConfig`. What changes here changes what is stored: count up `FORMAT` in state.py.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from qdrant_edge import Bm25, Bm25Config
 
 from mnemesh_actors.index.port import SparseVector
 from mnemesh_memory.identifiers import spellings
+from mnemesh_memory.scripts import spaced
 from mnemesh_memory.statement import stated
 
 # Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009. The average length is fixed
@@ -22,7 +23,7 @@ AVERAGE_TERMS = 30.0
 
 
 class Bm25Encoder:
-    """Encodes documents and queries. Text without a term (punctuation, emoji, stop words) gives an empty vector."""
+    """Encodes documents and queries. Text without a term (punctuation, stop words) gives an empty vector."""
 
     def __init__(self) -> None:
         config = Bm25Config(language="english", k=SATURATION_K, b=LENGTH_B, avg_len=AVERAGE_TERMS)
@@ -39,6 +40,8 @@ class Bm25Encoder:
 
 
 def _sound(text: str) -> str:
-    """With identifiers' other spellings; without lone surrogates, which have no UTF-8 form; JSON can spell them."""
-    more = spellings(text)
-    return (f"{text}\n{' '.join(more)}" if more else text).encode("utf-8", "replace").decode("utf-8")
+    """With a space around each term, and identifiers' other spellings; without lone surrogates, which have no UTF-8
+    form; JSON can spell them."""
+    plain = spaced(text)
+    more = spellings(plain)
+    return (f"{plain}\n{' '.join(more)}" if more else plain).encode("utf-8", "replace").decode("utf-8")
