@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 from zlib import crc32
 
 import numpy as np
@@ -71,11 +71,11 @@ OWNER: Final = Caller(agent="owner", principal="owner", role="owner", default_sp
 class MixingWorker(MeteredWorker):
     """The node's embedder, which gives texts that begin with MARK a mixture of real vectors."""
 
-    _base: NDArray[np.float32]
+    _base: ClassVar[NDArray[np.float32]]  # of all workers of the node
 
     def learn(self, texts: list[str]) -> None:
         """The real vectors that are mixed."""
-        self._base = super().embed(texts)
+        type(self)._base = super().embed(texts)
 
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
         if not texts or not all(text.startswith(MARK) for text in texts):

@@ -2,6 +2,7 @@
 
 An idle actor gets a single item at once, so a lone caller pays nothing (Triton's dynamic batching with zero delay).
 Urgent items go before the others, in calls of their own; a bounded number of such calls in a row, so that none starves.
+An actor that takes several calls at once keeps one of them for urgent items.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ URGENT_CALLS_MAX = 4
 class Batcher(Generic[Item, Result]):
     """Gathers items for `call`, which takes a list and returns one result an item, in order.
 
-    `items_max` bounds one call, `urgent_max` one of urgent items, `waiting_max` each queue (Overloaded beyond). With
-    `size`, a call has items of at most `size_max` together, or there is one. A result that is an exception is raised to
-    its own caller only; an exception of the call itself goes to every caller of that batch.
+    `items_max` bounds one call, `urgent_max` one of urgent items, `waiting_max` each queue (Overloaded beyond);
+    `calls_max` calls are under way at most. With `size`, a call has items of at most `size_max` together, or there is
+    one. A result that is an exception is raised to its own caller only; an exception of the call itself goes to every
+    caller of that batch.
     """
 
     def __init__(
@@ -35,6 +37,7 @@ class Batcher(Generic[Item, Result]):
         size: Callable[[Item], int] | None = None,
         size_max: int = 0,
         urgent_max: int | None = None,
+        calls_max: int = 1,
     ) -> None:
         self._name = name
         self._call = call
@@ -46,7 +49,11 @@ class Batcher(Generic[Item, Result]):
         self._queue: deque[tuple[Item, asyncio.Future[Result]]] = deque()
         self._urgent: deque[tuple[Item, asyncio.Future[Result]]] = deque()
         self._urgent_calls = 0
-        self._task: asyncio.Task[None] | None = None
+        self._calls_max = calls_max
+        self._usual_max = max(1, calls_max - 1)
+        self._usual = 0  # calls without urgent items that are under way
+        self._lanes = 0  # tasks that make one call after the other
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def submit(self, item: Item, urgent: bool = False) -> Result:
         """The result for `item`. Cancelling the caller does not undo a call that has started."""
@@ -54,8 +61,8 @@ class Batcher(Generic[Item, Result]):
 
     async def idle(self, limit_s: float) -> None:
         """Return once nothing is under way, or after `limit_s`."""
-        if self._task is not None and not self._task.done():
-            await asyncio.wait((self._task,), timeout=limit_s)
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=limit_s)
 
     async def submit_many(self, items: Sequence[Item]) -> list[Result | BaseException]:
         """Results in order; an item that failed gives its exception."""
@@ -68,13 +75,27 @@ class Batcher(Generic[Item, Result]):
             future.set_exception(Overloaded(self._name, self._waiting_max))
             return future
         queue.append((item, future))
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._run(), name=self._name)
+        self._start()
         return future
 
-    def _take(self) -> list[tuple[Item, asyncio.Future[Result]]]:
-        """The items of the next call."""
-        urgent = bool(self._urgent) and (not self._queue or self._urgent_calls < URGENT_CALLS_MAX)
+    def _start(self) -> None:
+        """One more call at a time, if there is something for it to take."""
+        if self._lanes < self._calls_max and (self._urgent or self._usual_may_go):
+            self._lanes += 1
+            task = asyncio.create_task(self._run(), name=self._name)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    @property
+    def _usual_may_go(self) -> bool:
+        return bool(self._queue) and self._usual < self._usual_max
+
+    def _take(self) -> tuple[list[tuple[Item, asyncio.Future[Result]]], bool]:
+        """The items of the next call, and whether they are urgent; none when none may go now."""
+        usual_may_go = self._usual_may_go
+        if not self._urgent and not usual_may_go:
+            return [], False
+        urgent = bool(self._urgent) and (not usual_may_go or self._urgent_calls < URGENT_CALLS_MAX)
         self._urgent_calls = self._urgent_calls + 1 if urgent else 0
         queue = self._urgent if urgent else self._queue
         taken, size = [queue.popleft()], 0
@@ -85,27 +106,37 @@ class Batcher(Generic[Item, Result]):
                 if size + self._size(queue[0][0]) > self._size_max:
                     break
             taken.append(queue.popleft())
-        return taken
+        return taken, urgent
 
     async def _run(self) -> None:
-        while self._queue or self._urgent:
-            taken = self._take()
+        while True:
+            taken, urgent = self._take()
+            if not taken:
+                self._lanes -= 1
+                return
             live = [pair for pair in taken if not pair[1].done()]
             if not live:
                 continue
-            try:
-                results = await self._call([item for item, _ in live])
-                if len(results) != len(live):
-                    raise ValueError(f"{self._name}: {len(results)} results for {len(live)} items")
-            except Exception as error:  # noqa: BLE001  boundary: every caller of the batch gets the error itself
-                for _, future in live:
-                    if not future.done():
-                        future.set_exception(error)
+            self._usual += not urgent
+            self._start()
+            await self._answer(live)
+            self._usual -= not urgent
+
+    async def _answer(self, live: Sequence[tuple[Item, asyncio.Future[Result]]]) -> None:
+        """One call, and each of its results to who waits for it."""
+        try:
+            results = await self._call([item for item, _ in live])
+            if len(results) != len(live):
+                raise ValueError(f"{self._name}: {len(results)} results for {len(live)} items")
+        except Exception as error:  # noqa: BLE001  boundary: every caller of the batch gets the error itself
+            for _, future in live:
+                if not future.done():
+                    future.set_exception(error)
+            return
+        for (_, future), result in zip(live, results, strict=True):
+            if future.done():
                 continue
-            for (_, future), result in zip(live, results, strict=True):
-                if future.done():
-                    continue
-                if isinstance(result, Exception):
-                    future.set_exception(result)
-                else:
-                    future.set_result(result)
+            if isinstance(result, Exception):
+                future.set_exception(result)
+            else:
+                future.set_result(result)

@@ -2,8 +2,8 @@
 
 A model may want other words before a question than before a text that is searched; the cache knows a text with those
 words, so that the vector of the one never stands for the other. A question goes before texts to be stored, and a call
-with such texts is small: a reader waits for one at most. A model that makes another vector space meanwhile yields to
-both.
+with such texts is small: a reader waits for one at most, and for none when there are several workers. A model that
+makes another vector space meanwhile yields to both.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemesh_actors.batching import Batcher
+from mnemesh_actors.crew import Crew
 from mnemesh_actors.embedding import NO_PREFIXES, ModelInfo, Prefixes
-from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory import limits
 from mnemesh_memory.errors import FailedPrecondition, Unavailable
 
@@ -41,20 +41,20 @@ _PLAIN_WORD: Final = re.compile(r"(?<!\w)[A-Za-z0-9]{1,100}(?!\w)")
 
 
 class Embedder:
-    """`worker` is an EmbeddingWorker's handle; `generation` the fingerprint of its model; `dimensions` its width. It
+    """`crew` are its workers; `generation` the fingerprint of its model; `dimensions` its width. It
     `yields_to` another one: before each call it lets that finish what it was asked for, for a while. `prefixes` are the
     words that the model wants."""
 
     def __init__(
         self,
-        worker: Handle,
+        crew: Crew,
         generation: str,
         dimensions: int,
         cache_texts_max: int = CACHE_TEXTS_MAX,
         yields_to: Embedder | None = None,
         prefixes: Prefixes = NO_PREFIXES,
     ) -> None:
-        self._worker = worker
+        self._crew = crew
         self.generation = generation
         self.dimensions = dimensions
         self.prefixes = prefixes
@@ -71,6 +71,7 @@ class Embedder:
             bytes_of,
             bytes_max,
             QUESTIONS_A_CALL_MAX,
+            crew.size,
         )
 
     async def _run(self, texts: list[str]) -> list[Vector | Exception]:
@@ -80,14 +81,14 @@ class Embedder:
 
     async def _ask(self, method: str, asked: str | list[str]) -> Any:
         try:
-            return await getattr(self._worker, method)(asked)
+            return await self._crew.ask(method, asked)
         except Unavailable:
             # A worker whose process died has been started anew and holds no model yet.
             await self._load_again()
-            return await getattr(self._worker, method)(asked)
+            return await self._crew.ask(method, asked)
 
     async def _load_again(self) -> None:
-        model: ModelInfo = await self._worker.load()
+        model: ModelInfo = await self._crew.load()
         if model.generation != self.generation:
             raise FailedPrecondition(
                 f"the embedding model has changed while the node ran ({model.generation}, not {self.generation}); "

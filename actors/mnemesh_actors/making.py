@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mnemesh_actors.crew import Crew
 from mnemesh_actors.directory import DataDirectory
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig, ModelInfo
@@ -27,12 +28,12 @@ PAGE_ENTRIES_BESIDE = 64
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workshop:
     """`machine` is where the indexes live, "" for this one; `replica_dir` their folder on it. `server` holds them
-    instead, if there is one. `embeds_at` is where workers are spawned."""
+    instead, if there is one. `embeds_at` is where each worker of a crew is spawned."""
 
     directory: DataDirectory
     runtime: Runtime
     model: ModelConfig
-    embeds_at: dict[str, Any]
+    embeds_at: Sequence[dict[str, Any]]
     notice: Callable[[str], None]
     ledger: Handle
     machine: str = ""
@@ -40,12 +41,17 @@ class Workshop:
     server: ServerConfig | None = None
     write_timeout_s: float = limits.WRITE_TIMEOUT_S
 
-    async def worker(self, choice: Choice, suffix: str) -> Handle:
-        """An actor for that model, which is not loaded yet."""
-        return await spawn_worker(self.runtime, choice.config(self.model), self.embeds_at, suffix)
+    async def crew(self, choice: Choice, suffix: str) -> Crew:
+        """The workers for that model, which is not loaded yet."""
+        return await spawn_crew(self.runtime, choice.config(self.model), self.embeds_at, suffix)
+
+    async def dismiss(self, crew: Crew) -> None:
+        """End the workers of a crew."""
+        for worker in crew.workers:
+            await self.runtime.drop(worker)
 
     async def space(
-        self, generation: Generation, model: ModelInfo, worker: Handle, beside: VectorSpace | None = None
+        self, generation: Generation, model: ModelInfo, crew: Crew, beside: VectorSpace | None = None
     ) -> VectorSpace:
         """The space of that model, its index not open yet. `beside` is the one that answers meanwhile."""
         status: LedgerStatus = await self.ledger.status()
@@ -57,7 +63,7 @@ class Workshop:
             yields_to, news, page = beside.embedder, beside.follower.news, PAGE_ENTRIES_BESIDE
             notice = self._of_the_next
         embedder = Embedder(
-            worker, generation.fingerprint, generation.dimensions, yields_to=yields_to, prefixes=model.prefixes
+            crew, generation.fingerprint, generation.dimensions, yields_to=yields_to, prefixes=model.prefixes
         )
         follower = IndexFollower(self.ledger, shard, embedder, notice, self.write_timeout_s, news, page)
         return VectorSpace(
@@ -65,7 +71,7 @@ class Workshop:
             embedder=embedder,
             follower=follower,
             shard=shard,
-            worker=worker,
+            crew=crew,
             source=model.source,
             backend=config.shown,
         )
@@ -76,7 +82,7 @@ class Workshop:
             await space.shard.remove()
         finally:
             await self.runtime.drop(space.shard)
-            await self.runtime.drop(space.worker)
+            await self.dismiss(space.crew)
 
     async def remove(self, generation: Generation) -> None:
         """Remove the index of a generation that has no actors."""
@@ -110,6 +116,14 @@ class Workshop:
         return f"{self.replica_dir or DEFAULT_ROOT}/{self.directory.node_id}-index{suffix}/{MACHINE}"
 
 
-async def spawn_worker(runtime: Runtime, config: ModelConfig, where: dict[str, Any], suffix: str = "") -> Handle:
-    """An actor that embeds; `load` loads its model."""
-    return await runtime.spawn(f"embedder-0{suffix}", EmbeddingWorker, config, **where)
+async def spawn_crew(runtime: Runtime, config: ModelConfig, places: Sequence[dict[str, Any]], suffix: str = "") -> Crew:
+    """Actors that embed, one at each place; `load` loads their model. When one can't be made, none is left."""
+    workers: list[Handle] = []
+    try:
+        for number, where in enumerate(places):
+            workers.append(await runtime.spawn(f"embedder-{number}{suffix}", EmbeddingWorker, config, **where))
+    except BaseException:  # boundary: let go, then raised again
+        for worker in workers:
+            await runtime.drop(worker)
+        raise
+    return Crew(workers)

@@ -14,11 +14,11 @@ from contextlib import suppress
 
 import structlog
 
+from mnemesh_actors.crew import Crew
 from mnemesh_actors.embedding import ModelInfo
 from mnemesh_actors.generations import Choice, Generation, GenerationFile, Generations
 from mnemesh_actors.ledger.vectors import FIRST, Key
 from mnemesh_actors.making import Workshop
-from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.serving import Serving, VectorSpace
 from mnemesh_memory.embedding import ModelStatus, ReembedStatus
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, MnemeshError
@@ -84,11 +84,11 @@ class Reembedding:
 
     async def _begin(self, choice: Choice) -> None:
         slot = self._entropy(SLOT_BYTES).hex()
-        worker = await self._workshop.worker(choice, f"-{slot}")
+        crew = await self._workshop.crew(choice, f"-{slot}")
         try:
-            model = await _load(worker, choice)
+            model = await _load(crew, choice)
             if model.generation == self.state.active.fingerprint:
-                await self._workshop.runtime.drop(worker)
+                await self._workshop.dismiss(crew)
                 return
             generation = Generation(
                 fingerprint=model.generation,
@@ -100,10 +100,10 @@ class Reembedding:
             )
             self._keep(self.state.begun(generation))
         except BaseException:  # boundary: let go, then raised again
-            await self._workshop.runtime.drop(worker)
+            await self._workshop.dismiss(crew)
             raise
         log.info("reembed_began", name=model.name, generation=model.generation, slot=slot)
-        self._making = self._spawn(self._make(generation, worker), "reembed")
+        self._making = self._spawn(self._make(generation, crew), "reembed")
 
     async def cancel(self) -> ReembedStatus:
         """Give up what is being made, and remove it; nothing when nothing is. The model that answers stays."""
@@ -167,12 +167,12 @@ class Reembedding:
 
     # ---- making -----------------------------------------------------------------------------------------------
 
-    async def _make(self, generation: Generation, worker: Handle | None) -> None:
-        """Make the space of that generation and change over to it. `worker` has its model loaded, if there is one."""
+    async def _make(self, generation: Generation, crew: Crew | None) -> None:
+        """Make the space of that generation and change over to it. `crew` has its model loaded, if there is one."""
         self._fault = ""
         try:
             if self._serving.next is None:
-                self._serving.next = await self._opened(generation, worker)
+                self._serving.next = await self._opened(generation, crew)
             await self._catch_up(self._serving.next)
         except MnemeshError as error:
             self._fault = error.message
@@ -185,14 +185,13 @@ class Reembedding:
         log.info("reembed_done", name=generation.name, generation=generation.fingerprint, seq=now.follower.applied)
         self._spawn(self._leave(left), "reembed-leave")
 
-    async def _opened(self, generation: Generation, worker: Handle | None) -> VectorSpace:
+    async def _opened(self, generation: Generation, crew: Crew | None) -> VectorSpace:
         """The space, following the ledger. Raises what its model and its index raise; no actor is left then."""
-        runtime = self._workshop.runtime
-        if worker is None:
-            worker = await self._workshop.worker(generation.choice, generation.suffix)
+        if crew is None:
+            crew = await self._workshop.crew(generation.choice, generation.suffix)
         space: VectorSpace | None = None
         try:
-            model = await _load(worker, generation.choice)
+            model = await _load(crew, generation.choice)
             if model.generation != generation.fingerprint:
                 raise FailedPrecondition(
                     f"the model in {model.directory} is not the one that this was begun with; put that back, or end "
@@ -200,13 +199,13 @@ class Reembedding:
                     field="model",
                     value=generation.choice.shown,
                 )
-            space = await self._workshop.space(generation, model, worker, self._serving.current)
+            space = await self._workshop.space(generation, model, crew, self._serving.current)
             await space.follower.start(self._serving.current.follower.head, patient=True)
         except BaseException:  # boundary: let go, then raised again
             if space is not None:
                 await space.follower.close()
-                await runtime.drop(space.shard)
-            await runtime.drop(worker)
+                await self._workshop.runtime.drop(space.shard)
+            await self._workshop.dismiss(crew)
             raise
         return space
 
@@ -283,10 +282,10 @@ class Reembedding:
             log.error("reembed_ended", task=task.get_name(), exc_info=error)
 
 
-async def _load(worker: Handle, choice: Choice) -> ModelInfo:
-    """The worker's model, loaded. What is wrong with its folder is wrong with `model` here."""
+async def _load(crew: Crew, choice: Choice) -> ModelInfo:
+    """The crew's model, loaded. What is wrong with its folder is wrong with `model` here."""
     try:
-        model: ModelInfo = await worker.load()
+        model: ModelInfo = await crew.load()
     except InvalidArgument as error:
         if error.fields["field"] != "model_dir":
             raise

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from mnemesh_actors.crew import Crew
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.follower import IndexFollower
 from mnemesh_actors.generations import Generation
@@ -21,14 +22,14 @@ from mnemesh_actors.runtime.base import Handle
 
 @dataclass(eq=False, kw_only=True)
 class VectorSpace:
-    """The model that makes the vectors and the index that holds them. `shard` and `worker` are their actors, `source`
+    """The model that makes the vectors and the index that holds them. `shard` and `crew` are their actors, `source`
     says where the model was found, `backend` what kind of index it is."""
 
     generation: Generation
     embedder: Embedder
     follower: IndexFollower
     shard: Handle
-    worker: Handle
+    crew: Crew
     source: str = ""
     backend: str = "edge"
     _users: int = field(default=0, init=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import structlog
 
 from mnemesh_actors.batching import Batcher
+from mnemesh_actors.crew import Crew
 from mnemesh_actors.directory import DataDirectory, load_key
 from mnemesh_actors.embedding import ModelConfig, ModelInfo
 from mnemesh_actors.embedding.model import MODEL_NAME
@@ -21,7 +22,7 @@ from mnemesh_actors.identity import signing_with
 from mnemesh_actors.index.storage import ServerConfig
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Command, Committed
-from mnemesh_actors.making import Workshop, spawn_worker
+from mnemesh_actors.making import Workshop, spawn_crew
 from mnemesh_actors.members import Move
 from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.parts import MeshConfig, Parts
@@ -39,6 +40,8 @@ from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, MnemeshEr
 from mnemesh_memory.model import LedgerStatus
 
 COMMIT_COMMANDS_MAX = 256
+# One for what is stored and one more for questions, which then wait for nothing that is stored.
+WORKERS_HERE = 2
 NOTICES_MAX = 50
 log = structlog.get_logger("mnemesh.start")
 
@@ -62,6 +65,7 @@ class StartConfig:
     qdrant: QdrantConfig | None = None
     reranker: RerankerConfig | None = None
     replica_dir: str = ""  # on each machine of a Ray cluster; "" for the default
+    workers: int = 0  # that embed; 0 for the usual number
 
 
 async def start_mesh(directory: DataDirectory, runtime: Runtime, config: StartConfig) -> Mesh:
@@ -89,8 +93,10 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     file = GenerationFile(directory.path)
     known = file.read()
     choice = known.active.choice if known else choice_of(config.model)
-    ledger, worker = await _ledger_and_worker(directory, runtime, choice.config(config.model), fleet, machines, undo)
-    model, state = await _loaded(worker, choice, known, file)
+    places = _where_to_embed(machines, config.workers or _usual_workers(runtime, machines))
+    embeds = spawn_crew(runtime, choice.config(config.model), places)
+    ledger, crew = await _ledger_and_crew(directory, runtime, embeds, fleet, machines, undo)
+    model, state = await _loaded(crew, choice, known, file)
     log.info("model_ready", name=model.name, source=model.source, generation=model.generation, dir=model.directory)
     _say_unheard(config.model, state, notice)
     status: LedgerStatus = await ledger.status()
@@ -98,7 +104,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         directory=directory,
         runtime=runtime,
         model=config.model,
-        embeds_at=_where_to_embed(machines),
+        embeds_at=places,
         notice=notice,
         ledger=ledger,
         machine=_machine_of_index(fleet, machines),
@@ -106,7 +112,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         server=_server(directory, config),
         write_timeout_s=config.mesh.write_timeout_s,
     )
-    serving = Serving(await workshop.space(state.active, model, worker))
+    serving = Serving(await workshop.space(state.active, model, crew))
     await _opened(serving.current.follower, status.seq, patient=workshop.server is not None)
     parts = Parts(
         ledger=ledger,
@@ -151,13 +157,13 @@ async def _opened(follower: IndexFollower, head: int, *, patient: bool) -> None:
 
 
 async def _loaded(
-    worker: Handle, choice: Choice, known: Generations | None, file: GenerationFile
+    crew: Crew, choice: Choice, known: Generations | None, file: GenerationFile
 ) -> tuple[ModelInfo, Generations]:
     """The model, and the state that it gives. Raises FailedPrecondition when it is not the one that the memories are
     embedded with, unless the node finds its model by itself: then the index is made anew with what it has found."""
     remedy = f"put it back; or delete {file.path}, and the index is made anew with the model that the settings name"
     try:
-        model: ModelInfo = await worker.load()
+        model: ModelInfo = await crew.load()
     except (InvalidArgument, Unavailable) as error:
         if known is None or choice.by_itself:
             raise
@@ -222,12 +228,19 @@ def _machine_of_index(fleet: Fleet | None, machines: Sequence[Machine]) -> str:
     return next((one.id for one in reversed(machines) if one.id != primary), machines[-1].id)
 
 
-def _where_to_embed(machines: Sequence[Machine]) -> dict[str, Any]:
-    """Where the embedding worker lives. On several machines not with the doors, which need theirs, and not on the last
-    one, where the index is as a rule; when that machine is gone, Ray takes another."""
+def _usual_workers(runtime: Runtime, machines: Sequence[Machine]) -> int:
+    """Two in this process, which share the weights; on Ray one for each machine but that of the doors."""
+    return WORKERS_HERE if runtime.name == "local" else max(1, len(machines) - 1)
+
+
+def _where_to_embed(machines: Sequence[Machine], workers: int) -> list[dict[str, Any]]:
+    """Where each embedding worker lives. On several machines not with the doors, which need theirs, and the first one
+    not on the last machine, where the index is as a rule; when a machine is gone, Ray takes another."""
     if len(machines) == 1:
-        return {"roams": True}
-    return {"machine": machines[max(1, len(machines) - 2)].id, "roams": True}
+        return [{"roams": True}] * workers
+    others = machines[1:]
+    first = len(others) - 2
+    return [{"machine": others[(first - number) % len(others)].id, "roams": True} for number in range(workers)]
 
 
 def _follow(fleet: Fleet, serving: Serving, syncing: Syncing) -> None:
@@ -240,28 +253,28 @@ def _follow(fleet: Fleet, serving: Serving, syncing: Syncing) -> None:
     fleet.ledger.follow(serving.publish, moved, serving.expect)
 
 
-async def _ledger_and_worker(
+async def _ledger_and_crew(
     directory: DataDirectory,
     runtime: Runtime,
-    model: ModelConfig,
+    embeds: Coroutine[Any, Any, Crew],
     fleet: Fleet | None,
     machines: Sequence[Machine],
     undo: AsyncExitStack,
-) -> tuple[Handle, Handle]:
+) -> tuple[Handle, Crew]:
     """The model takes longest; the ledger checks its pages meanwhile."""
-    worker = asyncio.create_task(spawn_worker(runtime, model, _where_to_embed(machines)))
+    crew = asyncio.create_task(embeds)
     try:
         if fleet is not None:
             replicated = await fleet.open(machines)
             undo.push_async_callback(fleet.close)
-            return replicated, await worker
+            return replicated, await crew
         ledger = await runtime.spawn(
             "ledger-0", Ledger, str(directory.ledger(0)), str(directory.key_file), directory.node_id, pinned=True
         )
-        return ledger, await worker
+        return ledger, await crew
     finally:
-        worker.cancel()
-        await asyncio.gather(worker, return_exceptions=True)
+        crew.cancel()
+        await asyncio.gather(crew, return_exceptions=True)
 
 
 def _publishing(

@@ -236,6 +236,7 @@ def _start_config(settings: Settings) -> StartConfig:
             zone=zone_named("time_zone", settings.time_zone),
         ),
         reranker=_reranker(settings),
+        workers=settings.model_workers,
         replica_dir=settings.ray_replica_dir,
         qdrant=QdrantConfig(url=settings.qdrant_url, api_key=settings.qdrant_api_key) if settings.qdrant_url else None,
     )

@@ -201,6 +201,13 @@ class Settings:
     )
     model_precision: str = _setting("fp32", "For a new node: precision of the model.", _choice("fp32", "int8"))
     model_threads: int = _setting(1, "Threads of the embedding model.", _whole(1, 64), "threads")
+    model_workers: int = _setting(
+        0,
+        "Calls of the embedding model at once; of several, one is kept for questions. 0 means two in this process, "
+        "which share the model's memory, and on Ray one process for each machine but the gateway's.",
+        _whole(0, 64),
+        "workers",
+    )
     model_cache_dir: str = _setting("", "Where converted models are kept; empty means the user's cache.", TEXT, "path")
     model_download: bool = _setting(True, "Fetch the model from its hub when none is found here.", FLAG)
     recall_timeout_s: float = _setting(limits.RECALL_TIMEOUT_S, "Longest a recall may take.", _number(0.05, 60), "s")

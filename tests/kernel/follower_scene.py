@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from ledger_builders import GENERATION, Home
 
+from mnemesh_actors.crew import Crew
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.follower import IndexFollower
 from mnemesh_actors.generations import Generation
@@ -132,7 +133,7 @@ class Scene:
         self.follower = self.another_follower()
 
     def another_follower(self) -> IndexFollower:
-        self.embedder = Embedder(_handle(self.model), GENERATION, WIDTH)
+        self.embedder = Embedder(Crew([_handle(self.model)]), GENERATION, WIDTH)
         return IndexFollower(_handle(self.ledger), _handle(self.shelf), self.embedder, self.notices.append)
 
     def serving(self) -> Serving:

@@ -225,3 +225,61 @@ async def test_a_full_queue_refuses_no_urgent_item() -> None:
     await asyncio.sleep(0)
     await clerk.go_on(9)
     assert await asyncio.wait_for(asyncio.gather(first, other, urgent), PATIENCE_S) == [2, 4, 6]
+
+
+def lanes(clerk: Clerk, calls_max: int) -> Batcher[int, int]:
+    return Batcher("numbers", clerk, 2, 20, calls_max=calls_max)
+
+
+async def test_an_actor_of_several_calls_keeps_one_for_urgent_items() -> None:
+    clerk = Clerk()
+    batch = lanes(clerk, 2)
+    usual = await waiting(batch, 1, 2, 3, 4)
+    await clerk.called(1)
+    urgent = [asyncio.create_task(batch.submit(item, urgent=True)) for item in (5, 6, 7)]
+    await clerk.called(2)
+    await asyncio.sleep(0)
+    assert clerk.calls == [[1, 2], [5, 6]], "the other usual items wait, and so does what is urgent beyond one call"
+    await clerk.go_on(9)
+    async with asyncio.timeout(PATIENCE_S):
+        assert await asyncio.gather(*usual, *urgent) == [2, 4, 6, 8, 10, 12, 14]
+    assert sorted(clerk.calls) == [[1, 2], [3, 4], [5, 6], [7]]
+
+
+async def test_urgent_items_may_take_all_calls_and_the_usual_ones_go_on_when_one_is_free() -> None:
+    clerk = Clerk()
+    batch = lanes(clerk, 2)
+    urgent = [asyncio.create_task(batch.submit(item, urgent=True)) for item in (1, 2, 3, 4)]
+    await clerk.called(2)
+    usual = await waiting(batch, 5)
+    assert clerk.calls == [[1, 2], [3, 4]]
+    await clerk.go_on(9)
+    async with asyncio.timeout(PATIENCE_S):
+        assert await asyncio.gather(*urgent, *usual) == [2, 4, 6, 8, 10]
+
+
+async def test_with_three_calls_two_are_for_usual_items() -> None:
+    clerk = Clerk()
+    batch = lanes(clerk, 3)
+    usual = await waiting(batch, 1, 2, 3, 4, 5, 6)
+    await clerk.called(2)
+    await asyncio.sleep(0)
+    assert clerk.calls == [[1, 2], [3, 4]]
+    await clerk.go_on(9)
+    async with asyncio.timeout(PATIENCE_S):
+        assert await asyncio.gather(*usual) == [2, 4, 6, 8, 10, 12]
+
+
+async def test_idle_waits_for_every_call_that_is_under_way() -> None:
+    clerk = Clerk()
+    batch = lanes(clerk, 2)
+    tasks = [*await waiting(batch, 1), asyncio.create_task(batch.submit(2, urgent=True))]
+    await clerk.called(2)
+    idle = asyncio.create_task(batch.idle(PATIENCE_S))
+    await clerk.go_on(1)
+    await asyncio.wait(tasks, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+    assert not idle.done()
+    await clerk.go_on(1)
+    async with asyncio.timeout(PATIENCE_S):
+        await idle
+        assert sorted(await asyncio.gather(*tasks)) == [2, 4]

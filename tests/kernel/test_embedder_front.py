@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mnemesh_actors import embedder as module
+from mnemesh_actors.crew import Crew
 from mnemesh_actors.embedder import BATCH_TEXTS_MAX, CALL_BYTES_MAX, Embedder, Vector
 from mnemesh_actors.embedding import ModelInfo
 from mnemesh_memory.errors import FailedPrecondition, Unavailable
@@ -67,7 +68,7 @@ class Worker:
 
 
 def front(worker: Any, cache_texts_max: int = 100) -> Embedder:
-    return Embedder(worker, GENERATION, WIDTH, cache_texts_max)
+    return Embedder(Crew([worker]), GENERATION, WIDTH, cache_texts_max)
 
 
 async def test_a_text_gets_its_vector() -> None:

@@ -16,6 +16,7 @@ from second_model import cut_model
 from test_embedder_front import Worker
 from test_embedding_directory import load, tiny_model
 
+from mnemesh_actors.crew import Crew
 from mnemesh_actors.directory import open_directory
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig, Prefixes
@@ -124,7 +125,7 @@ def test_a_model_with_prefixes_has_a_generation_of_its_own_and_so_has_its_int8(t
 @pytest.mark.parametrize("question_first", [True, False])
 async def test_a_question_and_a_text_of_the_same_words_have_each_its_own_vector(question_first: bool) -> None:
     worker: Any = Worker()
-    embedder = Embedder(worker, "g", 4, prefixes=E5)
+    embedder = Embedder(Crew([worker]), "g", 4, prefixes=E5)
     ways = [embedder.embed_one("one"), embedder.embed(["one"])]
     for way in ways if question_first else reversed(ways):
         await way
@@ -136,7 +137,7 @@ async def test_a_question_and_a_text_of_the_same_words_have_each_its_own_vector(
 
 async def test_a_text_alone_does_not_make_its_question_known_and_both_are_forgotten() -> None:
     worker: Any = Worker()
-    embedder = Embedder(worker, "g", 4, prefixes=E5)
+    embedder = Embedder(Crew([worker]), "g", 4, prefixes=E5)
     await embedder.embed(["one"])
     assert not embedder.knows("one")
     await embedder.embed_one("one")

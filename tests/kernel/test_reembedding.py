@@ -281,7 +281,12 @@ async def test_what_can_not_begin_is_refused_and_changes_nothing(tmp_path: Path,
         assert (await mesh.reembed("old")).reembed.state == "idle", "it answers already"
         assert (await mesh.reembed(cancel=True)).reembed.state == "idle"
         assert (tmp_path / FILE).read_text() == state
-        assert {actor.name for actor in (await mesh.status()).actors} == {"ledger-0", "embedder-0", "shard-0"}
+        assert {actor.name for actor in (await mesh.status()).actors} == {
+            "ledger-0",
+            "embedder-0",
+            "embedder-1",
+            "shard-0",
+        }
 
 
 async def test_one_change_at_a_time_and_asking_again_shows_it(tmp_path: Path, models: Models) -> None:

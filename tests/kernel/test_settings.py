@@ -191,6 +191,8 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("expose", "0", False),
     ("expose", "NO", False),
     ("model_threads", "64", 64),
+    ("model_workers", "0", 0),
+    ("model_workers", "64", 64),
     ("recall_timeout_s", "0.05", 0.05),
     ("recall_timeout_s", "60", 60.0),
     ("write_timeout_s", "0.1", 0.1),
@@ -208,6 +210,7 @@ GOOD: list[tuple[str, Any, Any]] = [
 ]
 BAD: list[tuple[str, str]] = [
     ("expose", "maybe"), ("expose", ""), ("expose", "2"),
+    ("model_workers", "-1"), ("model_workers", "65"),
     ("model_threads", "0"), ("model_threads", "65"), ("model_threads", "1.5"), ("model_threads", "x"),
     ("model_threads", ""), ("recall_timeout_s", "0.01"), ("recall_timeout_s", "61"), ("recall_timeout_s", "nan"),
     ("recall_timeout_s", "inf"), ("recall_timeout_s", "-1"), ("recall_timeout_s", "two"),

@@ -46,7 +46,7 @@ class EmbeddingWorker:
             from mnemesh_actors.embedding.engine import Engine
 
             found, precision = locate(self._config), self._config.precision
-            self._engine = Engine(found, self._config.threads)
+            self._engine = Engine.shared(found, self._config.threads)
             width = self._engine.dimensions
             self._info = ModelInfo(
                 generation=generation_of(found.name, found.revision, precision, width, found.prefixes),
