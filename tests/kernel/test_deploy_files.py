@@ -14,7 +14,7 @@ import stat
 import subprocess
 import tomllib
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 import jsonschema
@@ -211,11 +211,26 @@ def test_claims_volumes_and_mounts_belong_together() -> None:
     assert used == claims
 
 
-def test_the_ledger_is_never_written_by_two_pods() -> None:
+def test_a_ledger_is_never_written_by_two_pods() -> None:
     (gateway,) = (one for one in of_kind("StatefulSet") if one["metadata"]["name"] == "mnemesh")
     assert gateway["spec"]["replicas"] == 1
-    (claim,) = (one for one in of_kind("PersistentVolumeClaim") if one["metadata"]["name"] == "mnemesh-data")
-    assert claim["spec"]["accessModes"] == ["ReadWriteOncePod"]
+    assert {group["maxReplicas"] for group in RAY["spec"]["workerGroupSpecs"]} == {1}
+    modes = {one["metadata"]["name"]: one["spec"]["accessModes"] for one in of_kind("PersistentVolumeClaim")}
+    assert modes.pop("qdrant") == ["ReadWriteOnce"]
+    assert set(map(tuple, modes.values())) == {("ReadWriteOncePod",)}
+
+
+def test_every_pod_that_may_hold_a_ledger_has_a_claim_of_its_own_where_ledgers_lie() -> None:
+    used = []
+    for whose, template in pod_templates().items():
+        (container,) = template["spec"]["containers"]
+        if container["image"] != IMAGE:
+            continue
+        (mount,) = (one["name"] for one in container["volumeMounts"] if REPLICAS.is_relative_to(one["mountPath"]))
+        (volume,) = (one for one in template["spec"]["volumes"] if one["name"] == mount)
+        assert "persistentVolumeClaim" in volume, whose
+        used.append(volume["persistentVolumeClaim"]["claimName"])
+    assert len(used) == len(set(used)) == 4
 
 
 # ---- versions -------------------------------------------------------------------------------------------------------
@@ -258,12 +273,16 @@ def gateways() -> dict[str, dict[str, str]]:
     return {"compose": SERVICES["gateway"]["environment"], "kubernetes": listed}
 
 
+REPLICAS: Final = PurePosixPath(dockerfile_variables()["MNEMESH_RAY_REPLICA_DIR"])
+
+
 @pytest.mark.parametrize("where", ["image", "compose", "kubernetes"])
 def test_every_variable_is_a_setting_that_the_node_takes(where: str) -> None:
     given = dockerfile_variables() | ({} if where == "image" else gateways()[where])
     settings = load({}, given).settings
     assert (settings.grpc, settings.http, settings.expose) == ("0.0.0.0:7433", "0.0.0.0:7434", True)
     assert settings.model_download is False
+    assert settings.ray_replica_dir == str(REPLICAS)
     if where != "image":
         assert settings.qdrant_url == "http://qdrant:6333"
         assert settings.ray_address.endswith(":6379")
@@ -307,6 +326,14 @@ def test_a_service_says_only_what_compose_knows_and_names_what_is_there(name: st
     if service["image"] == IMAGE:
         assert service["command"][0] in ROLE_NAMES
         assert service["read_only"] is True
+
+
+def test_every_service_that_may_hold_a_ledger_has_a_volume_of_its_own_where_ledgers_lie() -> None:
+    used = []
+    for name in ("gateway", "ray-head", "ray-worker-1", "ray-worker-2"):
+        mounts = [volume.split(":") for volume in SERVICES[name]["volumes"]]
+        used += [source for source, target, *mode in mounts if REPLICAS.is_relative_to(target) and mode == []]
+    assert len(used) == len(set(used)) == 4
 
 
 def test_only_the_doors_are_published_and_on_loopback_alone() -> None:
