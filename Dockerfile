@@ -35,6 +35,12 @@ RUN groupadd --gid 10001 mnemesh \
  && install -d -o mnemesh -g mnemesh -m 0700 /data /run/mnemesh
 COPY --from=build /opt/mnemesh /opt/mnemesh
 COPY deploy/container/mnemesh-container deploy/container/mnemesh-healthy /usr/local/bin/
+# Ray's own settings, here and not in the entrypoint, because KubeRay starts Ray by itself: workers as fast as what asks them,
+# and a machine that does not answer is given up after some 12 s at most, instead of half a minute.
+ENV RAY_worker_niceness=0 \
+    RAY_health_check_period_ms=1000 \
+    RAY_health_check_timeout_ms=3000 \
+    RAY_health_check_failure_threshold=3
 ENV PATH=/opt/mnemesh/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
