@@ -152,10 +152,11 @@ def get_many(
     )
 
 
-def places(space: Words | None, spaces: Words | None) -> list[object] | None:
-    """What was given as `space` and as `spaces`, in one list. Raises InvalidArgument."""
+def places(space: Words | None, spaces: Words | None, path: str = "") -> list[object] | None:
+    """What was given as `space` and as `spaces`, in one list. Raises InvalidArgument that names the field after
+    `path`."""
     given = {name: one for name, one in (("space", space), ("spaces", spaces)) if one is not None}
-    return [path for name, one in given.items() for path in listed(name, one)] if given else None
+    return [place for name, one in given.items() for place in listed(path + name, one)] if given else None
 
 
 def _get_request(

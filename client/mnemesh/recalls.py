@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from mnemesh import recall_values
 from mnemesh.call import Call, reading
@@ -27,8 +28,9 @@ def recall_batch(queries: Iterable[Query]) -> Call[recall_values.RecalledBatch]:
         path = f"queries[{place}]"
         if not isinstance(query, str | Mapping):
             raise InvalidArgument(path, query, "a text, or a mapping of what recall takes")
-        given = {"query": query} if isinstance(query, str) else dict(query)
-        request.queries.append(to_message(recall_pb2.RecallRequest, given, path + "."))
+        given: dict[str, Any] = {"query": query} if isinstance(query, str) else dict(query)
+        spaces = places(given.pop("space", None), given.pop("spaces", None), path + ".")
+        request.queries.append(to_message(recall_pb2.RecallRequest, {**given, "spaces": spaces}, path + "."))
     return Call(
         rpc=RECALL + "RecallBatch",
         request=request,

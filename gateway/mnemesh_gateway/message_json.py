@@ -1,8 +1,9 @@
 """JSON objects to protobuf messages and back, strictly: every refusal names the path of the field at fault.
 
-The form is proto3 JSON with the field names of the .proto files, and four differences that suit people and agents:
+The form is proto3 JSON with the field names of the .proto files, and five differences that suit people and agents:
 StringList and StringMap are a plain list and object, 64-bit numbers are JSON numbers while exact (below 2**53), a time
-may be given as a date, which means its start in UTC, and nothing is coerced: "5" is not 5. Knows messages by their
+may be given as a date, which means its start in UTC, `space` may be a list where there are `spaces`, and nothing is
+coerced: "5" is not 5. Knows messages by their
 descriptors only; judges no value that the type allows.
 """
 
@@ -89,6 +90,9 @@ def query_object(cls: type[Message], pairs: Iterable[tuple[str, str]]) -> dict[s
         item = _query_value(field, name, text)
         if field.is_repeated:
             value.setdefault(name, []).append(item)
+        elif name in value and _several(field).is_repeated:
+            before = value[name]
+            value[name] = [*before, item] if isinstance(before, list) else [before, item]
         elif name in value:
             raise InvalidArgument(name, text, "given once")
         else:
@@ -153,13 +157,19 @@ def _fill(message: Message, value: Mapping[str, Any], path: str) -> None:
     for name, item in value.items():
         field = _field(descriptor_of(message), name, item, path)
         if item is not None:
-            _set(message, field, item, f"{path}{name}")
+            _set(message, _several(field) if isinstance(item, list) else field, item, f"{path}{name}")
 
 
 def _field(descriptor: Descriptor, name: str, value: Any, path: str) -> FieldDescriptor:
     known = {field.name: field for field in fields_of(descriptor)}
     require_known(name, value, known, path)
     return known[name]
+
+
+def _several(field: FieldDescriptor) -> FieldDescriptor:
+    """Where a list goes that is given as `field`: of `space` into the `spaces` beside it, where there are some."""
+    beside = field.containing_type.fields_by_name if field.name == "space" and field.containing_type else {}
+    return beside.get("spaces", field)
 
 
 def require_known(name: str, value: Any, known: Collection[str], path: str = "") -> None:

@@ -17,8 +17,8 @@ SHOWN_CHARS_SEARCHED: Final = 4096
 NOT_SHOWN: Final = "(not shown)"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MEASURE: Final = re.compile(
-    re.escape(NOT_SHOWN)
-    + r"|[0-9]{1,20} (?:bytes|characters|items|queries|results|spaces|ids|values|attributes)(?: of content)?"
+    re.escape(NOT_SHOWN) + r"|a list|an object"
+    r"|[0-9]{1,20} (?:bytes|characters|items|queries|results|spaces|ids|values|attributes)(?: of content)?"
     r"|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9.]{2,6}Z|-?[0-9]{1,30} ms since 1970"
 )
 
@@ -167,8 +167,8 @@ class DataLoss(MnemeshError):
 
 def shorten(value: object, limit: int = 80) -> str:
     """One line of at most `limit` characters that is safe to show: quoted if text, control characters escaped, a text
-    that holds a credential not shown at all. A measure of what was given, such as "32769 bytes", a time and NOT_SHOWN
-    are not quoted."""
+    that holds a credential not shown at all. A measure of what was given, such as "32769 bytes" or "a list", a time and
+    NOT_SHOWN are not quoted."""
     if isinstance(value, str) and find_secret(value[:SHOWN_CHARS_SEARCHED]):
         return NOT_SHOWN
     if isinstance(value, str) and MEASURE.fullmatch(value):

@@ -237,6 +237,7 @@ def test_an_argument_of_a_wrong_type_is_a_refusal_of_ours_that_names_it(name: st
         (lambda client: client.call("recall", "x", space=5), "space"),
         (lambda client: client.call("list", spaces=b"team"), "spaces"),
         (lambda client: client.call("recall_batch", 5), "queries"),
+        (lambda client: client.call("recall_batch", ["x", {"query": "x", "space": 5}]), "queries[1].space"),
         (lambda client: client.call("remember_batch", 5), "items"),
         (lambda client: client.call("remember_batch", b"five"), "items"),
         (lambda client: client.call("add_transcript", "s", 5), "turns"),
@@ -256,6 +257,13 @@ def test_one_query_alone_is_a_batch_of_one(client: Both, node: RecordingNode) ->
     client.call("recall_batch", "how do we deploy?")
     (sent,) = node.requests("RecallBatch")
     assert [query.query for query in sent.queries] == ["how do we deploy?"]
+
+
+def test_the_spaces_of_a_query_in_a_batch_are_given_as_to_recall(client: Both, node: RecordingNode) -> None:
+    queries = [{"query": "x", "space": ["team/a", "team/b"], "spaces": "team/c"}, {"query": "x", "space": "team/a"}]
+    client.call("recall_batch", queries)
+    (sent,) = node.requests("RecallBatch")
+    assert [list(query.spaces) for query in sent.queries] == [["team/a", "team/b", "team/c"], ["team/a"]]
 
 
 @pytest.mark.parametrize("name", ["endpoint", "token", "agent", "space", "timeout_s", "data_dir"])

@@ -231,6 +231,34 @@ BAD_FIELDS = [
 ]
 
 
+@pytest.mark.parametrize("name", ["recall", "related", "get", "list", "timeline", "stats", "export", "watch"])
+def test_space_may_be_a_list_where_there_are_spaces(name: str) -> None:
+    read = by_name(name).read_json
+    assert list(read({"space": ["team/a", "team/b"], "spaces": ["team/c"]}).spaces) == ["team/a", "team/b", "team/c"]
+    assert (read({"space": "team/a"}).space, list(read({"space": "team/a"}).spaces)) == ("team/a", [])
+    with pytest.raises(InvalidArgument) as caught:
+        read({"space": ["team/a", 5]})
+    assert (caught.value.fields["field"], caught.value.fields["limit"]) == ("space[1]", "a string")
+
+
+def test_each_query_of_a_batch_may_have_a_list_as_its_space() -> None:
+    request = by_name("recall_batch").read_json({"queries": [{"query": "x", "space": ["team/a", "team/b"]}]})
+    assert list(request.queries[0].spaces) == ["team/a", "team/b"]
+
+
+def test_a_query_string_may_name_several_spaces_by_space() -> None:
+    pairs = [("space", "team/a"), ("space", "team/b"), ("space", "team/c"), ("spaces", "team/d")]
+    request = wire.from_query(memory_pb2.ListRequest, pairs)
+    assert list(request.spaces) == ["team/a", "team/b", "team/c", "team/d"]
+    assert wire.from_query(memory_pb2.ListRequest, pairs[:1]).space == "team/a"
+
+
+def test_where_there_is_one_space_a_list_is_refused_as_a_list() -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        by_name("remember").read_json({"content": "x", "space": ["team/a"]})
+    assert caught.value.message == "space: a list is not allowed; a string"
+
+
 @pytest.mark.parametrize(("name", "value", "field", "limit"), BAD_FIELDS)
 def test_a_field_that_the_message_does_not_have_or_hold_is_named(
     name: str, value: dict[str, Any], field: str, limit: str
@@ -245,7 +273,7 @@ def test_a_field_that_the_message_does_not_have_or_hold_is_named(
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        ("y", "'y'"), ("y" * 500, "'" + "y" * 76 + "..."), (["a"], "'a list'"), ({"a": 1}, "'an object'"), (5, "5"),
+        ("y", "'y'"), ("y" * 500, "'" + "y" * 76 + "..."), (["a"], "a list"), ({"a": 1}, "an object"), (5, "5"),
         (True, "True"), (None, "None"), ("AKIA" + "QX7Z2LM4N6PT5RVW", "(not shown)"),
     ],
 )  # fmt: skip
