@@ -43,15 +43,16 @@ class Share(NamedTuple):
 
 class _Scale(NamedTuple):
     """What the candidates of one question are measured by: the lowest cosine, the best BM25 and the best of a window;
-    and the question."""
+    the question; and whether windows were counted at all, which a search by keyword does not."""
 
     floor: float | None
     top: float
     widest: float
     question: Question
+    windowed: bool
 
 
-Raw = Callable[[Candidate], float | None]
+Raw = Callable[[Candidate, _Scale], float | None]
 Value = Callable[[Candidate, _Scale], float]
 
 
@@ -64,7 +65,7 @@ class _Signal(NamedTuple):
 
 def _around(name: str) -> Raw:
     pick: Callable[[Context], float] = attrgetter(name)
-    return lambda one: None if one.context is None else pick(one.context)
+    return lambda one, _: None if one.context is None else pick(one.context)
 
 
 def _of_traits(pick: Callable[[Traits, Question], float]) -> Value:
@@ -79,8 +80,22 @@ def _window(one: Candidate, scale: _Scale) -> float:
     return max(_words(one, scale), one.context.window / scale.widest if one.context else 0.0)
 
 
+def _window_raw(one: Candidate, scale: _Scale) -> float | None:
+    """Of the memory alone, when that fits better than together with what was said before it."""
+    if one.context is None:
+        return None
+    return one.context.window if one.context.window / scale.widest >= _words(one, scale) else one.bm25
+
+
 def _episode_words(one: Candidate, scale: _Scale) -> float:
     return max(_window(one, scale), one.context.best_window / scale.widest if one.context else 0.0)
+
+
+def _episode_words_raw(one: Candidate, scale: _Scale) -> float | None:
+    if one.context is None:
+        return None
+    best = one.context.best_window
+    return best if best / scale.widest >= _window(one, scale) else _window_raw(one, scale)
 
 
 def _meaning(one: Candidate, scale: _Scale) -> float:
@@ -95,26 +110,33 @@ def _episode(one: Candidate, scale: _Scale) -> float:
     return max(_meaning(one, scale), _unit(one.context.best_dense if one.context else 0.0))
 
 
+def _episode_raw(one: Candidate, scale: _Scale) -> float | None:
+    if one.context is None:
+        return None
+    return one.context.best_dense if _unit(one.context.best_dense) >= _meaning(one, scale) else one.dense
+
+
 TABLE: Final[Mapping[str, _Signal]] = {
-    "meaning": _Signal(_meaning, lambda one: one.dense),
+    "meaning": _Signal(_meaning, lambda one, _: one.dense),
     "near": _Signal(_near, _around("near")),
-    "episode": _Signal(_episode, _around("best_dense")),
-    "words": _Signal(_words, lambda one: one.bm25),
-    "window": _Signal(_window, _around("window")),
-    "episode_words": _Signal(_episode_words, _around("best_window")),
+    "episode": _Signal(_episode, _episode_raw),
+    "words": _Signal(_words, lambda one, _: one.bm25),
+    "window": _Signal(_window, _window_raw),
+    "episode_words": _Signal(_episode_words, _episode_words_raw),
     "substance": _Signal(
         _of_traits(lambda traits, _: math.log1p(traits.words) / math.log1p(SUBSTANCE_WORDS)),
-        lambda one: None if one.traits is None else float(one.traits.words),
+        lambda one, _: None if one.traits is None else float(one.traits.words),
     ),
     "states": _Signal(_of_traits(lambda traits, _: not traits.asks)),
     "time": _Signal(
         _of_traits(lambda traits, asked: traits.times / TIME_WORDS_MAX if asked.when else 0.0),
-        lambda one: None if one.traits is None else float(one.traits.times),
+        lambda one, _: None if one.traits is None else float(one.traits.times),
     ),
     "date": _Signal(_of_traits(lambda traits, asked: asked.means(traits.at))),
     "speaker": _Signal(_of_traits(lambda traits, asked: not asked.words.isdisjoint(traits.speakers))),
 }
-# Who stands in no episode is its own: these count for what would stand around it, too.
+# Who stands in no episode, or of whose episode no words were counted, is its own: these count for what would stand
+# around it, too.
 OWN: Final = {"meaning": "dense", "words": "bm25"}
 
 
@@ -139,6 +161,7 @@ class Explainer:
             top=max([one.bm25 for one in pool if one.bm25], default=1.0),
             widest=max(windows, default=0.0) or 1.0,
             question=question or Question(),
+            windowed=any(windows),
         )
 
     def shares(self, fused: Fused) -> tuple[Share, ...]:
@@ -150,7 +173,7 @@ class Explainer:
             if weight is not None:
                 value = float(TABLE[name].value(one, self._scale))
                 raw = TABLE[name].raw
-                found.append(Share(name, raw(one) if raw else value, value, weight, weight * value))
+                found.append(Share(name, raw(one, self._scale) if raw else value, value, weight, weight * value))
         total = 0.0
         for share in found:
             total += share.share
@@ -176,7 +199,7 @@ class Explainer:
             return mixed * room if mixed and self._asked and one.traits is not None else None
         if (fused.dense if part == "dense" else fused.bm25) is None:
             return None
-        if one.context is None:
+        if one.context is None or (part == "bm25" and not self._scale.windowed):
             return self._weights[part] if name in OWN else None
         return self._weights[part] * mixed if mixed else None
 

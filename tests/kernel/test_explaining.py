@@ -40,7 +40,7 @@ def test_an_explanation_names_every_signal_of_the_table_with_what_was_measured()
     why = Explainer(pool, {}, asked)
     first, second = (why.shares(one) for one in fuse(pool, {}, asked))
     assert {share.name: share.raw for share in first} == {
-        "meaning": 0.5, "near": 0.2, "episode": 0.7, "words": 8.0, "window": 5.0, "episode_words": 9.0,
+        "meaning": 0.5, "near": 0.2, "episode": 0.7, "words": 8.0, "window": 8.0, "episode_words": 9.0,
         "substance": 12, "states": 1, "time": 2, "date": 1, "speaker": 1,
     }  # fmt: skip
     # Who stands alone has nothing around it, and a cosine that the list lacks was not measured.
@@ -65,6 +65,31 @@ def test_what_changed_a_score_afterwards_is_named_with_what_it_changed(
             total += share.share
         assert round(min(1.0, total), SCORE_DECIMALS) == looked.score
         assert [share.name for share in why.shares(looked)][-len(more) - 1 :] == [*more, "useful"]
+
+
+@given(candidates, weights, questions)
+def test_no_value_is_made_of_a_measurement_that_is_not_shown(
+    pool: list[Candidate], given_weights: dict[str, float], asked: Question | None
+) -> None:
+    why = Explainer(pool, given_weights, asked)
+    for one in fuse(pool, given_weights, asked):
+        for share in why.shares(one):
+            if share.name in ("words", "window", "episode_words"):
+                assert share.raw or not share.value
+
+
+def test_what_fits_alone_better_than_with_what_was_said_before_is_measured_alone() -> None:
+    around = Context(window=9.0, near=0.2, best_dense=0.7, best_window=18.0)
+    pool = [Candidate("a", 0.5, 8.0, around), Candidate("b", 0.4, 2.0, around)]
+    why = Explainer(pool)
+    raw = [{share.name: share.raw for share in why.shares(one)} for one in fuse(pool)]
+    assert [(one["window"], one["episode_words"]) for one in raw] == [(8.0, 18.0), (9.0, 18.0)]
+
+
+def test_where_no_windows_were_counted_words_stand_for_them() -> None:
+    pool = [Candidate("a", 0.5, 8.0, Context(best_dense=0.5)), Candidate("b", 0.4, 4.0)]
+    for one in fuse(pool, {"dense": 0.0}):
+        assert [(share.name, share.weight) for share in Explainer(pool, {"dense": 0.0}).shares(one)] == [("words", 1.0)]
 
 
 def test_a_signal_without_weight_is_not_named() -> None:
