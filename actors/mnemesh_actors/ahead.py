@@ -26,5 +26,5 @@ async def look_ahead(follower: IndexFollower, search: Search, query: Query) -> N
     with suppress(MnemeshError):
         await follower.read(lambda shard: shard.prepare(search))
     question_of(query.text, query.window)
-    coverage(query.text, ())
+    coverage(query.about or query.text, ())
     marks("", query.text)

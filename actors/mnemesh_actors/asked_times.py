@@ -11,16 +11,22 @@ from dataclasses import replace
 from typing import Final
 
 from mnemesh_actors.parts import Parts
-from mnemesh_actors.zones import zone_named
+from mnemesh_actors.zones import name_of, zone_named
 from mnemesh_memory.answers import Recalled
 from mnemesh_memory.asked_time import BY_EVENT, TimeRead, Window, told
+from mnemesh_memory.explaining import Share
 from mnemesh_memory.fusion import terms
 from mnemesh_memory.model import Memory, Query
 from mnemesh_memory.rules import narrowed
 from mnemesh_memory.time_words import Event, TimeWords, read
 from mnemesh_memory.traits import happened_at
 
-ANYTHING: Final = terms("anything done everything going happen happened happening new news")
+# Who asks with these alone asks for whatever there is of a time: "give me a summary of yesterday".
+ANYTHING: Final = terms(
+    "activity all any anything changed discuss doing done event every everything get give going got happened latest"
+    " list memories memory new news now occurred overview recall recap recent recorded remember said say show something"
+    " stuff summarize summary talk tell thing told update work worked working write written wrote"
+)
 Find = Callable[[Query], Awaitable[Recalled]]
 
 
@@ -34,22 +40,25 @@ async def asked_in_time(parts: Parts, query: Query, find: Find) -> Recalled:
     if found is None:
         return await find(query)
     event = await _event(parts, found.event, query, find) if found.event else None
-    window = _window(query, found, event)
-    answer, widened = await find(query if window is None else _narrowed(query, found, window)), False
-    inside = 0 if window is None else sum(window.holds(happened_at(hit.memory)) for hit in answer.results)
-    if window is not None and not inside and not await _anything(query, found, window, find):
+    asked, window = _asked(query, found, event)
+    answer = await find(asked)
+    inside, widened = _inside(answer, window), False
+    if window is not None and not inside and not await _anything(asked, window, find):
         if query.time_words == "prefer":
-            answer, widened = await find(query), True
+            answer = await find(query)
+            # With other words another memory may match well enough.
+            inside = _inside(answer, window)
+            widened = not inside
     elif window is not None and answer.abstain and not window.only:
         # Whether there is an answer does not hang on its time: it is there when one is without the raise.
-        plain = await find(query)
+        plain = await find(replace(query, about=asked.about))
         answer = replace(answer, coverage=max(answer.coverage, plain.coverage), abstain=plain.abstain)
-    elif inside and not _subject(found):
-        answer = replace(answer, coverage=1.0, abstain=False)  # only a time was asked for, and this is what lies in it
+    elif inside and not asked.text:
+        answer = _whole(answer, explain=query.explain)
     bounds = window or Window(None, None)
     said = TimeRead(
         words=(*found.words, *((found.event_words,) if event else ())),
-        zone=str(zone),
+        zone=name_of(zone),
         since=bounds.since,
         before=bounds.before,
         event_id=event.id if event else "",
@@ -66,7 +75,10 @@ async def _event(parts: Parts, event: Event, query: Query, find: Find) -> Memory
     return None if best.abstain else best.results[0].memory
 
 
-def _window(query: Query, found: TimeWords, event: Memory | None) -> Window | None:
+def _asked(query: Query, found: TimeWords, event: Memory | None) -> tuple[Query, Window | None]:
+    """What is searched because of the words of time, and the stretch that they mean, None when they mean none.
+
+    Who asks for nothing but a time gets what lies in it, the newest first: nothing is there to be matched."""
     since, before = found.since, found.before
     if event is not None and found.event is not None:
         at = happened_at(event)
@@ -75,23 +87,28 @@ def _window(query: Query, found: TimeWords, event: Memory | None) -> Window | No
         else:
             before = at if before is None else min(before, at)
     if since is None and before is None:
-        return None
-    # A question of nothing but a time asks for what lies in it.
-    only = query.time_words == "only" or not _subject(found)
-    return Window(since, before, only=only, surety=1.0 if event is None else BY_EVENT)
+        return query, None
+    sure, own = (1.0, "") if event is None else (BY_EVENT, event.id)
+    listed = not terms(found.about(event=event is not None)) - ANYTHING
+    window = Window(since, before, query.time_words == "only" or listed, sure, own)
+    if listed:
+        return replace(query, text="", min_score=0.0, window=window), window
+    # The words of an event stay: it is told of, and judged, in the words of what came of it.
+    return replace(query, text=found.searched(), about=found.about(event=False), window=window), window
 
 
-async def _anything(query: Query, found: TimeWords, window: Window, find: Find) -> bool:
+def _inside(answer: Recalled, window: Window | None) -> int:
+    return 0 if window is None else sum(window.holds(happened_at(hit.memory), hit.memory.id) for hit in answer.results)
+
+
+async def _anything(asked: Query, window: Window, find: Find) -> bool:
     """Whether something that fits lies in it, though nothing that is shown does."""
-    inside = _narrowed(query, found, window._replace(only=True))
-    return bool((await find(replace(inside, limit=1, sort="relevance", token_budget=None))).results)
+    inside = replace(asked, window=window._replace(only=True), limit=1, sort="relevance", token_budget=None)
+    return bool((await find(inside)).results)
 
 
-def _narrowed(query: Query, found: TimeWords, window: Window) -> Query:
-    """Without a subject what lies in the stretch is listed, the newest first: nothing is there to be matched."""
-    return replace(query, text=found.rest if _subject(found) else "", window=window)
-
-
-def _subject(found: TimeWords) -> frozenset[str]:
-    """What is asked about beside the time; nothing in "what happened yesterday"."""
-    return terms(found.rest) - ANYTHING
+def _whole(answer: Recalled, *, explain: bool) -> Recalled:
+    """Only a time was asked for, and every result lies in it: each is wholly what was asked for."""
+    signals = (Share("date", 1.0, 1.0, 1.0, 1.0),) if explain else ()
+    results = tuple(replace(hit, score=1.0, signals=signals) for hit in answer.results)
+    return replace(answer, results=results, coverage=1.0, abstain=False)

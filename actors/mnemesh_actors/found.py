@@ -1,16 +1,20 @@
-"""A memory that may be shown, and the order in which such stand. Pure."""
+"""A memory that may be shown, what is given of it, and the order in which such stand. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from mnemesh_memory.fusion import Fused
+from mnemesh_memory.asked_time import Window
+from mnemesh_memory.fusion import Candidate, Fused
 from mnemesh_memory.heat import heat
 from mnemesh_memory.model import Memory, Query
+from mnemesh_memory.text import estimate_tokens, snippet
+from mnemesh_memory.traits import happened_at
 from mnemesh_memory.usefulness import liking, rated
 
+SNIPPET_CHARS: Final = 240
 # Of the best score: another order than that of relevance would show the newest of what hardly fits first.
 SORTED_SHARE_MIN: Final = 0.5
 
@@ -47,6 +51,33 @@ def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:
     return sorted(kept, key=lambda item: (-item.fused.score, *(_among_equals(item, now) if item.fused.score else ())))
 
 
+def end_of_equals(fused: Sequence[Fused], at: int, score: float) -> int:
+    """Where those from place `at` on end that match exactly so well; `at` for what matches nothing."""
+    end = at
+    while score and end < len(fused) and fused[end].score == score:
+        end += 1
+    return end
+
+
+def stretch_missed(query: Query, found: Sequence[Found]) -> Query | None:
+    """The query for the best that lies in the stretch of time which is preferred, when the answer would have nothing of
+    it: who asks for March sees one memory of March. The only place stays with the best, another order as it is, and
+    the stretch of an event is not sure enough."""
+    window = query.window
+    if window is None or window.only or window.surety < 1 or query.sort != "relevance" or query.limit == 1:
+        return None
+    if any(window.holds(happened_at(item.memory), item.memory.id) for item in found[: query.limit]):
+        return None
+    return replace(query, window=window._replace(only=True), limit=1)
+
+
+def lying_in(query: Query, fused: Sequence[Fused], candidates: Iterable[Candidate]) -> list[Fused]:
+    """Of the candidates, best first, those that may lie in the query's stretch."""
+    window = query.window or Window(None, None)
+    inside = {one.id for one in candidates if one.traits is None or window.holds(one.traits.at, one.id)}
+    return [item for item in fused if item.id in inside]
+
+
 def _among_equals(item: Found, now: int) -> tuple[float, float, float, str]:
     """How they were rated, importance, heat, id. Heat counts without its uses, which every node counts for itself."""
     return -item.liking, -(item.memory.importance or 0.0), -heat_of(item.memory, {}, now), item.memory.id
@@ -56,3 +87,15 @@ def heat_of(memory: Memory, used: Mapping[str, tuple[int, int]], now: int) -> fl
     """How warm a memory is; `used` has by id how often and when last it was shown."""
     accesses, last = used.get(memory.id, (0, memory.updated_at))
     return heat(memory.kind, memory.tier, memory.importance, max(last, memory.updated_at), accesses, now)
+
+
+def given(memory: Memory, query: Query, passage: str, *, whole: bool) -> tuple[Memory, int]:
+    """`memory` as it is given, and the tokens of its texts: whole, or without its content, for which `passage` stands,
+    and with passages of its other versions."""
+    if not whole:
+        others = tuple(
+            replace(head, content=snippet(head.content, query.text, SNIPPET_CHARS)) for head in memory.conflicts
+        )
+        memory = replace(memory, content="", conflicts=others)
+    texts = (memory.content or passage, *(head.content for head in memory.conflicts))
+    return memory, sum(map(estimate_tokens, texts))

@@ -13,7 +13,7 @@ from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.news import News
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.serving import Serving
-from mnemesh_actors.zones import LocalZone
+from mnemesh_actors.zones import machine_zone
 from mnemesh_memory import limits
 from mnemesh_memory.ids import uuid7
 from mnemesh_memory.rules import Rule
@@ -28,7 +28,7 @@ class MeshConfig:
     weights: Mapping[str, float] = field(default_factory=dict)
     abstain_below: float = 0.0
     rules: tuple[Rule, ...] = ()
-    zone: tzinfo = field(default_factory=LocalZone)
+    zone: tzinfo = field(default_factory=machine_zone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

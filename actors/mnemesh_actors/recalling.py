@@ -7,7 +7,7 @@ Reading changes no memory: accesses are noted outside the documents.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,7 +17,7 @@ from mnemesh_actors.ahead import look_ahead
 from mnemesh_actors.asked_times import asked_in_time
 from mnemesh_actors.embedder import Vector
 from mnemesh_actors.follower import IndexFollower
-from mnemesh_actors.found import Found, heat_of, ordered
+from mnemesh_actors.found import SNIPPET_CHARS, Found, end_of_equals, given, heat_of, lying_in, ordered, stretch_missed
 from mnemesh_actors.linking import Linking
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.query_plan import CANDIDATES_JUDGED_LATE, CANDIDATES_SORTED, listing_of, search_of
@@ -32,11 +32,11 @@ from mnemesh_memory.answers import Hit, Recalled
 from mnemesh_memory.errors import DeadlineExceeded, InvalidArgument, MnemeshError, Unavailable
 from mnemesh_memory.explaining import Explainer
 from mnemesh_memory.filters import passes
-from mnemesh_memory.fusion import SIGNALS, Fused, coverage, scaled_weights
+from mnemesh_memory.fusion import SIGNALS, Candidate, Fused, coverage, scaled_weights
 from mnemesh_memory.model import Caller, Memory, Page, Query
 from mnemesh_memory.ranking import Candidates, fuse
 from mnemesh_memory.rules import narrowed
-from mnemesh_memory.text import estimate_tokens, marks, snippet
+from mnemesh_memory.text import marks, snippet
 from mnemesh_memory.traits import question_of
 
 # Superseded memories that may lead to their successors, when they are so many that they are searched apart.
@@ -50,7 +50,6 @@ EMBEDDING_SHARE = 0.5
 # The share by whose end the index must have answered; then the words of the newest memories are counted here.
 INDEX_SHARE = 0.8
 WORDS_MEMORIES_MAX = 1000
-SNIPPET_CHARS = 240
 TOKENS_UNBOUNDED = 2**31
 # Read beyond the limit in one step: some candidates are redirected or filtered away.
 READ_MARGIN = 2
@@ -140,25 +139,27 @@ class Recalling:
         counted, candidates = await asyncio.to_thread(scored, query.text, list(memories.values()))
         asked = question_of(query.text, query.window)
         weights = {"dense": 0.0, "bm25": 1.0}
-        matches = [Found(memories[item.id], item).rated() for item in fuse(candidates, weights, asked)]
+        fused = fuse(candidates, weights, asked)
+        matches = [Found(memories[item.id], item).rated() for item in fused]
         kept = [item for item in matches if item.fused.score >= query.min_score]
-        covered = coverage(query.text, [(item.fused, item.memory.content) for item in matches[:BEST_FOR_COVERAGE]])
+        covered = _covered(query, matches[:BEST_FOR_COVERAGE])
         among = f" among the newest {counted} memories" if more or counted < len(found) else ""
         degraded = (f"index: {why}; matched by words only{among}",)
         explainer = Explainer(candidates, weights, asked) if query.explain else None
-        return await self._answer(query, ordered(query, kept, self._parts.clock()), covered, degraded, explainer)
+        shown = await self._shown(query, kept, fused, candidates)
+        return await self._answer(query, shown, covered, degraded, explainer)
 
     async def _search(self, space: VectorSpace, query: Query, by: float) -> Recalled:
         """`by`: when the index must have answered, in the event loop's time."""
         ids = await self._matching(query)
-        given = None if ids is None or len(ids[0]) + len(ids[1]) > IDS_MAX else (*ids[0], *ids[1])
-        late = query.as_of is not None or (ids is not None and given is None)
+        among = None if ids is None or len(ids[0]) + len(ids[1]) > IDS_MAX else (*ids[0], *ids[1])
+        late = query.as_of is not None or (ids is not None and among is None)
         stated = optional_weights(self._parts, query)["statement"] > 0
-        search = search_of(query, space.embedder.generation, given, late=late, as_stated=stated)
-        vector, degraded = await self._embedded(space, query, None if given == () else search)
+        search = search_of(query, space.embedder.generation, among, late=late, as_stated=stated)
+        vector, degraded = await self._embedded(space, query, None if among == () else search)
         search = replace(search, vector=vector)
         gaps, behind = space.follower.gaps, _behind(space.follower)
-        candidates = Candidates.of(()) if given == () else await self._candidates(space.follower, search, by)
+        candidates = Candidates.of(()) if among == () else await self._candidates(space.follower, search, by)
         if isinstance(candidates, str):
             return await self._by_words(query, candidates)
         fused, failed = await self._fused(space, query, vector, candidates)
@@ -174,13 +175,13 @@ class Recalling:
         degraded = (*degraded, *failed, *(_behind(space.follower, gaps) or behind))
         if search.limit == CANDIDATES_JUDGED_LATE <= len(candidates) and len(kept) < query.limit:
             degraded = (*degraded, f"filters: judged for the best {len(candidates)} matches only")
-        covered = coverage(query.text, [(item.fused, item.memory.content) for item in best])
+        covered = _covered(query, best)
         why = (
             Explainer(candidates, self._weights(query), question_of(query.text, query.window))
             if query.explain
             else None
         )
-        return await self._answer(query, ordered(query, kept, self._parts.clock()), covered, degraded, why)
+        return await self._answer(query, await self._shown(query, kept, fused, candidates), covered, degraded, why)
 
     async def _fused(
         self, space: VectorSpace, query: Query, vector: Vector | None, candidates: Candidates
@@ -229,15 +230,17 @@ class Recalling:
         """Enough memories to show, best first, the best that pass all filters but `min_score`, and how many candidates
         were read that had to give way to a successor.
 
-        Rows are read a step at a time, because most of the candidates are never shown; another order needs all."""
+        Rows are read a step at a time, because most of the candidates are never shown; another order needs all, and so
+        do those that match exactly as well as the last."""
         by_relevance = query.sort == "relevance"
-        step = query.limit + READ_MARGIN if by_relevance else max(1, len(fused))
+        step = query.limit + READ_MARGIN if by_relevance else len(fused)
         shown: set[str] = set()
         kept: list[Found] = []
         best: list[Found] = []
-        old = 0
-        for start in range(0, len(fused), step):
-            part = fused[start : start + step]
+        matches: list[float] = []
+        at = old = 0
+        end = step
+        while part := fused[at:end]:
             memories = await self._view(query, [item.id for item in part])
             pairs = [(item, memories[item.id]) for item in part if item.id in memories]
             if query.as_of is None and not query.include_superseded:
@@ -246,9 +249,21 @@ class Recalling:
             passing = await self._keep(query, found)
             best = best or passing[:BEST_FOR_COVERAGE]
             kept += [item for item in passing if item.fused.score >= query.min_score]
-            if by_relevance and len(kept) >= query.limit:
-                break
+            match = {item.id: item.score for item in part}
+            matches += [match[item.fused.id] for item in kept[len(matches) :]]
+            enough = by_relevance and len(kept) >= query.limit
+            at, end = end, end_of_equals(fused, end, matches[query.limit - 1]) if enough else end + step
         return kept, best, old
+
+    async def _shown(
+        self, query: Query, kept: list[Found], fused: Sequence[Fused], candidates: Iterable[Candidate]
+    ) -> list[Found]:
+        """What was kept, as it was asked for; with the best of the stretch of time that is preferred in the last place
+        when the answer would have nothing of it."""
+        found = ordered(query, kept, self._parts.clock())
+        within = stretch_missed(query, found)
+        inside = within and (await self._pick(within, lying_in(within, fused, candidates)))[0]
+        return [*found[: query.limit - 1], inside[0]] if inside else found
 
     async def _candidates(self, follower: IndexFollower, search: Search, by: float) -> Candidates | str:
         """What the index finds, or why it does not answer."""
@@ -319,17 +334,17 @@ class Recalling:
         budget = TOKENS_UNBOUNDED if query.token_budget is None else query.token_budget
         for position, item in enumerate(shown):
             passage = snippet(item.memory.content, query.text, SNIPPET_CHARS)
-            given, cost = _given(item.memory, query, passage, whole=not query.snippets_only)
+            memory, cost = given(item.memory, query, passage, whole=not query.snippets_only)
             if not hits and cost > budget:
                 # The best is never left out for weaker ones that fit: it is given in part.
-                given, cost = _given(item.memory, query, passage, whole=False)
+                memory, cost = given(item.memory, query, passage, whole=False)
             if tokens + cost > budget:
                 left_out = len(shown) - position
                 break
             tokens += cost
             hits.append(
                 Hit(
-                    memory=given,
+                    memory=memory,
                     score=item.fused.score,
                     signals=why.shares(item.fused) if why else (),
                     snippet=passage,
@@ -340,7 +355,8 @@ class Recalling:
         return Recalled(
             results=tuple(hits),
             coverage=covered,
-            abstain=not hits or (bool(query.text.strip()) and covered < self._parts.config.abstain_below),
+            # What the reader's own limits left out is here all the same, and covers what it covers.
+            abstain=not (found or covered) or (bool(query.text.strip()) and covered < self._parts.config.abstain_below),
             tokens_used=tokens,
             truncated_by_budget=left_out,
             degraded=degraded,
@@ -377,13 +393,6 @@ def _behind(follower: IndexFollower, gaps: int | None = None) -> tuple[str, ...]
     return ()
 
 
-def _given(memory: Memory, query: Query, passage: str, *, whole: bool) -> tuple[Memory, int]:
-    """`memory` as it is given, and the tokens of its texts: whole, or without its content, for which `passage` stands,
-    and with passages of its other versions."""
-    if not whole:
-        others = tuple(
-            replace(head, content=snippet(head.content, query.text, SNIPPET_CHARS)) for head in memory.conflicts
-        )
-        memory = replace(memory, content="", conflicts=others)
-    texts = (memory.content or passage, *(head.content for head in memory.conflicts))
-    return memory, sum(map(estimate_tokens, texts))
+def _covered(query: Query, best: Sequence[Found]) -> float:
+    """How well they answer what is asked beside the time."""
+    return coverage(query.about or query.text, [(item.fused, item.memory.content) for item in best])

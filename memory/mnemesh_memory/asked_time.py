@@ -19,22 +19,27 @@ BY_EVENT: Final = 0.5
 
 class Window(NamedTuple):
     """From `since` (ms) up to `before`, None where it is open. `only`: what lies outside is left out, not lower.
-    `surety`: how much lying inside counts, 1 for words that name the stretch, BY_EVENT for an event."""
+    `surety`: how much lying inside counts, 1 for words that name the stretch, BY_EVENT for an event, whose own memory
+    `event` ("" for none) is never in it: the release was not before itself, nor after it."""
 
     since: int | None
     before: int | None
     only: bool = False
     surety: float = 1.0
+    event: str = ""
 
-    def holds(self, at: int) -> bool:
-        """Whether that moment (ms) lies in it."""
-        return (self.since is None or at >= self.since) and (self.before is None or at < self.before)
+    def holds(self, at: int, id_: str) -> bool:
+        """Whether the memory with that id lies in it, which happened at that moment (ms)."""
+        return (
+            id_ != self.event and (self.since is None or at >= self.since) and (self.before is None or at < self.before)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeRead:
     """How the words of time of a question were read: `words` of the question, the stretch in ms (open where None, both
-    None when it was not used), the memory whose time an event has, how many results lie inside; `told` says it all."""
+    None when it was not used), the memory whose time an event has, how many results lie inside; `told` says it all.
+    `zone` is the IANA name of the zone, "" for the machine's when that has none."""
 
     words: tuple[str, ...]
     zone: str
@@ -66,7 +71,7 @@ def stretch_told(read: TimeRead, zone: tzinfo) -> str:
     stretch = f"from {low} on" if high is None else f"before {high}" if low is None else f"{low} up to {high}"
     said = ", ".join(f'"{words}"' for words in read.words)
     event = f", by the time of memory {read.event_id}" if read.event_id else ""
-    return f"{said} read as {stretch} ({read.zone}){event}"
+    return f"{said} read as {stretch} ({zone}){event}"
 
 
 def _shown(ms: int, zone: tzinfo) -> str:

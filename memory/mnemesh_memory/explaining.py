@@ -72,6 +72,10 @@ def _of_traits(pick: Callable[[Traits, Question], float]) -> Value:
     return lambda one, scale: 0.0 if one.traits is None else pick(one.traits, scale.question)
 
 
+def _date(one: Candidate, scale: _Scale) -> float:
+    return 0.0 if one.traits is None else scale.question.means(one.traits.at, one.id)
+
+
 def _words(one: Candidate, scale: _Scale) -> float:
     return (one.bm25 or 0.0) / scale.top
 
@@ -132,7 +136,7 @@ TABLE: Final[Mapping[str, _Signal]] = {
         _of_traits(lambda traits, asked: traits.times / TIME_WORDS_MAX if asked.when else 0.0),
         lambda one, _: None if one.traits is None else float(one.traits.times),
     ),
-    "date": _Signal(_of_traits(lambda traits, asked: asked.means(traits.at))),
+    "date": _Signal(_date),
     "speaker": _Signal(_of_traits(lambda traits, asked: not asked.words.isdisjoint(traits.speakers))),
 }
 # Who stands in no episode, or of whose episode no words were counted, is its own: these count for what would stand

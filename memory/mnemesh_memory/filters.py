@@ -21,7 +21,7 @@ def passes(query: Query, memory: Memory) -> bool:
         and (not query.session or memory.source.session == query.session)
         and (query.since is None or memory.created_at >= query.since)
         and (query.before is None or memory.created_at < query.before)
-        and (query.window is None or not query.window.only or query.window.holds(happened_at(memory)))
+        and (query.window is None or not query.window.only or query.window.holds(happened_at(memory), memory.id))
         and in_place(query, memory.paths, memory.source.dir)
     )
 

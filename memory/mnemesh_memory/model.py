@@ -218,7 +218,8 @@ class Written:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """What a reader hands to `recall`. Empty filters let everything through. Times bound `created_at`; the `window`,
-    when it happened, comes from the words of the text and not from the reader."""
+    when it happened, comes from the words of the text and not from the reader, and so does `about`: what is asked
+    beside the time, by which coverage judges; "" when that is the whole text."""
 
     text: str
     spaces: tuple[str, ...] = ()
@@ -247,6 +248,7 @@ class Query:
     time_words: str = "prefer"
     time_zone: str = ""
     window: Window | None = None
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

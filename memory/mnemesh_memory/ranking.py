@@ -152,7 +152,7 @@ def fuse(
     form = np.full(len(pool), math.nan)
     if question is not None:
         told = np.array([traits is not None for traits in pool.traits], np.bool_)
-        worth = _form([traits or _UNTOLD for traits in pool.traits], question, mix)
+        worth = _form(pool.ids, [traits or _UNTOLD for traits in pool.traits], question, mix)
         form = np.where(told, (1.0 - evidence) * np.minimum(1.0, evidence / FULL_EVIDENCE) * worth, math.nan)
         score = np.minimum(1.0, evidence + np.where(told, form, 0.0))
     score = np.round(score, SCORE_DECIMALS)
@@ -196,7 +196,7 @@ def _by_meaning(pool: Candidates, mix: Mix) -> tuple[Column, Column]:
     return np.where(np.isnan(near), meaning, mixed), cosine
 
 
-def _form(traits: Sequence[Traits], question: Question, mix: Mix) -> Column:
+def _form(ids: Sequence[str], traits: Sequence[Traits], question: Question, mix: Mix) -> Column:
     """How much of what its evidence lacks the form of each memory and its date make good, in [0, 1)."""
     if not traits:
         return np.zeros(0)
@@ -206,7 +206,7 @@ def _form(traits: Sequence[Traits], question: Question, mix: Mix) -> Column:
     if question.when:
         worth += mix.time * (np.array(times) / TIME_WORDS_MAX)
     if question.dated or question.window is not None:
-        worth += mix.date * np.array(list(map(question.means, moments)))
+        worth += mix.date * np.array(list(map(question.means, moments, ids)))
     if any(speakers):
         worth += np.where([not question.words.isdisjoint(theirs) for theirs in speakers], mix.speaker, 0.0)
     return worth

@@ -1,7 +1,7 @@
 """What time the words of a question mean: "last week", "in March", "between Monday and Friday", "before the release".
 
 Pure: the text, the moment of asking and the zone give a stretch of time, the words that say it, and the text without
-those that mean something only at the moment of asking. The words are English. What is quoted, part of a name or path,
+them. The words are English. What is quoted, part of a name or path,
 or in a text so long that it was pasted, is not read; of two readings the past one counts: memories lie there.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, tzinfo
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from mnemesh_memory.calendar_spans import instant, unit_of
 from mnemesh_memory.fusion import terms
@@ -29,6 +29,10 @@ _HINT: Final = re.compile(
     rf"\b(?:{'|'.join(sorted(DATE_WORDS))}|since|after|before|until|till|[12]\d{{3}}|q[1-4])\b|\d[-/.]\d"
 )
 _AT: Final = frozenset(("in", "on", "at", "during", "over", "within", "throughout", "from", "of", "for", "around"))
+# Before a time that stands alone these belong to the verb: "what is going on this week", "who logged in yesterday".
+_PARTICLES: Final = frozenset(("in", "on", "at", "over", "around"))
+_ALONE: Final = frozenset(("today", "yesterday", "tomorrow", "tonight", "this", "last", "next", "earlier"))
+_AGO: Final = frozenset(("ago", "earlier"))
 _OPENS: Final = {"since": "since", "after": "after", "before": "before", "until": "until", "till": "until",
                  "through": "until", "by": "until"}  # fmt: skip
 _TO: Final = frozenset(("to", "until", "till", "through", "-", "\u2013"))
@@ -44,6 +48,10 @@ _EVENT_ENDS: Final = frozenset(
 ) - {"to", "by", "through"}
 
 
+# Beginning and end of a part of the text, in characters.
+Place: TypeAlias = tuple[int, int]
+
+
 class Event(NamedTuple):
     """An event whose time is a boundary: `side` says whether what is meant came "after" or "before" it."""
 
@@ -53,15 +61,28 @@ class Event(NamedTuple):
 
 class TimeWords(NamedTuple):
     """What was read. `words` are those of the text, in its order. The stretch is from `since` (ms) up to `before`, None
-    where it is open; both are None when all that is named is an event. `rest` is the text without the words that mean
-    something only at the moment of asking: what they say is in no memory of that time."""
+    where it is open; both are None when all that is named is an event. `relative` and `dates` are the places in the
+    text of what means something only at the moment of asking, and of all other words of time."""
 
     words: tuple[str, ...]
     since: int | None
     before: int | None
     event: Event | None
     event_words: str
-    rest: str
+    text: str
+    relative: tuple[Place, ...]
+    dates: tuple[Place, ...]
+    event_at: Place | None
+
+    def searched(self) -> str:
+        """The text without words that mean something only at the moment of asking: they are in no memory of that time."""
+        return _without(self.text, self.relative)
+
+    def about(self, *, event: bool) -> str:
+        """What is asked about beside the time: the text without any word of time; without the `event`, when that has a
+        time."""
+        known = (self.event_at,) if event and self.event_at is not None else ()
+        return _without(self.text, (*self.relative, *self.dates, *known))
 
 
 class _Phrase(NamedTuple):
@@ -89,7 +110,7 @@ def _read(text: str, now: int, zone: tzinfo) -> TimeWords | None:
     dates = Dates(tokens, now, zone)
     phrases: list[_Phrase] = []
     event: Event | None = None
-    event_words = ""
+    event_at: Place | None = None
     at = 0
     while at < len(tokens):
         denied = _phrase(dates, at + 1) if _denies(dates, at) else None
@@ -102,7 +123,7 @@ def _read(text: str, now: int, zone: tzinfo) -> TimeWords | None:
             at = phrase.end
         elif event is None and (named := _event(tokens, at)) is not None:
             event, end = Event(named[0], text[tokens[at + 1].start : tokens[named[1] - 1].end]), named[1]
-            event_words = text[tokens[at].start : tokens[end - 1].end]
+            event_at = tokens[at].start, tokens[end - 1].end
             at += 1  # a time may be named inside: "the release of last week"
         else:
             at += 1
@@ -115,8 +136,10 @@ def _read(text: str, now: int, zone: tzinfo) -> TimeWords | None:
     if since is not None and before is not None and since >= before:
         return None  # a day that the zone has left out
     said = tuple(text[start:end] for start, end in spans)
-    dropped = [span for span, one in zip(spans, phrases, strict=True) if one.relative]
-    return TimeWords(said, since, before, event, event_words, _without(text, dropped))
+    relative = tuple(span for span, one in zip(spans, phrases, strict=True) if one.relative)
+    others = tuple(span for span in spans if span not in relative)
+    event_words = text[slice(*event_at)] if event_at else ""
+    return TimeWords(said, since, before, event, event_words, text, relative, others, event_at)
 
 
 def _phrase(dates: Dates, at: int) -> _Phrase | None:
@@ -127,7 +150,8 @@ def _phrase(dates: Dates, at: int) -> _Phrase | None:
     if word in _OPENS and (read := dates.read(at + 1, word)) is not None:
         return _opened(dates, at, _OPENS[word], read)
     if word in _AT and (read := dates.read(at + 1, word)) is not None:
-        return _Phrase(at, read.end, read.span.since, read.span.before, read.relative)
+        alone = word in _PARTICLES and (dates.word(at + 1) in _ALONE or dates.word(read.end - 1) in _AGO)
+        return _Phrase(at + alone, read.end, read.span.since, read.span.before, read.relative)
     if (read := dates.read(at, "")) is None:
         return None
     if dates.word(read.end) in _TO and (pair := _pair(dates, at, at, "from")) is not None:
@@ -229,9 +253,9 @@ def _ms(wall: datetime | None, zone: tzinfo) -> int | None:
     return None if wall is None else instant(wall, zone)
 
 
-def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
+def _without(text: str, places: Iterable[Place]) -> str:
     kept, at = [], 0
-    for start, end in spans:
-        kept.append(text[at:start])
-        at = end
+    for start, end in sorted(places):
+        kept.append(text[at : max(at, start)])
+        at = max(at, end)
     return " ".join(" ".join((*kept, text[at:])).split())

@@ -87,14 +87,14 @@ class Question(NamedTuple):
         """Whether it names a month or a year."""
         return bool(self.months or self.years)
 
-    def means(self, at: int) -> float:
-        """How surely it means that moment (ms), from 0 to 1: its month, in UTC, is among those that it names, or it
-        lies in the stretch that its words mean."""
+    def means(self, at: int, id_: str) -> float:
+        """How surely it means the memory with that id, which happened at that moment (ms), from 0 to 1: its month, in
+        UTC, is among those that it names, or it lies in the stretch that its words mean."""
         if self.dated:
             year, month = month_of(at)
             if (not self.months or month in self.months) and (not self.years or year in self.years):
                 return 1.0
-        return self.window.surety if self.window is not None and self.window.holds(at) else 0.0
+        return self.window.surety if self.window is not None and self.window.holds(at, id_) else 0.0
 
 
 def traits_of(memory: Memory) -> Traits:

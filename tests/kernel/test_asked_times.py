@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
@@ -12,7 +14,7 @@ import pytest
 
 from mnemesh_actors.asked_times import asked_in_time
 from mnemesh_actors.parts import MeshConfig, Parts
-from mnemesh_actors.zones import LocalZone, zone_named
+from mnemesh_actors.zones import LocalZone, machine_zone, name_of, zone_named
 from mnemesh_memory.answers import Hit, Recalled
 from mnemesh_memory.asked_time import BY_EVENT, TimeRead, Window
 from mnemesh_memory.calendar_spans import instant, wall_time
@@ -45,7 +47,7 @@ class Search:
     async def __call__(self, query: Query) -> Recalled:
         self.asked.append(query)
         window = query.window or Window(None, None)
-        inside = [one for one in self.memories if window.holds(happened_at(one))]
+        inside = [one for one in self.memories if window.holds(happened_at(one), one.id)]
         found: Sequence[Memory] = inside if window.only else [*inside, *(o for o in self.memories if o not in inside)]
         named = [one for one in found if one.id in query.text]
         return Recalled(
@@ -165,14 +167,16 @@ async def test_who_asks_for_a_time_alone_gets_what_lies_in_it(text: str) -> None
 
 @pytest.mark.parametrize(
     ("text", "ids"),
-    [("what changed after the week", ["week"]), ("what held before the week in our plan", ["old"])],
+    [("what broke after the week", ["today"]), ("what held before the week in our plan", ["old"])],
 )
 async def test_the_time_of_an_event_is_that_of_the_memory_that_tells_of_it(text: str, ids: list[str]) -> None:
-    search = Search(LAST_WEEK, OLD)
+    search = Search(LAST_WEEK, OLD, TODAY)
     found, read = await asked(search, text, time_words="only")
     assert search.asked[0].limit == 1
-    assert search.asked[1].window is not None
-    assert search.asked[1].window.surety == BY_EVENT
+    window = search.asked[1].window
+    assert window is not None
+    assert (window.surety, window.event) == (BY_EVENT, "week")
+    assert search.asked[1].text == text
     assert read is not None
     assert read.event_id == "week"
     assert LAST_WEEK.created_at in (read.since, read.before)
@@ -208,4 +212,41 @@ async def test_the_zone_of_the_request_counts_and_one_that_is_none_is_refused() 
 def test_the_machines_own_zone_takes_a_wall_time_back_to_its_moment(moment: str) -> None:
     at = ms(moment)
     assert instant(wall_time(at, LocalZone()), LocalZone()) == at
-    assert isinstance(zone_named("time_zone", ""), LocalZone)
+
+
+def test_the_zone_of_the_machine_has_the_name_by_which_it_can_be_asked_for(tmp_path: Path) -> None:
+    database = tmp_path / "zoneinfo"
+    database.mkdir()
+    link, found = tmp_path / "localtime", set()
+    for name in ("UTC", "Asia/Tokyo", "Europe/Berlin"):  # whatever this machine is set to, not all of these are it
+        link.symlink_to(database / name)
+        zone = machine_zone(link)
+        link.unlink()
+        found.add(name_of(zone))
+        assert name_of(zone) in (name, "")
+        assert isinstance(zone, LocalZone) is (name_of(zone) == "")
+    assert "" in found
+    assert isinstance(machine_zone(tmp_path / "missing"), LocalZone)
+    mine = zone_named("time_zone", "")
+    assert zone_named("time_zone", name_of(mine)) == mine or isinstance(mine, LocalZone)
+
+
+def test_a_zone_in_the_environment_counts_before_that_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        for name in ("Asia/Tokyo", "America/New_York"):
+            monkeypatch.setenv("TZ", name)
+            time.tzset()
+            zone = machine_zone()
+            moment = ms("2026-07-01 12:00")
+            assert wall_time(moment, zone) == wall_time(moment, ZoneInfo(name))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+async def test_a_zone_without_a_name_is_told_as_local_time_and_given_as_nothing() -> None:
+    parts = replace(NODE, clock=lambda: ms("2026-03-18 15:00"), config=MeshConfig(zone=LocalZone()))
+    answer = await asked_in_time(parts, Query(text="yesterday", spaces=("s",)), Search(OLD))
+    assert answer.time is not None
+    assert answer.time.zone == ""
+    assert "(local time)" in answer.time.told

@@ -362,7 +362,7 @@ def test_a_day_is_that_of_the_zone() -> None:
         ("what was open before the release", "before", "the release"),
         ("what changed after the migration to Postgres?", "after", "the migration to Postgres"),
         ("since we moved to Postgres, what broke", "after", "we moved to Postgres"),
-        ("After the audit, who left", "after", "the audit"),
+        ("After the audit , who left", "after", "the audit"),
         ("what held until our freeze", "before", "our freeze"),
         ("since moving to Berlin what did I buy", "after", "moving to Berlin"),
     ],
@@ -371,7 +371,7 @@ def test_an_event_is_a_boundary_by_its_words(text: str, side: str, event: str) -
     answer = understood(text)
     assert (answer.event, answer.since, answer.before) == (Event(side, event), None, None)
     assert answer.event_words.split(maxsplit=1)[1] == event
-    assert answer.rest == text
+    assert answer.searched() == text
 
 
 @pytest.mark.parametrize(
@@ -390,7 +390,46 @@ def test_an_event_is_a_boundary_by_its_words(text: str, side: str, event: str) -
 )
 def test_only_what_means_something_now_alone_is_taken_out(text: str, words: tuple[str, ...], rest: str) -> None:
     answer = understood(text)
-    assert (answer.words, answer.rest) == (words, rest)
+    assert (answer.words, answer.searched()) == (words, rest)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "searched", "about"),
+    [
+        ("what is going on this week", ("this week",), "what is going on", "what is going on"),
+        ("what did I work on yesterday", ("yesterday",), "what did I work on", "what did I work on"),
+        ("who logged in 3 days ago", ("3 days ago",), "who logged in", "who logged in"),
+        ("what is on, on Monday", ("on Monday",), "what is on,", "what is on,"),
+        ("what changed in the last week", ("in the last week",), "what changed", "what changed"),
+        ("what broke in March", ("in March",), "what broke in March", "what broke"),
+        ("staging 12.03.2026 failed", ("12.03.2026",), "staging 12.03.2026 failed", "staging failed"),
+        ("what broke not on last Friday but on 2026-03-12", ("not on last Friday but on 2026-03-12",),
+         "what broke not on last Friday but on 2026-03-12", "what broke"),
+    ],
+)  # fmt: skip
+def test_the_words_of_a_time_are_told_without_those_of_the_verb_and_are_not_what_is_asked_about(
+    text: str, words: tuple[str, ...], searched: str, about: str
+) -> None:
+    answer = understood(text)
+    assert (answer.words, answer.searched(), answer.about(event=True)) == (words, searched, about)
+
+
+@pytest.mark.parametrize(
+    ("text", "searched", "with_it", "without_it"),
+    [
+        ("what did we decide before the release?", "what did we decide before the release?",
+         "what did we decide before the release?", "what did we decide ?"),
+        ("who left until the freeze last week", "who left until the freeze", "who left until the freeze", "who left"),
+        ("After the audit in March, who left", "After the audit in March, who left", "After the audit , who left",
+         ", who left"),
+    ],
+)  # fmt: skip
+def test_the_words_of_an_event_can_be_taken_out_with_the_times_that_they_hold(
+    text: str, searched: str, with_it: str, without_it: str
+) -> None:
+    answer = understood(text)
+    assert answer.searched() == searched
+    assert (answer.about(event=False), answer.about(event=True)) == (with_it, without_it)
 
 
 def test_stretches_that_do_not_meet_are_held_by_one() -> None:
@@ -425,6 +464,6 @@ def test_any_text_is_read_without_an_error_and_what_is_read_is_in_order(text: st
         assert answer.words or answer.event
         assert answer.since is None or answer.before is None or answer.since < answer.before
         words = text.split()
-        assert all("".join(answer.rest.split()).count(word) <= "".join(words).count(word) for word in words)
-        assert len(answer.rest.split()) <= len(words)
+        for left in (answer.searched(), answer.about(event=False), answer.about(event=True)):
+            assert all("".join(left.split()).count(word) <= "".join(words).count(word) for word in words)
         assert all(said in text for said in answer.words)

@@ -95,17 +95,17 @@ def test_a_question_names_months_and_years(text: str, months: set[int], years: s
 
 def test_a_month_lies_in_the_months_and_years_that_are_named() -> None:
     asked = Question(months=frozenset({5}), years=frozenset({2023}))
-    assert asked.means(ms(2023, 5, 31))
-    assert not asked.means(ms(2023, 4, 30))
-    assert not asked.means(ms(2022, 5, 1))
-    assert Question(months=frozenset({12})).means(ms(1969, 12, 31))
+    assert asked.means(ms(2023, 5, 31), "a")
+    assert not asked.means(ms(2023, 4, 30), "a")
+    assert not asked.means(ms(2022, 5, 1), "a")
+    assert Question(months=frozenset({12})).means(ms(1969, 12, 31), "a")
     assert not Question().dated
 
 
 def test_a_moment_in_a_stretch_is_meant_as_surely_as_the_stretch_and_one_in_a_named_month_surely() -> None:
     by_event = Window(ms(2023, 5, 1), ms(2023, 6, 2), surety=BY_EVENT)
     asked = Question(months=frozenset({5}), window=by_event)
-    assert [asked.means(ms(2023, month, 1)) for month in (4, 5, 6, 7)] == [0.0, 1.0, BY_EVENT, 0.0]
+    assert [asked.means(ms(2023, month, 1), "a") for month in (4, 5, 6, 7)] == [0.0, 1.0, BY_EVENT, 0.0]
 
 
 @given(st.text(max_size=300))

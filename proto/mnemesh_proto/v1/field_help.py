@@ -752,7 +752,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.TimeRead.since": "The stretch that they mean begins here; open when missing.",
         "mnemesh.v1.TimeRead.told": "All of it in a sentence.",
         "mnemesh.v1.TimeRead.words": "The words, as they stand in the query.",
-        "mnemesh.v1.TimeRead.zone": "The zone.",
+        "mnemesh.v1.TimeRead.zone": "The zone of its days, a name that time_zone takes; empty for the node's own where that has none.",
         "mnemesh.v1.TimelineRequest.after": "How many after it, 0 to 50. Default 5.",
         "mnemesh.v1.TimelineRequest.before": "How many before it, 0 to 50. Default 5.",
         "mnemesh.v1.TimelineRequest.id": "Id, unique id prefix or title of the memory in the middle.",

@@ -1,0 +1,200 @@
+"""Words of time and equal matches over a real mesh: what lies in the time that is asked for is in the answer, and of
+what matches alike the more important stands first, however much there is. Each test has a space of its own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import pytest
+import pytest_asyncio
+from test_recalling import READER, found, recall, remember, signals_of, started
+
+from mnemesh_actors.mesh import Mesh
+from mnemesh_memory.model import Draft, Source
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+CROWD = 41
+
+
+def ms(text: str) -> int:
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
+
+
+# The node's clock stands in the night of 2023-11-14, a Tuesday.
+MARCH, LAST_WEEK, YESTERDAY = ms("2023-03-12 10:00"), ms("2023-11-08 10:00"), ms("2023-11-13 10:00")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def mesh(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Mesh]:
+    made = await started(tmp_path_factory.mktemp("recall-times"))
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def space(request: pytest.FixtureRequest) -> str:
+    return f"test/{request.node.name}"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def year(mesh: Mesh) -> str:
+    """Memories of today, and one each of March, of last week and of yesterday, which look like nothing special."""
+    space = "test/year"
+    work = ("Payments work is summarised in the daily report", "What happened in the deploy is in its log",
+            "We talk about changes in the morning", "The March build of the client did not change")  # fmt: skip
+    drafts = [
+        Draft(content=f"{work[number % len(work)]}, case {number}", space=space, wait="durable")
+        for number in range(CROWD)
+    ]
+    await mesh.remember_batch(READER, drafts)
+    await remember(mesh, space, "Staging ran out of disk", valid_from=MARCH)
+    await remember(mesh, space, "Keys moved into the vault", valid_from=LAST_WEEK)
+    await remember(mesh, space, "Ana joined as the new lead", valid_from=YESTERDAY)
+    return space
+
+
+# ---- nothing is asked but a time ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("min_score", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("what happened in March?", "Staging ran out of disk"),
+        ("what did we do in March 2023?", "Staging ran out of disk"),
+        ("what happened on 2023-03-12?", "Staging ran out of disk"),
+        ("12.03.2023", "Staging ran out of disk"),
+        ("what happened yesterday?", "Ana joined as the new lead"),
+        ("summary of yesterday", "Ana joined as the new lead"),
+        ("give me a recap of yesterday", "Ana joined as the new lead"),
+        ("what did I work on yesterday?", "Ana joined as the new lead"),
+        ("what did we talk about yesterday?", "Ana joined as the new lead"),
+        ("show me everything from last week", "Keys moved into the vault"),
+        ("what changed last week?", "Keys moved into the vault"),
+        ("what was going on last week?", "Keys moved into the vault"),
+    ],
+)
+async def test_who_asks_for_nothing_but_a_time_gets_all_that_lies_in_it(
+    mesh: Mesh, year: str, text: str, content: str, min_score: float
+) -> None:
+    answer = await recall(mesh, year, text, min_score=min_score, time_zone="UTC", explain=True)
+    assert found(answer) == [content]
+    assert (answer.coverage, answer.abstain) == (1.0, False)
+    assert answer.time is not None
+    assert answer.time.inside == 1
+    assert answer.time.told.endswith("1 of 1 results lie in it")
+    # It lies in that time, which is all that was asked for.
+    assert (answer.results[0].score, signals_of(answer.results[0])) == (1.0, {"date": 1.0})
+
+
+@pytest.mark.parametrize("min_score", [0.0, 0.1])
+async def test_a_time_without_memories_is_never_said_to_hold_one(mesh: Mesh, year: str, min_score: float) -> None:
+    answer = await recall(mesh, year, "what happened in April?", min_score=min_score, time_zone="UTC")
+    assert answer.time is not None
+    assert answer.time.inside == 0
+    assert answer.time.told.endswith("nothing that fits lies in it, so all times were searched")
+
+
+# ---- a subject and a time -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "semantic"])
+async def test_what_lies_in_the_time_has_a_place_however_badly_its_words_match(
+    mesh: Mesh, year: str, mode: str
+) -> None:
+    asked = {"text": "daily report of payments work in March", "time_zone": "UTC", "mode": mode}
+    plain = await recall(mesh, year, **asked, time_words="off")
+    assert "Staging ran out of disk" not in found(plain)
+    answer = await recall(mesh, year, **asked)
+    assert found(answer)[-1] == "Staging ran out of disk"
+    assert len(answer.results) == len(plain.results) == 10
+    scores = [hit.score for hit in answer.results]
+    assert scores == sorted(scores, reverse=True)
+    assert answer.time is not None
+    assert answer.time.told.endswith("1 of 10 results lie in it")
+    # The only place stays with the best match.
+    (first,) = (await recall(mesh, year, **asked, limit=1)).results
+    assert first.memory.content.startswith("Payments work")
+
+
+async def test_what_may_be_read_and_lies_in_the_time_is_found_behind_what_may_not(mesh: Mesh, year: str) -> None:
+    answer = await recall(
+        mesh, year, "daily report of payments work in March", time_zone="UTC", kinds=("decision",), time_words="prefer"
+    )
+    assert found(answer) == []
+
+
+@pytest.mark.parametrize("text", ["what ran out of disk in March 2023?", "MARCH 2023 staging", "staging 12.03.2023"])
+async def test_words_of_time_are_not_looked_for_in_the_text_of_the_answer(mesh: Mesh, year: str, text: str) -> None:
+    answer = await recall(mesh, year, text, time_zone="UTC", mode="keyword")
+    assert found(answer)[0] == "Staging ran out of disk"
+    assert (answer.coverage, answer.abstain) == (1.0, False)
+
+
+async def test_a_min_score_that_leaves_out_what_lies_in_the_time_is_not_told_otherwise(mesh: Mesh, year: str) -> None:
+    for min_score in (0.05, 0.3, 0.6, 0.95):
+        answer = await recall(mesh, year, "disk on 2023-03-12", time_zone="UTC", min_score=min_score)
+        there = "Staging ran out of disk" in found(answer)
+        assert answer.time is not None
+        assert answer.time.inside == there
+        assert ("so all times were searched" in answer.time.told) is not there
+
+
+# ---- events ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "inside"),
+    [("which linter before the release of Falcon", "flake8"), ("which linter after the release of Falcon", "ruff")],
+)
+async def test_an_event_was_neither_before_nor_after_itself(mesh: Mesh, space: str, text: str, inside: str) -> None:
+    await remember(mesh, space, "The linter is flake8", valid_from=MARCH - 1)
+    event = await remember(mesh, space, "The release of Falcon is out", valid_from=MARCH)
+    await remember(mesh, space, "The linter is ruff", valid_from=MARCH + 1)
+    answer = await recall(mesh, space, text, time_zone="UTC", explain=True)
+    assert answer.time is not None
+    assert (answer.time.event_id, answer.time.inside) == (event.id, 1)
+    dates = {hit.memory.content: signals_of(hit)["date"] for hit in answer.results}
+    assert [content for content, share in dates.items() if share] == [f"The linter is {inside}"]
+    assert found(await recall(mesh, space, text, time_zone="UTC", time_words="only")) == [f"The linter is {inside}"]
+
+
+# ---- what matches alike ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "semantic", "keyword"])
+async def test_of_any_number_of_equal_matches_the_important_one_is_first(mesh: Mesh, space: str, mode: str) -> None:
+    for number in range(20):
+        importance = 1.0 if number == 19 else 0.5 if number == 15 else 0.1
+        draft = Draft(content="Lamps burn at night", space=space, force=True, importance=importance)
+        last = (await mesh.remember(READER, draft)).memory
+        if number == 15:
+            second = last
+    for limit in range(1, 21):
+        answer = await recall(mesh, space, "lamps burn at night", mode=mode, limit=limit)
+        assert len(answer.results) == limit
+        assert len({hit.score for hit in answer.results}) == 1
+        assert [hit.memory.id for hit in answer.results[:2]] == [last.id, second.id][:limit]
+
+
+async def test_what_matches_less_is_not_read_for_its_importance(mesh: Mesh, space: str) -> None:
+    await remember(mesh, space, "Lamps burn at night, says the keeper", importance=1.0)
+    for _ in range(5):
+        await mesh.remember(READER, Draft(content="Lamps burn at night", space=space, force=True, importance=0.1))
+    answer = await recall(mesh, space, "lamps burn at night", limit=3)
+    assert found(answer) == ["Lamps burn at night"] * 3
+
+
+# ---- explanations ---------------------------------------------------------------------------------------------------
+
+
+async def test_by_keyword_nothing_is_explained_by_what_was_said_before(mesh: Mesh, space: str) -> None:
+    for number, content in enumerate(("Who keeps the lamps?", "Ben keeps the lamps", "He lives by the sea")):
+        await remember(mesh, space, content, source=Source("talk", "", number))
+    for hit in (await recall(mesh, space, "who keeps lamps", mode="keyword", explain=True)).results:
+        by_words = [share for share in hit.signals if share.name in ("words", "window", "episode_words")]
+        assert [share.name for share in by_words] == ["words"]
+        assert by_words[0].weight == 1.0
+        assert by_words[0].raw
