@@ -75,7 +75,7 @@ class TimeWords(NamedTuple):
     event_at: Place | None
 
     def searched(self) -> str:
-        """The text without words that mean something only at the moment of asking: they are in no memory of that time."""
+        """The text without words that mean something only at the moment of asking: no memory of that time has them."""
         return _without(self.text, self.relative)
 
     def about(self, *, event: bool) -> str:
