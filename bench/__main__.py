@@ -2,8 +2,9 @@
 
 Copy that file to bench/results/published.json and run `make docs` to show a run in the README. With `--scale` also the
 growth up to 100,000 memories is measured, which takes far longer (with `--mem0 FOLDER` beside mem0ai, installed there);
-with `--locomo` the quality of recall, so with other data sets. `make docs` takes both from where they are written. All
-tables of the README: `make bench ARGS='--scale --mem0 FOLDER --corpus TEXTS --locomo HARNESS DATA'`.
+with `--locomo` the quality of recall, what its signals bring and what weights reach that have not seen the questions;
+so with other data sets. `make docs` takes all of it from where it is written. All tables of the README:
+`make bench ARGS='--scale --mem0 FOLDER --corpus TEXTS --locomo HARNESS DATA --reference PROGRAM'`.
 
 Everything is measured through the real thing: a node process for start and memory, its own gRPC door for latency.
 Nothing else should run meanwhile; the load before the run is written down with the results.
@@ -18,7 +19,20 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 
-from bench import ablation, beam, latency, locomo, longmemeval, misses, rivals, scale, storage, whole_node
+from bench import (
+    ablation,
+    beam,
+    fitting,
+    latency,
+    locomo,
+    longmemeval,
+    misses,
+    optional,
+    rivals,
+    scale,
+    storage,
+    whole_node,
+)
 from bench.corpus import sentences
 from bench.report import Row, machine, show, write
 from rich.console import Console
@@ -68,7 +82,8 @@ def _quality(given: argparse.Namespace, node: Path) -> int:
     if given.locomo:
         beside = ["--reference", given.reference] if given.reference else []
         again = [*given.locomo, "--node", str(node)]
-        runs += [(locomo.main, [*given.locomo, *beside]), (ablation.main, again), (misses.main, again)]
+        runs += [(locomo.main, [*given.locomo, *beside]), (optional.main, given.locomo)]
+        runs += [(ablation.main, again), (fitting.main, again), (misses.main, again)]
     if given.longmemeval:
         runs += [(longmemeval.main, [given.longmemeval, "--granularity", one]) for one in longmemeval.GRANULARITIES]
     if given.beam:

@@ -125,7 +125,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--names", default="", help="conversations, comma-separated; all when not given")
     parser.add_argument("--node", type=Path, help="where the memories stay for the next run; nowhere when not given")
     given = parser.parse_args(argv)
-    harness = harness_at(given.harness, given.data)
+    harness, before = harness_at(given.harness, given.data), machine()
     runs: dict[str, Any] = json.loads(RESULT.read_text("utf-8")) if RESULT.exists() else {}
     with tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as folder:
         for unit in UNITS if given.unit == "both" else (given.unit,):
@@ -139,7 +139,7 @@ def main(argv: Sequence[str]) -> int:
                         _score(scored[name], variant, one, index)
             rows = {name: one.means() for name, one in scored.items()}
             show(unit, rows)
-            facts = {"machine": machine(), "conversations": len(conversations), "mix": asdict(DEFAULT_MIX)}
+            facts = {"machine": before, "conversations": len(conversations), "mix": asdict(DEFAULT_MIX)}
             runs[unit] = {**facts, "rows": rows}
     if not given.names:  # a part of them is for a look
         RESULT.write_text(json.dumps(runs, indent=1) + "\n", "utf-8")

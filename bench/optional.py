@@ -40,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--unit", choices=(*UNITS, "both"), default="both")
     parser.add_argument("--names", default="", help="conversations, comma-separated; all when not given")
     given = parser.parse_args(argv)
-    harness = harness_at(given.harness, given.data)
+    harness, facts = harness_at(given.harness, given.data), machine()
     rows: dict[str, dict[str, dict[str, float]]] = {}
     with fresh_node() as client:
         for unit in UNITS if given.unit == "both" else (given.unit,):
@@ -56,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
             _ask(tallies["quotes without phrases"], client, quotes, unit, unit_of, {"phrases": 0.0})
             rows[unit] = {name: tally.means() for name, tally in tallies.items()}
             _show(unit, rows[unit])
-    RESULT.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n", "utf-8")
+    RESULT.write_text(json.dumps({"machine": facts, "rows": rows}, indent=1) + "\n", "utf-8")
     return 0
 
 

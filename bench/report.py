@@ -16,6 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 RESULTS = Path(__file__).resolve().parent / "results" / "node.json"
+TREE = Path(__file__).resolve().parent.parent
+# What decides what is measured, unlike the results that a run leaves in the tree.
+CODE = ("*.py", "*.toml", "*.txt", "*.proto")
+GIT_TIMEOUT_S = 10
 ROUNDS_KEPT = 50
 LIBRARIES = ("qdrant-edge-py", "qdrant-client", "fastembed", "onnxruntime", "automerge", "grpcio", "numpy")
 
@@ -98,14 +102,23 @@ def write(rows: Sequence[Row], facts: dict[str, object], file: Path = RESULTS) -
     return file
 
 
-def machine() -> dict[str, object]:
-    """What a reader needs to compare."""
-    commit = subprocess.run(("git", "rev-parse", "HEAD"), capture_output=True, text=True, check=False, timeout=10)
+def machine(tree: Path = TREE) -> dict[str, object]:
+    """What a reader needs to compare: of the machine, of the libraries, and of the code in the working `tree`: its
+    commit, and which files of code are not as they are there."""
+    commit = _git(tree, "rev-parse", "HEAD")
+    changed = _git(tree, "status", "--porcelain", "--untracked-files=all", "--no-renames", "--", *CODE)
     return {
         "cores": os.cpu_count(),
         "load_before": [round(value, 2) for value in os.getloadavg()],
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
-        "commit": commit.stdout.strip(),
+        "commit": commit.strip(),
+        "changed_files": sorted(line[3:] for line in changed.splitlines()),
         "libraries": {name: version(name) for name in LIBRARIES},
     }
+
+
+def _git(tree: Path, *words: str) -> str:
+    """What git prints; nothing outside of a clone."""
+    command = ("git", "-C", str(tree), *words)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=GIT_TIMEOUT_S).stdout

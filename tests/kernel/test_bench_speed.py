@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from bench import __main__ as bench
 from bench.plain import LENGTH_B, SATURATION_K, PlainSearch
+from bench.report import machine
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = ["red apples and pears", "the port is 5433", "green apples", "a note about nothing"]
@@ -55,6 +57,25 @@ def test_one_command_measures_the_growth_too(
     assert asked == [passed]
 
 
+def test_one_command_measures_all_that_the_pages_show_of_quality(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, list[str]] = {}
+
+    def measuring(name: str) -> Callable[[Sequence[str]], int]:
+        def measured(words: Sequence[str]) -> int:
+            asked[name] = list(words)
+            return 0
+
+        return measured
+
+    for name in ("locomo", "optional", "ablation", "fitting", "misses"):
+        monkeypatch.setattr(getattr(bench, name), "main", measuring(name))
+    given = ["--locomo", "harness", "data"]
+    assert bench.main(["--no-speed", *given, "--reference", "program"]) == 0
+    assert (asked["locomo"], asked["optional"]) == ([*given[1:], "--reference", "program"], given[1:])
+    assert asked["ablation"] == asked["fitting"] == asked["misses"]  # one node's memories serve all three
+    assert asked["ablation"][:3] == [*given[1:], "--node"]
+
+
 def test_a_comparison_that_would_not_be_made_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         bench.main(["--no-speed", "--mem0", "there"])
@@ -66,3 +87,32 @@ def test_the_command_that_the_readme_names_for_its_tables_is_one_that_the_progra
     given = bench._arguments(command.split())
     assert given.scale
     assert (given.mem0, given.corpus, given.locomo) == ("FOLDER", Path("TEXTS"), ["HARNESS", "DATA"])
+
+
+def git(tree: Path, *words: str) -> str:
+    own = ("-c", "user.name=a", "-c", "user.email=a@b.invalid", "-c", "commit.gpgsign=false")
+    done = subprocess.run(("git", *own, *words), cwd=tree, capture_output=True, text=True, check=True, timeout=30)
+    return done.stdout.strip()
+
+
+def test_a_result_names_the_code_that_differs_from_its_commit(tmp_path: Path) -> None:
+    code, result = tmp_path / "code.py", tmp_path / "result.json"
+    git(tmp_path, "init", "-q")
+    for path in (code, result):
+        path.write_text("1\n", "utf-8")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "first")
+    result.write_text("2\n", "utf-8")
+    commit = git(tmp_path, "rev-parse", "HEAD")
+    assert {name: machine(tmp_path)[name] for name in ("commit", "changed_files")} == {
+        "commit": commit, "changed_files": [],
+    }  # fmt: skip
+    code.write_text("2\n", "utf-8")
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "other.py").write_text("3\n", "utf-8")
+    assert machine(tmp_path)["changed_files"] == ["code.py", "new/other.py"]
+
+
+def test_outside_of_a_clone_no_commit_is_claimed(tmp_path: Path) -> None:
+    found = machine(tmp_path)
+    assert (found["commit"], found["changed_files"]) == ("", [])
