@@ -125,12 +125,10 @@ def ready_block(loaded: Loaded, grpc: str, http: str, seconds: float) -> str:
 
 
 def _configure_log(loaded: Loaded) -> None:
+    """One form for all of standard error: what the node says, and the warnings of the libraries in it."""
     import structlog
 
     level = getattr(logging, loaded.settings.log_level.upper())
-    logging.basicConfig(
-        stream=sys.stderr, level=max(level, logging.WARNING), format="%(levelname)s %(name)s %(message)s"
-    )
     # Tracebacks name places only: the values of variables are people's memories, and what was refused as a secret.
     last: list[structlog.typing.Processor] = (
         [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
@@ -139,13 +137,21 @@ def _configure_log(loaded: Loaded) -> None:
             structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
         ]
     )
+    stamped: list[structlog.typing.Processor] = [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.add_logger_name, *stamped],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
+        )
+    )
+    logging.basicConfig(level=max(level, logging.WARNING), handlers=[handler])
+    logging.captureWarnings(True)
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *last,
-        ],
+        processors=[structlog.contextvars.merge_contextvars, *stamped, *last],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.WriteLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,

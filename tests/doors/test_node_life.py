@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,47 @@ def test_a_logged_fault_names_its_place_and_shows_no_text_that_was_in_hand(form:
     assert "ValueError: a fault" in done.stderr
     assert "in remember" in done.stderr
     assert "the text of a memory" not in done.stderr
+
+
+LIBRARIES_LOG = r"""
+import logging, warnings
+from mnemesh_gateway.__main__ import _configure_log
+from mnemesh_gateway.settings import load
+_configure_log(load({"data_dir": "/nowhere", "log_format": "FORMAT"}, {}))
+logging.getLogger("uvicorn.error").warning("Invalid HTTP %s received.", "request")
+logging.getLogger("uvicorn.error").info("not said")
+def served(content):
+    raise ValueError("a fault")
+try:
+    served("the text of " + "a memory")
+except ValueError:
+    logging.getLogger("asyncio").exception("failed\nbadly")
+warnings.warn("an old way")
+"""
+
+
+@pytest.mark.parametrize("form", ["console", "json"])
+def test_what_libraries_log_has_the_form_of_all_the_rest(form: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIBRARIES_LOG.replace("FORMAT", form)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "in served" in done.stderr
+    assert "the text of a memory" not in done.stderr
+    assert "not said" not in done.stderr
+    if form == "json":
+        first, second, third = map(json.loads, done.stderr.splitlines())
+        assert (first["level"], first["logger"]) == ("warning", "uvicorn.error")
+        assert first["event"] == "Invalid HTTP request received."
+        assert first["timestamp"]
+        assert (second["level"], second["event"]) == ("error", "failed\nbadly")
+        assert "ValueError: a fault" in second["exception"]
+        assert (third["logger"], "an old way" in third["event"]) == ("py.warnings", True)
+    else:
+        assert "Invalid HTTP request received." in done.stderr.splitlines()[0]
 
 
 async def test_what_a_node_writes_is_its_owners_alone_even_in_a_wide_directory(tmp_path: Path) -> None:
