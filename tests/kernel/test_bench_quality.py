@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from bench import ablation, beam, longmemeval, misses
+from bench import ablation, beam, longmemeval, misses, time_words
 from bench.documents import BadFile
 from bench.locomo import reference_rows
 from bench.locomo_data import Asked, Talk, auroc
@@ -55,6 +55,15 @@ def test_the_first_k_different_ones_take_k_places_or_more() -> None:
     assert places_of(["a", "a", "b", "a", "c"], 3) == 5
     assert places_of(["a", "a"], 2) == 2
     assert places_of([], 3) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("who left", ""), ("who left in 2023", "a date"), ("who left after the race", "an event"),
+     ("who left after the race of May 2023", "a date")],
+)  # fmt: skip
+def test_a_question_is_counted_by_the_time_that_it_names(text: str, kind: str) -> None:
+    assert time_words.kind_of(text) == kind
 
 
 def test_auroc_is_the_share_of_pairs_that_stand_the_right_way_round() -> None:
