@@ -2,8 +2,8 @@
 
 Only questions that name a time are asked, in units of one turn, each with `time_words` off and prefer. A question that
 names an event ("before the release") and no date counts as one of events. HARNESS and DATA are those of `bench.locomo`.
-Coverage is held against that of the same questions in another conversation. The questions are asked today, years after the conversations, so a name without a year ("in May") means none of their
-times and falls back.
+Coverage is held against that of the same questions in another conversation. The questions are asked today, years after
+the conversations, so a name without a year ("in May") means none of their times and falls back.
 """
 
 from __future__ import annotations

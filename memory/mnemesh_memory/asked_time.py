@@ -13,7 +13,7 @@ TIME_WORDS: Final = ("prefer", "only", "off")
 
 
 # A stretch that hangs on when a memory tells of an event is less sure than one that the words name: on LoCoMo the same
-# raise as for a date costs two of 33 such questions their evidence, half of it gains one.
+# raise as for a date costs two of 33 such questions their evidence; half of it, not for the event itself, gains one.
 BY_EVENT: Final = 0.5
 
 
