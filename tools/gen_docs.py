@@ -111,6 +111,7 @@ def cli_page() -> str:
         parts += ["\n", *_table(own)] if own else []
     parts.append("\n`mnemesh up` takes every setting as a flag: [settings.md](settings.md). `mnemesh doctor` takes\n")
     parts.append("`--data DIR`, `--config FILE` and `--json`; `mnemesh mcp --help` lists the flags of the MCP proxy.\n")
+    parts.append("`mnemesh node salvage NEW_DIR --data DIR` makes NEW_DIR of what is sound in DIR, `--json` too.\n")
     return "".join(parts)
 
 

@@ -22,7 +22,7 @@ EXIT_PIPE_CLOSED: Final = 141
 NODE_COMMANDS: Final = ("up", "doctor")
 SOURCE_TREE: Final = Path(__file__).resolve().parents[2]
 # A word after `node` or `backup` that works on files while no node runs; the others of `backup` ask one.
-OFFLINE_PROGRAMS: Final = {"backup": ("load", "verify"), "node": ("new-identity",)}
+OFFLINE_PROGRAMS: Final = {"backup": ("load", "verify"), "node": ("new-identity", "salvage")}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

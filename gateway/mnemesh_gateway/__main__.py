@@ -38,11 +38,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return backup_load.main(words[1:], os.environ)
     if words[:1] == ["node"]:
-        from mnemesh_gateway import new_identity
+        from mnemesh_gateway import node_program
 
-        return new_identity.main(words[1:], os.environ)
+        return node_program.main(words[1:], os.environ)
     if words[:1] != ["up"]:
-        known = "up | doctor | backup load | backup verify | node new-identity"
+        known = "up | doctor | backup load | backup verify | node new-identity | node salvage"
         print(f"usage: python -m mnemesh_gateway {known} [--help]", file=sys.stderr)
         return EXIT_USAGE
     arguments = _parser().parse_args(words[1:])

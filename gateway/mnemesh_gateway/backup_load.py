@@ -1,39 +1,34 @@
 """`mnemesh backup load` and `mnemesh backup verify`: they work on a file alone, while no node runs.
 
-Loading unpacks into a folder inside the empty directory, checks everything there, and moves the manifest last, so that
-a directory that was loaded half is never taken for a node's.
+Loading unpacks into a folder inside the empty directory and checks everything there, before anything is in place.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import hashlib
 import json
 import os
-import shutil
 import sqlite3
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from mnemesh_actors.directory import MANIFEST, open_directory
+from mnemesh_actors.directory import open_directory
 from mnemesh_actors.ledger import schema
 from mnemesh_actors.ledger.copying import Held, held_by
 from mnemesh_actors.ledger.faults import explained
 from mnemesh_actors.transcripts import file as transcript_file
 from mnemesh_gateway.backup_file import LEDGER, TRANSCRIPTS, Head, Reader, verify
 from mnemesh_gateway.backups import Backup, read_register, write_register
-from mnemesh_memory.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
+from mnemesh_gateway.staging import staged
+from mnemesh_memory.errors import DataLoss, MnemeshError
 from mnemesh_proto.rendezvous import default_data_dir
 
-STAGING: Final = ".loading"
-# What a fresh volume may hold.
-IGNORED: Final = frozenset({"lost+found"})
 EXIT_REFUSED: Final = 4
 
 
@@ -42,34 +37,13 @@ def load(file: Path, data_dir: Path) -> Head:
     was. Raises FailedPrecondition, DataLoss or Unavailable, each naming the file or the directory."""
     reader = Reader(file)
     try:
-        _refuse_full(data_dir)
-        existed = data_dir.exists()
-        staging = data_dir / STAGING
-        with _explained(data_dir):
-            staging.mkdir(parents=True, mode=0o700)
-            try:
-                _unpack(reader, staging)
-                _check(reader.head, staging)
-                _remember(reader.head, file, staging)
-                _move(staging, data_dir)
-            except BaseException:  # boundary: undone, then raised again
-                shutil.rmtree(staging if existed else data_dir, ignore_errors=True)
-                raise
+        with staged(data_dir, "a backup is loaded", "nothing was loaded") as staging:
+            _unpack(reader, staging)
+            _check(reader.head, staging)
+            _remember(reader.head, file, staging)
     finally:
         reader.close()
     return reader.head
-
-
-def _refuse_full(data_dir: Path) -> None:
-    if not data_dir.exists():
-        return
-    if not data_dir.is_dir() or {entry.name for entry in data_dir.iterdir()} - IGNORED:
-        raise FailedPrecondition(
-            f"data_dir: {data_dir} is not empty; a backup is loaded into an empty directory only: name another --data",
-            field="data_dir",
-            value=str(data_dir),
-            limit="an empty directory",
-        )
 
 
 def _unpack(reader: Reader, staging: Path) -> None:
@@ -113,25 +87,6 @@ def _remember(head: Head, file: Path, staging: Path) -> None:
     )  # fmt: skip
     known = [replace(loaded, path=one.path) if one.at == head.at else one for one in read_register(staging)]
     write_register(staging, known if loaded in known else [*known, loaded])
-
-
-def _move(staging: Path, data_dir: Path) -> None:
-    for name in sorted(os.listdir(staging), key=lambda name: (name == MANIFEST, name != "ledger", name)):
-        os.replace(staging / name, data_dir / name)
-    staging.rmdir()
-    folder = os.open(data_dir, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-@contextlib.contextmanager
-def _explained(data_dir: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise Unavailable(f"{data_dir}: {error}; nothing was loaded", part="backup") from error
 
 
 # ---- the program ----------------------------------------------------------------------------------------------------

@@ -6,22 +6,14 @@ and in a new incarnation.
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from mnemesh_actors.directory import MANIFEST, open_directory, renew_identity
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.incarnation import end_life
 from mnemesh_gateway.presence import NodeLock
-from mnemesh_memory.errors import FailedPrecondition, MnemeshError
-from mnemesh_proto.rendezvous import default_data_dir
-
-EXIT_REFUSED: Final = 4
+from mnemesh_memory.errors import FailedPrecondition
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +24,14 @@ class Renewed:
     old_node_id: str
     node_id: str
     memories: int
+
+    @property
+    def text(self) -> str:
+        """For a person."""
+        return (
+            f"{self.data_dir} is node {self.node_id} now; it was {self.old_node_id}. Its {self.memories} memories "
+            "stay, signed by the node that it was.\nPeers that call it have to remove it and add it again."
+        )
 
 
 def give_new_identity(data_dir: Path) -> Renewed:
@@ -52,34 +52,3 @@ def give_new_identity(data_dir: Path) -> Renewed:
     finally:
         lock.close()
     return Renewed(str(data_dir), before.node_id, after.node_id, memories)
-
-
-def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Exit codes: 0, 2 bad usage, 4 refused."""
-    parser = argparse.ArgumentParser(prog="mnemesh node", description="Work on a data directory while no node runs.")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    words = "Give a copied data directory a node id of its own; what was written in it stays."
-    renew = commands.add_parser("new-identity", help=words, description=words)
-    renew.add_argument(
-        "--data", metavar="DIR", type=Path, default=default_data_dir(environ),
-        help="data directory of the copy (default: the user's data directory)",
-    )  # fmt: skip
-    renew.add_argument("--json", action="store_true", help="print exactly one JSON object")
-    given = parser.parse_args(argv)
-    data_dir = given.data.expanduser().absolute()
-    try:
-        done = give_new_identity(data_dir)
-    except MnemeshError as error:
-        if given.json:
-            print(json.dumps({"error": {"code": error.code, "message": error.message, **error.fields}}))
-        else:
-            print(f"mnemesh: {error.message}", file=sys.stderr)
-        return EXIT_REFUSED
-    if given.json:
-        print(json.dumps(asdict(done)))
-    else:
-        print(
-            f"{done.data_dir} is node {done.node_id} now; it was {done.old_node_id}. Its {done.memories} memories "
-            "stay, signed by the node that it was.\nPeers that call it have to remove it and add it again."
-        )
-    return 0

@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
+import shlex
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +29,16 @@ async def doctor(data_dir: Path) -> tuple[int | None, dict[str, Any]]:
     )  # fmt: skip
     out, _ = await asyncio.wait_for(process.communicate(), RUN_TIMEOUT_S)
     return process.returncode, json.loads(out)
+
+
+async def run(*words: str) -> tuple[int | None, str]:
+    """Exit code of the command `mnemesh`, and what it printed."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "mnemesh", *words,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, env=dict(os.environ),
+    )  # fmt: skip
+    out, _ = await asyncio.wait_for(process.communicate(), RUN_TIMEOUT_S)
+    return process.returncode, out.decode()
 
 
 def remember(data_dir: Path) -> str:
@@ -60,6 +74,40 @@ async def test_a_node_tells_its_settings_to_a_shell_that_has_others(tmp_path: Pa
     assert "a-key-of-mine" not in json.dumps(report)
     code, report = await doctor(tmp_path)
     assert {row["running"] for row in report["settings"]} == {None}
+
+
+async def test_who_follows_the_advice_about_a_damaged_log_recalls_all_that_is_sound(tmp_path: Path) -> None:
+    """The command is taken as the node and the doctor print it, with a name for the new directory."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    node = await start_node(old)
+    kept = await asyncio.to_thread(remember, old)
+    with Client(data_dir=old, space="team/doctor") as client:
+        lost = (await asyncio.to_thread(client.remember, "One bit of this is going to flip.")).memory.id
+    await stop_node(node)
+    with closing(sqlite3.connect(old / "ledger/0.sqlite")) as db:
+        (raw,) = db.execute("SELECT raw FROM entry WHERE doc = ?", (lost,)).fetchone()
+        db.execute("UPDATE entry SET raw = ? WHERE doc = ?", (raw[:-1] + bytes([raw[-1] ^ 1]), lost))
+        db.commit()
+    refused = await run("up", "--data", str(old), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0")
+    assert refused[0] == 4
+    code, report = await doctor(old)
+    (finding,) = (one for one in report["findings"] if one["check"] == "ledger")
+    assert code == 1
+    assert "entry 2: " in finding["problem"]
+    (advice,) = set(re.findall(r"`mnemesh (node [^`]*)`|$", finding["fix"])) - {""}
+    assert f"`mnemesh {advice}`" in refused[1]
+    code, said = await run(*(str(new) if word == "NEW_DIR" else word for word in shlex.split(advice)))
+    assert code == 0, said
+    assert f"entry 2 of {lost}: " in said
+    node = await start_node(new)
+    try:
+        with Client(data_dir=new, space="team/doctor") as client:
+            found = await asyncio.to_thread(client.recall, "what does the doctor change")
+            assert [result.memory.id for result in found.results] == [kept]
+            assert (await asyncio.to_thread(client.remember, "It goes on.")).action == "ADD"
+        assert (await doctor(new))[1]["findings"] == []
+    finally:
+        assert await stop_node(node) == 0
 
 
 async def test_a_killed_node_is_found_and_the_named_fix_mends_it(tmp_path: Path) -> None:

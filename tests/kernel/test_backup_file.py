@@ -458,6 +458,11 @@ def test_a_directory_that_holds_anything_is_left_alone(whole: Path, tmp_path: Pa
     assert [path.name for path in target.iterdir()] == ["mine"]
 
 
+def test_a_directory_that_loading_makes_is_its_owners_alone(whole: Path, tmp_path: Path) -> None:
+    load(whole, tmp_path / "target")
+    assert stat.S_IMODE((tmp_path / "target").stat().st_mode) == 0o700
+
+
 def test_a_fresh_volume_is_empty_enough(whole: Path, tmp_path: Path) -> None:
     (tmp_path / "volume" / "lost+found").mkdir(parents=True)
     load(whole, tmp_path / "volume")

@@ -12,7 +12,8 @@ from peer_builders import all_entries, hand_over
 
 from mnemesh_actors.directory import KEY_FILE, MANIFEST, NEXT_KEY_FILE, load_key, open_directory, renew_identity
 from mnemesh_crdt.envelope import node_id_of, verify
-from mnemesh_gateway.new_identity import give_new_identity, main
+from mnemesh_gateway.new_identity import give_new_identity
+from mnemesh_gateway.node_program import main
 from mnemesh_gateway.presence import NodeLock
 from mnemesh_memory.errors import FailedPrecondition
 

@@ -14,6 +14,7 @@ from mnemesh_actors.ledger.faults import damaged, explained
 from mnemesh_memory.errors import FailedPrecondition, MnemeshError
 
 BUSY_TIMEOUT_S = 5.0
+READER_TIMEOUT_S = 2.0
 # In the first page of a file (https://www.sqlite.org/fileformat.html, 1.3): the magic, and user_version.
 _MAGIC = b"SQLite format 3\x00"
 _VERSION_BYTES = slice(60, 64)
@@ -190,6 +191,13 @@ def connect(path: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def read_only(path: Path) -> sqlite3.Connection:
+    """A connection that changes no byte of any SQLite file at `path`. Without a write-ahead log nobody writes; then
+    `immutable` keeps SQLite from making its side files. Raises sqlite3.Error."""
+    mode = "mode=ro" if path.with_name(path.name + "-wal").exists() else "mode=ro&immutable=1"
+    return sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=READER_TIMEOUT_S)
 
 
 def _prepare(db: sqlite3.Connection, path: Path) -> None:

@@ -65,7 +65,10 @@ GROUPS: Final[Mapping[str, tuple[str, Sequence[tuple[str, Callable[..., None]]]]
 }
 GROUP_PROGRAMS: Final[Mapping[str, Mapping[str, str]]] = {
     "backup": backups.PROGRAMS,
-    "node": {"new-identity": "Give a copied data directory a node id of its own; what was written in it stays."},
+    "node": {
+        "new-identity": "Give a copied data directory a node id of its own; what was written in it stays.",
+        "salvage": "Copy what is sound of a damaged data directory into a new one, and list the rest.",
+    },
 }
 
 

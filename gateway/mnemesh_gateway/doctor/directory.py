@@ -17,7 +17,7 @@ from mnemesh_actors.index.state import read_meta
 from mnemesh_actors.ledger.checking import unsound
 from mnemesh_actors.ledger.faults import salvage_advice
 from mnemesh_actors.ledger.incarnation import emptied, lost
-from mnemesh_actors.ledger.schema import MIGRATIONS
+from mnemesh_actors.ledger.schema import MIGRATIONS, read_only, version_of
 from mnemesh_actors.transcripts.file import MIGRATIONS as TRANSCRIPT_MIGRATIONS
 from mnemesh_gateway.access import ACCESS_FILE
 from mnemesh_gateway.access import MIGRATIONS as ACCESS_MIGRATIONS
@@ -29,7 +29,6 @@ from mnemesh_proto.rendezvous import TOKEN_FILE
 DISK_FREE_BYTES_MIN = 512 * 1024 * 1024
 # A clock may differ a little between two starts without harm.
 CLOCK_SLACK_MS = 60_000
-SQLITE_WAIT_S = 2.0
 FAULTS_SHOWN = 8
 META, POINTS = "meta.json", "points"
 
@@ -117,7 +116,7 @@ def agents(place: Place) -> Iterator[Finding]:
     if path.with_name(path.name + "-journal").exists():
         return  # it is written right now, or the next start undoes what a crash left
     try:
-        with closing(_read_only(path)) as db:
+        with closing(read_only(path)) as db:
             version = int(db.execute("PRAGMA user_version").fetchone()[0])
             fault = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
     except sqlite3.DatabaseError as error:
@@ -193,7 +192,7 @@ def ledger(place: Place) -> Iterator[Finding]:
         return
     newest, faults = None, []
     try:
-        with closing(_read_only(place.ledger)) as db:
+        with closing(read_only(place.ledger)) as db:
             version = int(db.execute("PRAGMA user_version").fetchone()[0])
             if version > len(MIGRATIONS):
                 yield _newer(place.ledger, version, len(MIGRATIONS))
@@ -235,7 +234,7 @@ def transcripts(place: Place) -> Iterator[Finding]:
     if not path.exists():
         return
     try:
-        with closing(_read_only(path)) as db:
+        with closing(read_only(path)) as db:
             version = int(db.execute("PRAGMA user_version").fetchone()[0])
             if version > len(TRANSCRIPT_MIGRATIONS):
                 yield _newer(path, version, len(TRANSCRIPT_MIGRATIONS))
@@ -250,19 +249,13 @@ def transcripts(place: Place) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _read_only(path: Path) -> sqlite3.Connection:
-    """Without a write-ahead log nobody writes; then `immutable` keeps SQLite from making its side files."""
-    mode = "mode=ro" if path.with_name(path.name + "-wal").exists() else "mode=ro&immutable=1"
-    return sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=SQLITE_WAIT_S)
-
-
 def index(place: Place) -> Iterator[Finding]:
     """The index follows the ledger. A node mends it by itself at start, so this explains a slow start. Being behind is
     no fault: it is what every kill leaves, because the ledger alone is written before an answer."""
-    if place.node is not None or not place.ledger.exists() or place.settings.qdrant_url:
+    if place.node is not None or not version_of(place.ledger) or place.settings.qdrant_url:
         return
     try:
-        with closing(_read_only(place.ledger)) as db:
+        with closing(read_only(place.ledger)) as db:
             head = int(db.execute("SELECT coalesce(max(seq), 0) FROM entry").fetchone()[0])
             life = db.execute("SELECT value FROM meta WHERE key = 'incarnation'").fetchone()
     except sqlite3.DatabaseError:
