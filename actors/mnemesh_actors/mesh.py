@@ -301,6 +301,7 @@ class Mesh:
                 source=space.source,
                 query_prefix=space.embedder.prefixes.query,
                 passage_prefix=space.embedder.prefixes.passage,
+                precision=space.generation.precision,
             ),
             notices=tuple(self._notices),
             reembed=self._reembedding.status(),

@@ -137,6 +137,7 @@ class Reembedding:
                 source="" if space is None else space.source,
                 query_prefix="" if space is None else space.embedder.prefixes.query,
                 passage_prefix="" if space is None else space.embedder.prefixes.passage,
+                precision=making.precision,
             ),
             done=0 if space is None else space.follower.applied,
             total=follower.head,

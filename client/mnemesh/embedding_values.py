@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStatus:
-    """An embedding model; `generation` is the fingerprint of its vectors, `source` says where it was found. The
-    prefixes stand before each question and each text that is embedded."""
+    """An embedding model; `generation` is the fingerprint of its vectors, `source` says where it was found,
+    `precision` is fp32 or int8. The prefixes stand before each question and each text that is embedded."""
 
     generation: str
     name: str
@@ -16,6 +16,7 @@ class ModelStatus:
     source: str
     query_prefix: str = ""
     passage_prefix: str = ""
+    precision: str = "fp32"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

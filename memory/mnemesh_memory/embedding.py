@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStatus:
-    """The model: `generation` is the fingerprint of its vectors; `source` is configured, packaged or downloaded. The
-    prefixes stand before each question and each text."""
+    """The model: `generation` is the fingerprint of its vectors; `source` is configured, packaged or downloaded;
+    `precision` fp32 or int8. The prefixes stand before each question and each text."""
 
     generation: str
     name: str
@@ -16,6 +16,7 @@ class ModelStatus:
     source: str
     query_prefix: str = ""
     passage_prefix: str = ""
+    precision: str = "fp32"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -162,6 +162,8 @@ def test_people_see_which_model_is_in_use_and_how_far_another_one_is() -> None:
     assert list(lines(Reembedding(model=used, reembed=idle))) == [
         "the memories are embedded with small, 384 dimensions, generation aa"
     ]
+    (small,) = lines(Reembedding(model=replace(used, precision="int8"), reembed=idle))
+    assert small == "the memories are embedded with small in int8, 384 dimensions, generation aa"
     stalled = ReembedStatus(state="stalled", model=other, done=3, total=9, fault="no room")
     _, line, fault = lines(Reembedding(model=used, reembed=stalled))
     assert line.startswith("stalled: large")
@@ -305,6 +307,17 @@ def test_what_the_node_refuses_ends_with_4_and_its_own_words(cli: Run, node: Rec
     assert cli("remember", "x").err == "mnemesh: kind: 'x' is not allowed\n"
     assert cli("get", "unknown-id").status == 4
     node.fail["Recall"].append(Failure("DEADLINE_EXCEEDED"))
+    assert cli("recall", "x").status == 3
+
+
+def test_what_a_node_can_not_have_is_refused_and_a_node_that_does_not_answer_refuses_nothing(
+    cli: Run, node: RecordingNode
+) -> None:
+    node.fail["Recall"].extend([Failure("UNAVAILABLE", "x could not be downloaded", {"field": "model"})] * 9)
+    refused = cli("recall", "x")
+    assert (refused.status, refused.err) == (4, "mnemesh: x could not be downloaded\n")
+    node.fail["Recall"].clear()
+    node.fail["Recall"].extend([Failure("UNAVAILABLE", "the index is busy")] * 9)
     assert cli("recall", "x").status == 3
 
 

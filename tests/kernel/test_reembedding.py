@@ -168,6 +168,20 @@ def held_after(mesh: Mesh, seq: int) -> Iterator[None]:
 # ---- the way of a change ---------------------------------------------------------------------------------------------
 
 
+async def test_the_precision_of_the_model_is_told_while_it_takes_over_and_when_it_answers(
+    tmp_path: Path, models: Models
+) -> None:
+    async with running(tmp_path) as mesh:
+        await remember(mesh, TEXTS[0])
+        used = (await mesh.status()).model
+        began = (await mesh.reembed(precision="int8")).reembed.model
+        await until(lambda: mesh._reembedding.state.active.precision == "int8")
+        now = (await mesh.status()).model
+        assert [one and (one.name, one.precision) for one in (used, began, now)] == [
+            ("old", "fp32"), ("old", "int8"), ("old", "int8"),
+        ]  # fmt: skip
+
+
 async def test_another_model_of_another_width_takes_over_and_stays(tmp_path: Path, models: Models) -> None:
     async with running(tmp_path) as mesh:
         await remember(mesh, *TEXTS)

@@ -96,8 +96,9 @@ def run(argv: Sequence[str]) -> int:
 
 
 def exit_status(error: MnemeshError) -> int:
-    """The exit status that `error` means."""
-    if isinstance(error, NotReachable | DeadlineExceeded):
+    """The exit status that `error` means. What names a field was refused by a node that answers: a model that it can't
+    have is UNAVAILABLE too."""
+    if isinstance(error, NotReachable | DeadlineExceeded) and not (error.refused and error.field):
         return EXIT_NOT_REACHABLE
     return EXIT_USAGE if isinstance(error, InvalidArgument) and not error.refused else EXIT_REFUSED
 

@@ -12,6 +12,7 @@ import typer
 
 from mnemesh.cli.import_report import Bar
 from mnemesh.cli.options import contract
+from mnemesh.cli.people import model_name
 from mnemesh.cli.shell import Shell, one_line, printable
 from mnemesh.client import Client
 from mnemesh.embedding_values import ModelStatus, Reembedding
@@ -58,9 +59,7 @@ def _followed(client: Client, told: Reembedding) -> Reembedding:
             time.sleep(ASK_S)
             told = client.reembed()
     if wanted and told.model and told.model.generation != wanted.generation:
-        raise FailedPrecondition(
-            f"it was given up meanwhile; the memories are embedded with {one_line(told.model.name)}"
-        )
+        raise FailedPrecondition(f"it was given up meanwhile; the memories are embedded with {model_name(told.model)}")
     return told
 
 
@@ -77,7 +76,7 @@ def lines(told: Reembedding) -> Iterator[str]:
 
 
 def _shown(model: ModelStatus) -> str:
-    text = f"{one_line(model.name)}, {model.dimensions} dimensions, generation {model.generation}"
+    text = f"{model_name(model)}, {model.dimensions} dimensions, generation {model.generation}"
     put = [
         f"{printable(json.dumps(prefix, ensure_ascii=False))} before {what}"
         for prefix, what in ((model.query_prefix, "questions"), (model.passage_prefix, "texts"))

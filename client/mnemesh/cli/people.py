@@ -17,6 +17,7 @@ from typing import Final
 from mnemesh import recall_values, removal_values, values
 from mnemesh.cli import people_links
 from mnemesh.cli.shell import one_line, printable
+from mnemesh.embedding_values import ModelStatus
 
 ID_CHARS: Final = 13
 TITLE_CHARS: Final = 72
@@ -24,6 +25,11 @@ NODE_ID_CHARS: Final = 12
 NEAR_SHOWN_MAX: Final = 3
 COUNTS_SHOWN_MAX: Final = 20
 BOLD, DIM, GREEN, YELLOW, CYAN = "1", "2", "32", "33", "36"
+
+
+def model_name(model: ModelStatus) -> str:
+    """The name of an embedding model, with its precision unless that is the usual one."""
+    return one_line(model.name) + (f" in {one_line(model.precision)}" if model.precision not in ("", "fp32") else "")
 
 
 def recalled(answer: recall_values.Recalled, *, explain: bool = False, asked: bool = True) -> Iterator[str]:
@@ -179,12 +185,12 @@ def status(facts: values.Status) -> Iterator[str]:
         size = f"{held.turns} turns, {held.bytes / 1e6:.1f} MB, {one_line(held.state)}"
         yield f"  said    {held.sessions} sessions, {size}"
     if facts.model:
-        yield f"  model   {facts.model.name}, {facts.model.dimensions} dimensions, {facts.model.source}"
+        yield f"  model   {model_name(facts.model)}, {facts.model.dimensions} dimensions, {facts.model.source}"
     if facts.reembed and facts.reembed.model:
         other = facts.reembed
         fault = f"  {one_line(other.fault)}" if other.fault else ""
         share = f"{other.done} of {other.total} entries{fault}"
-        yield f"  reembed {one_line(facts.reembed.model.name)}: {other.state}, {share}"
+        yield f"  reembed {model_name(facts.reembed.model)}: {other.state}, {share}"
     for actor in facts.actors:
         where = f" on {actor.address} (node {actor.node[:NODE_ID_CHARS]})" if actor.node else ""
         yield paint(f"  actor   {actor.name} ({actor.type}) pid {actor.pid}{where} {actor.state}", DIM)

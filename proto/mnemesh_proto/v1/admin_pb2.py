@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmnemesh_proto/v1/admin.proto\x12\nmnemesh.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x0f\n\rStatusRequest\"d\n\x0b\x41\x63torStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x0b\n\x03pid\x18\x03 \x01(\r\x12\x0c\n\x04node\x18\x04 \x01(\t\x12\r\n\x05state\x18\x05 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x06 \x01(\t\"\x9b\x01\n\rLedgerReplica\x12\r\n\x05\x61\x63tor\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\r\n\x05state\x18\x03 \x01(\t\x12\x0f\n\x07node_id\x18\x04 \x01(\t\x12\x0f\n\x07machine\x18\x05 \x01(\t\x12\r\n\x05place\x18\x06 \x01(\t\x12\x13\n\x0bincarnation\x18\x07 \x01(\t\x12\x0b\n\x03seq\x18\x08 \x01(\x04\x12\x0b\n\x03lag\x18\t \x01(\x04\"\x8d\x01\n\x0cLedgerStatus\x12\x13\n\x0bincarnation\x18\x01 \x01(\t\x12\x0b\n\x03seq\x18\x02 \x01(\x04\x12\x10\n\x08memories\x18\x03 \x01(\r\x12\r\n\x05\x62ytes\x18\x04 \x01(\x04\x12+\n\x08replicas\x18\x05 \x03(\x0b\x32\x19.mnemesh.v1.LedgerReplica\x12\r\n\x05state\x18\x06 \x01(\t\"e\n\x0bIndexStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x62\x61\x63kend\x18\x02 \x01(\t\x12\x0b\n\x03seq\x18\x03 \x01(\x04\x12\x0b\n\x03lag\x18\x04 \x01(\x04\x12\x0e\n\x06points\x18\x05 \x01(\r\x12\r\n\x05state\x18\x06 \x01(\t\"Q\n\x10TranscriptStatus\x12\x10\n\x08sessions\x18\x01 \x01(\r\x12\r\n\x05turns\x18\x02 \x01(\x04\x12\r\n\x05\x62ytes\x18\x03 \x01(\x04\x12\r\n\x05state\x18\x04 \x01(\t\"\x81\x01\n\x0bModelStatus\x12\x12\n\ngeneration\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\ndimensions\x18\x03 \x01(\r\x12\x0e\n\x06source\x18\x04 \x01(\t\x12\x14\n\x0cquery_prefix\x18\x05 \x01(\t\x12\x16\n\x0epassage_prefix\x18\x06 \x01(\t\"<\n\rSettingStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x0e\n\x06origin\x18\x03 \x01(\t\"\xdf\x03\n\x0eStatusResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\x0f\n\x07runtime\x18\x03 \x01(\t\x12\x10\n\x08\x64\x61ta_dir\x18\x04 \x01(\t\x12\x0f\n\x07node_id\x18\x05 \x01(\t\x12\x0b\n\x03pid\x18\x06 \x01(\r\x12\x10\n\x08uptime_s\x18\x07 \x01(\x01\x12\x0c\n\x04grpc\x18\x08 \x01(\t\x12\x0c\n\x04http\x18\t \x01(\t\x12\'\n\x06\x61\x63tors\x18\n \x03(\x0b\x32\x17.mnemesh.v1.ActorStatus\x12(\n\x06ledger\x18\x0b \x01(\x0b\x32\x18.mnemesh.v1.LedgerStatus\x12&\n\x05index\x18\x0c \x03(\x0b\x32\x17.mnemesh.v1.IndexStatus\x12&\n\x05model\x18\r \x01(\x0b\x32\x17.mnemesh.v1.ModelStatus\x12\x0f\n\x07notices\x18\x0e \x03(\t\x12\x31\n\x0btranscripts\x18\x0f \x01(\x0b\x32\x1c.mnemesh.v1.TranscriptStatus\x12*\n\x07reembed\x18\x10 \x01(\x0b\x32\x19.mnemesh.v1.ReembedStatus\x12+\n\x08settings\x18\x11 \x03(\x0b\x32\x19.mnemesh.v1.SettingStatus\"B\n\x0eReembedRequest\x12\r\n\x05model\x18\x01 \x01(\t\x12\x11\n\tprecision\x18\x02 \x01(\t\x12\x0e\n\x06\x63\x61ncel\x18\x03 \x01(\x08\"r\n\rReembedStatus\x12\r\n\x05state\x18\x01 \x01(\t\x12&\n\x05model\x18\x02 \x01(\x0b\x32\x17.mnemesh.v1.ModelStatus\x12\x0c\n\x04\x64one\x18\x03 \x01(\x04\x12\r\n\x05total\x18\x04 \x01(\x04\x12\r\n\x05\x66\x61ult\x18\x05 \x01(\t\"e\n\x0fReembedResponse\x12&\n\x05model\x18\x01 \x01(\x0b\x32\x17.mnemesh.v1.ModelStatus\x12*\n\x07reembed\x18\x02 \x01(\x0b\x32\x19.mnemesh.v1.ReembedStatus\"\x0f\n\rWhoamiRequest\"\xc0\x01\n\x0eWhoamiResponse\x12\r\n\x05\x61gent\x18\x01 \x01(\t\x12\x11\n\tprincipal\x18\x02 \x01(\t\x12\x0c\n\x04role\x18\x03 \x01(\t\x12\x15\n\rprivate_space\x18\x04 \x01(\t\x12\x15\n\rdefault_space\x18\x05 \x01(\t\x12\x0e\n\x06spaces\x18\x06 \x03(\t\x12\x10\n\x08toolsets\x18\x07 \x03(\t\x12.\n\nexpires_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"`\n\x0f\x41\x64\x64\x41gentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0e\n\x06spaces\x18\x03 \x03(\t\x12\x10\n\x08toolsets\x18\x04 \x03(\t\x12\x0f\n\x07\x65xpires\x18\x05 \x01(\t\"\xd0\x02\n\x05\x41gent\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0e\n\x06spaces\x18\x03 \x03(\t\x12\x15\n\rprivate_space\x18\x04 \x01(\t\x12\x10\n\x08toolsets\x18\x05 \x03(\t\x12\r\n\x05state\x18\x06 \x01(\t\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncreated_by\x18\x08 \x01(\t\x12.\n\nexpires_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nrevoked_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05\x63\x61lls\x18\x0b \x01(\x04\x12\x30\n\x0clast_used_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"C\n\x10\x41\x64\x64\x41gentResponse\x12 \n\x05\x61gent\x18\x01 \x01(\x0b\x32\x11.mnemesh.v1.Agent\x12\r\n\x05token\x18\x02 \x01(\t\"\x13\n\x11ListAgentsRequest\"7\n\x12ListAgentsResponse\x12!\n\x06\x61gents\x18\x01 \x03(\x0b\x32\x11.mnemesh.v1.Agent\"\"\n\x12RevokeAgentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"7\n\x13RevokeAgentResponse\x12 \n\x05\x61gent\x18\x01 \x01(\x0b\x32\x11.mnemesh.v1.Agent2\xb8\x03\n\x0c\x41\x64minService\x12?\n\x06Status\x12\x19.mnemesh.v1.StatusRequest\x1a\x1a.mnemesh.v1.StatusResponse\x12\x42\n\x07Reembed\x12\x1a.mnemesh.v1.ReembedRequest\x1a\x1b.mnemesh.v1.ReembedResponse\x12?\n\x06Whoami\x12\x19.mnemesh.v1.WhoamiRequest\x1a\x1a.mnemesh.v1.WhoamiResponse\x12\x45\n\x08\x41\x64\x64\x41gent\x12\x1b.mnemesh.v1.AddAgentRequest\x1a\x1c.mnemesh.v1.AddAgentResponse\x12K\n\nListAgents\x12\x1d.mnemesh.v1.ListAgentsRequest\x1a\x1e.mnemesh.v1.ListAgentsResponse\x12N\n\x0bRevokeAgent\x12\x1e.mnemesh.v1.RevokeAgentRequest\x1a\x1f.mnemesh.v1.RevokeAgentResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmnemesh_proto/v1/admin.proto\x12\nmnemesh.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x0f\n\rStatusRequest\"d\n\x0b\x41\x63torStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x0b\n\x03pid\x18\x03 \x01(\r\x12\x0c\n\x04node\x18\x04 \x01(\t\x12\r\n\x05state\x18\x05 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x06 \x01(\t\"\x9b\x01\n\rLedgerReplica\x12\r\n\x05\x61\x63tor\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\r\n\x05state\x18\x03 \x01(\t\x12\x0f\n\x07node_id\x18\x04 \x01(\t\x12\x0f\n\x07machine\x18\x05 \x01(\t\x12\r\n\x05place\x18\x06 \x01(\t\x12\x13\n\x0bincarnation\x18\x07 \x01(\t\x12\x0b\n\x03seq\x18\x08 \x01(\x04\x12\x0b\n\x03lag\x18\t \x01(\x04\"\x8d\x01\n\x0cLedgerStatus\x12\x13\n\x0bincarnation\x18\x01 \x01(\t\x12\x0b\n\x03seq\x18\x02 \x01(\x04\x12\x10\n\x08memories\x18\x03 \x01(\r\x12\r\n\x05\x62ytes\x18\x04 \x01(\x04\x12+\n\x08replicas\x18\x05 \x03(\x0b\x32\x19.mnemesh.v1.LedgerReplica\x12\r\n\x05state\x18\x06 \x01(\t\"e\n\x0bIndexStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x62\x61\x63kend\x18\x02 \x01(\t\x12\x0b\n\x03seq\x18\x03 \x01(\x04\x12\x0b\n\x03lag\x18\x04 \x01(\x04\x12\x0e\n\x06points\x18\x05 \x01(\r\x12\r\n\x05state\x18\x06 \x01(\t\"Q\n\x10TranscriptStatus\x12\x10\n\x08sessions\x18\x01 \x01(\r\x12\r\n\x05turns\x18\x02 \x01(\x04\x12\r\n\x05\x62ytes\x18\x03 \x01(\x04\x12\r\n\x05state\x18\x04 \x01(\t\"\x94\x01\n\x0bModelStatus\x12\x12\n\ngeneration\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\ndimensions\x18\x03 \x01(\r\x12\x0e\n\x06source\x18\x04 \x01(\t\x12\x14\n\x0cquery_prefix\x18\x05 \x01(\t\x12\x16\n\x0epassage_prefix\x18\x06 \x01(\t\x12\x11\n\tprecision\x18\x07 \x01(\t\"<\n\rSettingStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x0e\n\x06origin\x18\x03 \x01(\t\"\xdf\x03\n\x0eStatusResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\x0f\n\x07runtime\x18\x03 \x01(\t\x12\x10\n\x08\x64\x61ta_dir\x18\x04 \x01(\t\x12\x0f\n\x07node_id\x18\x05 \x01(\t\x12\x0b\n\x03pid\x18\x06 \x01(\r\x12\x10\n\x08uptime_s\x18\x07 \x01(\x01\x12\x0c\n\x04grpc\x18\x08 \x01(\t\x12\x0c\n\x04http\x18\t \x01(\t\x12\'\n\x06\x61\x63tors\x18\n \x03(\x0b\x32\x17.mnemesh.v1.ActorStatus\x12(\n\x06ledger\x18\x0b \x01(\x0b\x32\x18.mnemesh.v1.LedgerStatus\x12&\n\x05index\x18\x0c \x03(\x0b\x32\x17.mnemesh.v1.IndexStatus\x12&\n\x05model\x18\r \x01(\x0b\x32\x17.mnemesh.v1.ModelStatus\x12\x0f\n\x07notices\x18\x0e \x03(\t\x12\x31\n\x0btranscripts\x18\x0f \x01(\x0b\x32\x1c.mnemesh.v1.TranscriptStatus\x12*\n\x07reembed\x18\x10 \x01(\x0b\x32\x19.mnemesh.v1.ReembedStatus\x12+\n\x08settings\x18\x11 \x03(\x0b\x32\x19.mnemesh.v1.SettingStatus\"B\n\x0eReembedRequest\x12\r\n\x05model\x18\x01 \x01(\t\x12\x11\n\tprecision\x18\x02 \x01(\t\x12\x0e\n\x06\x63\x61ncel\x18\x03 \x01(\x08\"r\n\rReembedStatus\x12\r\n\x05state\x18\x01 \x01(\t\x12&\n\x05model\x18\x02 \x01(\x0b\x32\x17.mnemesh.v1.ModelStatus\x12\x0c\n\x04\x64one\x18\x03 \x01(\x04\x12\r\n\x05total\x18\x04 \x01(\x04\x12\r\n\x05\x66\x61ult\x18\x05 \x01(\t\"e\n\x0fReembedResponse\x12&\n\x05model\x18\x01 \x01(\x0b\x32\x17.mnemesh.v1.ModelStatus\x12*\n\x07reembed\x18\x02 \x01(\x0b\x32\x19.mnemesh.v1.ReembedStatus\"\x0f\n\rWhoamiRequest\"\xc0\x01\n\x0eWhoamiResponse\x12\r\n\x05\x61gent\x18\x01 \x01(\t\x12\x11\n\tprincipal\x18\x02 \x01(\t\x12\x0c\n\x04role\x18\x03 \x01(\t\x12\x15\n\rprivate_space\x18\x04 \x01(\t\x12\x15\n\rdefault_space\x18\x05 \x01(\t\x12\x0e\n\x06spaces\x18\x06 \x03(\t\x12\x10\n\x08toolsets\x18\x07 \x03(\t\x12.\n\nexpires_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"`\n\x0f\x41\x64\x64\x41gentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0e\n\x06spaces\x18\x03 \x03(\t\x12\x10\n\x08toolsets\x18\x04 \x03(\t\x12\x0f\n\x07\x65xpires\x18\x05 \x01(\t\"\xd0\x02\n\x05\x41gent\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0e\n\x06spaces\x18\x03 \x03(\t\x12\x15\n\rprivate_space\x18\x04 \x01(\t\x12\x10\n\x08toolsets\x18\x05 \x03(\t\x12\r\n\x05state\x18\x06 \x01(\t\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncreated_by\x18\x08 \x01(\t\x12.\n\nexpires_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nrevoked_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05\x63\x61lls\x18\x0b \x01(\x04\x12\x30\n\x0clast_used_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"C\n\x10\x41\x64\x64\x41gentResponse\x12 \n\x05\x61gent\x18\x01 \x01(\x0b\x32\x11.mnemesh.v1.Agent\x12\r\n\x05token\x18\x02 \x01(\t\"\x13\n\x11ListAgentsRequest\"7\n\x12ListAgentsResponse\x12!\n\x06\x61gents\x18\x01 \x03(\x0b\x32\x11.mnemesh.v1.Agent\"\"\n\x12RevokeAgentRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"7\n\x13RevokeAgentResponse\x12 \n\x05\x61gent\x18\x01 \x01(\x0b\x32\x11.mnemesh.v1.Agent2\xb8\x03\n\x0c\x41\x64minService\x12?\n\x06Status\x12\x19.mnemesh.v1.StatusRequest\x1a\x1a.mnemesh.v1.StatusResponse\x12\x42\n\x07Reembed\x12\x1a.mnemesh.v1.ReembedRequest\x1a\x1b.mnemesh.v1.ReembedResponse\x12?\n\x06Whoami\x12\x19.mnemesh.v1.WhoamiRequest\x1a\x1a.mnemesh.v1.WhoamiResponse\x12\x45\n\x08\x41\x64\x64\x41gent\x12\x1b.mnemesh.v1.AddAgentRequest\x1a\x1c.mnemesh.v1.AddAgentResponse\x12K\n\nListAgents\x12\x1d.mnemesh.v1.ListAgentsRequest\x1a\x1e.mnemesh.v1.ListAgentsResponse\x12N\n\x0bRevokeAgent\x12\x1e.mnemesh.v1.RevokeAgentRequest\x1a\x1f.mnemesh.v1.RevokeAgentResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -45,35 +45,35 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TRANSCRIPTSTATUS']._serialized_start=601
   _globals['_TRANSCRIPTSTATUS']._serialized_end=682
   _globals['_MODELSTATUS']._serialized_start=685
-  _globals['_MODELSTATUS']._serialized_end=814
-  _globals['_SETTINGSTATUS']._serialized_start=816
-  _globals['_SETTINGSTATUS']._serialized_end=876
-  _globals['_STATUSRESPONSE']._serialized_start=879
-  _globals['_STATUSRESPONSE']._serialized_end=1358
-  _globals['_REEMBEDREQUEST']._serialized_start=1360
-  _globals['_REEMBEDREQUEST']._serialized_end=1426
-  _globals['_REEMBEDSTATUS']._serialized_start=1428
-  _globals['_REEMBEDSTATUS']._serialized_end=1542
-  _globals['_REEMBEDRESPONSE']._serialized_start=1544
-  _globals['_REEMBEDRESPONSE']._serialized_end=1645
-  _globals['_WHOAMIREQUEST']._serialized_start=1647
-  _globals['_WHOAMIREQUEST']._serialized_end=1662
-  _globals['_WHOAMIRESPONSE']._serialized_start=1665
-  _globals['_WHOAMIRESPONSE']._serialized_end=1857
-  _globals['_ADDAGENTREQUEST']._serialized_start=1859
-  _globals['_ADDAGENTREQUEST']._serialized_end=1955
-  _globals['_AGENT']._serialized_start=1958
-  _globals['_AGENT']._serialized_end=2294
-  _globals['_ADDAGENTRESPONSE']._serialized_start=2296
-  _globals['_ADDAGENTRESPONSE']._serialized_end=2363
-  _globals['_LISTAGENTSREQUEST']._serialized_start=2365
-  _globals['_LISTAGENTSREQUEST']._serialized_end=2384
-  _globals['_LISTAGENTSRESPONSE']._serialized_start=2386
-  _globals['_LISTAGENTSRESPONSE']._serialized_end=2441
-  _globals['_REVOKEAGENTREQUEST']._serialized_start=2443
-  _globals['_REVOKEAGENTREQUEST']._serialized_end=2477
-  _globals['_REVOKEAGENTRESPONSE']._serialized_start=2479
-  _globals['_REVOKEAGENTRESPONSE']._serialized_end=2534
-  _globals['_ADMINSERVICE']._serialized_start=2537
-  _globals['_ADMINSERVICE']._serialized_end=2977
+  _globals['_MODELSTATUS']._serialized_end=833
+  _globals['_SETTINGSTATUS']._serialized_start=835
+  _globals['_SETTINGSTATUS']._serialized_end=895
+  _globals['_STATUSRESPONSE']._serialized_start=898
+  _globals['_STATUSRESPONSE']._serialized_end=1377
+  _globals['_REEMBEDREQUEST']._serialized_start=1379
+  _globals['_REEMBEDREQUEST']._serialized_end=1445
+  _globals['_REEMBEDSTATUS']._serialized_start=1447
+  _globals['_REEMBEDSTATUS']._serialized_end=1561
+  _globals['_REEMBEDRESPONSE']._serialized_start=1563
+  _globals['_REEMBEDRESPONSE']._serialized_end=1664
+  _globals['_WHOAMIREQUEST']._serialized_start=1666
+  _globals['_WHOAMIREQUEST']._serialized_end=1681
+  _globals['_WHOAMIRESPONSE']._serialized_start=1684
+  _globals['_WHOAMIRESPONSE']._serialized_end=1876
+  _globals['_ADDAGENTREQUEST']._serialized_start=1878
+  _globals['_ADDAGENTREQUEST']._serialized_end=1974
+  _globals['_AGENT']._serialized_start=1977
+  _globals['_AGENT']._serialized_end=2313
+  _globals['_ADDAGENTRESPONSE']._serialized_start=2315
+  _globals['_ADDAGENTRESPONSE']._serialized_end=2382
+  _globals['_LISTAGENTSREQUEST']._serialized_start=2384
+  _globals['_LISTAGENTSREQUEST']._serialized_end=2403
+  _globals['_LISTAGENTSRESPONSE']._serialized_start=2405
+  _globals['_LISTAGENTSRESPONSE']._serialized_end=2460
+  _globals['_REVOKEAGENTREQUEST']._serialized_start=2462
+  _globals['_REVOKEAGENTREQUEST']._serialized_end=2496
+  _globals['_REVOKEAGENTRESPONSE']._serialized_start=2498
+  _globals['_REVOKEAGENTRESPONSE']._serialized_end=2553
+  _globals['_ADMINSERVICE']._serialized_start=2556
+  _globals['_ADMINSERVICE']._serialized_end=2996
 # @@protoc_insertion_point(module_scope)

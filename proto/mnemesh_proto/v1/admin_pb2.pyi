@@ -96,20 +96,22 @@ class TranscriptStatus(_message.Message):
     def __init__(self, sessions: _Optional[int] = ..., turns: _Optional[int] = ..., bytes: _Optional[int] = ..., state: _Optional[str] = ...) -> None: ...
 
 class ModelStatus(_message.Message):
-    __slots__ = ("generation", "name", "dimensions", "source", "query_prefix", "passage_prefix")
+    __slots__ = ("generation", "name", "dimensions", "source", "query_prefix", "passage_prefix", "precision")
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     QUERY_PREFIX_FIELD_NUMBER: _ClassVar[int]
     PASSAGE_PREFIX_FIELD_NUMBER: _ClassVar[int]
+    PRECISION_FIELD_NUMBER: _ClassVar[int]
     generation: str
     name: str
     dimensions: int
     source: str
     query_prefix: str
     passage_prefix: str
-    def __init__(self, generation: _Optional[str] = ..., name: _Optional[str] = ..., dimensions: _Optional[int] = ..., source: _Optional[str] = ..., query_prefix: _Optional[str] = ..., passage_prefix: _Optional[str] = ...) -> None: ...
+    precision: str
+    def __init__(self, generation: _Optional[str] = ..., name: _Optional[str] = ..., dimensions: _Optional[int] = ..., source: _Optional[str] = ..., query_prefix: _Optional[str] = ..., passage_prefix: _Optional[str] = ..., precision: _Optional[str] = ...) -> None: ...
 
 class SettingStatus(_message.Message):
     __slots__ = ("name", "value", "origin")

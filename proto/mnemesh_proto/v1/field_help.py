@@ -335,6 +335,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.ModelStatus.generation": "Fingerprint that the index is bound to.",
         "mnemesh.v1.ModelStatus.name": "Name of the model.",
         "mnemesh.v1.ModelStatus.passage_prefix": "What stands before each text of a memory that is embedded; empty for nothing.",
+        "mnemesh.v1.ModelStatus.precision": "fp32 or int8.",
         "mnemesh.v1.ModelStatus.query_prefix": "What stands before each question that is embedded; empty for nothing.",
         "mnemesh.v1.ModelStatus.source": "Where it was found: configured, packaged or downloaded.",
         "mnemesh.v1.PeerService": "The nodes that this one exchanges entries with, and how that goes.",
