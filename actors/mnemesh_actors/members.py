@@ -126,5 +126,5 @@ class Pipe:
 
 
 def cursor_name(node_id: str) -> str:
-    """Under which a ledger keeps its cursors in the feeds of another of its node; no token bears that name."""
-    return f"replica:{node_id}"
+    """Under which a ledger keeps its cursors in the feeds of another of its node; no token bears a name with a star."""
+    return f"*replica:{node_id}"

@@ -14,7 +14,7 @@ from mnemesh_actors.ledger.aside import AsidePage, Which
 from mnemesh_actors.ledger.commands import TakenIn
 from mnemesh_actors.ledger.contacts import Contact
 from mnemesh_actors.ledger.exchange import Incoming
-from mnemesh_actors.ledger.peers import Backlog
+from mnemesh_actors.ledger.peers import Backlog, Order, Untaken
 from mnemesh_actors.news import News as Bell
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_crdt.handshake import Me
@@ -162,6 +162,15 @@ class Syncing:
     async def keep_contacts(self, contacts: Sequence[Contact]) -> None:
         """Have the disk know how it stands with these."""
         await self._ledger.keep_contacts(contacts, self._clock())
+
+    async def forget_contacts(self, peers: Sequence[str]) -> None:
+        """Have the disk know nothing more of these, by the names of their cursors."""
+        await self._ledger.forget_contacts(peers)
+
+    async def untaken(self, after: int, order: Order) -> Untaken:
+        """How many of the next entries a node does not take from here; see Ledger.untaken."""
+        found: Untaken = await self._ledger.untaken(after, order)
+        return found
 
     async def news_after(self, seq: int) -> int:
         """Wait for entries after `seq`; the new head."""

@@ -137,6 +137,7 @@ class Client:
     create_backup = _method(backups.create_backup)
     list_backups = _method(backups.list_backups)
     add_peer = _method(peers.add_peer)
+    set_peer_token = _method(peers.set_peer_token)
     remove_peer = _method(peers.remove_peer)
     sync_status = _method(peers.sync_status)
     sync_now = _method(peers.sync_now)

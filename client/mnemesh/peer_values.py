@@ -12,7 +12,9 @@ class PeerStatus:
     person has to see to it); `incoming` says that the peer opened the stream, under the name of its token. `auth` is
     what became of the token at the last contact: accepted, refused or unknown. `lag_s` is for how long one side has not
     had all that the other has for it, 0 while both have it, None when they never had. `comparing`: a comparison that
-    somebody waits for is not over."""
+    somebody waits for is not over. `effective_direction` is what the peer's token leaves of the direction: both,
+    push, pull or none; `only_by` the principal whose entries alone the peer takes, "" for anyone's; `not_taken` counts
+    entries of this node in the spaces of a peer that is called which it does not take because of that."""
 
     name: str
     incoming: bool
@@ -32,12 +34,15 @@ class PeerStatus:
     auth: str
     lag_s: float | None
     comparing: bool
+    effective_direction: str
+    only_by: str
+    not_taken: int
 
 
 @dataclass(frozen=True, slots=True)
 class AddedPeer:
-    """A peer after the first contact, or after there was none yet. `note` is what to know about it, such as that it
-    takes nothing of what this node's owner writes; "" for nothing."""
+    """A peer that was added or given another token, after the first contact, or after there was none yet. `note` is
+    what to know about it, such as that it takes nothing of what this node's owner writes; "" for nothing."""
 
     peer: PeerStatus
     note: str

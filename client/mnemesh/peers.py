@@ -35,8 +35,25 @@ def add_peer(
     )
 
 
+def set_peer_token(name: str, *, token: str) -> Call[peer_values.AddedPeer]:
+    """Call a peer with another token from now on, which it issued in the place of one that has ended, say; nothing else
+    changes. Raises NotFound, FailedPrecondition when the peer refuses it: the token is then what it was.
+
+    >>> client.set_peer_token("hub", token=token).peer.auth
+    'accepted'
+    """
+    return Call(
+        rpc=PEER + "SetPeerToken",
+        request=to_message(peer_pb2.SetPeerTokenRequest, {"name": name, "token": token}),
+        response=peer_pb2.SetPeerTokenResponse,
+        read=reading(peer_values.AddedPeer),
+        repeatable=False,
+    )
+
+
 def remove_peer(name: str) -> Call[peer_values.RemovedPeer]:
-    """End the stream with a peer and forget its token; what was exchanged stays. Raises NotFound.
+    """End the stream with a peer and forget its token, or forget a node that called this one with a token of that name
+    and is away; what was exchanged stays. Raises NotFound, FailedPrecondition while such a node is connected.
 
     >>> client.remove_peer("hub")
     """

@@ -28,10 +28,11 @@ class Bulk:
 class Purged:
     """A memory that was erased for good: how many changes went, 0 when it had been erased before. `pending` says what
     of it still leaves the node's files later, "" when nothing is left; `backups` are those of the node that may hold it
-    still."""
+    still; `not_told` names peers that do not hear of it from here, and keep what they have."""
 
     id: str
     space: str
     changes: int
     pending: str
     backups: tuple[str, ...]
+    not_told: tuple[str, ...]

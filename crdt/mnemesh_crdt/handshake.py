@@ -27,6 +27,7 @@ SEQ_MAX: Final = 2**63 - 1
 ONE_IS_A_COPY: Final = (
     "two nodes with one id: one is a copy; give the copy a new identity with `mnemesh node new-identity`"
 )
+THIS_NODE: Final = "this is this node itself; give the address of another one"
 _NAME_CHARS_MAX: Final = 64  # of an incarnation, a life, a principal, the scope in a feed's name
 
 
@@ -75,7 +76,7 @@ def check_hello(hello: Hello, me: Me, expects: str, grant: PeerGrant) -> None:
             "protocol", f"protocol {hello.protocol} and {PROTOCOL} do not fit; upgrade Mnemesh on {older}"
         )
     if hello.node_id == me.node_id:
-        raise StreamRefused("identity", ONE_IS_A_COPY)
+        raise StreamRefused("identity", THIS_NODE if hello.life == me.life else ONE_IS_A_COPY)
     if len(hello.key) != KEY_BYTES or node_id_of(hello.key) != hello.node_id:
         raise StreamRefused("identity", f"node id {shorten(hello.node_id)} is not that of the key shown with it")
     if expects not in ("", hello.node_id):

@@ -308,8 +308,7 @@ class Meet:
 
 @dataclass(frozen=True, slots=True)
 class Admit:
-    """The caller has proved who it is. Say Admitted, once it is known whether another process is alive that is the same
-    node in another life."""
+    """The caller has proved who it is. Say Admitted, once it is known whether another process is that node, too."""
 
     node_id: str
     life: str
@@ -378,13 +377,14 @@ class Close:
 class Status:
     """How the stream stands now; said when it changed.
 
-    `phase` is new, greeting, open or closed. `only_by` is the principal whose entries alone the peer takes, "" when it
-    takes any. `acked` of `head` is what the peer durably has of what it may see, `taken` of `peer_head` how far we
-    read; `sending` batches are under way. The first `compared` of the Compare events that came are over.
+    `phase` is new, greeting, open or closed. The peer takes entries of spaces that `takes` covers, of the principal
+    `only_by` alone unless it is "". `acked` of `head` is what it durably has of what it may see, `taken` of `peer_head`
+    how far we read; `sending` batches are under way. The first `compared` of the Compare events that came are over.
     """
 
     phase: str = "new"
     node_id: str = ""
+    takes: tuple[str, ...] = ()
     only_by: str = ""
     head: int = 0
     acked: int = 0

@@ -381,6 +381,7 @@ class Stream:
         return Status(
             phase=self._phase,
             node_id=self._greeting.peer.node_id if known else self.expects,
+            takes=self._out.audience.patterns,
             only_by=self._greeting.peer.only_by if known else "",
             head=self._head,
             acked=self._out.flow.acked,

@@ -113,6 +113,10 @@ class MeshGate:
             raise Unavailable("this gateway exchanges nothing with other nodes", part="peers")
         return self._peers
 
+    def peers_now(self) -> Peers | None:
+        """The streams with other nodes, None of a gate that has none or is not ready."""
+        return self._peers if self._state == "ready" else None
+
     def mesh_now(self) -> Mesh | None:
         """The mesh if the node is ready, without waiting: for health and metrics."""
         return self._mesh if self._state == "ready" else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
-from mnemesh_gateway import backup_calls, wire
+from mnemesh_gateway import backup_calls, peer_calls, wire
 from mnemesh_memory.model import Caller
 from mnemesh_proto.v1 import memory_pb2
 
@@ -55,6 +55,7 @@ async def purge(gate: MeshGate, caller: Caller, request: memory_pb2.PurgeRequest
         changes=gone.changes,
         pending=gone.pending,
         backups=await backup_calls.may_hold(gate, caller, begun),
+        not_told=peer_calls.not_told(gate, caller, gone.space),
     )
 
 

@@ -249,10 +249,16 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         response=admin_pb2.RevokeAgentResponse, routes=(Route("DELETE", "/v1/agents/{id}", "name"),),
         destructive=True, idempotent=True,
     ),
-    # No MCP tool either: it takes a token.
+    # No MCP tools either: they take a token.
     Operation(
         name="peer_add", service=PEER, rpc="AddPeer", toolset="admin", needs=OWN, invoke=peer_calls.add_peer,
         request=peer_pb2.AddPeerRequest, response=peer_pb2.AddPeerResponse, routes=(Route("POST", "/v1/peers"),),
+    ),
+    Operation(
+        name="peer_token", service=PEER, rpc="SetPeerToken", toolset="admin", needs=OWN,
+        invoke=peer_calls.set_peer_token, request=peer_pb2.SetPeerTokenRequest,
+        response=peer_pb2.SetPeerTokenResponse, routes=(Route("POST", "/v1/peers/{id}/token", "name"),),
+        idempotent=True,
     ),
     Operation(
         name="peer_remove", service=PEER, rpc="RemovePeer", toolset="admin", needs=OWN,

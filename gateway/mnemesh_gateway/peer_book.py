@@ -51,10 +51,7 @@ class Peer:
 def new_peer(url: str, token: str, spaces: Sequence[str], direction: str = "", name: str = "") -> Peer:
     """A checked peer; without a name it is called by its host and port. Raises InvalidArgument."""
     target = target_of(url)
-    if not token.strip() or len(token) > TOKEN_CHARS_MAX or not token.isprintable():
-        raise InvalidArgument(
-            "token", f"{len(token)} characters", "the token that `mnemesh agent add` showed on the peer"
-        )
+    token = peer_token(token)
     if direction not in ("", *DIRECTIONS):
         raise InvalidArgument("direction", direction, "one of " + ", ".join(DIRECTIONS))
     if not 1 <= len(spaces) <= PATTERNS_MAX:
@@ -65,10 +62,19 @@ def new_peer(url: str, token: str, spaces: Sequence[str], direction: str = "", n
     return Peer(
         name=called,
         target=target,
-        token=token.strip(),
+        token=token,
         spaces=tuple(dict.fromkeys(check_pattern("spaces", one) for one in spaces)),
         direction=direction or "both",
     )
+
+
+def peer_token(token: str) -> str:
+    """The token of a peer without the space around it. Raises InvalidArgument."""
+    if not token.strip() or len(token) > TOKEN_CHARS_MAX or not token.isprintable():
+        raise InvalidArgument(
+            "token", f"{len(token)} characters", "the token that `mnemesh agent add` showed on the peer"
+        )
+    return token.strip()
 
 
 def target_of(url: str) -> str:
@@ -115,6 +121,12 @@ class PeerBook:
         gone = self.get(name)
         self._write({other: peer for other, peer in self._peers.items() if other != name})
         return gone
+
+    def give_token(self, name: str, token: str) -> Peer:
+        """Note another token; the peer with it. Raises NotFound."""
+        peer = replace(self.get(name), token=token)
+        self._write({**self._peers, name: peer})
+        return peer
 
     def pin(self, name: str, node_id: str) -> None:
         """Note which node the peer is; from now on it must be that one."""

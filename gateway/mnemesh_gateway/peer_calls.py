@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mnemesh_gateway.peer_book import new_peer
+from mnemesh_gateway.peer_book import new_peer, peer_token
 from mnemesh_gateway.wire import timestamp
 from mnemesh_memory.errors import InvalidArgument
+from mnemesh_memory.grants import OWN, OWNER, may
 from mnemesh_memory.model import Caller
 from mnemesh_proto.v1 import peer_pb2
 
 if TYPE_CHECKING:
     from mnemesh_gateway.gate import MeshGate
     from mnemesh_gateway.peer_status import PeerStatus
+    from mnemesh_gateway.peers import Peers
 
 FIRST_CONTACT_S: Final = 5.0
 NOW_S: Final = 20.0
@@ -24,15 +26,24 @@ async def add_peer(gate: MeshGate, caller: Caller, request: peer_pb2.AddPeerRequ
     peer = new_peer(request.url, request.token, request.spaces, request.direction, request.name)
     peers = await gate.peers()
     added = await peers.add(peer, FIRST_CONTACT_S)
-    return peer_pb2.AddPeerResponse(peer=_status(added), note=_note(added, peers.owner))
+    return peer_pb2.AddPeerResponse(peer=await _status(peers, added), note=note(added, peers.owner))
+
+
+async def set_peer_token(
+    gate: MeshGate, caller: Caller, request: peer_pb2.SetPeerTokenRequest
+) -> peer_pb2.SetPeerTokenResponse:
+    """Call a peer with another token."""
+    token, peers = peer_token(request.token), await gate.peers()
+    found = await peers.give_token(request.name, token, FIRST_CONTACT_S)
+    return peer_pb2.SetPeerTokenResponse(peer=await _status(peers, found), note=note(found, peers.owner))
 
 
 async def remove_peer(
     gate: MeshGate, caller: Caller, request: peer_pb2.RemovePeerRequest
 ) -> peer_pb2.RemovePeerResponse:
     """End the stream, forget the token."""
-    gone = await (await gate.peers()).remove(request.name)
-    return peer_pb2.RemovePeerResponse(name=gone.name)
+    await (await gate.peers()).remove(request.name)
+    return peer_pb2.RemovePeerResponse(name=request.name)
 
 
 async def sync_status(
@@ -44,7 +55,7 @@ async def sync_status(
     return peer_pb2.SyncStatusResponse(
         node_id=peers.node_id,
         head=peers.head,
-        peers=[_status(one) for one in peers.status()],
+        peers=[await _status(peers, one) for one in peers.status()],
         pending=backlog.pending,
         quarantined=backlog.quarantined,
     )
@@ -55,28 +66,54 @@ async def sync_now(gate: MeshGate, caller: Caller, request: peer_pb2.SyncNowRequ
     wait_s = request.wait_s if request.HasField("wait_s") else NOW_S
     if not 0 <= wait_s <= NOW_S_MAX:
         raise InvalidArgument("wait_s", wait_s, f"0 to {NOW_S_MAX:g} seconds")
-    found = await (await gate.peers()).now(request.name, wait_s)
-    return peer_pb2.SyncNowResponse(peers=[_status(one) for one in found])
+    peers = await gate.peers()
+    found = await peers.now(request.name, wait_s)
+    return peer_pb2.SyncNowResponse(peers=[await _status(peers, one) for one in found])
 
 
-def _note(added: PeerStatus, owner: str) -> str:
-    """What the one who added a peer should know: of a node whose owner has another name, a writer's peer takes
-    nothing."""
-    if added.direction == "pull" or added.only_by in ("", owner):
+def not_told(gate: MeshGate, caller: Caller, space: str) -> list[str]:
+    """Peers that do not hear of what `caller` erases in `space`, for the owner; for others how many there are."""
+    peers = gate.peers_now()
+    found = [] if peers is None else peers.deaf(space, caller.principal)
+    if found and not may(caller, OWN, "admin"):
+        return [f"{len(found)} peers of the node; its owner sees which"]
+    return found
+
+
+def note(peer: PeerStatus, owner: str) -> str:
+    """What the one who gives a token should know, "" for nothing: what it does not allow, and who is one with whom."""
+    if peer.direction == "pull" or peer.takes is None:
         return ""
-    return (
-        f"this peer takes only what {added.only_by} wrote, and this node's owner is called {owner}: nothing that the "
-        f"owner writes here goes there. Start this node with --owner {added.only_by}, or ask the peer for a token with "
-        "--role admin, which may bring what anyone wrote"
-    )
+    if not peer.takes:
+        return (
+            "this peer takes nothing from here, only gives: its token does not let this node bring anything. Ask the "
+            f"peer for one with --role writer that is called {owner}, as this node's owner is, or with --role admin, "
+            "which may bring what anyone wrote"
+        )
+    if peer.only_by not in ("", owner):
+        return (
+            f"this peer takes only what {peer.only_by} wrote, and this node's owner is called {owner}: nothing that "
+            f"the owner writes here goes there. Start this node with --owner {peer.only_by}, or ask the peer for a "
+            "token with --role admin, which may bring what anyone wrote"
+        )
+    if not peer.takes_all and not peer.only_by:
+        return f"this peer takes only entries of {', '.join(peer.takes)} from here: its token covers no more"
+    if owner == OWNER and peer.effective == "both":
+        return (
+            "this node's owner is called owner, as that of every node that was given no other name. If the peer's is, "
+            "too, the two are one: each may erase what the other wrote. When they are two people, start this node with "
+            "--owner NAME"
+        )
+    return ""
 
 
-def _status(one: PeerStatus) -> peer_pb2.PeerStatus:
+async def _status(peers: Peers, one: PeerStatus) -> peer_pb2.PeerStatus:
     return peer_pb2.PeerStatus(
         name=one.name,
         incoming=one.incoming,
         target=one.target,
         direction=one.direction,
+        effective_direction=one.effective,
         spaces=one.spaces,
         state=one.state,
         node_id=one.node_id,
@@ -91,4 +128,6 @@ def _status(one: PeerStatus) -> peer_pb2.PeerStatus:
         auth=one.auth,
         lag_s=one.lag_s,
         comparing=one.comparing,
+        only_by=one.only_by,
+        not_taken=await peers.not_taken.of(one),
     )

@@ -49,6 +49,16 @@ class Contacts:
             while len(self._gone) > PEER_CONTACTS_MAX:  # whoever left first; a token may prove any number of keys
                 del self._gone[next(iter(self._gone))]
 
+    async def forget(self, principal: str) -> bool:
+        """Know nothing more of who called with the token of `principal`; False when nothing was known."""
+        names = [name for name, one in self._gone.items() if one.name == principal]
+        if names:
+            await self._syncing.forget_contacts(names)
+        for name in names:
+            self._gone.pop(name, None)
+            self._on_disk.pop(name, None)
+        return bool(names)
+
     def away(self, present: Iterable[PeerStatus]) -> list[PeerStatus]:
         """Those who called once and are not among `present`."""
         here = {one.contact_name for one in present}

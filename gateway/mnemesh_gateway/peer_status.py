@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 
 from mnemesh_actors.ledger.contacts import Contact
 from mnemesh_actors.streaming import StreamShell
+from mnemesh_crdt.audience import common_patterns
 from mnemesh_crdt.messages import Status
+from mnemesh_memory.grants import any_matches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,10 +20,11 @@ class PeerStatus:
     """How it stands with one peer. `state` is connecting, connected, offline or refused (the token, the protocol or the
     identity: a person has to see to it). `incoming` streams were opened by the peer, under the name of its token.
     `pending_out` and `pending_in` count log entries not yet known to be taken over, or looked through; times in ms.
-    `only_by` is the principal whose entries alone the peer takes, "" for anyone's. `auth` is unknown, accepted or
-    refused: what became of the token at the last contact. `caught_up_at` is when both sides last had all that the other
-    had for them, as far as was known here; `lag_s` how long ago that is, None for never. `comparing`: a comparison that
-    somebody waits for is not over."""
+    `takes` are patterns of the spaces of which the peer takes entries from here, None before the first contact in this
+    life of the node; `only_by` is the principal whose entries alone it takes, "" for anyone's. `auth` is unknown,
+    accepted or refused: what became of the token at the last contact. `caught_up_at` is when both sides last had all
+    that the other had for them, as far as was known here; `lag_s` how long ago that is, None for never. `comparing`: a
+    comparison that somebody waits for is not over."""
 
     name: str
     incoming: bool
@@ -31,6 +34,7 @@ class PeerStatus:
     state: str = "connecting"
     auth: str = "unknown"
     node_id: str = ""
+    takes: tuple[str, ...] | None = None
     only_by: str = ""
     caught_up: bool = False
     caught_up_at: int | None = None
@@ -56,6 +60,24 @@ class PeerStatus:
             lag_s=None if lag_ms is None else lag_ms / 1000,
         )
 
+    @property
+    def effective(self) -> str:
+        """What the peer's token leaves of the direction: both, push, pull, or none."""
+        if self.takes or self.takes is None or self.direction == "pull":
+            return self.direction
+        return "pull" if self.direction == "both" else "none"
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether the peer takes all that this node would give it, as far as is known."""
+        offered = common_patterns(self.spaces, self.spaces)
+        return self.direction == "pull" or self.takes is None or (self.takes == offered and not self.only_by)
+
+    def hears(self, space: str, principal: str) -> bool:
+        """Whether an entry of `principal` in a space that is exchanged goes there, as far as is known."""
+        allowed = self.takes is None or (any_matches(self.takes, space) and self.only_by in ("", principal))
+        return self.direction != "pull" and allowed
+
     def with_stream(self, status: Status, now: int) -> PeerStatus:
         """After the stream said at `now` (ms) how it stands."""
         caught_up_at = now if status.caught_up or self.caught_up else self.caught_up_at
@@ -66,6 +88,7 @@ class PeerStatus:
             state="connected",
             auth="accepted",
             node_id=status.node_id,
+            takes=status.takes,
             only_by=status.only_by,
             caught_up=status.caught_up,
             caught_up_at=caught_up_at,

@@ -27,10 +27,11 @@ from mnemesh_gateway.peer_book import Peer, PeerBook
 from mnemesh_gateway.peer_contacts import SAVE_S, Contacts
 from mnemesh_gateway.peer_guard import Faults, watched
 from mnemesh_gateway.peer_status import PeerStatus, Standing, cursor_name
+from mnemesh_gateway.peer_untaken import NotTaken
 from mnemesh_gateway.sync_channel import DialedChannel, ServedChannel
 from mnemesh_memory import limits
 from mnemesh_memory.errors import FailedPrecondition, MnemeshError, NotFound, Overloaded, Unauthenticated
-from mnemesh_memory.grants import OWNER, PeerGrant
+from mnemesh_memory.grants import OWNER, PeerGrant, any_matches
 
 FIRST_WAIT_S: Final = 0.5
 WAIT_S_MAX: Final = 60.0
@@ -91,6 +92,7 @@ class Peers:
         self._faults = Faults()
         self._copies = Copies()
         self._contacts = Contacts(syncing)
+        self.not_taken = NotTaken(syncing)
         self._saving: asyncio.Task[None] | None = None
         self._compared: dict[str, float] = {}  # when a stream of a principal compared last
         self._closed = False
@@ -102,8 +104,8 @@ class Peers:
             self._keep_up(peer)
         self._saving = asyncio.create_task(self._save_contacts(), name="peer-contacts")
 
-    def _keep_up(self, peer: Peer) -> _Line:
-        status = PeerStatus(
+    def _keep_up(self, peer: Peer, known: PeerStatus | None = None) -> _Line:
+        status = known or PeerStatus(
             name=peer.name,
             incoming=False,
             target=peer.target,
@@ -136,14 +138,36 @@ class Peers:
             )
         return line.status
 
-    async def remove(self, name: str) -> Peer:
-        """End the stream and forget the peer with its token; what was exchanged stays. Raises NotFound."""
-        gone = self._book.remove(name)
-        line = self._lines.pop(name, None)
-        if line is not None and line.task is not None:
-            line.task.cancel()
-            await asyncio.gather(line.task, return_exceptions=True)
-        return gone
+    async def give_token(self, name: str, token: str, wait_s: float) -> PeerStatus:
+        """Call a peer with another token from now on; how it stands after the first contact, or after `wait_s`. Raises
+        NotFound, and FailedPrecondition when the peer refuses this node; the token is then what it was."""
+        before = self._book.get(name)
+        status = await self._call_with(token, name, wait_s)
+        if status.state == "refused":
+            await self._call_with(before.token, name, 0)
+            raise FailedPrecondition(f"{status.last_error}; the token was not changed", field="token", value=name)
+        return status
+
+    async def _call_with(self, token: str, name: str, wait_s: float) -> PeerStatus:
+        peer, line = self._book.give_token(name, token), self._lines[name]
+        await _end(line)
+        line = self._keep_up(peer, line.status.ended("connecting", "", self._clock()))
+        await line.settled(wait_s)
+        return line.status
+
+    async def remove(self, name: str) -> None:
+        """End the stream and forget the peer with its token, or else forget those who called with the token of that
+        name; what was exchanged stays. Raises NotFound, FailedPrecondition while such a caller is connected."""
+        if name in self._lines:
+            self._book.remove(name)
+            await _end(self._lines.pop(name))
+        elif any(one.status.name == name for one in self._served):
+            raise FailedPrecondition(
+                f"{name} called this node and is connected; end its token first: mnemesh agent revoke {name}",
+                field="name", value=name,
+            )  # fmt: skip
+        elif not await self._contacts.forget(name):
+            raise NotFound("peer", name)
 
     @property
     def node_id(self) -> str:
@@ -161,6 +185,11 @@ class Peers:
         served = sorted([*served, *self._contacts.away(served)], key=lambda one: (one.name, one.node_id))
         kept_up = (self._lines[name].status for name in sorted(self._lines))
         return tuple(self._now(one) for one in (*kept_up, *served))
+
+    def deaf(self, space: str, principal: str) -> list[str]:
+        """The names of the peers that this node calls for `space` and that take nothing of `principal` there."""
+        called = [self._lines[name].status for name in sorted(self._lines)]
+        return [one.name for one in called if any_matches(one.spaces, space) and not one.hears(space, principal)]
 
     def names(self) -> dict[str, str]:
         """What the nodes that this one calls are called, by the name under which the ledger knows what they brought."""
@@ -304,7 +333,7 @@ class Peers:
         )
         self._compared[principal] = time.monotonic()
         self._served.append(one)
-        why = "the node is stopping"
+        why = ""
         try:
             async with watched(shell, grant_now):
                 last = await shell.run(LISTENER, ServedChannel(context))
@@ -316,7 +345,8 @@ class Peers:
             self._copies.leave(shell)
             self._served.remove(one)
             one.over()
-            one.tell(one.status.ended("offline", why, self._clock()))
+            cut = "the node is stopping" if self._closed else "the peer ended the stream, or its connection broke"
+            one.tell(one.status.ended("offline", why or cut, self._clock()))
             if grant_now() is None:
                 one.tell(replace(one.status, auth="refused"))
             self._contacts.left(one.status)
@@ -338,6 +368,12 @@ class Peers:
         while True:
             await asyncio.sleep(SAVE_S)
             await self._contacts.save([one.status for one in (*self._lines.values(), *self._served)])
+
+
+async def _end(line: _Line) -> None:
+    if line.task is not None:
+        line.task.cancel()
+        await asyncio.gather(line.task, return_exceptions=True)
 
 
 def _called(node_id: str) -> str:

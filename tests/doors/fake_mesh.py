@@ -78,6 +78,9 @@ class FakeGate:
             raise Unavailable("the node is starting", retry_after_s=0.5)
         return self.mesh
 
+    def peers_now(self) -> FakePeers:
+        return self._peers
+
     async def peers(self) -> FakePeers:
         await self.ready()
         return self._peers

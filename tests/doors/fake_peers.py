@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from mnemesh_actors.ledger.aside import AsidePage, PutAside, Which
 from mnemesh_actors.ledger.commands import TakenIn
-from mnemesh_actors.ledger.peers import Backlog
+from mnemesh_actors.ledger.peers import Backlog, Order, Untaken
+from mnemesh_actors.syncing import Syncing
 from mnemesh_crdt.envelope import Entry
+from mnemesh_crdt.handshake import Me
 from mnemesh_gateway.peer_book import Peer
 from mnemesh_gateway.peer_status import PeerStatus
+from mnemesh_gateway.peer_untaken import NotTaken
 from mnemesh_memory.errors import AlreadyExists, NotFound
 from mnemesh_memory.grants import PeerGrant
 
@@ -18,6 +22,11 @@ START_MS = 1_800_000_000_000
 
 class FakeSyncing:
     """One entry in quarantine, which the hub brought."""
+
+    me = Me(node_id="0" * 32, key=b"", incarnation="inc", life="life")
+
+    async def untaken(self, after: int, order: Order) -> Untaken:
+        return Untaken(3 - after, 3, done=True, erased=False)
 
     async def backlog(self) -> Backlog:
         return Backlog(pending=2, quarantined=1, erased=0)
@@ -55,12 +64,13 @@ class FakePeers:
 
     def __init__(self) -> None:
         self.syncing = FakeSyncing()
+        self.not_taken = NotTaken(cast(Syncing, self.syncing))
         self._peers = {"hub": self._status("hub", "hub.example:7433", ("team/*",), "both")}
 
     def _status(self, name: str, target: str, spaces: tuple[str, ...], direction: str) -> PeerStatus:
         return PeerStatus(
             name=name, incoming=False, target=target, direction=direction, spaces=spaces, state="connected",
-            node_id="1" * 32, caught_up=True, last_contact=START_MS,
+            node_id="1" * 32, caught_up=True, last_contact=START_MS, takes=spaces, only_by="owner",
         )  # fmt: skip
 
     def names(self) -> dict[str, str]:
@@ -78,11 +88,18 @@ class FakePeers:
         self._peers[peer.name] = self._status(peer.name, peer.target, peer.spaces, peer.direction)
         return self._peers[peer.name]
 
-    async def remove(self, name: str) -> Peer:
+    async def give_token(self, name: str, token: str, wait_s: float) -> PeerStatus:
         if name not in self._peers:
             raise NotFound("peer", name)
-        gone = self._peers.pop(name)
-        return Peer(name=name, target=gone.target, token="", spaces=gone.spaces)
+        return self._peers[name]
+
+    async def remove(self, name: str) -> None:
+        if name not in self._peers:
+            raise NotFound("peer", name)
+        del self._peers[name]
+
+    def deaf(self, space: str, principal: str) -> list[str]:
+        return ["hub"] if principal != "owner" else []
 
     def status(self) -> tuple[PeerStatus, ...]:
         return tuple(self._peers.values())

@@ -505,6 +505,7 @@ def test_the_values_have_the_fields_of_the_messages() -> None:
         memory_pb2.PurgeResponse: removal_values.Purged,
         memory_pb2.ForgetManyResponse: removal_values.Bulk,
         peer_pb2.AddPeerResponse: peer_values.AddedPeer,
+        peer_pb2.SetPeerTokenResponse: peer_values.AddedPeer,
         peer_pb2.RemovePeerResponse: peer_values.RemovedPeer,
         peer_pb2.SyncStatusResponse: peer_values.SyncStatus,
         peer_pb2.SyncNowResponse: peer_values.Synced,

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from mnemesh_crdt.audience import common_patterns, feed_name
 from mnemesh_crdt.comparison import DIGESTS_TOLD_MAX, Comparison
 from mnemesh_crdt.envelope import Entry, node_id_of
-from mnemesh_crdt.handshake import DIALER, LISTENER, ONE_IS_A_COPY, PROTOCOL, REFUSALS, Me
+from mnemesh_crdt.handshake import DIALER, LISTENER, ONE_IS_A_COPY, PROTOCOL, REFUSALS, THIS_NODE, Me
 from mnemesh_crdt.messages import (
     Ack,
     Admit,
@@ -268,6 +268,14 @@ def test_another_major_protocol_is_refused_and_another_minor_is_not() -> None:
         assert f"upgrade Mnemesh on {who}" in scene.status.reason
         assert (scene.status.phase, scene.status.code) == ("closed", "protocol")
     assert dialled(their=hello(protocol=PROTOCOL + 1)).status.phase == "open"
+
+
+def test_a_node_that_calls_itself_is_told_so() -> None:
+    scene = Scene()
+    scene.tell(opened(LISTENER))
+    own = hello(node_id=US.node_id, key=US.key, incarnation=US.incarnation, life=US.life)
+    assert refused(scene.got(own)) == "identity"
+    assert scene.status.reason == THIS_NODE
 
 
 def test_a_node_that_meets_its_own_id_says_how_to_give_the_copy_another() -> None:

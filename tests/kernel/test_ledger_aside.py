@@ -11,9 +11,11 @@ from peer_builders import ANAS, EVERYTHING, FEED, ID, NOW, OTHER, Node, contents
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.aside import PutAside, Which, sender_of
 from mnemesh_actors.ledger.exchange import Incoming
+from mnemesh_actors.members import cursor_name
 from mnemesh_crdt.envelope import Entry
 from mnemesh_memory import limits
-from mnemesh_memory.grants import EVERY_SPACE, PeerGrant
+from mnemesh_memory.errors import InvalidArgument
+from mnemesh_memory.grants import EVERY_SPACE, PeerGrant, principal_name
 
 NOTHING = replace(EVERYTHING, write=())
 IDS = [f"018f6f0e-7c1a-7000-8000-3f1f8d2f6b{number:02}" for number in range(20)]
@@ -51,7 +53,9 @@ def early(node: Node, *ids: str) -> list[Entry]:
 def test_a_share_is_that_of_a_token_or_of_a_node_that_is_called() -> None:
     assert sender_of("ana:" + "1" * 32) == "ana"
     assert sender_of(":" + "1" * 32) == ":" + "1" * 32
-    assert sender_of("replica:" + "1" * 32) == "replica"
+    own = sender_of(cursor_name("1" * 32))
+    with pytest.raises(InvalidArgument, match="name"):
+        principal_name("name", own)
 
 
 def test_one_peer_can_not_fill_what_waits_for_all(ledger: Ledger, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,15 +161,15 @@ def test_a_peer_brings_keys_of_so_many_nodes_and_one_that_may_not_relay_of_few(
     assert brought(ledger, "hub:1", nodes[3], said[3]) == refused
     assert brought(ledger, "ana:1", nodes[2], nodes[2].says("more", IDS[2]), grant=ANAS) == {"accepted": 1}, "known"
     whole = replace(EVERYTHING, write=(EVERY_SPACE,))
-    assert brought(ledger, "replica:1", nodes[4], said[4], grant=whole) == {"accepted": 1}
-    assert brought(ledger, "replica:1", nodes[5], said[5], grant=whole) == {"accepted": 1}
-    assert brought(ledger, "replica:1", nodes[3], said[3], grant=whole) == {"accepted": 1}, "a ledger of this node"
+    assert brought(ledger, cursor_name("1"), nodes[4], said[4], grant=whole) == {"accepted": 1}
+    assert brought(ledger, cursor_name("1"), nodes[5], said[5], grant=whole) == {"accepted": 1}
+    assert brought(ledger, cursor_name("1"), nodes[3], said[3], grant=whole) == {"accepted": 1}, "a ledger of this node"
 
 
 def test_another_ledger_of_the_node_has_no_share(ledger: Ledger, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "PENDING_SHARE_MAX", 1)
     whole = replace(EVERYTHING, write=(EVERY_SPACE,))
-    assert brought(ledger, "replica:1", node, *early(node, *IDS[:3]), grant=whole) == {"held": 3}
+    assert brought(ledger, cursor_name("1"), node, *early(node, *IDS[:3]), grant=whole) == {"held": 3}
 
 
 def test_what_was_put_aside_before_there_were_shares_is_kept(home: Home, node: Node) -> None:

@@ -5,10 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from node_process import Nodes, NodeUnderTest
+from node_process import Nodes, NodeUnderTest, stop_node
 from peer_scene import WAIT_S, client, converged, introduce, texts, until
 
-from mnemesh.errors import InvalidArgument, PermissionDenied
+from mnemesh.errors import FailedPrecondition, InvalidArgument, NotFound, PermissionDenied
+
+
+async def until_texts(node: NodeUnderTest, space: str, number: int) -> None:
+    async def holds() -> bool:
+        return len(await texts(node, space)) == number
+
+    await until(holds, f"{number} memories in {space}")
 
 
 async def connected_again(node: NodeUnderTest) -> None:
@@ -41,8 +48,8 @@ async def test_a_token_revoked_in_the_middle_lets_nothing_out_or_in_from_then_on
         assert await texts(laptop, "team/x") == ["after the end, at the laptop", "known to both"]
         # The name gets a new token, and the stream goes on where it stood.
         token = (await there.add_agent("laptop", role="admin", spaces=["team/*"])).token
-        await here.remove_peer("laptop")
-        await here.add_peer(hub.grpc, token=token, spaces=["team/*"], name="laptop")
+        again = (await here.set_peer_token("laptop", token=token)).peer
+        assert (again.state, again.auth, again.node_id) == ("connected", "accepted", peer.node_id)
     await connected_again(laptop)
     await converged("team/x", hub, laptop)
     assert len(await texts(hub, "team/x")) == 3
@@ -68,6 +75,97 @@ async def test_a_token_narrowed_to_fewer_spaces_lets_nothing_of_the_others_out(n
         assert await texts(laptop, "home/x") == ["first of home/x", "third of home/x"]
         assert await texts(hub, "home/x") == ["first of home/x", "second of home/x"]
         assert (await there.sync_status()).quarantined == 0  # it was not even sent
+
+
+async def test_a_token_that_the_peer_refuses_changes_nothing(nodes: Nodes, tmp_path: Path) -> None:
+    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    await introduce(laptop, hub, "laptop", "team/*")
+    async with client(laptop) as here:
+        with pytest.raises(FailedPrecondition, match=r"refuses the token.*the token was not changed"):
+            await here.set_peer_token("laptop", token="mnm_wrong")
+        with pytest.raises(NotFound, match="nobody"):
+            await here.set_peer_token("nobody", token="mnm_wrong")
+        with pytest.raises(InvalidArgument, match="token"):
+            await here.set_peer_token("laptop", token=" ")
+        await here.remember("goes on with the token that it had", space="team/x")
+    await connected_again(laptop)
+    await converged("team/x", hub, laptop)
+    await stop_node(laptop)
+    laptop = await nodes.start(tmp_path / "laptop")
+    await connected_again(laptop)
+
+
+async def test_the_status_says_what_a_token_leaves_of_the_direction_and_how_much_is_not_taken(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    async with client(hub) as there, client(laptop) as here:
+        token = (await there.add_agent("rd", role="reader", spaces=["team/*"])).token
+        await there.remember("written at the hub", space="team/x")
+        added = await here.add_peer(hub.grpc, token=token, spaces=["team/*"], name="hub")
+        assert "takes nothing from here, only gives" in added.note
+        assert "--owner rd" not in added.note, "a reader's token brings nothing under any owner"
+        memory = (await here.remember("written at the laptop", space="team/x")).memory
+        await here.remember("of another space", space="home/x")
+        await connected_again(laptop)
+        await until_texts(laptop, "team/x", 2)
+        (peer,) = (await here.sync_status()).peers
+        assert (peer.direction, peer.effective_direction, peer.not_taken) == ("both", "pull", 1), peer
+        assert (await here.purge(memory.id)).not_told == ("hub",)
+        # A writer's token of another name takes only what that one writes.
+        token = (await there.add_agent("ana", role="writer", spaces=["team/*"])).token
+        again = await here.set_peer_token("hub", token=token)
+        assert "takes only what ana wrote" in again.note
+        await here.remember("the owner wrote this", space="team/x")
+        (peer,) = (await here.sync_now(wait_s=WAIT_S)).peers
+        assert (peer.effective_direction, peer.only_by, peer.not_taken) == ("both", "ana", 2), "and the erasure"
+        # An admin's takes everything of its spaces.
+        token = (await there.add_agent("all", role="admin", spaces=["team/x"])).token
+        again = await here.set_peer_token("hub", token=token)
+        assert "takes only entries of team/x" in again.note
+        await here.remember("beyond what the token covers", space="team/y")
+        (peer,) = (await here.sync_now(wait_s=WAIT_S)).peers
+        assert (peer.effective_direction, peer.only_by, peer.not_taken) == ("both", "", 1)
+        await converged("team/x", hub, laptop)
+        memory = (await here.remember("erased everywhere", space="team/x")).memory
+        assert (await here.purge(memory.id)).not_told == ()
+
+
+async def test_who_called_and_is_away_is_forgotten_when_asked_and_a_caller_that_is_connected_is_not(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    await introduce(laptop, hub, "laptop", "team/*")
+    async with client(hub) as there, client(laptop) as here:
+        with pytest.raises(FailedPrecondition, match="agent revoke laptop"):
+            await there.remove_peer("laptop")
+        await here.remove_peer("laptop")
+
+        async def left() -> bool:
+            (peer,) = (await there.sync_status()).peers
+            return peer.state == "offline"
+
+        await until(left, "the hub says that the laptop has left")
+        (peer,) = (await there.sync_status()).peers
+        assert "the peer ended the stream" in peer.last_error
+        assert (await there.remove_peer("laptop")).name == "laptop"
+        assert (await there.sync_status()).peers == ()
+        with pytest.raises(NotFound, match="laptop"):
+            await there.remove_peer("laptop")
+    await stop_node(hub)
+    hub = await nodes.start(tmp_path / "hub")
+    async with client(hub) as there:
+        assert (await there.sync_status()).peers == ()
+
+
+async def test_two_nodes_whose_owners_have_the_usual_name_are_told_that_these_are_one(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    async with client(hub) as there, client(laptop) as here:
+        token = (await there.add_agent("laptop", role="admin", spaces=["team/*"])).token
+        added = await here.add_peer(hub.grpc, token=token, spaces=["team/*"], name="hub")
+        assert "the two are one: each may erase what the other wrote" in added.note
 
 
 async def test_a_members_node_called_like_its_token_brings_what_its_owner_writes(nodes: Nodes, tmp_path: Path) -> None:

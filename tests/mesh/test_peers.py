@@ -157,7 +157,7 @@ async def test_a_token_that_ends_stops_the_stream_and_says_so_and_a_peer_is_refu
             await here.add_peer(hub.grpc, token="mnm_wrong", spaces=["team/*"], name="hub")
         assert (await here.sync_status()).peers == ()
         own = (await here.add_agent("me", role="admin", spaces=["*"])).token
-        with pytest.raises(FailedPrecondition, match=r"two nodes with one id.*not added"):
+        with pytest.raises(FailedPrecondition, match=r"this is this node itself.*not added"):
             await here.add_peer(laptop.grpc, token=own, spaces=["team/*"], name="me")
         for bad in ("http://hub:1", "hub", "grpc://hub:99999", "grpc://u@hub:1", ""):
             with pytest.raises(InvalidArgument, match="url"):
@@ -269,6 +269,7 @@ async def test_only_the_owner_sees_or_changes_peers(nodes: Nodes, tmp_path: Path
             ana.quarantine(),
             ana.remove_peer("x"),
             ana.add_peer(node.grpc, token="t", spaces=["*"]),
+            ana.set_peer_token("x", token="t"),
         ):
             with pytest.raises(PermissionDenied):
                 await call

@@ -82,3 +82,8 @@ def keep(db: sqlite3.Connection, found: Sequence[Contact], incarnation: str, now
         "(SELECT peer FROM peer_contact ORDER BY heard DESC, peer LIMIT ?)",
         (now - limits.PEER_CONTACT_DAYS * DAY_MS, limits.PEER_CONTACTS_MAX),
     )
+
+
+def forget(db: sqlite3.Connection, peers: Sequence[str]) -> None:
+    """Know nothing more of these, by the names of their cursors."""
+    db.executemany("DELETE FROM peer_contact WHERE peer = ?", [(peer,) for peer in peers])

@@ -24,7 +24,7 @@ from mnemesh_actors.ledger.erase import Erase, Gone
 from mnemesh_actors.ledger.faults import reading
 from mnemesh_actors.ledger.foreign import Intake
 from mnemesh_actors.ledger.journal import Journal
-from mnemesh_actors.ledger.peers import Backlog, SyncPage
+from mnemesh_actors.ledger.peers import Backlog, Order, SyncPage, Untaken
 from mnemesh_crdt.envelope import Entry
 from mnemesh_crdt.proof import Claim
 from mnemesh_memory import checks, limits
@@ -133,6 +133,16 @@ class Exchange(ABC):
         """Note how it stands with some nodes; those that were not heard of for PEER_CONTACT_DAYS are forgotten."""
         with self._transaction():
             contacts.keep(self._db, found, self._incarnation, now)
+
+    def forget_contacts(self, peers: Sequence[str]) -> None:
+        """Know nothing more of these, by the names of their cursors."""
+        with self._transaction():
+            contacts.forget(self._db, peers)
+
+    @reading
+    def untaken(self, after: int, order: Order) -> Untaken:
+        """How many of the next entries a peer does not take from here; see peers.untaken."""
+        return peers.untaken(self._db, after, order)
 
     @reading
     def backlog(self) -> Backlog:

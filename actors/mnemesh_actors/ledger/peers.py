@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from mnemesh_actors.ledger.shelves import count, entry_of
 from mnemesh_crdt.envelope import Entry
 from mnemesh_memory import limits
-from mnemesh_memory.grants import any_matches
+from mnemesh_memory.grants import any_matches, principal_of
 
 # Numbers of the log that one question looks through.
 SPAN = 4_096
@@ -40,6 +40,33 @@ class Backlog:
     pending: int
     quarantined: int
     erased: int
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Of the spaces that `offered` covers the node `node_id` takes those of `takes`, of the principal `only_by` alone
+    unless it is ""."""
+
+    node_id: str
+    offered: tuple[str, ...]
+    takes: tuple[str, ...]
+    only_by: str
+
+    def leaves(self, space: str, agent: str) -> bool:
+        """Whether an entry is offered and not taken."""
+        taken = any_matches(self.takes, space) and self.only_by in ("", principal_of(agent))
+        return any_matches(self.offered, space) and not taken
+
+
+@dataclass(frozen=True, slots=True)
+class Untaken:
+    """How many entries up to the number `last` a peer does not take; `done` at the end of the log. `erased`: among all
+    were erasures, so that earlier ones may be gone."""
+
+    number: int
+    last: int
+    done: bool
+    erased: bool
 
 
 def page(
@@ -99,6 +126,20 @@ def spaces(db: sqlite3.Connection, patterns: Sequence[str]) -> list[str]:
         "SELECT space FROM one WHERE space IS NOT NULL"
     )
     return [space for (space,) in found if any_matches(patterns, space)]
+
+
+def untaken(db: sqlite3.Connection, after: int, order: Order) -> Untaken:
+    """What a peer does not take of the next SPAN numbers of the log over `after`; what its own logs brought is not
+    counted."""
+    head = _head(db)
+    end = min(head, after + SPAN)
+    found = db.execute(
+        "SELECT space, agent, type = 'change', count(*) FROM entry "
+        "WHERE seq > ? AND seq <= ? AND substr(origin, 1, ?) <> ? GROUP BY 1, 2, 3",
+        (after, end, len(order.node_id) + 1, f"{order.node_id}/"),
+    ).fetchall()
+    number = sum(number for space, agent, _, number in found if order.leaves(space, agent))
+    return Untaken(number, max(after, end), done=end >= head, erased=not all(change for _, _, change, _ in found))
 
 
 def keep_key(db: sqlite3.Connection, node: str, key: bytes) -> None:

@@ -70,6 +70,16 @@ def add(
     shell.answer(added, lambda: _added(added))
 
 
+def token(
+    shell: Introduction, name: Annotated[str, typer.Argument(metavar="NAME", help=contract("SetPeerTokenRequest.name"))]
+) -> None:
+    """Call a peer with another token from now on, such as one in the place of a token that has ended."""
+    given = shell.peer_token()
+    with shell.client() as client:
+        found = client.set_peer_token(name, token=given)
+    shell.answer(found, lambda: _added(found))
+
+
 def list_peers(shell: Shell) -> None:
     """List the peers and how it stands with each."""
     with shell.client() as client:
@@ -78,7 +88,8 @@ def list_peers(shell: Shell) -> None:
 
 
 def remove(shell: Shell, name: Name) -> None:
-    """End the exchange with a peer and forget its token; what was exchanged stays."""
+    """End the exchange with a peer and forget its token, or forget a node that called and is away; what was exchanged
+    stays."""
     with shell.client() as client:
         gone = client.remove_peer(name)
     shell.answer(gone, lambda: [f"removed {one_line(gone.name)}"])
@@ -139,8 +150,15 @@ def _line(peer: peer_values.PeerStatus) -> str:
     arrow = "<-" if peer.incoming else "->"
     heard = f"; heard {rfc3339(peer.last_contact)}" if peer.last_contact else "; never heard"
     fault = f"; {one_line(peer.last_error)}" if peer.last_error else ""
-    where = f"{one_line(peer.target)}  {peer.direction}  {', '.join(map(one_line, peer.spaces))}"
-    return f"{arrow} {one_line(peer.name)}  {where}  {peer.state}: {_left(peer)}{_lag(peer)}{heard}{fault}"
+    where = f"{one_line(peer.target)}  {_direction(peer)}  {', '.join(map(one_line, peer.spaces))}"
+    gone = f"; not taken there: {peer.not_taken}" if peer.not_taken else ""
+    return f"{arrow} {one_line(peer.name)}  {where}  {peer.state}: {_left(peer)}{_lag(peer)}{gone}{heard}{fault}"
+
+
+def _direction(peer: peer_values.PeerStatus) -> str:
+    if peer.effective_direction in ("", peer.direction):
+        return f"{peer.direction} (only by {one_line(peer.only_by)})" if peer.only_by else peer.direction
+    return f"{peer.direction} ({peer.effective_direction} by its token)"
 
 
 def _left(peer: peer_values.PeerStatus) -> str:
@@ -174,5 +192,5 @@ def _status(found: peer_values.SyncStatus) -> Iterator[str]:
         yield f"{found.quarantined} entries in quarantine: `mnemesh sync quarantine`"
 
 
-PEER_COMMANDS: Final = (("add", add), ("list", list_peers), ("remove", remove))
+PEER_COMMANDS: Final = (("add", add), ("list", list_peers), ("token", token), ("remove", remove))
 SYNC_COMMANDS: Final = (("status", status), ("now", now), *ASIDE_COMMANDS)

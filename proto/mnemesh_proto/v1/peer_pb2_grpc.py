@@ -45,6 +45,11 @@ class PeerServiceStub:
                 request_serializer=mnemesh__proto_dot_v1_dot_peer__pb2.RemovePeerRequest.SerializeToString,
                 response_deserializer=mnemesh__proto_dot_v1_dot_peer__pb2.RemovePeerResponse.FromString,
                 _registered_method=True)
+        self.SetPeerToken = channel.unary_unary(
+                '/mnemesh.v1.PeerService/SetPeerToken',
+                request_serializer=mnemesh__proto_dot_v1_dot_peer__pb2.SetPeerTokenRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_peer__pb2.SetPeerTokenResponse.FromString,
+                _registered_method=True)
         self.SyncStatus = channel.unary_unary(
                 '/mnemesh.v1.PeerService/SyncStatus',
                 request_serializer=mnemesh__proto_dot_v1_dot_peer__pb2.SyncStatusRequest.SerializeToString,
@@ -94,7 +99,14 @@ class PeerServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RemovePeer(self, request, context):
-        """End the stream with a node and forget its token. What was exchanged stays.
+        """End the stream with a node and forget its token; or forget a node that called this one and is away. What was exchanged stays.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetPeerToken(self, request, context):
+        """Call a node with another token from now on, when its own has ended or was given other spaces. Answers as AddPeer does; a token that the node refuses changes nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -161,6 +173,11 @@ def add_PeerServiceServicer_to_server(servicer, server):
                     servicer.RemovePeer,
                     request_deserializer=mnemesh__proto_dot_v1_dot_peer__pb2.RemovePeerRequest.FromString,
                     response_serializer=mnemesh__proto_dot_v1_dot_peer__pb2.RemovePeerResponse.SerializeToString,
+            ),
+            'SetPeerToken': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetPeerToken,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_peer__pb2.SetPeerTokenRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_peer__pb2.SetPeerTokenResponse.SerializeToString,
             ),
             'SyncStatus': grpc.unary_unary_rpc_method_handler(
                     servicer.SyncStatus,
@@ -253,6 +270,33 @@ class PeerService:
             '/mnemesh.v1.PeerService/RemovePeer',
             mnemesh__proto_dot_v1_dot_peer__pb2.RemovePeerRequest.SerializeToString,
             mnemesh__proto_dot_v1_dot_peer__pb2.RemovePeerResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetPeerToken(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.PeerService/SetPeerToken',
+            mnemesh__proto_dot_v1_dot_peer__pb2.SetPeerTokenRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_peer__pb2.SetPeerTokenResponse.FromString,
             options,
             channel_credentials,
             insecure,
