@@ -49,7 +49,9 @@ def steps(query: Query, stretch: str = "") -> Iterator[tuple[str, ListQuery]]:
     where = ("the space " if len(query.spaces) == 1 else "the spaces ") + _words(query.spaces)
     state = "all" if query.include_superseded or query.as_of is not None else "active"
     whole = ListQuery(spaces=query.spaces, state=state, limit=1)
-    yield f"spaces: there is no memory in {where}", whole
+    yield f"spaces: there is no memory in {where}", replace(whole, state="all")
+    if state == "active":
+        yield f"spaces: what is in {where} is forgotten or superseded, and so left out", whole
     alone = list(_filters(query, stretch))
     for name, told, fields in alone:
         yield f"{name}: {told} in {where}", replace(whole, **fields)

@@ -137,6 +137,9 @@ def query(given: Query, caller: Caller) -> Query:
     # A weight that is not given is the configured one.
     if all(given.weights.get(signal) == 0 for signal in SIGNALS):
         raise InvalidArgument("weights", dict(given.weights), "at least one must be above 0")
+    only = {"semantic": "dense", "keyword": "bm25"}.get(given.mode, "")
+    if given.weights.get(only) == 0:
+        raise InvalidArgument(f"weights.{only}", 0, f"above 0 with mode {given.mode}, which has no other signal")
     # A window without a moment in it is no mistake of form: the answer is empty and says so.
     for name in ("since", "before", "as_of"):
         checks.moment(name, getattr(given, name))

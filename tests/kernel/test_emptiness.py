@@ -45,14 +45,15 @@ def test_every_filter_is_counted_alone_before_all_of_them_together() -> None:
     query = asked(kinds=("decision",), tags_all=("a", "b"), since=DAY, agent="ana/x")
     counted = [(reason.split(":")[0], listing) for reason, listing in steps(query)]
     assert [name for name, _ in counted] == [
-        "spaces", "since", "agent", "kinds", "tags_all", "tags_all", "since and agent and kinds and tags_all",
+        "spaces", "spaces", "since", "agent", "kinds", "tags_all", "tags_all", "since and agent and kinds and tags_all",
     ]  # fmt: skip
     together = counted[-1][1]
     assert (together.kinds, together.tags_all, together.since, together.agent) == (
         query.kinds, query.tags_all, query.since, query.agent,
     )  # fmt: skip
     assert all(listing.limit == 1 and listing.spaces == ("team/x",) for _, listing in counted)
-    (_, alone) = counted[3]
+    assert [listing.state for _, listing in counted] == ["all", *["active"] * 7]
+    (_, alone) = counted[4]
     assert (alone.kinds, alone.tags_all, alone.since) == (("decision",), (), None)
 
 
@@ -72,11 +73,11 @@ def test_what_only_a_match_is_judged_by_comes_last() -> None:
 def test_a_stretch_of_time_is_a_filter_of_its_own_and_named_with_its_words() -> None:
     query = asked(window=Window(0, DAY, only=True), kinds=("fact",))
     reasons = list(steps(query, '"in 1970" read as 1970 (UTC)'))
-    assert [reason for reason, _ in reasons[2:]] == [
+    assert [reason for reason, _ in reasons[3:]] == [
         "time_words: nothing lies in \"in 1970\" read as 1970 (UTC) in the space 'team/x'",
         "kinds and time_words: nothing in the space 'team/x' passes all of them",
     ]
-    assert [listing.window for _, listing in reasons] == [None, None, query.window, query.window]
+    assert [listing.window for _, listing in reasons] == [None, None, None, query.window, query.window]
     assert leftovers(query, '"in 1970" read as 1970 (UTC)') == (
         'time_words: nothing that matches lies in "in 1970" read as 1970 (UTC)',
     )

@@ -908,6 +908,14 @@ async def test_a_space_without_memories_is_named(mesh: Mesh, space: str) -> None
     )
 
 
+async def test_a_space_of_nothing_active_is_named_as_such(mesh: Mesh, space: str) -> None:
+    versions = await chain(mesh, space, "The kettle is blue", "The kettle is red")
+    await mesh.forget(READER, versions[-1].id)
+    assert (await recall(mesh, space, "kettle", mode="keyword")).notes == (
+        f"spaces: what is in the space '{space}' is forgotten or superseded, and so left out",
+    )
+
+
 @pytest.mark.parametrize("text", ["what is it that you are", "word " * 1999, "harbour порт 港 ميناء 🚢", "?!"])
 async def test_any_text_is_a_question(mesh: Mesh, text: str) -> None:
     space = "test/any-text"

@@ -124,6 +124,10 @@ def test_weights_that_are_all_0_are_refused() -> None:
     assert "above 0" in refusal(lambda: question(weights={"dense": 0.0, "bm25": 0.0})).message
     assert question(weights={"dense": 0.0, "bm25": 100.0}).weights == {"dense": 0.0, "bm25": 100.0}
     assert question(weights={}).weights == {}
+    for mode, name in (("semantic", "dense"), ("keyword", "bm25")):
+        error = refusal(lambda mode=mode, name=name: question(mode=mode, weights={name: 0.0}))
+        assert error.message == f"weights.{name}: 0 is not allowed; above 0 with mode {mode}, which has no other signal"
+        assert question(mode=mode, weights={name: 0.1}).mode == mode
     assert question(weights={"dense": 0.0}).weights == {"dense": 0.0}, "the other keeps what is configured"
 
 

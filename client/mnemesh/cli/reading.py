@@ -22,6 +22,7 @@ from mnemesh.cli.options import (
 )  # fmt: skip
 from mnemesh.cli.shell import Shell, one_line, print_json
 from mnemesh.connection import local_data_dir
+from mnemesh.entry import EXIT_REFUSED
 from mnemesh.errors import FailedPrecondition, NotFound, NotReachable
 from mnemesh.local import NodeNotStopped, stop_node
 from mnemesh.values import Found
@@ -74,7 +75,7 @@ def get(
     as_of: Annotated[str | None, _option("GetRequest.as_of", "--as-of", metavar="TIME")] = None,
     space: Spaces = None,
 ) -> None:
-    """Read memories by id, unique id prefix or title."""
+    """Read memories by id, unique id prefix or title; exit status 4 when one is not found."""
     with shell.client() as client:
         if len(ids) == 1:  # its refusal says more, such as that it was forgotten
             memory = client.get(ids[0], include_forgotten=include_forgotten, space=space, as_of=as_of)
@@ -84,6 +85,8 @@ def get(
     if not found.memories:
         raise NotFound(f"none of the {len(ids)} was found: {', '.join(map(repr, found.missing))}", refused=True)
     shell.answer(found, lambda: people.found(found))
+    if found.missing:
+        raise typer.Exit(EXIT_REFUSED)
 
 
 def list_memories(
