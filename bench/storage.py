@@ -19,7 +19,7 @@ from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Command, Committed, Create
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_memory import limits
-from mnemesh_memory.ids import uuid7
+from mnemesh_memory.ids import fresh_id
 from mnemesh_memory.model import Draft
 from mnemesh_memory.text import duplicate_key
 
@@ -64,13 +64,15 @@ async def _write(folder: Path) -> float:
 def create_command(content: str) -> Create:
     at = time.time_ns() // 1_000_000
     key = duplicate_key(content)
+    actor = secrets.token_bytes(16)
+    id_ = fresh_id(at, "bench/ledger", "owner", actor)
     return Create(
         agent="owner/bench",
         at=at,
-        actor=secrets.token_bytes(16),
+        actor=actor,
         draft=Draft(content=content, kind="fact", space="bench/ledger"),
-        id=uuid7(at, secrets.token_bytes(10)),
-        spare_id=uuid7(at, secrets.token_bytes(10)),
+        id=id_,
+        spare_id=id_,
         duplicate_key=key,
         fingerprint=bytes.fromhex(key),
     )

@@ -15,7 +15,6 @@ from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.serving import Serving
 from mnemesh_actors.zones import machine_zone
 from mnemesh_memory import limits
-from mnemesh_memory.ids import uuid7
 from mnemesh_memory.rules import Rule
 
 
@@ -54,7 +53,3 @@ class Parts:
     def follower(self) -> IndexFollower:
         """Of the vector space that answers now."""
         return self.serving.current.follower
-
-    def new_id(self, at: int) -> str:
-        """A fresh, time-ordered memory id."""
-        return uuid7(at, self.entropy(10))

@@ -18,7 +18,7 @@ from mnemesh_actors.parts import Parts
 from mnemesh_actors.preparing import Prepared, Preparing
 from mnemesh_memory import checks, gate, grants, limits, validate
 from mnemesh_memory.errors import DeadlineExceeded, FailedPrecondition, MnemeshError, Unavailable
-from mnemesh_memory.ids import derived_id, fingerprint
+from mnemesh_memory.ids import derived_id, fingerprint, fresh_id, key_mark
 from mnemesh_memory.kinds import WAITS
 from mnemesh_memory.model import Caller, Checked, Draft, Memory, Patch, Related, Written
 from mnemesh_memory.patching import patched, succeeding
@@ -154,20 +154,26 @@ class Writing:
 
     def _create(self, caller: Caller, item: Prepared) -> Create:
         draft, at = item.draft, self._parts.clock()
-        fresh = self._parts.new_id(at)
-        key = draft.idempotency_key
+        actor, principal, key = (
+            self._parts.entropy(OPERATION_BYTES),
+            grants.principal_of(caller.agent),
+            draft.idempotency_key,
+        )
+        fresh = fresh_id(at, draft.space, principal, actor)
+        mark = key_mark(caller.agent, key) if key else ""
         kept = tuple((digest, vector.tobytes()) for digest, vector in zip(item.hashes, item.vectors, strict=True))
         return Create(
             agent=caller.agent,
             at=at,
-            actor=self._parts.entropy(OPERATION_BYTES),
+            actor=actor,
             draft=draft,
-            id=derived_id(draft.space, caller.agent, key) if key else fresh,
+            id=derived_id(draft.space, principal, mark) if key else fresh,
             spare_id=fresh,
             duplicate_key=item.duplicate_key,
             fingerprint=item.fingerprint,
             vectors=Vectors(generation=item.generation, items=kept),
             visible=grants.readable(caller),
+            mark=mark,
         )
 
     async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:

@@ -2,7 +2,8 @@
 
 Looking at the document after the change would be too late and not enough: of a revision that was overwritten nothing
 is left to see. So a change may do what follows and nothing else, and only in the one way that Automerge writes it:
-- make one revision, complete, of its own number and actor, by the agent of its entry, naming parents that it builds on;
+- make one revision, complete, of its own number and actor, by the agent of its entry, naming parents that it builds on,
+  or none, when the memory's id says that this agent's principal begins it in this space;
 - put and remove tags and links;
 - put and remove the pin and the feedback of its own agent on its own node;
 - anything with texts, numbers and maps below keys of the root that begin with `x/`, which newer versions use.
@@ -29,10 +30,12 @@ from mnemesh_crdt.foreign_fields import NEWER, TIMES, Tree, Value, check_newer, 
 from mnemesh_crdt.operations import DELETE, MAKE_MAP, ChangeOps, Operation, OpId, read_operations
 from mnemesh_crdt.refusal import Refused
 from mnemesh_crdt.replica_events import Key
-from mnemesh_crdt.shape import rank
+from mnemesh_crdt.shape import MARK, rank
 from mnemesh_memory import limits
 from mnemesh_memory.checks import memory_id
 from mnemesh_memory.errors import MnemeshError, shorten
+from mnemesh_memory.grants import principal_of
+from mnemesh_memory.ids import belongs
 from mnemesh_memory.kinds import LINK_TYPES
 from mnemesh_memory.spaces import space_path
 
@@ -190,7 +193,9 @@ def _check_value(touch: _Touch, entry: Entry, head: ChangeHead, past: Ancestry |
         if not isinstance(value, dict):
             raise Refused(f"revision {shorten(key)} is no map")
         parents = check_revision(key, value, entry.agent, head.actor)
-        if past is not None:
+        if not parents:
+            _check_beginning(entry, value, head)
+        elif past is not None:
             _check_parents(parents, past)
     elif path == ("feedback",):
         if value is not None:
@@ -209,6 +214,13 @@ def _check_put_time(touch: _Touch) -> None:
     known = touch.replaced is not None
     if known and value not in TIMES and all(one.value != value - 1 for one in touch.replaced or ()):
         raise Refused(f"{touch.path[0]} {shorten(touch.key)}: put at {value}, which no clock says")
+
+
+def _check_beginning(entry: Entry, revision: Tree, head: ChangeHead) -> None:
+    principal, mark = principal_of(entry.agent), revision.get(MARK)
+    shown = mark if isinstance(mark, str) else ""
+    if not belongs(entry.doc, entry.space, principal, bytes.fromhex(head.actor), shown):
+        raise Refused(f"its id is not one that {shorten(principal)} can begin in {shorten(entry.space)}")
 
 
 def _check_parents(parents: tuple[str, ...], past: Ancestry) -> None:

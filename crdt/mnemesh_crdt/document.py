@@ -22,6 +22,7 @@ from mnemesh_crdt.chunk import chunk_of, open_change
 from mnemesh_crdt.shape import (
     COLLECTIONS,
     FORMAT_MAJOR,
+    MARK,
     Change,
     DocumentState,
     Edit,
@@ -211,7 +212,8 @@ def _transact(document: Document, edit: Edit, actor: str) -> None:
                 if transaction.get(revisions, parent) is None:
                     raise InvalidArgument("parents", parent, "revisions of this memory")
             name = next_revision_id(edit.revision.parents, actor)
-            _put(transaction, revisions, {name: revision_tree(edit.revision)})
+            shown: Written = {MARK: edit.mark} if edit.mark else {}
+            _put(transaction, revisions, {name: {**revision_tree(edit.revision), **shown}})
         if edit.tags_put or edit.tags_remove:
             _renew(transaction, "tags", edit.tags_put, edit.tags_remove, edit.at)
         if edit.links_put or edit.links_remove:

@@ -3,8 +3,8 @@
 The two are entries of two types, which their signatures cover, because they are believed for different reasons. Each
 node that has the memory sees for itself who began it, so a retraction is checked there, whoever brings it; what nobody
 can check, an admin's word, is believed of streams alone that may relay what others say. Who edited a memory after it
-began has no say in it. A second beginning by somebody else has: nodes that heard it before and after a retraction
-decide differently, until an admin erases the memory (docs/decisions/erasure.md).
+began has no say in it. A second beginning by somebody else would have; the id of a memory names who begins it, so that
+there is none but for ids of before (docs/decisions/ids-name-their-writer.md).
 """
 
 from __future__ import annotations

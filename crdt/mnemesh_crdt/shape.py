@@ -6,12 +6,13 @@ it, and which layouts are damage. Unknown keys are left alone, so that what a ne
 
     v: 1, id, space
     rev{"n@actor": {op, kind, title, content, by, at, tier, parents{id: i}, attrs{key: value}, valid_from,
-                    valid_to, importance, source{session, dir, seq}, keywords{word: i}, refs{path: i}}}
+                    valid_to, importance, source{session, dir, seq}, keywords{word: i}, refs{path: i}, x/key}}
     tags{tag: put time}, links{"type:id": put time}, pins{"agent@node": time},
     feedback{"agent@node": {useful, not}}
 
 Ordered lists are maps from the item to its position, because lists merge badly. An absent key means the
-default.
+default. `x/key` is the mark of an idempotency key, in the first revision of a memory whose id is derived from it
+(mnemesh_memory.ids); versions that do not know it let it be.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ FORMAT_MAJOR: Final = 1
 COLLECTIONS: Final = ("rev", "tags", "links", "pins", "feedback")
 PUT: Final = "put"
 FORGET: Final = "forget"
+MARK: Final = "x/key"
 _REVISION_ID: Final = re.compile(r"([1-9][0-9]{0,9})@([0-9a-f]{32})")
 
 Written: TypeAlias = Mapping[str, "str | int | float | Written"]  # what we write
@@ -70,6 +72,7 @@ class RevisionFields:
 class Edit:
     """What one change does: at most one revision, and tags and links put or removed, at the time `at` (ms).
     `vote` is that of a writer ("agent@node") and takes the place of its last one: whether the memory was useful.
+    `mark` stands in the revision that begins a memory whose id is derived from an idempotency key.
 
     Something both removed and put ends up put. A put of what is there already renews it, so that it survives
     a removal made at the same time elsewhere.
@@ -81,6 +84,7 @@ class Edit:
     links_put: tuple[Link, ...] = ()
     links_remove: tuple[Link, ...] = ()
     vote: tuple[str, bool] | None = None
+    mark: str = ""
     at: int
 
 

@@ -1,4 +1,13 @@
-"""Ids of memories: time-ordered for a fresh one, derived for one with an idempotency key. Chance is an argument."""
+"""Ids of memories: time-ordered for a fresh one, derived for one with an idempotency key. Chance is an argument.
+
+An id names its space and the principal that begins it, by a hash that whoever sees the beginning can work out again
+(`belongs`): so nobody else can begin a memory of that id, nor anybody in another space, and no replica has to know what
+others hold to see it. Such an id is a UUID version 8 (RFC 9562). Ids of versions 7 and 5 were made before there was a
+hash in them, and say nothing of whose they are.
+
+A fresh id has 74 bits of hash, of which its time is a part: a second beginning for one takes 2^74 tries. Who makes both
+beginnings needs 2^37, and harms a memory of its own. A derived id has 122 bits.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +20,48 @@ from typing import Final
 
 from mnemesh_memory.model import Draft, Link, Patch, Source
 
-NAMESPACE: Final = uuid.UUID("6d6e656d-6573-5068-8000-6d656d6f7279")
+NAMESPACE: Final = "mnemesh memory id"
 # These say how to answer, not what to store, so a retry may differ in them.
 _NOT_CONTENT: Final = ("idempotency_key", "wait")
 # Fields that came later: at these values they are left out, so that a key used before them still fits its request.
 _LATER: Final = {"clear": ()}
 
 
-def uuid7(at_ms: int, entropy: bytes) -> str:
-    """A UUID version 7 (RFC 9562) from milliseconds since the epoch and 10 random bytes."""
-    if len(entropy) != 10:
-        raise ValueError(f"entropy: {len(entropy)} bytes, needs 10")
-    value = (at_ms & (2**48 - 1)) << 80 | int.from_bytes(entropy)
-    value = value & ~(0xF << 76) | 0x7 << 76
+def fresh_id(at_ms: int, space: str, principal: str, actor: bytes) -> str:
+    """The id, ordered by time (ms since the epoch), of a memory that `principal` begins in `space` by the change of the
+    Automerge actor `actor`, whose random bytes make it another one each time."""
+    at = at_ms & (2**48 - 1)
+    return _uuid8(at << 80 | int.from_bytes(_hash("fresh", at, space, principal, actor.hex())[:10]))
+
+
+def derived_id(space: str, principal: str, mark: str) -> str:
+    """The same id on every ledger for what `principal` writes in `space` with the idempotency key of `mark`."""
+    return _uuid8(int.from_bytes(_hash("key", space, principal, mark)[:16]))
+
+
+def key_mark(agent: str, key: str) -> str:
+    """What the beginning of a memory with a derived id shows of its idempotency key: 32 hex digits."""
+    return _hash("mark", agent, key)[:16].hex()
+
+
+def belongs(id_: str, space: str, principal: str, actor: bytes, mark: str) -> bool:
+    """Whether `principal` may begin memory `id_` in `space`, by a change of `actor` that shows `mark`, or ""; of an id
+    that names nobody, anyone may."""
+    if id_[14:15] != "8":
+        return True
+    at = int(id_[:13].replace("-", ""), 16)
+    return id_ in (fresh_id(at, space, principal, actor), derived_id(space, principal, mark) if mark else "")
+
+
+def _hash(*parts: str | int) -> bytes:
+    return hashlib.sha256(json.dumps([NAMESPACE, *parts], ensure_ascii=False).encode()).digest()
+
+
+def _uuid8(value: int) -> str:
+    """A UUID version 8 of 128 bits, six of which give way to version and variant."""
+    value = value & ~(0xF << 76) | 0x8 << 76
     value = value & ~(0x3 << 62) | 0x2 << 62
     return str(uuid.UUID(int=value))
-
-
-def derived_id(space: str, agent: str, key: str) -> str:
-    """The same id on every ledger for (space, agent, idempotency key): UUID version 5 (RFC 9562)."""
-    return str(uuid.uuid5(NAMESPACE, json.dumps([space, agent, key], ensure_ascii=False)))
 
 
 def fingerprint(request: Draft | Patch, target: str = "") -> bytes:

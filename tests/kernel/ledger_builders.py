@@ -29,7 +29,8 @@ from mnemesh_actors.ledger.commands import (
     Tie,
     Vectors,
 )
-from mnemesh_memory.ids import derived_id, fingerprint, uuid7
+from mnemesh_memory.grants import principal_of
+from mnemesh_memory.ids import derived_id, fingerprint, fresh_id, key_mark
 from mnemesh_memory.model import Draft, Link, Memory, Patch, Source
 from mnemesh_memory.text import duplicate_key
 
@@ -79,17 +80,19 @@ class Pen:
     def create(self, content: str, *, vectors: Vectors | None = None, **fields: Any) -> Create:
         common = self._next()
         draft = Draft(**{"content": content, "space": SPACE, "kind": "fact", **fields})
-        fresh = uuid7(common["at"], self.noise(10))
-        key = draft.idempotency_key
+        principal, key = principal_of(self.agent), draft.idempotency_key
+        fresh = fresh_id(common["at"], draft.space, principal, common["actor"])
+        mark = key_mark(self.agent, key) if key else ""
         return Create(
             **common,
             draft=draft,
-            id=derived_id(draft.space, self.agent, key) if key else fresh,
+            id=derived_id(draft.space, principal, mark) if key else fresh,
             spare_id=fresh,
             duplicate_key=duplicate_key(draft.content),
             fingerprint=fingerprint(draft),
             vectors=vectors or Vectors(),
             visible=("*",),
+            mark=mark,
         )
 
     def revise(self, memory: Memory, **changes: Any) -> Revise:

@@ -20,7 +20,8 @@ from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields
 from mnemesh_crdt.envelope import CHANGE, ERASE, RETRACT, Entry, erase_hash, node_id_of, signing_bytes
 from mnemesh_memory import limits
-from mnemesh_memory.grants import PeerGrant
+from mnemesh_memory.grants import PeerGrant, principal_of
+from mnemesh_memory.ids import fresh_id
 
 ID = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a11"
 OTHER = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a22"
@@ -61,14 +62,23 @@ class Node:
     def document(self, id: str = ID, space: str = SPACE) -> MemoryDocument:
         return MemoryDocument(id, space, self.logs.get((space, id), ()))
 
-    def says(self, content: str, id: str = ID, space: str = SPACE, *, agent: str = "", **more: Any) -> Entry:
+    def own_id(self, space: str = SPACE) -> str:
+        """The id of a memory that the node begins with its next change; ID and OTHER are of before there were such."""
+        return fresh_id(self.now, space, principal_of(self.agent), self._actor(self.writes + 1))
+
+    def says(
+        self, content: str, id: str = ID, space: str = SPACE, *, agent: str = "", mark: str = "", **more: Any
+    ) -> Entry:
         """A revision that names all heads that the node sees; the first one makes the memory."""
         self.now += 1
         document = self.document(id, space)
         fields = {"op": "put", "kind": "fact", "title": "", "by": agent or self.agent, "at": self.now, **more}
         parents = revisions.heads(document.state())
         return self.edits(
-            Edit(revision=RevisionFields(content=content, parents=parents, **fields), at=self.now), id, space, agent
+            Edit(revision=RevisionFields(content=content, parents=parents, **fields), mark=mark, at=self.now),
+            id,
+            space,
+            agent,
         )
 
     def forgets(self, id: str = ID, space: str = SPACE) -> Entry:
@@ -83,11 +93,13 @@ class Node:
 
     def edits(self, edit: Edit, id: str = ID, space: str = SPACE, agent: str = "") -> Entry:
         self.writes += 1
-        actor = hashlib.sha256(f"{self.name} {self.writes}".encode()).digest()[:16]
-        change = self.document(id, space).write(edit, actor)
+        change = self.document(id, space).write(edit, self._actor(self.writes))
         assert change is not None
         self.logs.setdefault((space, id), []).append(change.raw)
         return self.signs(id, space, change.raw, agent or self.agent)
+
+    def _actor(self, number: int) -> bytes:
+        return hashlib.sha256(f"{self.name} {number}".encode()).digest()[:16]
 
     def erases(self, id: str = ID, space: str = SPACE, agent: str = "") -> Entry:
         """As an admin; `retracts` as who began it."""

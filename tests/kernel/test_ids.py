@@ -11,58 +11,64 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_memory.ids import derived_id, fingerprint, uuid7
+from mnemesh_memory.ids import belongs, derived_id, fingerprint, fresh_id, key_mark
 from mnemesh_memory.model import Draft, Link, Patch, Source
 
 PROPERTY = settings(max_examples=150, derandomize=True, database=None)
 TIMES = st.integers(0, 2**48 - 1)
-ENTROPY = st.binary(min_size=10, max_size=10)
+ACTORS = st.binary(min_size=16, max_size=16)
 # Characters that could be taken for a separator, more likely than in any text.
 PARTS = st.text(st.sampled_from("ab/:,\"'\\ \x00\x1f[]{}\u2028é"), max_size=6)
 
 
+WHO = (PARTS, PARTS, PARTS)
+
+
 @PROPERTY
-@given(TIMES, ENTROPY)
-def test_a_fresh_id_is_a_uuid_of_version_7_that_tells_its_time(at: int, entropy: bytes) -> None:
-    made = uuid.UUID(uuid7(at, entropy))
-    assert made.version == 7
+@given(TIMES, PARTS, PARTS, ACTORS)
+def test_a_fresh_id_is_a_uuid_of_version_8_that_tells_its_time(
+    at: int, space: str, principal: str, actor: bytes
+) -> None:
+    made = uuid.UUID(fresh_id(at, space, principal, actor))
+    assert made.version == 8
     assert made.variant == uuid.RFC_4122
     assert made.int >> 80 == at
-    assert str(made) == uuid7(at, entropy)
+    assert str(made) == fresh_id(at, space, principal, actor)
 
 
 @PROPERTY
-@given(TIMES, TIMES, ENTROPY, ENTROPY)
-def test_fresh_ids_sort_as_their_times(one: int, two: int, entropy: bytes, other: bytes) -> None:
+@given(TIMES, TIMES, ACTORS, ACTORS)
+def test_fresh_ids_sort_as_their_times(one: int, two: int, actor: bytes, other: bytes) -> None:
     if one < two:
-        assert uuid7(one, entropy) < uuid7(two, other)
-
-
-def test_every_bit_of_chance_but_version_and_variant_reaches_the_id() -> None:
-    plain = uuid7(0, bytes(10))
-    made = {uuid7(0, (1 << bit).to_bytes(10)) for bit in range(80)}
-    assert len(made - {plain}) == 74
-
-
-@pytest.mark.parametrize("length", [0, 9, 11, 16])
-def test_chance_of_another_length_is_a_mistake_of_the_caller(length: int) -> None:
-    with pytest.raises(ValueError, match=f"{length} bytes, needs 10"):
-        uuid7(0, bytes(length))
-
-
-def test_a_derived_id_is_the_same_on_every_node_for_ever() -> None:
-    made = derived_id("team/payments", "owner/claude-code", "import:notes.md#3")
-    assert made == derived_id("team/payments", "owner/claude-code", "import:notes.md#3")
-    # Two versions of the code must agree too, so the value itself is part of the contract.
-    assert made == "2c88422e-2526-54d0-aeee-457f32352631"
-    assert uuid.UUID(made).version == 5
-    assert derived_id("@aliçe", "owner", "記憶") == "9b7aceef-c71a-51f6-a121-6b07996d6cba"
+        assert fresh_id(one, "team/x", "ana", actor) < fresh_id(two, "team/x", "ana", other)
 
 
 @PROPERTY
-@given(st.tuples(PARTS, PARTS, PARTS), st.tuples(PARTS, PARTS, PARTS))
-def test_derived_ids_differ_when_any_part_does(one: tuple[str, str, str], two: tuple[str, str, str]) -> None:
+@given(st.tuples(TIMES, PARTS, PARTS, ACTORS), st.tuples(TIMES, PARTS, PARTS, ACTORS))
+def test_fresh_ids_differ_when_any_part_does(
+    one: tuple[int, str, str, bytes], two: tuple[int, str, str, bytes]
+) -> None:
+    assert (fresh_id(*one) == fresh_id(*two)) == (one == two)
+
+
+def test_ids_are_the_same_on_every_node_for_ever() -> None:
+    # Two versions of the code must agree, or each would refuse what the other begins.
+    assert fresh_id(1_700_000_000_000, "team/payments", "owner", bytes(range(16))) == (
+        "018bcfe5-6800-85f4-8749-b11355e3f905"
+    )
+    mark = key_mark("owner/claude-code", "import:notes.md#3")
+    assert mark == "ed962ebd22ab51e80bbefd2c6d7bcefe"
+    made = derived_id("team/payments", "owner", mark)
+    assert made == "188ff0e6-7eb7-822a-b8c2-8265e5d55a79"
+    assert uuid.UUID(made).version == 8
+    assert derived_id("@aliçe", "owner", key_mark("owner", "記憶")) == "76bd38ca-077c-8249-8c66-8ea514374b40"
+
+
+@PROPERTY
+@given(st.tuples(*WHO), st.tuples(*WHO))
+def test_derived_ids_and_marks_differ_when_any_part_does(one: tuple[str, str, str], two: tuple[str, str, str]) -> None:
     assert (derived_id(*one) == derived_id(*two)) == (one == two)
+    assert (key_mark(*one[:2]) == key_mark(*two[:2])) == (one[:2] == two[:2])
 
 
 @pytest.mark.parametrize(
@@ -76,6 +82,29 @@ def test_derived_ids_differ_when_any_part_does(one: tuple[str, str, str], two: t
 )
 def test_parts_that_join_to_the_same_text_are_kept_apart(one: tuple[str, str, str], two: tuple[str, str, str]) -> None:
     assert derived_id(*one) != derived_id(*two)
+
+
+ACTOR = bytes(range(16))
+MARK = "ab" * 16
+
+
+@pytest.mark.parametrize(
+    "id_", [fresh_id(1_700_000_000_000, "team/x", "ana", ACTOR), derived_id("team/x", "ana", MARK)]
+)
+def test_an_id_belongs_to_who_begins_it_in_its_space_and_to_nobody_else(id_: str) -> None:
+    assert belongs(id_, "team/x", "ana", ACTOR, MARK)
+    assert not belongs(id_, "team/x", "bob", ACTOR, MARK)
+    assert not belongs(id_, "team/y", "ana", ACTOR, MARK)
+    assert not belongs(id_, "team/x", "ana", ACTOR[::-1], MARK[::-1])
+    assert not belongs(id_, "team/x", "ana", ACTOR[::-1], "")
+    variant = id_[:19] + "0" + id_[20:]
+    assert not belongs(variant, "team/x", "ana", ACTOR, MARK), "no id that Mnemesh makes"
+
+
+@pytest.mark.parametrize("id_", ["018f6f0e-7c1a-7000-8000-3f1f8d2f6a11", "2c88422e-2526-54d0-aeee-457f32352631"])
+def test_an_id_that_was_made_before_they_named_anybody_is_for_all(id_: str) -> None:
+    assert belongs(id_, "team/x", "ana", ACTOR, "")
+    assert belongs(id_, "@bob", "bob", ACTOR[::-1], "")
 
 
 DRAFT = Draft(content="We deploy on Friday.", attrs={"a": "1", "b": "2"}, tags=("x",), source=Source("s", "/d", 3))

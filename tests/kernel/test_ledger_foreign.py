@@ -32,6 +32,7 @@ from mnemesh_actors.ledger.foreign import Intake
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument
 from mnemesh_memory.grants import PeerGrant
+from mnemesh_memory.ids import derived_id, key_mark
 from mnemesh_memory.model import ListQuery
 
 
@@ -329,13 +330,70 @@ def test_bytes_that_are_no_change_are_quarantined(ledger: Ledger, node: Node) ->
     assert outcome(taken(ledger, node, good)) == {"accepted": 1}
 
 
-def test_an_id_is_that_of_one_memory_in_one_space(ledger: Ledger, pen: Pen, node: Node) -> None:
+BOBS = PeerGrant(read=("*",), write=("team/*", "@bob"), principal="bob")
+
+
+@pytest.mark.parametrize("key", ["", "import:notes.md#3"])
+def test_who_takes_the_id_of_anothers_memory_keeps_it_from_nobody_whatever_came_first(key: str) -> None:
+    ana, bob = Node("ana's"), Node("bob's", BOB)
+    mark = key_mark(ANA, key) if key else ""
+    id_ = derived_id(SPACE, "ana", mark) if key else ana.own_id()
+    real = ana.says("the real one", id_, mark=mark)
+    taking = [bob.says("mine now", id_, space, mark=mark) for space in ("@bob", OTHER_SPACE, SPACE)]
+    digests = []
+    for before, after in ((taking, []), ([], taking)):
+        with Home.for_one_example() as home, home.opened() as hub:
+            for entry in before:
+                assert outcome(taken(hub, bob, entry, grant=BOBS)) == {"quarantined": 1}
+            assert outcome(taken(hub, ana, real, grant=ANAS)) == {"accepted": 1}
+            for entry in after:
+                assert outcome(taken(hub, bob, entry, grant=BOBS)) == {"quarantined": 1}
+            assert all("is not one that 'bob' can begin in" in reason for reason in reasons(hub))
+            assert contents(hub, [id_]) == ["the real one"]
+            digests.append([hub.digest(space) for space in (SPACE, OTHER_SPACE, "@bob")])
+            assert outcome(taken(hub, ana, ana.retracts(id_), grant=ANAS)) == {"erased": 1}, "it is ana's alone"
+            assert contents(hub, [id_]) == []
+    assert digests[0] == digests[1]
+
+
+def test_a_memory_is_begun_with_an_idempotency_key_on_two_nodes_of_one_principal(ledger: Ledger) -> None:
+    mark = key_mark(ANA, "k")
+    nodes, id_ = (Node("one"), Node("two")), derived_id(SPACE, "ana", mark)
+    for node in nodes:
+        assert outcome(taken(ledger, node, node.says("said twice", id_, mark=mark), grant=ANAS)) == {"accepted": 1}
+    assert ledger.read([id_])[id_].version == 2
+    assert outcome(taken(ledger, nodes[0], nodes[0].says("other", id_, OTHER_SPACE, mark=mark))) == {"quarantined": 1}
+
+
+def test_a_memory_is_begun_by_the_change_that_its_id_names_and_by_no_later_one(ledger: Ledger, node: Node) -> None:
+    id_ = node.own_id()
+    taken(ledger, node, node.says("first", id_))
+    other = Node("other of ana's")
+    assert outcome(taken(ledger, other, other.says("second", id_))) == {"quarantined": 1}
+    assert contents(ledger, [id_]) == ["first"]
+
+
+def test_an_erasure_in_a_space_where_the_memory_is_not_leaves_it_where_it_is(pen: Pen, node: Node) -> None:
+    id_ = node.own_id()
+    said, elsewhere = node.says("stays", id_), node.erases(id_, OTHER_SPACE)
+    digests = []
+    for order in ((said, elsewhere), (elsewhere, said)):
+        with Home.for_one_example() as home, home.opened() as hub:
+            for entry in order:
+                taken(hub, node, entry)
+            assert contents(hub, [id_]) == ["stays"]
+            digests.append([hub.digest(space) for space in (SPACE, OTHER_SPACE)])
+    assert digests[0] == digests[1]
+
+
+def test_an_id_of_before_ids_named_anybody_is_that_of_one_memory_in_one_space(
+    ledger: Ledger, pen: Pen, node: Node
+) -> None:
     mine = done(ledger, pen.create("ours")).memory
-    assert outcome(taken(ledger, node, node.says("theirs", mine.id, OTHER_SPACE))) == {"quarantined": 1}
-    assert SPACE in reasons(ledger)[0]
     assert outcome(taken(ledger, node, node.says("a"), node.says("b", space=OTHER_SPACE))) == {
         "accepted": 1, "quarantined": 1,
     }  # fmt: skip
+    assert SPACE in reasons(ledger)[0]
     assert contents(ledger, [mine.id, ID]) == ["ours", "a"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import itertools
+import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -18,6 +19,10 @@ from mnemesh_actors.batching import Batcher
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.writing import Writing
+from mnemesh_crdt.admission import admit
+from mnemesh_crdt.chunk import read_head
+from mnemesh_crdt.document import genesis_hash
+from mnemesh_crdt.replica_events import Key
 from mnemesh_memory import limits
 from mnemesh_memory.errors import (
     AlreadyExists,
@@ -28,6 +33,8 @@ from mnemesh_memory.errors import (
     NotFound,
     Unavailable,
 )
+from mnemesh_memory.grants import principal_of
+from mnemesh_memory.ids import derived_id, key_mark
 from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.model import Caller, Draft, Patch, Written
 from mnemesh_memory.text import content_hash
@@ -83,6 +90,23 @@ async def desk(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Des
 
 def names(results: list[Written | MnemeshError]) -> list[str]:
     return [one.action if isinstance(one, Written) else type(one).__name__ for one in results]
+
+
+# ---- ids -------------------------------------------------------------------------------------------------------------
+
+
+async def test_every_new_memory_has_an_id_by_which_peers_see_that_its_writer_may_begin_it(desk: Desk) -> None:
+    first = await desk.remember("We deploy on Friday.")
+    await desk.remember("We deploy from main.", idempotency_key="k")
+    await desk.writing.supersede(CALLER, first.memory.id, Draft(content="We deploy on Monday.", idempotency_key="l"))
+    page = await desk.scene.ledger.sync_page(0, (SPACE,), "", 100, limits.BATCH_BYTES_MAX)
+    begun = [one for one in page.entries if read_head(one.raw).deps == (genesis_hash(one.doc, one.space),)]
+    assert [uuid.UUID(one.doc).version for one in begun] == [8, 8, 8]
+    for one in begun:
+        admit(Key(one.space, one.doc), one, {})
+    assert {one.doc for one in begun[1:]} == {
+        derived_id(SPACE, principal_of(AGENT), key_mark(AGENT, key)) for key in ("k", "l")
+    }
 
 
 # ---- the wait for the index ------------------------------------------------------------------------------------------

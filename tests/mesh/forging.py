@@ -1,4 +1,5 @@
-"""Changes that no honest node writes, signed by their forger: votes and pins of others, links of no known type.
+"""Changes that no honest node writes, signed by their forger: votes and pins of others, links of no known type, other
+beginnings for the id of a memory.
 
 Each is one that Automerge itself would take, so that admission alone stands between it and the document.
 """
@@ -13,7 +14,7 @@ from automerge.core import ROOT, ScalarType
 from mesh_node import Node
 
 from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.document import Edit, MemoryDocument
+from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields
 from mnemesh_crdt.envelope import CHANGE, Entry
 from mnemesh_crdt.replica_events import Key
 from mnemesh_memory.model import Link
@@ -21,11 +22,13 @@ from mnemesh_memory.model import Link
 VOTE: Final = "vote of another"
 PIN: Final = "pin of another"
 LINK: Final = "link of no known type"
+BEGINNING: Final = "beginning of another's memory"
 # Each with a part of the reason for which it is set aside.
 FORGED_CHANGES: Final[Mapping[str, str]] = {
     VOTE: "feedback ",
     PIN: "pins ",
     LINK: "not of a known type",
+    BEGINNING: "can begin in",
 }
 
 
@@ -42,7 +45,7 @@ def forged_change(kind: str, mallory: Node, node: Node, key: Key, victim: Node, 
     document = MemoryDocument(key.id, key.space, node.replica.changes(key))
     name = f"{victim.agent}@{victim.id}"
     mallory.agent = rng.choice((mallory.agent, victim.agent))
-    raw = _raw(kind, document, name, at, rng)
+    raw = _raw(kind, document, name if kind != BEGINNING else mallory.agent, at, rng)
     return mallory.signed(key, CHANGE, read_head(raw).hash, raw)
 
 
@@ -50,9 +53,18 @@ def _raw(kind: str, document: MemoryDocument, name: str, at: int, rng: random.Ra
     actor = rng.randbytes(16)
     if kind == PIN:
         return _pin(document, name, at, actor)
+    if kind == BEGINNING:
+        return _beginning(document, name, at, actor)
     link = Link("owned-by", f"018f6f0e-7c1a-7000-8000-{rng.randrange(3):012d}")
     edit = Edit(vote=(name, rng.random() < 0.5), at=at) if kind == VOTE else Edit(links_put=(link,), at=at)
     change = document.write(edit, actor)
+    assert change is not None
+    return change.raw
+
+
+def _beginning(document: MemoryDocument, name: str, at: int, actor: bytes) -> bytes:
+    said = RevisionFields(op="put", kind="fact", title="", content="mine now", by=name.partition("@")[0], at=at)
+    change = MemoryDocument(document.id, document.space).write(Edit(revision=said, at=at), actor)
     assert change is not None
     return change.raw
 

@@ -57,10 +57,14 @@ BELIEVE_AUTHORS: Final = "let anybody retract anything"
 BELIEVE_VOTERS: Final = "let anybody rate and pin for another"
 LOSE_UNLINK: Final = "lose an unlink at a merge"
 KEYS_ONCE: Final = "say a key once a stream"
+BELIEVE_BEGINNERS: Final = "let anybody begin anything"
+BEGIN_RETRACTED: Final = "begin what is retracted elsewhere"
 BUGS: Final = (
     *(SKIP_SAVE, REUSE_ACTOR, DROP_TOMBSTONE, EARLY_ACK, BELIEVE_HELLO, BELIEVE_AUTHORS, BELIEVE_VOTERS),
     LOSE_UNLINK,
     KEYS_ONCE,
+    BELIEVE_BEGINNERS,
+    BEGIN_RETRACTED,
 )
 LINKS: Final = (1 + GENESIS_KEYS.index("links"), GENESIS)  # the operation that made the map of links
 PAGE: Final = 6  # entries a batch, so that even a short life fills windows
@@ -122,6 +126,8 @@ class Memo:
             return admit(key, entry, earlier)
         except Refused as refused:
             if self.bug == BELIEVE_VOTERS and "belongs to another" in refused.reason:
+                return read_head(entry.raw)
+            if self.bug == BELIEVE_BEGINNERS and "can begin in" in refused.reason:
                 return read_head(entry.raw)
             raise
 
@@ -380,13 +386,22 @@ class Node:
         if edit is None:
             return False
         changes = self.replica.changes(key)
-        if self.bug == REUSE_ACTOR:
+        if self.bug == REUSE_ACTOR and changes:
             actor = hashlib.sha256(f"{self.id} {key.id} {len(changes)}".encode()).digest()[:16]
         change = MemoryDocument(key.id, key.space, changes).write(edit, actor)
         if change is None:
             return False
         self._write_entry(self.signed(key, CHANGE, change.hash, change.raw), acknowledge)
         return True
+
+    def taken(self, key: Key) -> bool:
+        """Whether a new memory may not have this id; see Admission.taken, which must say the same."""
+        retracted = any(entry.type in ERASURES and key_of(entry) == key for entry in self.replica.pending())
+        found = bool(self.replica.entries(key)) or (retracted and self.bug != BEGIN_RETRACTED)
+        if self.disk.twin is not None and self.disk.twin.taken(key.id) != found:
+            said = "free, the model that it is taken" if found else "taken, the model that it is free"
+            raise Violation(f"node {self.number}: the ledger says that id {key.id[-4:]} is {said}")
+        return found
 
     def erase(self, key: Key, acknowledge: Callable[[Entry], None]) -> None:
         state = self.replica.state(key)

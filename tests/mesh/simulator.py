@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from typing import Any, Final
 
-from forging import FORGED_CHANGES, forged_change, forger
+from forging import BEGINNING, FORGED_CHANGES, forged_change, forger
 from mesh_node import DUTIES, KEYS_ONCE, Crash, Disk, Memo, Node, Violation, check_signature, key_of, prove
 from twin import Twin
 
@@ -66,7 +66,8 @@ from mnemesh_crdt.proof import NONCE_BYTES, Claim
 from mnemesh_crdt.replica_events import Key
 from mnemesh_crdt.shape import link_key
 from mnemesh_crdt.sync import Stream
-from mnemesh_memory.grants import PeerGrant, any_matches
+from mnemesh_memory.grants import PeerGrant, any_matches, principal_of
+from mnemesh_memory.ids import derived_id, fresh_id, key_mark
 from mnemesh_memory.model import Link
 
 WRITES: Final = 52
@@ -90,10 +91,12 @@ FAULTS: Final = (
     "restore",
     "erase",
     "regrant",
+    "repeat",
     "forge",
     "impersonate",
 )
 FORGERIES: Final = ("signature", "raw", "agent", "space", *ERASURES, *FORGED_CHANGES)
+KEYED: Final = "p0/import"
 MALLORY: Final = PeerGrant(read=(), write=("team/*", PRIVATE), principal="mallory", relay=True)
 
 
@@ -223,6 +226,8 @@ class World:
                 self._restore(node)
             case "regrant":
                 self._regrant(edge, rng)
+            case "repeat":
+                self._repeat(node, rng)
             case "forge":
                 self._forge(node, rng)
             case "impersonate":
@@ -239,20 +244,54 @@ class World:
         self._wake(node)
         known = node.replica.documents()
         verb = rng.choice(VERBS)
-        if not known or rng.random() < 0.2:
-            spaces = (*SPACES, PRIVATE) if node.number < 2 else SPACES
-            key = Key(rng.choice(spaces), f"018f6f0e-7c1a-7000-8000-{rng.getrandbits(48):012x}")
+        if known and rng.random() < 0.8:
+            key, actor = rng.choice(known[:5] if rng.random() < 0.6 else known), rng.randbytes(16)
+            self._commit(node, key, verb, actor, self._edit(node, key, verb, rng))
+        elif rng.random() < 0.4:
+            self._begin(node, rng.choice(SPACES), rng.choice("kl"), rng)
         else:
-            key = rng.choice(known[:5] if rng.random() < 0.6 else known)
-        edit = self._edit(node, key, verb, rng)
+            self._begin(node, rng.choice((*SPACES, PRIVATE) if node.number < 2 else SPACES), "", rng)
+
+    def _begin(self, node: Node, space: str, word: str, rng: random.Random) -> Key:
+        """A new memory; the idempotency key `word`, unless it is "", is used by somebody who writes at every door. Its
+        id is chosen as a ledger chooses it."""
+        own, actor = node.agent, rng.randbytes(16)
+        node.agent = KEYED if word else own
+        who, mark = principal_of(node.agent), key_mark(node.agent, word) if word else ""
+        key = Key(space, derived_id(space, who, mark))
+        if not mark or node.taken(key):
+            key, mark = Key(space, fresh_id(self.now + node.skew_ms, space, who, actor)), ""
+        try:
+            self._commit(node, key, "begin", actor, replace(self._edit(node, key, "edit", rng), mark=mark))
+        finally:
+            node.agent = own
+        return key
+
+    def _commit(self, node: Node, key: Key, verb: str, actor: bytes, edit: Edit) -> None:
         self._note("write", f"{node.number} {verb} {key.id[-4:]}")
         try:
-            node.write(key, edit, rng.randbytes(16), lambda entry: self._acknowledged(node, entry))
+            node.write(key, edit, actor, lambda entry: self._acknowledged(node, entry))
         except Crash as crash:
             self._die(node, crash)
 
+    def _repeat(self, node: Node, rng: random.Random) -> None:
+        """What was written with an idempotency key and erased at one node is written again at another, which may have
+        heard of the erasure alone, over a stream that may not relay."""
+        first, space = self.nodes[0], rng.choice(SPACES)
+        self._note("repeat", f"{node.number}")
+        self._wake(first)
+        key = self._begin(first, space, word := f"k{self.steps}", rng)
+        if first.up and key in first.replica.documents():
+            self._erase_at(first, key)
+        for _ in range(rng.randrange(80)):
+            self._step(rng)
+        self._wake(node)
+        self._begin(node, space, word, rng)
+
     def _acknowledged(self, node: Node, entry: Entry) -> None:
         key = key_of(entry)
+        if entry.type == CHANGE and key in node.disk.erased:
+            raise Violation(f"node {node.number} acknowledged a write of {key.id[-4:]} that it erased with it")
         if entry.type == CHANGE:
             self.acknowledged[entry.hash] = (key, node)
         else:
@@ -297,6 +336,9 @@ class World:
             self._write(node, rng)
             self._wake(node)
         key = rng.choice(node.replica.documents())
+        self._erase_at(node, key)
+
+    def _erase_at(self, node: Node, key: Key) -> None:
         self._note("erase", f"{node.number} {key.id[-4:]}")
         try:
             node.erase(key, lambda entry: self._acknowledged(node, entry))
@@ -384,7 +426,12 @@ class World:
             if not (known := node.replica.documents()):
                 return None
             mallory, victim = forger(node), rng.choice(self.nodes)
-            entry = forged_change(kind, mallory, node, rng.choice(known), victim, self.now, rng)
+            key = rng.choice(known)
+            if kind == BEGINNING:  # of what the node has, or has not heard of, or has in another space
+                key = Key(rng.choice((*SPACES, key.space)), rng.choice((key.id, entry.doc)))
+                if key in node.replica.erased():
+                    return None
+            entry = forged_change(kind, mallory, node, key, victim, self.now, rng)
             keys[mallory.id] = mallory.key
         elif kind == "signature":
             entry = replace(entry, signature=rng.randbytes(64))
@@ -832,7 +879,7 @@ def _schedule(rng: random.Random) -> list[Action]:
         *(f"crash before {duty}" for duty in DUTIES),
         *["partition", "one-way partition", "mend", "mend", "reset", "reset", "erase", "erase", "erase"],
         *["backup", "backup", "backup", "restore", "restore", "regrant", "regrant", "regrant"],
-        *["forge", "forge", "forge", "impersonate", "impersonate", "audit", "audit"],
+        *["repeat", "repeat", "repeat", "forge", "forge", "forge", "impersonate", "impersonate", "audit", "audit"],
     ]
     names = ["write"] * (WRITES - 10) + faults
     rng.shuffle(names)

@@ -230,19 +230,17 @@ async def test_an_entry_that_lies_is_kept_aside_with_the_reason_and_what_follows
     eve = Signer()
     lies = [(name, lie(eve.says(f"a lie: {name}"), eve), word) for name, lie, word in LIES]
     stray = eve.says("meant for another space")
+    lies.append(("another space", eve.signs(stray.doc, "team/y", stray.raw), "can begin in"))
     good = eve.says("the truth")
     async with greeted(siege, await siege.token("eve"), eve) as stream:
-        await stream.say(
-            eve.batch(0, *(entry for _, entry, _ in lies), eve.signs(stray.doc, "team/y", stray.raw), good)
-        )
+        await stream.say(eve.batch(0, *(entry for _, entry, _ in lies), good))
         ack = await stream.hear(Ack, Refusal)
-        assert ack == Ack(eve.feed, len(lies) + 2)
+        assert ack == Ack(eve.feed, len(lies) + 1)
     assert await texts(siege.hub, "team/y") == []
     assert await texts(siege.hub, "team/x") == ["the truth"]
     async with client(siege.hub) as there:
         kept = (await there.quarantine(limit=200)).entries
-        # A memory's beginning names its space: in another one the change builds on what never comes.
-        assert (await there.sync_status()).pending == 1
+        assert (await there.sync_status()).pending == 0
     for name, entry, word in lies:
         reasons = [one.reason for one in kept if one.hash == entry.hash or one.doc == entry.doc]
         assert any(word in reason for reason in reasons), (name, reasons, [one.reason for one in kept])
@@ -254,7 +252,7 @@ async def test_an_entry_that_lies_is_kept_aside_with_the_reason_and_what_follows
 async def test_nobody_erases_anothers_memory_by_saying_at_a_hub_to_have_begun_it(
     siege: Siege, nodes: Nodes, tmp_path: Path
 ) -> None:
-    """The hub has not got the memory yet, and passes on what the writer says, whom it has no reason to doubt."""
+    """The hub has not got the memory yet; but its id says that it is not the writer's to begin."""
     eve, ana = Signer(), await nodes.start(tmp_path / "ana")
     async with client(ana) as here:
         kept = [(await here.remember(text, space="team/x")).memory.id for text in ("a real one", "another real one")]
@@ -266,13 +264,14 @@ async def test_nobody_erases_anothers_memory_by_saying_at_a_hub_to_have_begun_it
         await introduce(ana, siege.hub, "ana", "team/*")
         await here.sync_now(wait_s=WAIT_S)
         assert await texts(ana, "team/x") == ["a real one", "another real one"]
-        refused = (await here.quarantine(limit=10)).entries
-        assert [(one.doc, one.hash) for one in refused] == [(kept[0], retracted.hash)]
-        assert "'eve' did not begin this memory alone, 'owner' did" in refused[0].reason
+        assert (await here.quarantine(limit=10)).entries == ()
+    assert await texts(siege.hub, "team/x") == ["a real one", "another real one"]
     async with client(siege.hub) as there:
-        refused = (await there.quarantine(limit=10)).entries
-        assert [(one.doc, one.hash) for one in refused] == [(kept[1], erased.hash)]
-        assert "only a peer that relays" in refused[0].reason
+        refused = {one.hash: one.reason for one in (await there.quarantine(limit=10)).entries}
+        assert refused.keys() == {mine.hash, erased.hash, retracted.hash}
+        assert "is not one that 'eve' can begin in" in refused[mine.hash]
+        assert "only a peer that relays" in refused[erased.hash]
+        assert "'eve' did not begin this memory alone, 'owner' did" in refused[retracted.hash]
     await siege.stands()
 
 

@@ -14,6 +14,7 @@ from mesh_node import BUGS, DUTIES, Violation, check_signature
 from simulator import FAULTS, FORGERIES, WRITES, World, failure_of, run, smallest
 
 from mnemesh_actors.ledger import senders
+from mnemesh_actors.ledger.admission import Admission
 
 SEEDS = int(os.environ.get("MNEMESH_TEST_MESH_SEEDS", "100"))
 FIRST = int(os.environ.get("MNEMESH_TEST_MESH_FIRST", "1"))
@@ -47,6 +48,21 @@ def test_a_ledger_that_takes_in_otherwise_than_the_model_is_found(monkeypatch: p
 
     with pytest.raises(Violation, match="the ledger differs from the model"):
         twenty_worlds()
+
+
+def test_a_ledger_that_gives_an_id_that_is_retracted_elsewhere_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_what_waits(self: Admission, id_: str) -> bool:
+        return self._db.execute("SELECT 1 FROM entry WHERE doc = ?", (id_,)).fetchone() is not None
+
+    monkeypatch.setattr(senders, "verify", check_signature)
+    monkeypatch.setattr(Admission, "taken", without_what_waits)
+
+    def forty_worlds() -> None:
+        for seed in range(1, 41):
+            World(seed, twins=True).run()
+
+    with pytest.raises(Violation, match=r"the ledger says that id .* is free"):
+        forty_worlds()
 
 
 @pytest.mark.parametrize("bug", BUGS)

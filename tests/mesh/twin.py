@@ -15,6 +15,7 @@ from typing import Any, Final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mnemesh_actors.ledger import schema
+from mnemesh_actors.ledger.admission import Admission
 from mnemesh_actors.ledger.foreign import Intake
 from mnemesh_actors.ledger.journal import Journal
 from mnemesh_crdt.replica import Replica
@@ -59,6 +60,10 @@ class Twin:
         self._journal.digest.write()
         self._db.execute("COMMIT")
 
+    def taken(self, id_: str) -> bool:
+        """What the ledger says of a new memory with this id."""
+        return Admission(self._db, self._journal, lambda ids, at: None).taken(id_)
+
     def trust(self, node_id: str, key: bytes) -> None:
         """The key of a node, as the ledger knows its own."""
         self._db.execute("INSERT OR IGNORE INTO node_key (node, key) VALUES (?, ?)", (node_id, key))
@@ -66,10 +71,16 @@ class Twin:
     def differences(self, model: Replica) -> list[str]:
         """What model and ledger do not agree on."""
         logged = {one.hash for key in (*model.documents(), *model.erased()) for one in model.entries(key)}
+        # A ledger drops what was refused under the id of an erased memory, whatever space it claims.
+        gone = {key.id for key in model.erased()}
+        refused = set(self._db.execute("SELECT hash, doc FROM quarantine"))
         pairs: dict[str, tuple[Any, Any]] = {
             "logged": (logged, self._hashes("entry")),
             "waiting": ({one.hash for one in model.pending()}, self._hashes("pending")),
-            "quarantined": ({kept.entry.hash for kept in model.quarantined()}, self._hashes("quarantine")),
+            "quarantined": (
+                {kept.entry.hash for kept in model.quarantined() if kept.entry.doc not in gone},
+                {hash.hex() for hash, doc in refused if doc not in gone},
+            ),
             "erased": (
                 {(key.id, key.space) for key in model.erased()},
                 set(self._db.execute("SELECT doc, space FROM erased")),

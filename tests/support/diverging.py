@@ -15,7 +15,7 @@ from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.envelope import CHANGE, Entry, node_id_of, signing_bytes
 from mnemesh_crdt.revisions import fields_of, heads, shown
 from mnemesh_memory.grants import PeerGrant, principal_of
-from mnemesh_memory.ids import fingerprint, uuid7
+from mnemesh_memory.ids import fingerprint, fresh_id
 from mnemesh_memory.model import Draft, Memory
 from mnemesh_memory.text import duplicate_key
 
@@ -66,7 +66,7 @@ def seed_conflicts(directory: DataDirectory, space: str, count: int) -> list[str
     for number in range(count):
         seed = hashlib.sha512(f"{space} {number}".encode()).digest()
         draft = Draft(content=f"The release of {space} number {number} is open.", kind="fact", space=space)
-        id_ = uuid7(SEEDED_AT + number, seed[:10])
+        id_ = fresh_id(SEEDED_AT + number, space, "ana", seed[:16])
         create = Create(
             agent="ana/agent", at=SEEDED_AT, actor=seed[:16], draft=draft, id=id_, spare_id=id_,
             duplicate_key=duplicate_key(draft.content), fingerprint=fingerprint(draft),

@@ -20,7 +20,8 @@ from mnemesh_crdt.messages import Batch, Hello, Message, Proof
 from mnemesh_crdt.proof import NONCE_BYTES, Claim, check_proof, proof_bytes
 from mnemesh_gateway.sync_channel import METHOD
 from mnemesh_gateway.sync_wire import from_wire, to_wire
-from mnemesh_memory.ids import uuid7
+from mnemesh_memory.grants import principal_of
+from mnemesh_memory.ids import fresh_id
 from mnemesh_proto.v1 import sync_pb2
 
 HEARD_S = 60.0
@@ -71,7 +72,7 @@ class Signer:
         """A new memory, as an honest node writes it; `by` is who is said to have written the revision."""
         self.count += 1
         noise = hashlib.sha512(f"{self.name} {self.count}".encode()).digest()
-        doc = doc or uuid7(AT + self.count, noise[:10])
+        doc = doc or fresh_id(AT + self.count, space, principal_of(self.agent), noise[:16])
         said = RevisionFields(op="put", kind="fact", title="", content=content, by=by or self.agent, at=at or self.at)
         change = MemoryDocument(doc, space).write(Edit(revision=said, at=at or self.at), noise[:16])
         assert change is not None

@@ -182,6 +182,7 @@ class Ledger(Views, Exchange, Copies, Twin):
             revision=revision_of(draft, command),
             tags_put=draft.tags,
             links_put=tuple(dict.fromkeys(links)),
+            mark="" if taken else command.mark,
             at=command.at,
         )
         memory, seq = self._journal.write(document, edit, command.actor, command)

@@ -37,9 +37,9 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Create(Command):
-    """A new memory from a validated draft. `id` may be derived from an idempotency key; `spare_id` is used when that
-    id is taken by a memory whose key has expired. `fingerprint` identifies the whole request. `visible` are patterns of
-    the spaces beside the draft's own in which what it supersedes may be known to exist."""
+    """A new memory from a validated draft. `id` may be derived from an idempotency key, whose `mark` its first revision
+    shows then; `spare_id`, made for `actor`, is used when that id is taken. `fingerprint` identifies the whole request.
+    `visible` are patterns of the spaces beside the draft's own in which what it supersedes may be known to exist."""
 
     draft: Draft
     id: str
@@ -48,6 +48,7 @@ class Create(Command):
     fingerprint: bytes
     vectors: Vectors = Vectors()
     visible: tuple[str, ...] = ()
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

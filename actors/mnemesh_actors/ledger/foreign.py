@@ -159,8 +159,6 @@ class _Batch:
 
     def _looked_at(self, document: Document, one: Brought) -> ChangeHead | str | None:
         """The head of a change, None for an erasure, or why an entry is refused, whatever its change does."""
-        if document.elsewhere:
-            return f"its id is that of a memory in {document.elsewhere}"
         if why := self._sender.objection(one.entry):
             return why
         if one.entry.type in ERASURES:
@@ -212,13 +210,13 @@ class _Batch:
         """Why a change may not enter now that all that it builds on is here, or ""."""
         if len(document.changes) >= limits.DOCUMENT_CHANGES_MAX:
             return f"its memory has {limits.DOCUMENT_CHANGES_MAX} changes, more are not allowed"
-        if self._judged and not arrival.kept:
-            return ""
         try:
-            self._judge(document.key, arrival.brought.entry, document.changes)
+            if arrival.kept or not self._judged:
+                self._judge(document.key, arrival.brought.entry, document.changes)
         except Refused as refused:
             return refused.reason
-        return ""
+        # An id that names its space has no beginning in another one; one of before may, and one space is kept.
+        return f"its id is that of a memory in {document.elsewhere}" if document.elsewhere else ""
 
     def _released(self, document: Document, hash: str) -> Iterator[Arrival]:
         """What waits here for a change that is good now, taken off its shelf."""

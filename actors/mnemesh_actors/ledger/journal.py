@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -27,6 +28,8 @@ from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.limits import CLOCK_AHEAD_MS_MAX
 from mnemesh_memory.model import Memory
 from mnemesh_memory.text import content_hash, duplicate_key
+
+_NOWHERE: Final = "NOT EXISTS (SELECT 1 FROM memory WHERE id = ?1)"  # an admin may name a space that it is not in
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +98,11 @@ class Journal:
             ("DELETE FROM entry WHERE doc = ? AND space = ?", named),
             ("DELETE FROM memory WHERE id = ? AND space = ?", named),
             ("DELETE FROM text_hash WHERE doc = ? AND space = ?", named),
-            ("DELETE FROM activity WHERE id = ?", named[:1]),
+            (f"DELETE FROM activity WHERE id = ?1 AND {_NOWHERE}", named[:1]),
             # Those that lead to it stay, as ids of nothing: they belong to other memories.
-            ("DELETE FROM link WHERE source = ? AND NOT EXISTS (SELECT 1 FROM memory WHERE id = source)", named[:1]),
+            (f"DELETE FROM link WHERE source = ?1 AND {_NOWHERE}", named[:1]),
             # The key stays, so that a late retry does not bring the text back; what tells the text does not.
-            ("UPDATE idempotency SET fingerprint = x'' WHERE id = ?", named[:1]),
+            (f"UPDATE idempotency SET fingerprint = x'' WHERE id = ?1 AND {_NOWHERE}", named[:1]),
             ("DELETE FROM pending WHERE doc = ? AND space = ?", named),
             # Whatever space it claims: an id is that of one memory, and these bytes may be of its text.
             ("DELETE FROM quarantine WHERE doc = ?", named[:1]),
