@@ -64,6 +64,7 @@ class Defaults:
 
 
 Parsed = Iterator[Entry | Problem]
+KEY_PREFIX: Final = "import-"
 
 
 def finish(entry: Entry, path: str, defaults: Defaults) -> Entry:
@@ -83,7 +84,7 @@ def finish(entry: Entry, path: str, defaults: Defaults) -> Entry:
 def key_of(path: str, fields: Mapping[str, Any]) -> str:
     """The idempotency key of an item: the same for the same item of the same file, wherever the file lies."""
     text = json.dumps([path, fields], sort_keys=True)
-    return "import-" + hashlib.sha256(text.encode()).hexdigest()[:40]
+    return KEY_PREFIX + hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
 def session_of(path: str) -> str:

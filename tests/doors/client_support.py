@@ -40,19 +40,20 @@ class Recorded:
 @dataclass(frozen=True)
 class Failure:
     """How a call fails. `after`: its work is done first, only the answer is lost. Without `fields` the status has no
-    rich details, as when gRPC itself fails."""
+    rich details, as when gRPC itself fails. `reason` is the code unless it says more."""
 
     code: str
     message: str = "scripted"
     fields: dict[str, str] | None = None
     retry_after_s: float | None = None
     after: bool = False
+    reason: str = ""
 
     def abort(self, context: grpc.ServicerContext) -> None:
         if self.fields is None:
             context.abort(grpc.StatusCode[self.code], self.message)
         status = Status(code=grpc.StatusCode[self.code].value[0], message=self.message)
-        status.details.add().Pack(ErrorInfo(reason=self.code, domain="mnemesh", metadata=self.fields))
+        status.details.add().Pack(ErrorInfo(reason=self.reason or self.code, domain="mnemesh", metadata=self.fields))
         if "field" in (self.fields or {}):
             violation = BadRequest.FieldViolation(field=self.fields["field"], description=self.fields.get("limit", ""))
             status.details.add().Pack(BadRequest(field_violations=[violation]))

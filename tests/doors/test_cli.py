@@ -288,6 +288,17 @@ def test_bad_usage_ends_with_2_says_what_is_wrong_and_sends_nothing(
         assert node.calls == []
 
 
+@pytest.mark.parametrize("words", [("remember", "- a point"), ("recall", "-v flag"), ("transcript", "search", "-v")])
+def test_a_text_taken_for_an_option_is_told_where_it_belongs(bare: Run, words: tuple[str, ...]) -> None:
+    told = bare(*words)
+    assert told.status == 2
+    command = " ".join(words[:-1])
+    assert f'A text that begins with - comes after --, as in: mnemesh {command} -- "- a text"' in told.err
+    assert "comes after --" in bare(*words, "--json").json["error"]["message"]
+    assert "after -- when it begins with -" in " ".join(bare(*words[:-1], "--help").out.replace("│", " ").split())
+    assert "comes after --" not in bare("status", "-v").err, "no text belongs there"
+
+
 def test_where_no_node_answers_it_ends_with_3_and_says_how_to_start_one(bare: Run) -> None:
     for words in (("status",), ("recall", "x", "--endpoint", "127.0.0.1:1"), ("import", ".")):
         ended = bare(*words, "--json")
@@ -298,13 +309,17 @@ def test_where_no_node_answers_it_ends_with_3_and_says_how_to_start_one(bare: Ru
     assert "--start" in bare("status").err
 
 
-def test_what_the_node_refuses_ends_with_4_and_its_own_words(cli: Run, node: RecordingNode) -> None:
+def test_what_the_node_says_no_to_ends_with_its_own_words_and_2_for_a_value_that_is_not_allowed_else_4(
+    cli: Run, node: RecordingNode
+) -> None:
     fields = {"field": "kind", "value": "'x'", "limit": "one of fact, decision"}
     node.fail["Remember"].extend([Failure("INVALID_ARGUMENT", "kind: 'x' is not allowed", fields)] * 2)
     refused = cli("remember", "x", "--json")
     error = {"code": "INVALID_ARGUMENT", "message": "kind: 'x' is not allowed", "reason": "INVALID_ARGUMENT", **fields}
-    assert (refused.status, refused.json) == (4, {"error": error})
+    assert (refused.status, refused.json) == (2, {"error": error})
     assert cli("remember", "x").err == "mnemesh: kind: 'x' is not allowed\n"
+    node.fail["Remember"].append(Failure("INVALID_ARGUMENT", "content: holds a secret", {}, reason="SECRET_REFUSED"))
+    assert cli("remember", "x").status == 4
     assert cli("get", "unknown-id").status == 4
     node.fail["Recall"].append(Failure("DEADLINE_EXCEEDED"))
     assert cli("recall", "x").status == 3

@@ -285,11 +285,36 @@ def test_markdown_files_have_readable_names_and_a_full_directory_is_left_alone(
     assert cli("export", "--format", "md", "--output", "vault", "--overwrite")[0] == 0
 
 
+def test_a_file_that_is_not_empty_is_replaced_only_when_that_is_said(
+    cli: Run, node: RecordingNode, tmp_path: Path
+) -> None:
+    fill(cli)
+    file = tmp_path / "out.jsonl"
+    file.write_text("mine")
+    status, refused = cli("export", "--output", "out.jsonl")
+    assert (status, refused["error"]["field"], file.read_text()) == (2, "--output", "mine")
+    assert "--overwrite" in refused["error"]["message"]
+    assert cli("export", "--output", "out.jsonl", "--overwrite")[0] == 0
+    assert len(file.read_text().splitlines()) == 2
+    file.write_text("")
+    assert cli("export", "--output", "out.jsonl")[0] == 0
+
+
+def test_an_export_of_nothing_says_so_beside_standard_output(
+    node: RecordingNode, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["export", "--endpoint", node.endpoint, "--token", TOKEN]
+    assert entry.main([*words, "--space", "t/x", "-s", "other"]) == 0
+    assert capsys.readouterr() == ("", "mnemesh: no memory to export in t/x, other\n")
+    assert entry.main(words) == 0
+    assert capsys.readouterr() == ("", "mnemesh: no memory to export\n")
+
+
 def test_a_broken_export_leaves_no_half_file(cli: Run, node: RecordingNode, tmp_path: Path) -> None:
     fill(cli)
     (tmp_path / "out.jsonl").write_text("old")
     node.fail["Export"].append(Failure("UNAVAILABLE", after=True))
-    assert cli("export", "--output", "out.jsonl")[0] == 3
+    assert cli("export", "--output", "out.jsonl", "--overwrite")[0] == 3
     assert (tmp_path / "out.jsonl").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".tmp")] == []
 

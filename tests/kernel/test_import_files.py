@@ -274,32 +274,32 @@ def test_a_line_that_is_too_long_is_refused_and_the_next_one_read(tmp_path: Path
 def test_what_was_stored_is_known_to_the_next_run(tmp_path: Path) -> None:
     path = tmp_path / "imports" / "state.keys"
     with ImportState(path) as state:
-        assert "a" not in state
-        state.add(["a", "b"])
-        assert "a" in state
+        assert "import-a" not in state
+        state.add(["import-a", "import-b"])
+        assert "import-a" in state
     with path.open("a") as file:
-        file.write("c-half-writ")
+        file.write("import-c-half-writ")
     with ImportState(path) as state:
-        assert "b" in state
-        assert "c-half-written" not in state
-        state.add(["c-half-written"])
+        assert "import-b" in state
+        assert "import-c-half-written" not in state
+        state.add(["import-c-half-written"])
     with ImportState(path) as state:
-        assert "c-half-written" in state
+        assert "import-c-half-written" in state
     with ImportState(None) as forgetful:
-        forgetful.add(["a"])
-        assert "a" not in forgetful
+        forgetful.add(["import-a"])
+        assert "import-a" not in forgetful
 
 
 def test_the_memory_that_an_item_became_is_known_to_the_next_run(tmp_path: Path) -> None:
     path, id_ = tmp_path / "state.keys", "018f6f0e-7c1a-7000-8000-3f1f8d2f6a12"
     with ImportState(path) as state:
-        state.add({"a": id_})
-        state.add(["links-a"])
+        state.add({"import-a": id_})
+        state.add(["links-import-a"])
     with path.open("a") as file:
-        file.write(f"b {id_[:20]}")
+        file.write(f"import-b {id_[:20]}")
     with ImportState(path) as state:
-        assert (state.id_of("a"), state.id_of("links-a"), state.id_of("b")) == (id_, "", "")
-        assert ("a" in state, "links-a" in state, "b" in state) == (True, True, False)
+        assert (state.id_of("import-a"), state.id_of("links-import-a"), state.id_of("import-b")) == (id_, "", "")
+        assert ("import-a" in state, "links-import-a" in state, "import-b" in state) == (True, True, False)
 
 
 def test_an_exported_memory_says_which_one_it_was() -> None:
@@ -311,3 +311,22 @@ def test_an_exported_memory_says_which_one_it_was() -> None:
 def test_a_state_file_that_can_not_be_used_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="--state"):
         ImportState(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["a shopping list\n", "\nimported things\n", "{}"])
+def test_a_file_of_something_else_is_no_state_and_stays_as_it_is(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text(text)
+    with pytest.raises(InvalidArgument, match=r"--state: .*notes\.txt.* an import has written"):
+        ImportState(path)
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\nimpo", "\nlinks-import-3f", "import-3f 018f\nimport-40\n"])
+def test_a_state_that_is_new_or_half_written_is_gone_on_with(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "state.keys"
+    path.write_text(text)
+    with ImportState(path) as state:
+        state.add(["import-41"])
+    with ImportState(path) as state:
+        assert "import-41" in state

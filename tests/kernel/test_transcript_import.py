@@ -153,6 +153,20 @@ def test_a_state_file_that_can_not_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     with pytest.raises(InvalidArgument, match="--state"):
         Offsets(tmp_path / "state")
+    notes = tmp_path / "notes.txt"
+    notes.write_text("a shopping list\n")
+    with pytest.raises(InvalidArgument, match=r"--state.*has written"):
+        Offsets(notes)
+    assert notes.read_text() == "a shopping list\n"
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\n[", '\n["half'])
+def test_a_state_that_is_new_or_half_written_is_gone_on_with(node: Node, file: Path, tmp_path: Path, text: str) -> None:
+    state = tmp_path / "state"
+    state.write_text(text)
+    file.write_text(record(1))
+    assert imported(node, file, state).turns == 1
+    assert imported(node, file, state).turns == 0
 
 
 def test_a_state_stays_small_and_survives_a_half_written_line(

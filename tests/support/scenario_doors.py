@@ -252,7 +252,7 @@ class McpDoor:
         return cls("mcp-http", client())
 
     @classmethod
-    def over_stdio(cls, node: NodeUnderTest, token: str = "") -> McpDoor:
+    def over_stdio(cls, node: NodeUnderTest, token: str = "", agent: str = "") -> McpDoor:
         """Start `mnemesh mcp` and speak through its pipes; without `token` it takes the owner's of the directory."""
         arguments = [
             "-m",
@@ -264,6 +264,7 @@ class McpDoor:
             "core,curate,session,admin",
         ]
         arguments += ["--token", token] if token else []
+        arguments += ["--agent", agent] if agent else []
         server = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ), cwd="/")
         return cls("mcp-stdio", Client(server))
 
@@ -316,7 +317,8 @@ class CliDoor:
         value = json.loads(out)
         if process.returncode:
             error = value["error"]
-            assert process.returncode in (2, 4), f"exit {process.returncode} for a refusal: {value}"
+            unusable = error["code"] == "INVALID_ARGUMENT" and error.get("reason") != "SECRET_REFUSED"
+            assert process.returncode == (2 if unusable else 4), f"exit {process.returncode} for a refusal: {value}"
             raise Refused(error["code"], error["message"], error.get("field", ""))
         return dict(value)
 

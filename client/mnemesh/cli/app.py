@@ -1,7 +1,7 @@
 """The commands of `mnemesh` put together, and the one place that turns an error into an exit status.
 
-0 done; 2 bad usage, also a value that can't be sent at all; 3 no node answers; 4 the node refused. Other words for
-remember and recall work as those two do, unlisted.
+0 done; 2 bad usage, which a value that is not allowed is too, whether client or node says so; 3 no node answers; 4 the
+node refused. Other words for remember and recall work as those two do, unlisted.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ ALIASES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("save", "store", "write", "retain", "add_memory", "add-memory"), "remember"),
     **dict.fromkeys(("find", "query", "search", "lookup", "retrieve"), "recall"),
 }
+SECRET_REFUSED: Final = "SECRET_REFUSED"
 HELP: Final = """One memory for all your agents.
 
 The node of this machine is found through its data directory; MNEMESH_ENDPOINT, MNEMESH_TOKEN and MNEMESH_DATA_DIR
@@ -100,7 +101,9 @@ def exit_status(error: MnemeshError) -> int:
     have is UNAVAILABLE too."""
     if isinstance(error, NotReachable | DeadlineExceeded) and not (error.refused and error.field):
         return EXIT_NOT_REACHABLE
-    return EXIT_USAGE if isinstance(error, InvalidArgument) and not error.refused else EXIT_REFUSED
+    # Who found that a value is not allowed makes no difference; what the node will not store is its refusal.
+    unusable = isinstance(error, InvalidArgument) and error.details.get("reason") != SECRET_REFUSED
+    return EXIT_USAGE if unusable else EXIT_REFUSED
 
 
 def error_body(error: MnemeshError) -> dict[str, str]:
@@ -109,14 +112,23 @@ def error_body(error: MnemeshError) -> dict[str, str]:
 
 
 def _refuse_usage(error: typer.TyperException, as_json: bool) -> int:
-    message = error.format_message()
     context = getattr(error, "ctx", None)
+    message = error.format_message() + _dash_hint(error, context)
     if not message and context is not None:  # the command alone, without any word: its help is printed already
         return EXIT_USAGE
     _report({"code": InvalidArgument.code, "message": message}, as_json)
     if context is not None and not as_json:
         print(f"Try `{context.command_path} --help`.", file=sys.stderr)
     return EXIT_USAGE
+
+
+def _dash_hint(error: typer.TyperException, context: typer.Context | None) -> str:
+    """What to do when a text was taken for an option."""
+    if context is None or not hasattr(error, "possibilities"):  # which only an option that does not exist has
+        return ""
+    if all(param.param_type_name != "argument" for param in context.command.params):
+        return ""
+    return f'. A text that begins with - comes after --, as in: {context.command_path} -- "- a text"'
 
 
 def _report(body: dict[str, str], as_json: bool) -> None:

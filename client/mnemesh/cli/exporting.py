@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TextIO
+from typing import Annotated, Final, TextIO
 
 import typer
 
@@ -21,9 +21,6 @@ from mnemesh.cli.shell import Shell, one_line
 from mnemesh.errors import InvalidArgument
 from mnemesh.exporter import jsonl_line, markdown_path, markdown_text
 from mnemesh.values import Memory
-
-if TYPE_CHECKING:
-    pass
 
 FORMATS: Final = ("jsonl", "markdown")
 
@@ -45,7 +42,9 @@ def export(
     include_superseded: Annotated[
         bool, typer.Option("--include-superseded", help=contract("ExportRequest.include_superseded"))
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Write into a directory that is not empty.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a file, or write into a directory, that is not empty.")
+    ] = False,
 ) -> None:
     """Write memories with all their fields: JSON lines on standard output or in a file, or Markdown files."""
     form = {"md": "markdown"}.get(format, format)
@@ -60,18 +59,32 @@ def export(
         if output is None:
             if isinstance(sys.stdout, io.TextIOWrapper):
                 sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # what the format is, on any terminal
+            count = 0
             for memory in memories:
                 sys.stdout.write(jsonl_line(memory))
+                count += 1
+            if not count:
+                print(f"mnemesh: no memory to export{_where(space)}", file=sys.stderr)
             return
         try:
-            count = _to_directory(memories, output, overwrite) if form == "markdown" else _to_file(memories, output)
+            count = (
+                _to_directory(memories, output, overwrite)
+                if form == "markdown"
+                else _to_file(memories, output, overwrite)
+            )
         except OSError as error:
             raise InvalidArgument("--output", str(output), f"a place that can be written ({error})") from None
     done = {"exported": count, "format": form, "output": str(output)}
-    shell.answer(done, lambda: [f"{count} memories exported to {one_line(str(output))}"])
+    shell.answer(done, lambda: [f"{count} memories{_where(space)} exported to {one_line(str(output))}"])
 
 
-def _to_file(memories: Iterator[Memory], path: Path) -> int:
+def _where(spaces: list[str] | None) -> str:
+    return f" in {', '.join(map(one_line, spaces))}" if spaces else ""
+
+
+def _to_file(memories: Iterator[Memory], path: Path, overwrite: bool) -> int:
+    if not overwrite and path.is_file() and path.stat().st_size:
+        raise InvalidArgument("--output", str(path), "a new or empty file, or --overwrite")
     count = 0
     with _replacing(path) as file:
         for memory in memories:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from mnemesh.cli.import_report import Report
-from mnemesh.cli.import_state import ImportState
 from mnemesh.errors import MnemeshError
 from mnemesh.importer import Entry, Problem
 
 if TYPE_CHECKING:
+    from mnemesh.cli.import_state import ImportState
     from mnemesh.client import Client
 
 # What an import notes of an item once its links lead to the new ids.

@@ -2,7 +2,7 @@
 
 An append-only file of idempotency keys, one a line, each with the id of its memory behind it where there is one.
 Written only after the node has acknowledged; a half-written last line is no key and does no harm, because storing its
-item again stores nothing.
+item again stores nothing. A file that begins with anything else is somebody's, and is left as it is.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TextIO
 
+from mnemesh.cli.import_links import DONE
 from mnemesh.errors import InvalidArgument
+from mnemesh.importer import KEY_PREFIX
 
 ID_CHARS: Final = 36
+BEGINNINGS: Final = (KEY_PREFIX, DONE + KEY_PREFIX)
 
 
 class ImportState:
@@ -27,12 +30,17 @@ class ImportState:
         self._keys: dict[str, str] = {}
         if path is not None:
             try:
-                lines = (line.partition(" ") for line in path.read_text("utf-8").splitlines())
-                self._keys = {key: id_ for key, _, id_ in lines if key and len(id_) in (0, ID_CHARS)}
+                text = path.read_text("utf-8")
             except FileNotFoundError:
-                pass
+                text = ""
             except (OSError, UnicodeDecodeError) as error:
                 raise _unusable(path, error) from error
+            first = text.lstrip().partition("\n")[0]
+            # The first line may be a half-written one.
+            if not any(first.startswith(begin) or begin.startswith(first) for begin in BEGINNINGS):
+                raise InvalidArgument("--state", str(path), "a file that an import has written, or none yet")
+            lines = (line.partition(" ") for line in text.splitlines())
+            self._keys = {key: id_ for key, _, id_ in lines if key and len(id_) in (0, ID_CHARS)}
 
     def __contains__(self, key: str) -> bool:
         return key in self._keys

@@ -28,7 +28,8 @@ def _option(field: str, *names: str, metavar: str | None = None, more: str = "")
 
 
 REPEAT = " Repeatable."
-Words = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="The text; - reads standard input.")]
+DASHES = " Comes after -- when it begins with -."
+Words = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="The text; - reads standard input." + DASHES)]
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id, unique id prefix (6 characters or more) or title.")]
 Space = Annotated[
     str | None,

@@ -9,6 +9,7 @@ import typer
 
 from mnemesh.cli import people
 from mnemesh.cli.options import (
+    DASHES,
     REPEAT,
     Filters,
     Forgotten,
@@ -35,7 +36,9 @@ def _option(field: str, *names: str, metavar: str | None = None, more: str = "")
 def recall(
     shell: Shell,
     filters: Filters,
-    query: Annotated[list[str] | None, typer.Argument(metavar="QUERY", help=contract("RecallRequest.query"))] = None,
+    query: Annotated[
+        list[str] | None, typer.Argument(metavar="QUERY", help=contract("RecallRequest.query") + DASHES)
+    ] = None,
     limit: Annotated[int | None, _option("RecallRequest.limit", "--limit", "-n")] = None,
     mode: Annotated[str | None, _option("RecallRequest.mode", "--mode")] = None,
     as_of: Annotated[str | None, _option("RecallRequest.as_of", "--as-of", metavar="TIME")] = None,

@@ -78,7 +78,9 @@ def text_of(words: Iterable[str] | None, file: Path | None = None) -> str:
     """The text that a command was given: words, `-` for standard input, or a file. Raises InvalidArgument."""
     typed = list(words or ())
     if file is None and not typed:
-        raise InvalidArgument("content", "nothing", "a text, - for standard input, or --file FILE")
+        raise InvalidArgument(
+            "content", "nothing", "a text (after -- when it begins with -), - for standard input, or --file FILE"
+        )
     if file is not None and typed:
         raise InvalidArgument("content", "words and --file", "one of them")
     if file is None and typed != ["-"]:

@@ -3,7 +3,7 @@
 A file of JSON lines, each a path, the inode and a hash of the first line of what lay there, and the offset behind the
 last line that the node has acknowledged; the last one of a path counts. A file that is shorter than that, or begins
 otherwise, is read from its beginning; so is one whose line here is half-written. Its turns have ids, so nothing is
-stored twice.
+stored twice. A state file that begins with anything else is somebody's, and is left as it is.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from mnemesh.errors import InvalidArgument
 
 FIRST_BYTES: Final = 4096  # of the first line, that its hash is of
 STALE_LINES_MAX: Final = 1_000  # that say nothing any more, until the file is written anew
+BEGINNING: Final = '["'
 Marks = tuple[int, str]
 
 
@@ -30,7 +31,10 @@ class Offsets:
         if path is None:
             return
         try:
-            lines = path.read_text("utf-8").splitlines() if path.exists() else []
+            text = path.read_text("utf-8").lstrip() if path.exists() else ""
+            if not text.startswith(BEGINNING[: len(text)]):
+                raise InvalidArgument("--state", str(path), "a file that an import-transcript has written, or none yet")
+            lines = text.splitlines()
             self._known = dict(_read(lines))
             if len(lines) > len(self._known) + STALE_LINES_MAX:
                 fresh = path.with_name(path.name + ".tmp")

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from mnemesh import transcript_values as values
-from mnemesh.cli.options import REPEAT, contract
+from mnemesh.cli.options import DASHES, REPEAT, contract
 from mnemesh.cli.people import BOLD, DIM, GREEN, YELLOW, clip, paint
 from mnemesh.cli.shell import Shell, one_line, printable, text_of
 from mnemesh.errors import InvalidArgument
@@ -55,7 +55,9 @@ def add(
 
 def search(
     shell: Shell,
-    query: Annotated[list[str], typer.Argument(metavar="QUERY", help=contract("SearchTranscriptsRequest.query"))],
+    query: Annotated[
+        list[str], typer.Argument(metavar="QUERY", help=contract("SearchTranscriptsRequest.query") + DASHES)
+    ],
     space: Spaces = None,
     session: Annotated[str | None, _option("SearchTranscriptsRequest.session", "--session", metavar="SESSION")] = None,
     by: Annotated[str | None, _option("SearchTranscriptsRequest.agent", "--by", metavar="NAME")] = None,
