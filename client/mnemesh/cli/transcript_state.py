@@ -32,7 +32,8 @@ class Offsets:
             return
         try:
             text = path.read_text("utf-8").lstrip() if path.exists() else ""
-            if not text.startswith(BEGINNING[: len(text)]):
+            first = text.partition("\n")[0]
+            if not first.startswith(BEGINNING[: len(first)]):  # of a half-written line
                 raise InvalidArgument("--state", str(path), "a file that an import-transcript has written, or none yet")
             lines = text.splitlines()
             self._known = dict(_read(lines))
