@@ -144,7 +144,7 @@ class Scene:
                 embedder=self.embedder,
                 follower=self.follower,
                 shard=_handle(self.shelf),
-                worker=_handle(self.model),
+                crew=Crew([_handle(self.model)]),
             )
         )
 
