@@ -30,8 +30,10 @@ _EMOJI: Final = (
 # Anything that may have to be written otherwise: neither ASCII nor the punctuation and signs of English text.
 _OTHER: Final = re.compile(rf"[\u00c0-\u1fff\u2e80-\U0010ffff{_EMOJI}]")
 _HALF_OR_FULL: Final = re.compile(r"[\uff01-\uffee]+")
+# What is written otherwise: a run, an emoji, a word that is not of ASCII alone.
 _PIECE: Final = re.compile(
-    rf"(?P<run>[{PAIRED}]+)|(?P<emoji>[{_FLAG}]{{2}}|[{_EMOJI}])[{_SKIN}]?|(?:[^\W{PAIRED}]|[{_MARKS}])+"
+    rf"(?P<run>[{PAIRED}]+)|(?P<emoji>[{_FLAG}]{{2}}|[{_EMOJI}])[{_SKIN}]?"
+    rf"|(?<![A-Za-z0-9_])[A-Za-z0-9_]*+(?:[^\W\x00-\x7f{PAIRED}]|[{_MARKS}])(?:[^\W{PAIRED}]|[{_MARKS}])*"
 )
 _MARK: Final = re.compile(f"[{_MARKS}]+")
 # Letters with a stroke, and two in one, which are no letter with a mark.
