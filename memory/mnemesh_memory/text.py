@@ -11,7 +11,7 @@ import hashlib
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 from math import ceil
@@ -47,12 +47,6 @@ _PAIRED: Final = re.compile(f"[{PAIRED}]")
 # A run of a script without spaces, whose terms are pairs of neighbours, or a word of another one.
 _TERM: Final = re.compile(rf"([{PAIRED}]+)|[^\W{PAIRED}]+")
 
-SHOUTED_CHARS: Final = 5
-# Possessive, so that no word and no run of stops is read twice.
-_PLAIN_WORD: Final = re.compile(
-    r"(?<![^\s(*\u00a1\u00bf])(?<!\d\s)(?:[A-Z]|[^\W\d_a-z])[^\W\d_]++(?=[.,;:!?)*\u2026]*+(?!\S))"
-)
-
 _FENCE_OR_RULE: Final = re.compile(r"\s*(?:```.*|~~~.*|(?:[-*_=]\s*){3,})\s*")
 _LINE_MARKS: Final = re.compile(r"\s*(?:(?:#{1,6}|>|[-*+]|\d{1,9}[.)]|\[[ xX]\])\s+)+")
 _LINK: Final = re.compile(r"!?\[([^\[\]]{0,500})\]\([^()\s]{0,500}\)")
@@ -61,23 +55,29 @@ _EMPHASIS: Final = re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*]{1,200})(?<=\S)\1(
 
 
 def normalise(content: str) -> str:
-    """The form in which two texts count as the same: NFC, white space folded, case folded where it says nothing.
+    """The form in which two texts count as the same: NFC, no white space at the end of a line, one blank within it
+    where there are several, one empty line where there are several, none at either end of the text, and no indentation
+    that all lines share.
 
-    Only a word of letters alone, between white space and the punctuation of sentences, is lower-cased: one with just
-    its first letter large, as at the beginning of a sentence, or one of SHOUTED_CHARS or more in capitals. Units,
-    flags, identifiers and literals differ by case (MW and mW, -i and -I), so everything else, and whatever follows a
-    number, stays as it is written.
+    Everything else may say something: the lines of a list, how YAML or Python is indented against its first line, and
+    every capital, since names and literals differ by case (True and true, MW and mW) and no form tells them from words.
     """
-    if content.isascii():
-        return _PLAIN_WORD.sub(_lowered, " ".join(content.split()))
-    folded = " ".join(unicodedata.normalize("NFC", content).split())
-    return unicodedata.normalize("NFC", _PLAIN_WORD.sub(_lowered, folded))
+    lines = unicodedata.normalize("NFC", content).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    shared = _shared_indentation(lines)
+    folded: list[str] = []
+    for line in lines:
+        words = line.split()
+        indentation = line[shared : len(line) - len(line.lstrip())] if words else ""
+        if words or (folded and folded[-1]):
+            folded.append(indentation + " ".join(words))
+    return "\n".join(folded).rstrip("\n")
 
 
-def _lowered(found: re.Match[str]) -> str:
-    word = found.group()
-    titled = word[0].isupper() and word[1:].islower()
-    return word.lower() if titled or (len(word) >= SHOUTED_CHARS and word.isupper()) else word
+def _shared_indentation(lines: Iterable[str]) -> int:
+    """How many characters of white space all lines that are not empty begin with alike."""
+    starts = [line[: len(line) - len(line.lstrip())] for line in lines if line.strip()]
+    least, most = min(starts, default=""), max(starts, default="")
+    return next((at for at, (one, other) in enumerate(zip(least, most, strict=False)) if one != other), len(least))
 
 
 def content_hash(text: str) -> str:

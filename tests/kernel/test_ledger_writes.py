@@ -53,7 +53,7 @@ def test_any_text_comes_back_as_it_was_written(home: Home, pen: Pen, content: st
 
 @pytest.mark.parametrize(
     "again",
-    ["We deploy on Friday.", "  we DEPLOY\n on  friday. "],
+    ["We deploy on Friday.", "  We deploy  on\tFriday. \r\n"],
 )
 def test_the_same_text_in_the_same_space_is_not_stored_twice(home: Home, ledger: Ledger, pen: Pen, again: str) -> None:
     first = done(ledger, pen.create("We deploy on Friday."))
@@ -64,7 +64,15 @@ def test_the_same_text_in_the_same_space_is_not_stored_twice(home: Home, ledger:
 
 
 @pytest.mark.parametrize(
-    "other", ["We deploy on Friday", "We deploy on Monday.", "We deploy on Friday!", "\uff37e deploy on Friday."]
+    "other",
+    [
+        "We deploy on Friday",
+        "We deploy on Monday.",
+        "We deploy on Friday!",
+        "\uff37e deploy on Friday.",
+        "We Deploy on Friday.",
+        "We deploy\non Friday.",
+    ],
 )
 def test_a_text_that_differs_in_one_character_is_another_memory(ledger: Ledger, pen: Pen, other: str) -> None:
     first = done(ledger, pen.create("We deploy on Friday."))
@@ -123,7 +131,7 @@ def test_a_superseded_text_is_free_again(ledger: Ledger, pen: Pen) -> None:
 def test_an_identical_text_that_was_forgotten_is_offered_for_restore(home: Home, ledger: Ledger, pen: Pen) -> None:
     first = done(ledger, pen.create("We deploy on Friday.")).memory
     done(ledger, pen.forget(first))
-    again = done(ledger, pen.create("we deploy on friday."))
+    again = done(ledger, pen.create("We deploy  on Friday.\n"))
     assert (again.action, again.restorable, again.memory.id) == ("NOOP", True, first.id)
     assert again.memory.state == "forgotten"
     assert first.id in again.reason

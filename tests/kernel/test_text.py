@@ -55,20 +55,32 @@ def test_the_normal_form_of_a_normal_form_is_itself(text: str) -> None:
 
 
 @given(ANY_TEXT)
-def test_composition_and_white_space_do_not_make_another_memory(text: str) -> None:
+def test_composition_and_white_space_around_a_text_do_not_make_another_memory(text: str) -> None:
     key = duplicate_key(text)
-    assert duplicate_key(f"\n {text}\t\t") == key
+    assert duplicate_key(f"\n \n{text}\t\t\n") == key
     assert duplicate_key(unicodedata.normalize("NFD", text)) == key
+
+
+@given(ANY_TEXT)
+def test_indentation_that_all_lines_share_does_not_make_another_memory(text: str) -> None:
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    assert duplicate_key("\n".join("  " + line for line in lines)) == duplicate_key(text)
+
+
+@given(st.text(alphabet="ab \t\n\r", max_size=30))
+def test_equal_normal_forms_have_the_same_words_in_the_same_lines(text: str) -> None:
+    lines = [line.split() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+    assert [line.split() for line in normalise(text).split("\n") if line] == [line for line in lines if line]
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("Use  postgres.\n", "use postgres."),
-        ("deploys happen on Tuesdays.", "  Deploys happen on TUESDAYS. "),
-        ("NEVER force-push.", "Never force-push."),
-        ("(Only on Fridays!)", "(only on fridays!)"),
-        ("Über Straßen", "über straßen"),
+        ("Use  postgres.\n", "Use postgres."),
+        ("one\r\n  two", "one\n  two  \t"),
+        ("    if x:\n        y()", "if x:\n    y()"),
+        ("one\n\n\n\ntwo", "\none\n \ntwo\n\n"),
+        ("Straße", "Straße\u00a0"),
         ("é", "e\u0301"),
     ],
 )
@@ -84,6 +96,16 @@ def test_texts_that_read_the_same_share_a_duplicate_key(one: str, other: str) ->
         ("no", "not"),
         ("", "."),
         ("e", "é"),
+        ("services:\n  web:\n    image: x\n  env: y", "services:\n  web:\n    image: x\n    env: y"),
+        ("if a:\n    return 1\nx = 2", "if a:\n    return 1\n    x = 2"),
+        ("  - a\n  - b", "- a\n  - b"),
+        ("\tx:\n  y", "  x:\n  y"),
+        ("# a\nb = 1", "# a b = 1"),
+        ("one\n\ntwo", "one\ntwo"),
+        ("The column is called Name", "The column is called name"),
+        ("Use True for this key", "Use true for this key"),
+        ("Set DEBUG", "Set debug"),
+        ("Name: x", "name: x"),
         ("gives 5 MW", "gives 5 mW"),
         ("a path of 5 Mm", "a path of 5 mm"),
         ("10² Pa", "102 Pa"),
