@@ -119,7 +119,7 @@ class Superseded(Updated):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered(Updated):
     """`novelty` is 1 - the similarity of the nearest of `related`, None when the neighbours could not be asked for.
-    `deduplicated`: an identical memory was there. `restorable`: an identical one was forgotten; restore it or force."""
+    `deduplicated`: an identical memory was there. `restorable`: it, or what the key wrote, was forgotten."""
 
     novelty: float | None
     related: tuple[Related, ...]

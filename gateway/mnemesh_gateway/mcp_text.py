@@ -181,7 +181,7 @@ def _written(answer: Json) -> str:
     memory = answer["memory"]
     flags = {
         "deduplicated": "an identical memory was there already",
-        "restorable": "an identical memory was forgotten: restore it, or pass force",
+        "restorable": "it was forgotten; restore brings it back",
         "replayed": "this idempotency key was used before",
     }
     lines = [f"{answer['action']} {memory['id']} ({memory['kind']}, space {memory['space']}): {answer['reason']}"]

@@ -104,6 +104,21 @@ def test_a_key_of_an_update_replays_it_and_refuses_another(home: Home, ledger: L
 # ---- before a write is prepared -------------------------------------------------------------------------------------
 
 
+def test_a_key_whose_memory_was_forgotten_since_offers_it_for_restore(ledger: Ledger, pen: Pen) -> None:
+    first = done(ledger, pen.create("said once", idempotency_key="k"))
+    assert not first.restorable
+    assert not done(ledger, pen.create("said once", idempotency_key="k")).restorable
+    done(ledger, pen.forget(first.memory))
+    again = done(ledger, pen.create("said once", idempotency_key="k"))
+    assert (again.action, again.replayed, again.restorable) == ("ADD", True, True)
+    assert (again.memory.id, again.memory.state) == (first.memory.id, "forgotten")
+    assert "forgotten since" in again.reason
+    assert f"restore {first.memory.id}" in again.reason
+    done(ledger, pen.restore(again.memory))
+    after = done(ledger, pen.create("said once", idempotency_key="k"))
+    assert (after.restorable, after.reason) == (False, "this key was seen before")
+
+
 def test_what_prepare_says_is_what_a_commit_would_say_and_writes_nothing(home: Home, ledger: Ledger, pen: Pen) -> None:
     known = pen.create("known", idempotency_key="k")
     first = done(ledger, known).memory
@@ -116,7 +131,7 @@ def test_what_prepare_says_is_what_a_commit_would_say_and_writes_nothing(home: H
     outcomes, vectors = ledger.prepare(
         [
             lookup("new"),
-            lookup("KNOWN"),
+            lookup(" known\n"),
             lookup("known", key="k"),
             lookup("other", key="k"),
             lookup("known", force=True),

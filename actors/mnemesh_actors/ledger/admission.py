@@ -60,12 +60,15 @@ class Admission:
                 limit="one content a key",
             )
         memory = self._journal.memory(row[1])
+        gone = memory.state == "forgotten"
+        since = f", and what it wrote was forgotten since; restore {memory.id}, or use a new key" if gone else ""
         return Committed(
             action=row[2],
             memory=memory,
             seq=self._journal.last_seq(),
-            reason="this key was seen before",
+            reason=f"this key was seen before{since}",
             replayed=True,
+            restorable=gone,
         )
 
     def keep_key(self, agent: str, key: str, fingerprint: bytes, result: Committed, now: int) -> None:

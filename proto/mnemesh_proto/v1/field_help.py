@@ -538,7 +538,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.RememberResponse.reason": "Why this action.",
         "mnemesh.v1.RememberResponse.related": "Up to 5 nearest memories of the space, of similarity 0.5 or more.",
         "mnemesh.v1.RememberResponse.replayed": "This idempotency key was seen before; nothing was written again.",
-        "mnemesh.v1.RememberResponse.restorable": "An identical memory was forgotten; restore it, or pass force.",
+        "mnemesh.v1.RememberResponse.restorable": "An identical memory, or what this idempotency key wrote, was forgotten: restore it, or pass force or a new key.",
         "mnemesh.v1.RememberResponse.triggered": "Ids of the triggers that fired; empty as long as the node has no triggers.",
         "mnemesh.v1.RemovePeerRequest.name": "Name of the peer, or of the token with which a node called this one.",
         "mnemesh.v1.RemovePeerResponse.name": "Name of the peer that was removed.",
