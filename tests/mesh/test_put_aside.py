@@ -29,8 +29,8 @@ async def brings(hub: NodeUnderTest, name: str, token: str, *, first: int = 0) -
         far.signs(other.doc, other.space, other.raw, agent="zoe/cli"),
         replace(far.says("a signature of noise"), signature=bytes(64)),
     ]
-    stray = far.says("meant for another space")
-    waits = [far.signs(stray.doc, "team/y", stray.raw), far.erases(RETRACT, stray.doc, "team/z")]
+    begun = far.says("this never comes", space="team/y")
+    waits = [far.adds(begun, "and this builds on it"), far.erases(RETRACT, begun.doc, "team/z")]
     async with stream_to(hub.grpc, token) as stream:
         await stream.greet(far)
         await stream.say(far.batch(first, *refused, *waits))

@@ -72,11 +72,25 @@ class Signer:
         """A new memory, as an honest node writes it; `by` is who is said to have written the revision."""
         self.count += 1
         noise = hashlib.sha512(f"{self.name} {self.count}".encode()).digest()
-        doc = doc or fresh_id(AT + self.count, space, principal_of(self.agent), noise[:16])
+        doc = doc or fresh_id(AT + self.count, space, principal_of(by or self.agent), noise[:16])
         said = RevisionFields(op="put", kind="fact", title="", content=content, by=by or self.agent, at=at or self.at)
         change = MemoryDocument(doc, space).write(Edit(revision=said, at=at or self.at), noise[:16])
         assert change is not None
         return self.signs(doc, space, change.raw)
+
+    def adds(self, to: Entry, content: str) -> Entry:
+        """A revision that builds on the beginning `to`."""
+        self.count += 1
+        document = MemoryDocument(to.doc, to.space, [to.raw])
+        parents = tuple(document.state().revisions)
+        said = RevisionFields(
+            op="put", kind="fact", title="", content=content, by=self.agent, at=self.at, parents=parents
+        )
+        change = document.write(
+            Edit(revision=said, at=self.at), hashlib.sha512(f"{self.name} {self.count}".encode()).digest()[:16]
+        )
+        assert change is not None
+        return self.signs(to.doc, to.space, change.raw)
 
     def signs(self, doc: str, space: str, raw: bytes, agent: str = "", hash: str = "") -> Entry:
         return self._signed(doc, space, CHANGE, hash or read_head(raw).hash, raw, agent or self.agent)
