@@ -206,6 +206,7 @@ def error_answer(error: MnemeshError) -> Response:
 async def _fields(request: Request, operation: Operation, form: operations.Route) -> dict[str, Any]:
     """The request's JSON object: query string or body, and the id of the path."""
     if form.method in openapi.QUERY_METHODS:
+        await _refuse_body(request, form.method)
         value = query_object(operation.request, _query_pairs(request))
     elif request.url.query:
         raise InvalidArgument("query string", request.url.query, f"fields of a {form.method} in the JSON body")
@@ -232,6 +233,16 @@ def _path_id(encoded: str) -> str:
         return unquote_to_bytes(encoded).decode("utf-8")
     except UnicodeDecodeError:
         raise InvalidArgument("id", encoded, "percent-encoded UTF-8") from None
+
+
+async def _refuse_body(request: Request, method: str) -> None:
+    """A field that stands where nobody looks for it would be passed over."""
+    if request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers:
+        return
+    if body := await _body(request):
+        raise InvalidArgument(
+            "body", f"{len(body)} bytes", f"no body; the fields of a {method} are in the query string"
+        )
 
 
 async def _body(request: Request) -> bytes:

@@ -233,6 +233,9 @@ async def test_a_title_with_any_character_works_as_id_when_percent_encoded(title
         ("GET", "/v1/memories?limit=many", {}, "limit"),
         ("GET", "/v1/memories/%FF", {}, "id"),
         ("GET", "/v1/memories/abc?ids=def", {}, "ids"),
+        ("DELETE", "/v1/memories/abc", {"json": {"foo": 1}}, "body"),
+        ("DELETE", "/v1/memories/abc?wait=durable", {"content": b"x"}, "body"),
+        ("GET", "/v1/recall?query=x", {"json": {"limit": 5}}, "body"),
         ("PATCH", "/v1/memories/abc", {"json": {"id": "def", "title": "x"}}, "id"),
         ("POST", "/v1/memories/batch", {"json": {"items": []}}, "items"),
         ("POST", "/v1/memories/batch", {"json": {"items": [{"content": "x"}] * 257}}, "items"),
@@ -246,6 +249,19 @@ async def test_bad_input_is_422_and_names_the_field(
     assert (response.status_code, error["code"], error["field"]) == (422, "INVALID_ARGUMENT", field)
     assert error["limit"]
     assert field in error["message"]
+
+
+async def test_a_body_that_is_refused_leaves_the_memory_and_none_sent_in_pieces_is_none(
+    client: httpx.AsyncClient,
+) -> None:
+    async def pieces(*sent: bytes) -> AsyncIterator[bytes]:
+        for piece in sent:
+            yield piece
+
+    path = f"/v1/memories/{(await remember(client, content='x'))['id']}"
+    assert (await client.request("DELETE", path, content=pieces(b'{"foo"', b": 1}"))).status_code == 422
+    assert (await client.get(path)).status_code == 200
+    assert (await client.request("DELETE", path, content=pieces())).json()["action"] == "FORGET"
 
 
 async def test_an_id_in_the_body_may_repeat_the_one_in_the_path(client: httpx.AsyncClient) -> None:

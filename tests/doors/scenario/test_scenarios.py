@@ -50,7 +50,7 @@ async def test_what_was_remembered_is_recalled_by_meaning_and_by_words(door: Doo
 
 async def test_an_identical_text_in_the_same_space_is_not_stored_twice(door: Door, space: str) -> None:
     first = await remember(door, space, "Deploys happen on Tuesdays.")
-    again = await remember(door, space, "  deploys happen on TUESDAYS. ")
+    again = await remember(door, space, "  Deploys happen on  Tuesdays. ")
     assert again["action"] == "NOOP"
     assert again["deduplicated"] is True
     assert again["memory"]["id"] == first["memory"]["id"]
