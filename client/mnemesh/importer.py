@@ -82,21 +82,23 @@ def finish(entry: Entry, path: str, defaults: Defaults) -> Entry:
 
 
 def key_of(path: str, fields: Mapping[str, Any]) -> str:
-    """The idempotency key of an item: the same for the same item of the same file, wherever the file lies."""
+    """The idempotency key of an item: the same for the same item of the same file."""
     text = json.dumps([path, fields], sort_keys=True)
     return KEY_PREFIX + hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
-def session_of(path: str) -> str:
-    """The session that ties the items of one file together, in their order."""
+def session_of(path: str, place: str = "") -> str:
+    """The session that ties the items of one file together, in their order. `place`, where the file really lies, tells
+    it from a file of the same name in another folder that was imported."""
+    mark = "#" + hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:12] if place else ""
     name = f"import:{path}"
-    if len(name.encode()) <= SESSION_BYTES_MAX:
-        return name
-    return f"import:{hashlib.sha256(path.encode()).hexdigest()[:40]}"
+    if len(name.encode()) + len(mark) > SESSION_BYTES_MAX:
+        name = f"import:{hashlib.sha256(path.encode()).hexdigest()[:40]}"
+    return name + mark
 
 
-def parse_text(text: str, path: str) -> Parsed:
-    """Plain text: paragraphs, gathered up to about 1,500 characters."""
+def parse_text(text: str, path: str, place: str = "") -> Parsed:
+    """Plain text: paragraphs, gathered up to about 1,500 characters. `place` as in `session_of`."""
     position = 0
     name = path.rpartition("/")[2]
     for line, group in _groups(text.removeprefix("\ufeff")):
@@ -106,12 +108,13 @@ def parse_text(text: str, path: str) -> Parsed:
         for part in parts:
             position += 1
             title = name if position == 1 else f"{name}, part {position}"
-            yield Entry(line=line, fields=placed(path, position, {"content": part, "title": clip_title((title,))}))
+            fields = {"content": part, "title": clip_title((title,))}
+            yield Entry(line=line, fields=placed(path, session_of(path, place), position, fields))
 
 
-def placed(path: str, position: int, fields: Mapping[str, Any]) -> dict[str, Any]:
+def placed(path: str, session: str, position: int, fields: Mapping[str, Any]) -> dict[str, Any]:
     """`fields` of the item at `position`, from 1, of a file, with the place that it comes from."""
-    return {"paths": [path], **fields, "source": {"session": session_of(path), "seq": position}}
+    return {"paths": [path], **fields, "source": {"session": session, "seq": position}}
 
 
 def _groups(text: str) -> Iterator[tuple[int, str]]:

@@ -25,6 +25,7 @@ from mnemesh.importer import (
     dropped_links,
     pieces,
     placed,
+    session_of,
     without_node_links,
 )
 
@@ -41,8 +42,9 @@ class Section:
     text: str
 
 
-def parse_markdown(text: str, path: str) -> Parsed:
-    """The sections of a file, or the one memory that it is. Front matter that can't be read refuses the file."""
+def parse_markdown(text: str, path: str, place: str = "") -> Parsed:
+    """The sections of a file, or the one memory that it is. Front matter that can't be read refuses the file. `place`
+    as in `session_of`."""
     try:
         document = frontmatter.read(text)
         fields, dropped = without_node_links(dict(_known(document)))
@@ -57,7 +59,7 @@ def parse_markdown(text: str, path: str) -> Parsed:
         if name not in fields and name not in DERIVED:
             line = document.line_of(name)
             yield Problem(line=line, message=f"front matter field {name!r} is not used", refused=False)
-    yield from _sectioned(document, fields, path)
+    yield from _sectioned(document, fields, path, session_of(path, place))
 
 
 def sections(body: str, first_line: int = 1) -> Iterator[Section]:
@@ -86,7 +88,7 @@ def sections(body: str, first_line: int = 1) -> Iterator[Section]:
             yield Section(line=first_line + start, path=tuple(name for _, name in above), text=text)
 
 
-def _sectioned(document: Document, fields: Mapping[str, Any], path: str) -> Parsed:
+def _sectioned(document: Document, fields: Mapping[str, Any], path: str, session: str) -> Parsed:
     stem = path.rpartition("/")[2].rpartition(".")[0] or path
     whole = fields.get("title", "")
     position = 0
@@ -101,7 +103,7 @@ def _sectioned(document: Document, fields: Mapping[str, Any], path: str) -> Pars
             mark = f" ({number}/{len(parts)})" if len(parts) > 1 else ""
             title = clip_title(names or (stem,), mark)
             item = {**fields, "title": title, "content": part}
-            yield Entry(line=section.line, fields=placed(path, position, item))
+            yield Entry(line=section.line, fields=placed(path, session, position, item))
 
 
 def _exported(document: Document, fields: Mapping[str, Any]) -> Parsed:

@@ -16,9 +16,10 @@ from mnemesh import exporter, importer
 from mnemesh.cli import sources
 from mnemesh.cli.import_state import ImportState
 from mnemesh.errors import InvalidArgument
-from mnemesh.importer import Defaults, Entry, Problem, finish, parse_jsonl, parse_text
+from mnemesh.importer import Defaults, Entry, Problem, finish, parse_jsonl, parse_text, session_of
 from mnemesh.markdown import parse_markdown
 from mnemesh.values import Link, Memory, Source
+from mnemesh_memory import limits
 from mnemesh_memory.secrets import find_secret
 
 
@@ -190,6 +191,33 @@ def test_a_key_is_the_same_for_the_same_item_and_another_for_any_other() -> None
     assert len({key(), key("b.md"), key(content="y"), key(title="t"), key(space="s"), key(tags=["a"])}) == 6
     assert find_secret(key()) is None
     assert len(key()) <= 200
+
+
+def sessions(root: Path) -> dict[str, set[str]]:
+    """The sessions of what lies at `root`, by the names of its files."""
+    return {
+        file.name: {item.fields["source"]["session"] for item in sources.parsed(file) if isinstance(item, Entry)}
+        for file in sources.find(root).files
+    }
+
+
+def test_files_of_one_name_in_two_folders_have_sessions_of_their_own_again_and_again(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder / "sub").mkdir(parents=True)
+        for name in ("README.md", "sub/README.md", "notes.txt"):
+            (tmp_path / folder / name).write_text(f"# A\n\n{folder}\n\n# B\n\n{folder}\n", "utf-8")
+    (tmp_path / "link").symlink_to(tmp_path / "one")
+    first, second = sessions(tmp_path / "one"), sessions(tmp_path / "two")
+    assert {len(found) for found in (*first.values(), *second.values())} == {1}
+    assert len(set().union(*first.values(), *second.values())) == 6
+    assert all(min(found).startswith(f"import:{name}#") for name, found in first.items())
+    assert sessions(tmp_path / "one") == sessions(tmp_path / "link") == first
+    assert sessions(tmp_path / "one/README.md") == {"README.md": first["README.md"]}
+
+
+def test_a_session_is_never_longer_than_one_may_be() -> None:
+    assert len(session_of("ü" * 300 + ".md", "/place").encode()) <= limits.SESSION_BYTES_MAX
+    assert session_of("a.md", "/one/\udcff") != session_of("a.md", "/two/\udcff")
 
 
 def tree(root: Path) -> None:

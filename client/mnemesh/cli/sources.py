@@ -29,7 +29,8 @@ SNIFFED_BYTES: Final = 8192
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file to import. `name` is its path relative to what was named, with slashes."""
+    """A file to import. `path` is absolute and leads over no symbolic link; `name` is its path relative to what was
+    named, with slashes."""
 
     path: Path
     name: str
@@ -118,9 +119,9 @@ def parsed(file: SourceFile) -> Parsed:
         if file.format == "markdown":
             from mnemesh.markdown import parse_markdown
 
-            yield from parse_markdown(text, file.name)
+            yield from parse_markdown(text, file.name, str(file.path))
         else:
-            yield from parse_text(text, file.name)
+            yield from parse_text(text, file.name, str(file.path))
 
 
 def _json_lines(stream: BinaryIO) -> Parsed:
