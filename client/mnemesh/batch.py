@@ -22,6 +22,7 @@ CONTENT_BYTES_MAX: Final = 32 * 1024
 BATCH_ITEMS_MAX: Final = 256
 BATCH_BYTES_MAX: Final = 1024 * 1024
 BATCH_TIMEOUT_S: Final = 300.0
+DETAILS: Final = ("reason", "field", "value", "limit")
 
 Outcome = values.Remembered | MnemeshError
 
@@ -117,4 +118,5 @@ def _outcome(result: memory_pb2.BatchResult) -> Outcome:
     if result.HasField("ok"):
         return to_value(result.ok, values.Remembered)
     error = result.error
-    return from_node(error.code, error.message, {"field": error.field} if error.field else {})
+    details = {name: getattr(error, name) for name in DETAILS}
+    return from_node(error.code, error.message, {name: value for name, value in details.items() if value})

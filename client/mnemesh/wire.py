@@ -208,7 +208,7 @@ def _append(target: Any, value: Any, path: str) -> None:
             raise TypeError
         target.append(value)
     except (TypeError, ValueError):  # UnicodeEncodeError, of a lone surrogate, is a ValueError
-        raise InvalidArgument(path, value, "well-formed text") from None
+        raise InvalidArgument(path, value, "well-formed text" if isinstance(value, str) else "a text") from None
 
 
 def _assign(target: Any, name: Any, field: FieldDescriptor, value: Any, path: str) -> None:

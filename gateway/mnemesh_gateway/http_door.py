@@ -291,7 +291,7 @@ def _dump(value: Mapping[str, Any]) -> bytes:
 
 
 def _error_answer(code: str, message: str, status_code: int, headers: Mapping[str, str] | None = None) -> Response:
-    return json_answer({"error": {"code": code, "message": message}}, status_code, headers)
+    return json_answer({"error": {"code": code, "reason": code, "message": message}}, status_code, headers)
 
 
 async def _no_such_path(request: Request, error: Exception) -> Response:

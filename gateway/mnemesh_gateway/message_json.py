@@ -278,8 +278,17 @@ def _query_value(field: FieldDescriptor, name: str, text: str) -> Any:
     return value if isinstance(value, bool | int | float) else text
 
 
+class _Word(str):
+    """A word of JSON, which an error shows without quotes."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
 def shown(value: Any) -> Any:
-    """What an error shows of a JSON value: a scalar as it is, an object or list by its type only."""
+    """What an error shows of a JSON value: a scalar as JSON has it, an object or list by its type only."""
+    if value is None or isinstance(value, bool):
+        return _Word(json.dumps(value))
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):

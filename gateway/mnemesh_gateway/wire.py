@@ -15,6 +15,7 @@ from typing import Any, Final
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from mnemesh_gateway import status
 from mnemesh_gateway.descriptors import descriptor_of
 from mnemesh_gateway.link_wire import linked
 from mnemesh_gateway.message_json import AnyMessage, from_json, from_query, parse_body, to_json
@@ -231,8 +232,9 @@ def batch_response(outcomes: Sequence[model.Written | MnemeshError]) -> memory_p
 
 
 def item_error(error: MnemeshError) -> memory_pb2.ItemError:
-    """Why one item of a batch was refused."""
-    return memory_pb2.ItemError(code=error.code, message=error.message, field=str(error.fields.get("field", "")))
+    """Why one item of a batch was refused, as a call of its own would say it."""
+    told = {name: str(error.fields.get(name, "")) for name in ("field", "value", "limit")}
+    return memory_pb2.ItemError(code=error.code, message=error.message, reason=status.reason(error), **told)
 
 
 def check_response(found: model.Checked) -> memory_pb2.CheckResponse:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 from mnemesh_memory.secrets import find_secret
@@ -21,6 +22,10 @@ MEASURE: Final = re.compile(
     r"|[0-9]{1,20} (?:bytes|characters|items|queries|results|spaces|ids|values|attributes)(?: of content)?"
     r"|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9.]{2,6}Z|-?[0-9]{1,30} ms since 1970"
 )
+
+
+# The field of a request that names a thing, where it is not called as the thing is.
+NAMED_BY: Final = MappingProxyType({"memory": "id", "agent": "name", "peer": "name", "revision": "to"})
 
 
 class MnemeshError(Exception):
@@ -76,14 +81,13 @@ class SecretRefused(MnemeshError):
 
 
 class NotFound(MnemeshError):
-    """No such thing, or not for this caller to see."""
+    """No such thing, or not for this caller to see. The field is the one by which requests name `what`."""
 
     code = "NOT_FOUND"
 
     def __init__(self, what: str, key: str, hint: str = "") -> None:
-        super().__init__(
-            f"{what} {shorten(key)} not found" + (f"; {hint}" if hint else ""), field=what, value=shorten(key)
-        )
+        said = f"{what} {shorten(key)} not found" + (f"; {hint}" if hint else "")
+        super().__init__(said, field=NAMED_BY.get(what, what), value=shorten(key))
 
 
 class FailedPrecondition(MnemeshError):

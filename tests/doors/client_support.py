@@ -222,7 +222,10 @@ class RecordingNode(
 
     def _outcome(self, item: Any) -> Any:
         if "refuse" in item.content:
-            error = memory_pb2.ItemError(code="INVALID_ARGUMENT", message="content: refused", field="content")
+            error = memory_pb2.ItemError(
+                code="INVALID_ARGUMENT", message="content: refused", field="content", value="'x'", limit="another text",
+                reason="SECRET_REFUSED",
+            )  # fmt: skip
             return memory_pb2.BatchResult(error=error)
         return memory_pb2.BatchResult(ok=self._store(item))
 

@@ -253,6 +253,14 @@ def test_no_list_at_all_and_an_item_that_is_none_are_refused_by_name_and_nothing
     assert (refused.value.field, node.calls) == (field, [])
 
 
+def test_an_id_of_another_type_is_called_what_it_is_not(client: Both, node: RecordingNode) -> None:
+    with pytest.raises(errors.InvalidArgument, match=r"ids\[0\]: \[\] is not allowed; a text$"):
+        client.call("get", [])
+    with pytest.raises(errors.InvalidArgument, match=r"; well-formed text$"):
+        client.call("get", "\ud800")
+    assert node.calls == []
+
+
 def test_one_query_alone_is_a_batch_of_one(client: Both, node: RecordingNode) -> None:
     client.call("recall_batch", "how do we deploy?")
     (sent,) = node.requests("RecallBatch")
@@ -366,6 +374,7 @@ def test_a_batch_of_any_length_goes_in_calls_of_256_and_gives_one_outcome_an_ite
         599: (errors.InvalidArgument, "content"),
     }
     assert outcomes[599].refused is False
+    assert (bad[3].value, bad[3].limit, bad[3].details["reason"]) == ("'x'", "another text", "SECRET_REFUSED")
     assert outcomes[4].memory.content == "item 4"
     sent = [item for request in node.requests("RememberBatch") for item in request.items]
     assert len({item.idempotency_key for item in sent}) == 598

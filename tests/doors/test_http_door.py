@@ -323,7 +323,8 @@ async def test_an_unknown_path_or_method_is_an_error_object_too(
 ) -> None:
     response = await client.request(method, path)
     assert response.status_code == code
-    assert response.json()["error"]["code"] == {404: "NOT_FOUND", 405: "UNIMPLEMENTED"}[code]
+    error = response.json()["error"]
+    assert error["code"] == error["reason"] == {404: "NOT_FOUND", 405: "UNIMPLEMENTED"}[code]
 
 
 async def test_405_lists_every_method_of_the_path(client: httpx.AsyncClient) -> None:

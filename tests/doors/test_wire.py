@@ -15,8 +15,9 @@ from mnemesh.values import Remembered
 from mnemesh.wire import to_value
 from mnemesh_gateway import wire
 from mnemesh_gateway.descriptors import descriptor_of, fields_of
+from mnemesh_gateway.operations import OPERATIONS
 from mnemesh_memory import answers, kinds, limits, model
-from mnemesh_memory.errors import Aborted, InvalidArgument, SecretRefused
+from mnemesh_memory.errors import Aborted, InvalidArgument, NotFound, SecretRefused
 from mnemesh_memory.explaining import Share
 from mnemesh_memory.linking import Linked
 from mnemesh_proto.v1 import memory_pb2, recall_pb2
@@ -85,6 +86,8 @@ def fill(message: Message, value: Any, names: dict[str, str] | None = None) -> A
     for field in fields(value):
         if (type(value), field.name) == (model.Memory, "tied"):
             continue  # spares recall a question to the ledger; what it says, `linked` tells
+        if (type(value), field.name) == (model.Query, "about"):
+            continue  # read from the words of the query, by nobody else
         name, item = (names or {}).get(field.name, field.name), getattr(value, field.name)
         if item is None:
             continue
@@ -245,9 +248,17 @@ def test_a_batch_keeps_order_and_gives_each_item_its_outcome() -> None:
     response = wire.batch_response([done, secret, Aborted("changed")])
     assert [result.WhichOneof("outcome") for result in response.results] == ["ok", "error", "error"]
     assert response.results[1].error == memory_pb2.ItemError(
-        code="INVALID_ARGUMENT", message=secret.message, field="content"
-    )
-    assert response.results[2].error == memory_pb2.ItemError(code="ABORTED", message="changed")
+        code="INVALID_ARGUMENT", message=secret.message, reason="SECRET_REFUSED", field="content",
+        value="(not shown)", limit="no secrets: AWS key",
+    )  # fmt: skip
+    assert response.results[2].error == memory_pb2.ItemError(code="ABORTED", message="changed", reason="ABORTED")
+
+
+def test_what_is_not_found_is_named_by_the_field_that_asked_for_it() -> None:
+    for what in ("memory", "agent", "peer", "session", "revision"):
+        field = NotFound(what, "x").fields["field"]
+        requests = [operation.request.DESCRIPTOR.fields_by_name for operation in OPERATIONS]
+        assert any(field in fields for fields in requests), f"no request has {field}"
 
 
 def test_get_shows_the_single_memory_only_when_one_was_asked_for() -> None:

@@ -161,6 +161,7 @@ def test_any_bytes_are_a_message_or_refused(data: bytes) -> None:
 BAD_BODIES = [
     (b"[]", "body", "a JSON object"),
     (b"3", "body", "a JSON object"),
+    (b"null", "body", "a JSON object"),
     (b"{", "body", "JSON"),
     (b'{"content": }', "body", "JSON"),
     (b"\xff\xfe{}", "body", "UTF-8"),
@@ -180,6 +181,16 @@ def test_a_body_that_is_no_clean_json_object_is_refused(body: bytes, field: str,
         wire.parse_body(body)
     assert caught.value.fields["field"] == field
     assert limit in caught.value.fields["limit"]
+
+
+@pytest.mark.parametrize("word", ["null", "true", "false"])
+def test_a_word_of_json_is_shown_as_json_writes_it(word: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        wire.parse_body(word.encode())
+    assert caught.value.message == f"body: {word} is not allowed; a JSON object"
+    with pytest.raises(InvalidArgument) as quoted:
+        wire.parse_body(f'"{word}"'.encode())
+    assert quoted.value.message == f"body: '{word}' is not allowed; a JSON object"
 
 
 BAD_FIELDS = [
@@ -274,7 +285,7 @@ def test_a_field_that_the_message_does_not_have_or_hold_is_named(
     ("value", "shown"),
     [
         ("y", "'y'"), ("y" * 500, "'" + "y" * 76 + "..."), (["a"], "a list"), ({"a": 1}, "an object"), (5, "5"),
-        (True, "True"), (None, "None"), ("AKIA" + "QX7Z2LM4N6PT5RVW", "(not shown)"),
+        (True, "true"), (None, "null"), ("AKIA" + "QX7Z2LM4N6PT5RVW", "(not shown)"),
     ],
 )  # fmt: skip
 def test_a_field_that_does_not_exist_is_told_with_its_value_and_the_nearest_that_does(value: Any, shown: str) -> None:
