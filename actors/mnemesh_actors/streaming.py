@@ -110,8 +110,8 @@ class StreamShell:
         if compare:
             self._ask_to_compare(back)
 
-    def say(self, event: Granted) -> None:
-        """Tell the machine something from outside: a grant that may have changed."""
+    def say(self, event: Granted | Tick) -> None:
+        """Tell the machine something from outside: a grant that may have changed, or that time has passed."""
         self._events.put_nowait(event)
 
     def compare(self) -> None:

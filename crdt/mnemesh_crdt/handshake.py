@@ -21,8 +21,8 @@ PROTOCOL: Final = 3_000  # major * 1000 + minor
 DIALER: Final = "dialer"
 LISTENER: Final = "listener"
 # Why a stream is ended: another major protocol; a wrong or doubled node id; grants that changed (connect again at
-# once); no room for entries that wait (later); no answer (later); a message that no honest peer sends.
-REFUSALS: Final = ("protocol", "identity", "changed", "full", "silent", "fault")
+# once); no answer (later); a message that no honest peer sends.
+REFUSALS: Final = ("protocol", "identity", "changed", "silent", "fault")
 SEQ_MAX: Final = 2**63 - 1
 ONE_IS_A_COPY: Final = (
     "two nodes with one id: one is a copy; give the copy a new identity with `mnemesh node new-identity`"

@@ -19,7 +19,7 @@ REPAIR: Final = "repair"
 
 class Incoming:
     """`grant` says what may come, `window` how many batches may fly. `head` is the end of the peer's log, as far as it
-    said."""
+    said; `full`: nothing is taken in, because no more of it may wait here."""
 
     def __init__(self, grant: PeerGrant, window: int) -> None:
         self._grant = grant
@@ -31,6 +31,7 @@ class Incoming:
         self._repair = Inflow()
         self._taking: Batch | None = None
         self._refused = 0
+        self.full = False
         self.head = 0
 
     @property
@@ -70,13 +71,15 @@ class Incoming:
         return self._take_next()
 
     def took(self, event: Took) -> list[Effect]:
-        """The batch that was being taken in is durably here. Raises StreamRefused when nothing more may wait."""
+        """The batch that was being taken in is durably here, or waits until there is room for it."""
         batch, self._taking = self._taking, None
         if batch is None or event.feed != batch.feed:
             raise ValueError(f"Took {event.feed!r} answers no TakeIn")
-        if event.full:
-            raise StreamRefused("full", "too many changes wait here for others that they build on; connect again later")
         flow = self._flow if batch.feed == self._feed else self._repair
+        if event.full:
+            self.full = True
+            flow.waiting[batch.after] = batch
+            return [Send(Ack(batch.feed, flow.taken, full=True))]
         flow.take(batch.last_seq, durable=True)
         self._refused += event.refused
         return [Send(Ack(batch.feed, flow.taken))]
@@ -91,10 +94,15 @@ class Incoming:
             )
         return self._take_next()
 
+    def again(self) -> list[Effect]:
+        """It is time to see whether there is room by now."""
+        self.full = False
+        return self._take_next()
+
     def _take_next(self) -> list[Effect]:
         effects: list[Effect] = []
         for flow in (self._flow, self._repair):
-            while self._taking is None and (batch := flow.next()):
+            while self._taking is None and not self.full and (batch := flow.next()):
                 if flow.worth_saving(batch):
                     self._taking = batch
                     effects.append(TakeIn(batch, self._peer.node_id, self._peer.origin, self._grant))

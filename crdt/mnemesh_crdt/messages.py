@@ -77,10 +77,11 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """Everything of `feed` up to `seq` is committed, durably waiting or quarantined here."""
+    """All of `feed` up to `seq` is committed, durably waiting or quarantined here; `full`: no room for more now."""
 
     feed: str
     seq: int
+    full: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +222,8 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """The answer to TakeIn: its batch is durably here, together with the cursor; or, when `full`, nothing more may wait
-    and the cursor stays. `refused` of its entries were quarantined."""
+    """The answer to TakeIn: its batch is durably here, together with the cursor; or, when `full`, no more may wait and
+    the cursor stays. `refused` of its entries were quarantined."""
 
     feed: str
     last_seq: int
@@ -239,8 +240,8 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """It is time to compare digests (after connecting, unless that was done within the hour, hourly, and when a person
-    asks): this side tells what the peer may have. `back`: the peer is to tell as well, or nothing comes back here."""
+    """It is time to tell the peer digests (after connecting, unless that was done within the hour, hourly, and when a
+    person asks). `back`: the peer is to tell as well, or nothing comes back here."""
 
     back: bool = False
 
@@ -255,8 +256,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reread:
-    """The answer to Reask: entries of the space's documents in the buckets, whoever brought them, with numbers over
-    `after` and up to `last_seq`; `done` when there are no more."""
+    """The answer to Reask: entries, whoever brought them, over `after` up to `last_seq`; `done`: there are no more."""
 
     space: str
     after: int
@@ -340,8 +340,8 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class TakeIn:
-    """Take the batch in, judged by `grant`, and save the cursor `batch.feed` -> `batch.last_seq` of that node in the
-    same commit; then say Took. Entries come from `origin`, the peer's log (Hello.origin)."""
+    """Take the batch in, judged by `grant`, save the cursor `batch.feed` -> `batch.last_seq` of that node in the same
+    commit, and say Took. Entries come from `origin`, the peer's log (Hello.origin)."""
 
     batch: Batch
     node_id: str

@@ -15,7 +15,7 @@ from mnemesh_crdt.messages import Ask, Batch, Read
 
 class Outgoing:
     """One feed to one peer. `feed` is its name, `not_from` the log that needs not be told its own entries,
-    `at` how far the peer has it."""
+    `at` how far the peer has it, `full` that it has no room for more."""
 
     def __init__(self, feed: str = "", audience: Audience | None = None, not_from: str = "", at: int = 0) -> None:
         self.feed = feed
@@ -24,6 +24,7 @@ class Outgoing:
         self.flow.start(at)
         self._not_from = not_from
         self._asked = False
+        self.full = False
 
     def done(self, head: int) -> bool:
         """Whether the peer has all that it may have of the log up to `head`, as far as is known here."""

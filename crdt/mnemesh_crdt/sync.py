@@ -28,7 +28,7 @@ two tokens has two feeds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import assert_never
+from typing import Final, assert_never
 
 from mnemesh_crdt.audience import Audience, common_patterns, feed_name, keys_of
 from mnemesh_crdt.comparison import Comparison
@@ -83,6 +83,9 @@ from mnemesh_memory.limits import (
     SYNC_SILENT_TICKS_MAX,
     SYNC_WINDOW_BATCHES,
 )
+
+FULL_THERE: Final = "the peer has no room: too many changes wait there for others that they build on"
+FULL_HERE: Final = "too many changes of this peer wait here for others that they build on: see `mnemesh sync pending`"
 
 
 class Stream:
@@ -196,6 +199,7 @@ class Stream:
             self._send(self._greeting.hello(event.cursors))
 
     def _tick(self) -> None:
+        self._effects += self._in.again()
         waits = self._phase == "greeting" or self._out.flow.flying or self._comparison.flying
         if self._progress or not waits:
             self._silent, self._progress = 0, False
@@ -222,8 +226,8 @@ class Stream:
         match message:
             case Batch():
                 self._batch(message)
-            case Ack(feed, seq):
-                self._ack(feed, seq)
+            case Ack():
+                self._ack(message.feed, message.seq, message.full)
             case Digest():
                 self._digest(message)
             case DigestsEnd():
@@ -299,15 +303,15 @@ class Stream:
         self._effects += self._in.batch(batch)
         self._maybe_compare()
 
-    def _ack(self, feed: str, seq: int) -> None:
+    def _ack(self, feed: str, seq: int, full: bool) -> None:
         if feed == self._comparison.feed:
             fresh = self._comparison.acknowledge(seq)
         elif feed == self._out.feed and seq <= self._out.flow.furthest:
             fresh = self._out.flow.acknowledge(seq)
         else:
             raise StreamRefused("fault", f"{seq} of {shorten(feed)} is acknowledged, but was not sent")
+        self._out.full, self._progress = full, self._progress or full or fresh
         if fresh:
-            self._progress = True
             self._pump()
             self._maybe_compare()
 
@@ -391,5 +395,5 @@ class Stream:
             caught_up=self.caught_up(),
             compared=self._comparison.done,
             code=code,
-            reason=reason,
+            reason=reason or (FULL_THERE if self._out.full else FULL_HERE if self._in.full else ""),
         )

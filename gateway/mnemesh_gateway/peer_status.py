@@ -95,7 +95,7 @@ class PeerStatus:
             cursor_out=status.acked,
             cursor_in=status.taken,
             head_in=status.peer_head,
-            last_error="",
+            last_error=status.reason,
             attempts=0,
         )
 

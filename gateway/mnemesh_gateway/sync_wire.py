@@ -57,8 +57,8 @@ def to_wire(message: Message, envelope: type[Envelope]) -> Envelope:
                 keys=message.keys,
             )
             return envelope(batch=batch)
-        case Ack(feed, seq):
-            return envelope(ack=sync_pb2.SyncAck(feed=feed, seq=seq))
+        case Ack(feed, seq, full):
+            return envelope(ack=sync_pb2.SyncAck(feed=feed, seq=seq, full=full))
         case Digest(space, buckets):
             packed = {number: bytes.fromhex(value) for number, value in buckets.items()}
             return envelope(digest=sync_pb2.SyncDigest(space=space, buckets=packed))
@@ -107,7 +107,7 @@ def from_wire(envelope: sync_pb2.SyncRequest | sync_pb2.SyncResponse) -> Message
             keys={node: key for node, key in batch.keys.items() if _bounded("keys", node, key, KEY_BYTES)},
         )
     if which == "ack":
-        return Ack(envelope.ack.feed, envelope.ack.seq)
+        return Ack(envelope.ack.feed, envelope.ack.seq, envelope.ack.full)
     if which == "digest":
         digest = envelope.digest
         return Digest(digest.space, {number: value.hex() for number, value in digest.buckets.items()})

@@ -54,7 +54,7 @@ from mnemesh_crdt.messages import (
     Took,
 )
 from mnemesh_crdt.proof import NONCE_BYTES, Claim, proof_bytes
-from mnemesh_crdt.sync import Stream
+from mnemesh_crdt.sync import FULL_HERE, FULL_THERE, Stream
 from mnemesh_memory.grants import PeerGrant
 from mnemesh_memory.limits import (
     BATCH_ITEMS_MAX,
@@ -490,9 +490,9 @@ def test_a_cursor_beyond_the_end_of_the_log_is_refused_as_another_life_of_the_lo
 
 def test_a_refusal_by_the_other_side_ends_the_stream_without_an_answer() -> None:
     scene = dialled()
-    (close,) = scene.got(Refusal("full", "come later"))
-    assert close == Close("", "'full': come later")
-    assert (scene.status.phase, scene.status.code) == ("closed", "full")
+    (close,) = scene.got(Refusal("silent", "come later"))
+    assert close == Close("", "'silent': come later")
+    assert (scene.status.phase, scene.status.code) == ("closed", "silent")
     assert scene.tell(News(5), Tick(), Got(batch(0, 1, entry(1)))) == []
 
 
@@ -662,10 +662,34 @@ def test_steps_over_entries_of_others_reach_the_disk_only_now_and_then() -> None
     assert scene.got(far) == [TakeIn(far, THEM, THEIR_LOG, EVERYTHING)]
 
 
-def test_a_full_ledger_stops_the_stream_and_acknowledges_nothing() -> None:
-    scene = dialled()
-    scene.got(batch(0, 1, entry(1)))
-    assert refused(scene.tell(Took(THEIR_FEED, 0, full=True))) == "full"
+def test_a_full_ledger_takes_nothing_for_a_while_and_the_other_direction_goes_on() -> None:
+    scene = dialled(head=1)
+    one, two = batch(0, 1, entry(1)), batch(1, 2, entry(2))
+    scene.got(one, two)
+    assert scene.tell(Took(THEIR_FEED, 0, full=True)) == [Send(Ack(THEIR_FEED, 0, full=True))]
+    assert (scene.status.phase, scene.status.caught_up, scene.status.reason) == ("open", False, FULL_HERE)
+    assert scene.got(two) == []
+    assert [type(effect) for effect in scene.tell(page(0, entry(3)))] == [Send], "what is for the other is said"
+    assert scene.got(Ack(OUR_FEED, 1)) == []
+    assert scene.tell(Tick()) == [TakeIn(one, THEM, THEIR_LOG, EVERYTHING)]
+    assert scene.tell(Took(THEIR_FEED, 0, full=True)) == [Send(Ack(THEIR_FEED, 0, full=True))]
+    scene.tell(Tick())
+    assert scene.tell(Took(THEIR_FEED, 1)) == [Send(Ack(THEIR_FEED, 1)), TakeIn(two, THEM, THEIR_LOG, EVERYTHING)]
+    assert scene.status.reason == ""
+    assert scene.tell(Took(THEIR_FEED, 2)) == [Send(Ack(THEIR_FEED, 2))]
+    assert scene.status.caught_up
+
+
+def test_a_peer_that_says_that_it_has_no_room_is_waited_for_however_long() -> None:
+    scene = dialled(head=1)
+    scene.got(batch(0, 0))
+    scene.tell(page(0, entry(1)))
+    for _ in range(5 * SYNC_SILENT_TICKS_MAX):
+        assert scene.got(Ack(OUR_FEED, 0, full=True)) == []
+        assert scene.status.reason == FULL_THERE
+        assert scene.tell(Tick()) == [], "neither given up nor said again"
+    assert scene.got(Ack(OUR_FEED, 1)) == []
+    assert (scene.status.caught_up, scene.status.reason) == (True, "")
 
 
 def test_an_answer_that_nobody_asked_for_is_a_bug_of_the_shell() -> None:

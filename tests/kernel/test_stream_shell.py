@@ -14,13 +14,14 @@ from follower_scene import PATIENCE_S, until
 from ledger_builders import START
 from stream_scene import EVERYTHING, Node, Wire, meeting, node, syncing_of, until_told, wire
 
+from mnemesh_actors.ledger.commands import TakenIn
 from mnemesh_actors.ledger.exchange import Incoming
 from mnemesh_actors.streaming import TICK_S, StreamShell
 from mnemesh_crdt.audience import feed_name
 from mnemesh_crdt.handshake import DIALER, LISTENER, PROTOCOL
-from mnemesh_crdt.messages import Batch, Digest, Granted, Hello, Proof, Refusal, Resend
+from mnemesh_crdt.messages import Batch, Digest, Granted, Hello, Proof, Refusal, Resend, Tick
 from mnemesh_crdt.proof import NONCE_BYTES, Claim
-from mnemesh_crdt.sync import Stream
+from mnemesh_crdt.sync import FULL_HERE, FULL_THERE, Stream
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument, Unavailable
 from mnemesh_memory.grants import PeerGrant
@@ -339,6 +340,42 @@ async def test_a_comparison_that_one_side_is_asked_for_repairs_both_and_is_over_
         await until_told(asker, lambda said: said.compared == 1 and said.caught_up)
         assert not shell.comparing
         assert await ana.texts() == await bob.texts() == ["one", "two"]
+
+
+class Crammed:
+    """A ledger that has no room for what peers bring until it is told otherwise."""
+
+    def __init__(self, ledger: Any) -> None:
+        self._ledger = ledger
+        self.full = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ledger, name)
+
+    async def take_in(self, batch: Incoming, now: int) -> Any:
+        return TakenIn(full=True) if self.full else await self._ledger.take_in(batch, now)
+
+
+async def test_a_side_without_room_for_what_comes_still_gives_and_takes_it_once_there_is_room(
+    pair: tuple[Node, Node],
+) -> None:
+    ana, bob = pair
+    ledger = Crammed(bob.scene.ledger)
+    bob.syncing = await syncing_of(bob.scene, ledger)
+    listener = bob.shell(compare=False)
+    await ana.writes("one")
+    async with meeting(ana, bob, dialer=ana.shell(compare=False), listener=listener):
+        await until_told(ana, lambda said: said.reason == FULL_THERE)
+        await until_told(bob, lambda said: said.reason == FULL_HERE)
+        await bob.writes("two")
+        await until_told(ana, lambda said: said.taken == 1)
+        assert await ana.texts() == ["one", "two"]
+        assert await bob.texts() == ["two"]
+        ledger.full = False
+        listener.say(Tick())
+        await until_told(ana, lambda said: said.caught_up and not said.reason)
+        assert await bob.texts() == ["one", "two"]
+    assert {said.phase for said in ana.told} == {"greeting", "open"}, "one stream all the time"
 
 
 async def test_a_side_that_only_takes_gets_what_it_lost_and_tells_nothing_of_what_it_has(

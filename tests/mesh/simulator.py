@@ -583,7 +583,7 @@ class World:
                     side.jobs.append(effect)
 
     def _ended(self, code: str, reason: str, wire: Wire, side: Side) -> None:
-        if code in ("identity", "protocol", "full") or (code == "fault" and not self.faulty):
+        if code in ("identity", "protocol") or (code == "fault" and not self.faulty):
             raise Violation(f"node {side.node.number} refused {wire.other(side).node.number}: {code}: {reason}")
         if code:
             self.seen[f"refusal {code}"] += 1

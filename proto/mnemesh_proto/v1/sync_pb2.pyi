@@ -90,12 +90,14 @@ class SyncBatch(_message.Message):
     def __init__(self, feed: _Optional[str] = ..., entries: _Optional[_Iterable[_Union[SyncEntry, _Mapping]]] = ..., last_seq: _Optional[int] = ..., head: _Optional[int] = ..., keys: _Optional[_Mapping[str, bytes]] = ..., after: _Optional[int] = ...) -> None: ...
 
 class SyncAck(_message.Message):
-    __slots__ = ("feed", "seq")
+    __slots__ = ("feed", "seq", "full")
     FEED_FIELD_NUMBER: _ClassVar[int]
     SEQ_FIELD_NUMBER: _ClassVar[int]
+    FULL_FIELD_NUMBER: _ClassVar[int]
     feed: str
     seq: int
-    def __init__(self, feed: _Optional[str] = ..., seq: _Optional[int] = ...) -> None: ...
+    full: bool
+    def __init__(self, feed: _Optional[str] = ..., seq: _Optional[int] = ..., full: _Optional[bool] = ...) -> None: ...
 
 class SyncDigest(_message.Message):
     __slots__ = ("space", "buckets")
