@@ -116,8 +116,15 @@ class Host:
 
     def bare_seconds(self, texts: Sequence[str]) -> float:
         """What the node's own embedder takes for `texts` in one call, in its own thread."""
+        return self._seconds({"texts": list(texts)})
+
+    def recall_seconds(self, text: str, space: str) -> float:
+        """What a recall takes in the node itself, without a door."""
+        return self._seconds({"recall": text, "space": space})
+
+    def _seconds(self, request: dict[str, object]) -> float:
         assert self._process.stdin
-        self._process.stdin.write(json.dumps({"texts": list(texts)}) + "\n")
+        self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         return float(str(self._read()["seconds"]))
 

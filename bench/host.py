@@ -1,8 +1,9 @@
 """A node's mesh and gRPC door in one process that can also be asked what the bare embedding costs.
 
 Started by the benchmark as `python -m bench.host DATA_DIR`. The door is the node's own; the one addition is that the
-embedder's own thread can be told to embed some texts and say how long that took, so that a recall and the bare
-embedding are measured on the same object, one after the other. Speaks JSON lines: requests on stdin, answers on stdout.
+embedder's own thread can be told to embed some texts and say how long that took, and the mesh to recall without the
+door, so that these are measured on the same object, one after the other. Speaks JSON lines: requests on stdin, answers
+on stdout.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import structlog
 
 from mnemesh_actors.directory import open_directory
 from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
+from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.runtime.local import LocalHandle, LocalRuntime
 from mnemesh_actors.start import StartConfig, start_mesh
 from mnemesh_gateway.auth import Authenticator
@@ -26,9 +28,11 @@ from mnemesh_gateway.gate import MeshGate
 from mnemesh_gateway.grpc_door import GrpcDoor
 from mnemesh_gateway.metrics import Metrics
 from mnemesh_gateway.presence import owner_token
+from mnemesh_memory.model import Caller, Query
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
 CATCH_UP_POLL_S = 0.02
+OWNER = Caller(agent="owner", principal="owner", role="owner", default_space="")
 
 
 class MeteredWorker(EmbeddingWorker):
@@ -80,9 +84,19 @@ async def serve(data_dir: Path) -> None:
     reader = asyncio.StreamReader(limit=LINE_BYTES_MAX)
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():
-        say({"seconds": await runtime.embedder.seconds(json.loads(line)["texts"])})
+        asked = json.loads(line)
+        if "recall" in asked:
+            say({"seconds": await _recall_seconds(mesh, asked["recall"], asked["space"])})
+        else:
+            say({"seconds": await runtime.embedder.seconds(asked["texts"])})
     await door.stop(1)
     await mesh.close()
+
+
+async def _recall_seconds(mesh: Mesh, text: str, space: str) -> float:
+    began = time.perf_counter()
+    await mesh.recall(OWNER, Query(text=text, spaces=(space,)))
+    return time.perf_counter() - began
 
 
 def say(value: dict[str, object]) -> None:

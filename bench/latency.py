@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ BULK_TEXTS = 256
 # Several batches, so that one is embedded while another is stored, as in any import that matters.
 IMPORT_TEXTS = 768
 RECALL_MS_MAX = {SMALL_SPACE: 4.0, SPACE: 6.0}
+GRPC_ADDS_MS_MAX = 2.0
 REMEMBER_RATIO_MAX = 2.0
 IMPORT_SHARE_MIN = 0.85
 
@@ -75,6 +76,17 @@ def measure(texts: Iterator[str], data_dir: Path, sizes: Sizes, tell: Callable[[
         median_row("import against the embedder's own bulk rate", shares, "x", at_least=IMPORT_SHARE_MIN, floor=floor)
     )
     return rows
+
+
+def grpc_row(host: Host, client: GrpcClient, questions: Sequence[str], space: str, size: int) -> Row:
+    """What a recall through gRPC takes longer than the same in the node itself, in turns; embeddings are at hand."""
+    added = []
+    for number, text in enumerate(questions):
+        client.recall(text, space)
+        through, inside = _timed(client.recall, text, space), host.recall_seconds(text, space)
+        if number >= WARM_UP_ROUNDS:
+            added.append((through - inside) * 1000)
+    return median_row(f"what gRPC adds to a recall, {size:,}", added, "ms", at_most=GRPC_ADDS_MS_MAX)
 
 
 def question(text: str) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +23,14 @@ from qdrant_client import QdrantClient, models
 
 from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
 from mnemesh_actors.index.bm25 import Bm25Encoder
-from mnemesh_actors.shard import RetrievalShard, Search
+from mnemesh_actors.query_plan import search_of
+from mnemesh_actors.shard import RetrievalShard
+from mnemesh_memory.model import Query
 from mnemesh_memory.ranking import fuse
+from mnemesh_memory.traits import question_of
 
+OURS = "Mnemesh's index"
+LOCAL = "qdrant-client local mode"
 CANDIDATES = 100
 COLLECTION = "memories"
 LOAD_BATCH = 500
@@ -41,36 +48,52 @@ def measure(questions: Sequence[str], data_dir: Path, space: str) -> list[Row]:
     asked = list(zip(questions, worker.embed(list(questions)), strict=True))
     worker.close()
     shard = open_shard(data_dir)
-    local, load_rate = _local_mode(texts, vectors, space)
+    rows = side_by_side(shard, (texts, vectors), asked, space)
+    shard.close()
+    return rows
+
+
+def side_by_side(
+    shard: RetrievalShard,
+    held: tuple[Sequence[str], Vector],
+    asked: Sequence[tuple[str, Vector]],
+    space: str,
+    *,
+    local: bool = True,
+) -> list[Row]:
+    """How long each takes to answer what is `asked`, a question and its vector, of the texts and their vectors that
+    the shard and the others `held`. `local`: with Qdrant's local mode."""
+    texts, vectors = held
     plain = PlainSearch(texts, vectors)
     ways: dict[str, Callable[[str, Vector], object]] = {
-        "Mnemesh's index": lambda text, vector: _ours(
-            shard, Search(text=text, vector=vector, spaces=(space,), limit=CANDIDATES, generation=shard.generation)
-        ),
+        OURS: lambda text, vector: _ours(shard, text, vector, space),
         NAME: lambda text, vector: plain.search(text, vector),
-        "qdrant-client local mode": lambda text, vector: _local_search(local, text, vector, space),
     }
+    client, load_rate = _local_mode(texts, vectors, space) if local else (None, 0.0)
+    if client is not None:
+        ways[LOCAL] = partial(_local_search, client, space)
     times: dict[str, list[float]] = {name: [] for name in ways}
     for number, (text, vector) in enumerate(asked):
         for name, search in ways.items():
-            if name.startswith("qdrant") and number >= LOCAL_QUERIES_MAX:
+            if name == LOCAL and number >= LOCAL_QUERIES_MAX:
                 continue
             began = time.perf_counter()
             search(text, vector)
             if number >= WARM_UP:
                 times[name].append((time.perf_counter() - began) * 1000)
-    shard.close()
-    local.close()
     rows = [median_row(f"search of {len(texts):,}: {name}", rounds, "ms") for name, rounds in times.items()]
-    ours = statistics.median(times["Mnemesh's index"])
-    rest = statistics.median(times["qdrant-client local mode"])
-    rows.append(median_row("our index against qdrant-client local mode", [rest / ours], "x faster"))
-    rows.append(median_row("loading vectors into qdrant-client local mode", [load_rate], "points/s"))
+    if client is not None:
+        client.close()
+        ratio = statistics.median(times[LOCAL]) / statistics.median(times[OURS])
+        rows.append(median_row(f"our index against {LOCAL}, {len(texts):,}", [ratio], "x faster"))
+        rows.append(median_row(f"loading {len(texts):,} vectors into {LOCAL}", [load_rate], "points/s"))
     return rows
 
 
-def _ours(shard: RetrievalShard, search: Search) -> object:
-    return fuse(shard.search(search))[:10]
+def _ours(shard: RetrievalShard, text: str, vector: Vector, space: str) -> object:
+    """What recall asks of the index, and the order that it makes of it."""
+    search = search_of(Query(text=text, spaces=(space,)), shard.generation, None, late=False)
+    return fuse(shard.search(replace(search, vector=vector)), question=question_of(text))[:10]
 
 
 def _local_mode(texts: Sequence[str], vectors: Vector, space: str) -> tuple[QdrantClient, float]:
@@ -96,7 +119,7 @@ def _local_mode(texts: Sequence[str], vectors: Vector, space: str) -> tuple[Qdra
     return client, len(texts) / (time.perf_counter() - began)
 
 
-def _local_search(client: QdrantClient, text: str, vector: Vector, space: str) -> object:
+def _local_search(client: QdrantClient, space: str, text: str, vector: Vector) -> object:
     words = Bm25Encoder().query(text)
     only = models.Filter(must=[models.FieldCondition(key="space", match=models.MatchValue(value=space))])
     sparse = models.SparseVector(indices=list(words.indices), values=list(words.values))

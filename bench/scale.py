@@ -1,9 +1,13 @@
 """`python -m bench.scale`: how recall's time grows from 1,000 to 100,000 memories; writes bench/results/scale.json.
 
 Recall is timed in the Mesh itself, without a door, against the bare embedding of a question on the same embedder in the
-same rounds. Memories are real sentences, joined in pairs until there are enough; their vectors are mixtures of real
-ones, because embedding 100,000 texts takes most of an hour and only the time of searching them counts here. Questions
-are embedded for real, each once.
+same rounds. Memories are real sentences, joined in pairs until there are enough, in sessions of SESSION_MEMORIES; their
+vectors are mixtures of real ones, because embedding 100,000 texts takes most of an hour and only the time of searching
+them counts here. Questions are embedded for real, each once, but where a row says that they come again.
+
+Beside the index stand, on the same texts, vectors and questions, numpy with bm25s, Qdrant's local mode and mem0ai,
+which stores in it. The two are left out above RIVALS_SIZE_MAX: local mode looks at every point with each query, in
+Python, and itself advises a server above 20,000 points.
 """
 
 from __future__ import annotations
@@ -16,7 +20,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -24,12 +29,13 @@ from typing import ClassVar, Final
 from zlib import crc32
 
 import numpy as np
+from bench.client import Host, connect
 from bench.corpus import sentences
-from bench.host import MeteredRuntime, MeteredWorker
-from bench.latency import question
+from bench.host import OWNER, MeteredRuntime, MeteredWorker
+from bench.latency import WARM_UP_ROUNDS, grpc_row, question
 from bench.mem0_rival import mem0_rows
-from bench.plain import NAME, PlainSearch
 from bench.report import Row, machine, median_row, show, write
+from bench.rivals import side_by_side
 from bench.stored import kept, open_shard
 from numpy.typing import NDArray
 from rich.console import Console
@@ -40,20 +46,25 @@ from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
 from mnemesh_actors.index.graph import GRAPH_FILE
 from mnemesh_actors.index.port import EXACT_POINTS_MAX
 from mnemesh_actors.mesh import Mesh
-from mnemesh_actors.shard import RetrievalShard, Search
+from mnemesh_actors.parts import MeshConfig
+from mnemesh_actors.shard import RetrievalShard
 from mnemesh_actors.start import StartConfig, start_mesh
-from mnemesh_memory.model import Caller, Draft, Query
+from mnemesh_memory.model import Draft, Query, Source
 
 SIZES: Final = (1_000, 10_000, 100_000)
 SMALL: Final = 1_000
 ROUNDS: Final = 120
-MEM0_SIZE_MAX: Final = 10_000
+RIVALS_SIZE_MAX: Final = 10_000
+SESSION_MEMORIES: Final = 20
+# Workers and threads of the model, beside the default of a node.
+EMBEDDING: Final = ((1, 1), (1, 2))
 WARM_UP: Final = 10
 CONCURRENT: Final = 64
-CONCURRENT_ROUNDS: Final = 5
+CONCURRENT_ROUNDS: Final = 4
 BATCH: Final = 256
 PART_CHARS: Final = 160
 BASE_TEXTS: Final = 800
+RECALL_TIMEOUT_S: Final = 60.0  # of CONCURRENT at once the last one waits for all others
 GRAPH_WAIT_S: Final = 1_200.0
 POLL_S: Final = 0.5
 RECALL_MS_MAX: Final = {1_000: 4.0, 10_000: 6.0, 100_000: 15.0}
@@ -63,9 +74,8 @@ CONCURRENT_TIMES_MIN: Final = 2.0
 GROWTH_TIMES_MAX: Final = 3.0
 GRAPH_RECALL_MIN: Final = 0.98
 RESULTS: Final = Path(__file__).resolve().parent / "results" / "scale.json"
-MARK: Final = "Note "
+MARK: Final = "Memory of the bench "  # no question begins so
 BEYOND: Final = "recall beyond the embedding, {:,}"
-OWNER: Final = Caller(agent="owner", principal="owner", role="owner", default_space="")
 
 
 class MixingWorker(MeteredWorker):
@@ -107,34 +117,61 @@ async def measure(
     texts: Sequence[str], asked: Iterator[str], data_dir: Path, size: int, rounds: int, tell: Callable[[int], None]
 ) -> list[Row]:
     """Rows of a fresh node with `size` memories in one space, and at more than SMALL with SMALL in another."""
+    async with _running(data_dir) as (mesh, runtime):
+        await runtime.embedder.learn(list(texts[:BASE_TEXTS]))
+        spaces = {f"bench/{size}": BEYOND.format(size)}
+        await _fill(mesh, notes(texts, size, seed=1), f"bench/{size}", SESSION_MEMORIES, tell)
+        if size > SMALL:
+            small = f"{BEYOND.format(SMALL)} among {size:,}"
+            spaces |= {"bench/small": small, "bench/apart": f"{small}, in no session"}
+            await _fill(mesh, notes(texts, SMALL, seed=2), "bench/small", SESSION_MEMORIES, lambda n: tell(size + n))
+            await _fill(mesh, notes(texts, SMALL, seed=3), "bench/apart", 0, lambda n: tell(size + SMALL + n))
+        built_s = await _settled(mesh, data_dir, size)
+        rows = await _timed(mesh, runtime, asked, spaces, size, rounds)
+        rows += await _together(mesh, asked, f"bench/{size}", size)
+    if size > EXACT_POINTS_MAX:
+        rows.append(median_row(f"the graph, made beside the node, {size:,}", [built_s], "s after the import"))
+    for workers, threads in EMBEDDING:
+        async with _running(data_dir, workers, threads) as (mesh, _):
+            await _settled(mesh, data_dir, size)
+            model = f", model_workers {workers}, model_threads {threads}"
+            rows += await _together(mesh, asked, f"bench/{size}", size, model)
+    return rows
+
+
+@asynccontextmanager
+async def _running(data_dir: Path, workers: int = 0, threads: int = 1) -> AsyncIterator[tuple[Mesh, MixingRuntime]]:
+    """A node on `data_dir` that embeds with so many workers (0: as many as it has by default), and its runtime."""
     runtime = MixingRuntime()
+    model = ModelConfig(download=False, threads=threads)
     config = StartConfig(
-        clock=lambda: time.time_ns() // 1_000_000, entropy=secrets.token_bytes, model=ModelConfig(download=False)
-    )
+        clock=lambda: time.time_ns() // 1_000_000, entropy=secrets.token_bytes, model=model,
+        workers=workers, mesh=MeshConfig(recall_timeout_s=RECALL_TIMEOUT_S),
+    )  # fmt: skip
     mesh = await start_mesh(open_directory(data_dir), runtime, config)
     try:
-        await runtime.embedder.learn(list(texts[:BASE_TEXTS]))
-        large, small = f"bench/{size}", "bench/small"
-        await _fill(mesh, notes(texts, size, seed=1), large, tell)
-        if size > SMALL:
-            await _fill(mesh, notes(texts, SMALL, seed=2), small, lambda done: tell(size + done))
-        built_s = await _settled(mesh, data_dir, size)
-        rows = await _timed(mesh, runtime, asked, (large, small) if size > SMALL else (large,), size, rounds)
-        rows.append(await _together(mesh, asked, large, size))
-        if size > EXACT_POINTS_MAX:
-            rows.append(median_row(f"the graph, made beside the node, {size:,}", [built_s], "s after the import"))
-        return rows
+        yield mesh, runtime
     finally:
         await mesh.close()
 
 
-async def _fill(mesh: Mesh, texts: Sequence[str], space: str, tell: Callable[[int], None]) -> None:
-    for start in range(0, len(texts), BATCH):
-        drafts = [Draft(content=text, space=space, wait="durable") for text in texts[start : start + BATCH]]
-        for done in await mesh.remember_batch(OWNER, drafts):
+async def _fill(mesh: Mesh, texts: Sequence[str], space: str, session: int, tell: Callable[[int], None]) -> None:
+    """Write the texts, in sessions of so many; 0: in none."""
+    drafts = [
+        Draft(
+            content=text,
+            space=space,
+            source=Source(session=f"{space}/{n // session}", seq=n % session) if session else Source(),
+            wait="durable",
+        )
+        for n, text in enumerate(texts)
+    ]
+    for start in range(0, len(drafts), BATCH):
+        part = drafts[start : start + BATCH]
+        for done in await mesh.remember_batch(OWNER, part):
             if isinstance(done, Exception):
                 raise done
-        tell(start + len(drafts))
+        tell(start + len(part))
 
 
 async def _settled(mesh: Mesh, data_dir: Path, size: int) -> float:
@@ -153,26 +190,27 @@ async def _settled(mesh: Mesh, data_dir: Path, size: int) -> float:
 
 
 async def _timed(
-    mesh: Mesh, runtime: MixingRuntime, asked: Iterator[str], spaces: Sequence[str], size: int, rounds: int
+    mesh: Mesh, runtime: MixingRuntime, asked: Iterator[str], spaces: Mapping[str, str], size: int, rounds: int
 ) -> list[Row]:
+    """`spaces`: the names of their rows, the large one first."""
+    large = f"bench/{size}"
     times: dict[str, list[float]] = {name: [] for name in ("bare", "again", *spaces)}
     for number in range(rounds + WARM_UP):
         measured = {"bare": await runtime.embedder.seconds([next(asked)])}
         for space in spaces:
             text = next(asked)
             measured[space] = await _seconds(mesh, text, space)
-            if space == spaces[0]:
+            if space == large:
                 measured["again"] = await _seconds(mesh, text, space)
         if number >= WARM_UP:
             for name, value in measured.items():
                 times[name].append(value * 1000)
     bare_ms = statistics.median(times["bare"])
     rows = []
-    for space, limit in zip(spaces, (RECALL_MS_MAX.get(size), SMALL_AMONG_MANY_MS_MAX), strict=False):
-        name = BEYOND.format(size) if space == spaces[0] else f"{BEYOND.format(SMALL)} among {size:,}"
+    for space, name in spaces.items():
+        limit = RECALL_MS_MAX.get(size) if space == large else SMALL_AMONG_MANY_MS_MAX
         beyond = [value - bare_ms for value in times[space]]
-        floor = f"bare embedding {bare_ms:.2f} ms"
-        rows.append(median_row(name, beyond, "ms", at_most=limit, floor=floor))
+        rows.append(median_row(name, beyond, "ms", at_most=limit, floor=f"bare embedding {bare_ms:.2f} ms"))
     limit = REPEATED_MS_MAX if size == 10_000 else None
     rows.append(median_row(f"the same question again, {size:,}", times["again"], "ms", at_most=limit))
     return rows
@@ -184,44 +222,49 @@ async def _seconds(mesh: Mesh, text: str, space: str) -> float:
     return time.perf_counter() - began
 
 
-async def _together(mesh: Mesh, asked: Iterator[str], space: str, size: int) -> Row:
-    """Throughput of CONCURRENT recalls at once against the same number one after the other, in turns."""
-    ratios, rates = [], []
+async def _together(mesh: Mesh, asked: Iterator[str], space: str, size: int, of_model: str = "") -> list[Row]:
+    """Throughput of CONCURRENT recalls at once against the same number one after the other, in turns: of questions
+    asked for the first time, and of some whose embedding is at hand."""
+    name = f"{CONCURRENT} recalls at once against one at a time, {size:,}{of_model}"
+    promised = CONCURRENT_TIMES_MIN if size == 10_000 and not of_model else None
+    known = list(islice(asked, CONCURRENT))
+    for text in known:
+        await _seconds(mesh, text, space)
+    first, again = [], []
     for _ in range(CONCURRENT_ROUNDS):
-        began = time.perf_counter()
-        for text in list(islice(asked, CONCURRENT)):
-            await mesh.recall(OWNER, Query(text=text, spaces=(space,)))
-        alone_s = time.perf_counter() - began
-        began = time.perf_counter()
-        await asyncio.gather(*(_seconds(mesh, text, space) for text in list(islice(asked, CONCURRENT))))
-        together_s = time.perf_counter() - began
-        ratios.append(alone_s / together_s)
-        rates.append(CONCURRENT / together_s)
-    floor = f"{statistics.median(rates):.0f} recalls/s"
-    name = f"{CONCURRENT} recalls at once against one at a time, {size:,}"
-    return median_row(name, ratios, "x", at_least=CONCURRENT_TIMES_MIN if size == 10_000 else None, floor=floor)
+        first.append(await _rates(mesh, list(islice(asked, CONCURRENT)), list(islice(asked, CONCURRENT)), space))
+        again.append(await _rates(mesh, known, known, space))
+    rows = []
+    for label, rates, limit in ((name, first, promised), (f"{name}, embeddings at hand", again, None)):
+        alone, together = (statistics.median(rate) for rate in zip(*rates, strict=True))
+        floor = f"{together:.0f} recalls/s, {alone:.0f} one at a time"
+        ratios = [at_once / one for one, at_once in rates]
+        rows.append(median_row(label, ratios, "x", at_least=limit, floor=floor))
+    return rows
 
 
-def searched(data_dir: Path, size: int, worker: EmbeddingWorker, asked: list[str]) -> list[Row]:
-    """The index alone beside numpy with bm25s on what a stopped node holds; how much of the exact answer it finds."""
+async def _rates(mesh: Mesh, alone: Sequence[str], together: Sequence[str], space: str) -> tuple[float, float]:
+    """Recalls a second, asked one after the other and all at once."""
+    began = time.perf_counter()
+    for text in alone:
+        await _seconds(mesh, text, space)
+    between = time.perf_counter()
+    await asyncio.gather(*(_seconds(mesh, text, space) for text in together))
+    return len(alone) / (between - began), len(together) / (time.perf_counter() - between)
+
+
+def searched(data_dir: Path, size: int, worker: EmbeddingWorker, asked: list[str], mem0: bool) -> list[Row]:
+    """The index alone beside the rivals on what a stopped node holds; how much of the exact answer it finds."""
     space = f"bench/{size}"
     texts, vectors = kept(data_dir, space)
-    plain, shard = PlainSearch(texts, vectors), open_shard(data_dir)
-    times: dict[str, list[float]] = {"ours": [], "plain": []}
-    shares = []
-    for text, vector in zip(asked, worker.embed(asked), strict=True):
-        began = time.perf_counter()
-        shard.search(Search(text, vector, (space,), generation=shard.generation))
-        between = time.perf_counter()
-        plain.search(text, vector)
-        times["ours"].append((between - began) * 1000)
-        times["plain"].append((time.perf_counter() - between) * 1000)
-        shares.append(_share(shard, vectors, vector, space))
+    shard = open_shard(data_dir)
+    questions = list(zip(asked, worker.embed(asked), strict=True))
+    few = size <= RIVALS_SIZE_MAX
+    rows = side_by_side(shard, (texts, vectors), questions, space, local=few)
+    shares = [_share(shard, vectors, vector, space) for _, vector in questions]
     shard.close()
-    rows = [
-        median_row(f"search of {size:,}: Mnemesh's index", times["ours"], "ms"),
-        median_row(f"search of {size:,}: {NAME}", times["plain"], "ms"),
-    ]
+    if mem0 and few:
+        rows += mem0_rows(texts, vectors, worker, asked)
     if size > EXACT_POINTS_MAX:
         mean = [statistics.mean(shares)]
         rows.append(
@@ -230,11 +273,23 @@ def searched(data_dir: Path, size: int, worker: EmbeddingWorker, asked: list[str
     return rows
 
 
+def through_grpc(data_dir: Path, size: int, asked: Sequence[str]) -> Row:
+    """What gRPC adds to a recall of a node on `data_dir` in a process of its own."""
+    with Host(data_dir) as host, connect(host.address, data_dir) as client:
+        return grpc_row(host, client, asked, f"bench/{size}", size)
+
+
 def _share(shard: RetrievalShard, vectors: NDArray[np.float32], vector: NDArray[np.float32], space: str) -> float:
     """How many of the ten nearest the index finds, by their cosines: equal ones are as good."""
     best = np.sort(vectors @ vector)[-10:]
     found = [score for _, score in shard.neighbours(vector, space, 10, shard.generation)]
     return float(sum(score >= best[0] - 1e-4 for score in found)) / 10
+
+
+def questions_needed(sizes: Sequence[int], rounds: int) -> int:
+    """How many are asked at most, each once."""
+    at_once = CONCURRENT * (1 + 2 * CONCURRENT_ROUNDS) * (1 + len(EMBEDDING))
+    return len(sizes) * (4 * (rounds + WARM_UP) + at_once + 2 * rounds + WARM_UP_ROUNDS)
 
 
 def _tell(progress: Progress, task: TaskID, done: int) -> None:
@@ -260,8 +315,11 @@ def main(argv: list[str]) -> int:
     texts = sentences(given.corpus)
     random.Random(1).shuffle(texts)
     half = len(texts) // 2
+    if len(texts) - half < (needed := questions_needed(given.sizes, given.rounds)):
+        parser.error(f"the corpus holds {len(texts):,} sentences, {2 * needed:,} are needed; lower --rounds")
     asked = iter([question(text) for text in texts[half:]])
     console = Console(width=None if sys.stdout.isatty() else 150)
+    facts = {"machine": machine(), "sizes": list(given.sizes), "rounds": given.rounds, "session": SESSION_MEMORIES}
     rows: list[Row] = []
     worker = MeteredWorker(ModelConfig(download=False))
     worker.load()
@@ -270,17 +328,15 @@ def main(argv: list[str]) -> int:
         for size in sorted(given.sizes, reverse=True):
             data_dir = Path(folder) / str(size)
             with Progress(console=console, transient=True) as progress:
-                task = progress.add_task(f"{size:,}", total=size + SMALL * (size > SMALL))
+                task = progress.add_task(f"{size:,}", total=size + 2 * SMALL * (size > SMALL))
                 tell = partial(_tell, progress, task)
                 found = asyncio.run(measure(texts[:half], asked, data_dir, size, given.rounds, tell))
-            found += searched(data_dir, size, worker, list(islice(asked, given.rounds)))
-            if given.mem0 and size <= MEM0_SIZE_MAX:
-                found += mem0_rows(*kept(data_dir, f"bench/{size}"), worker, list(islice(asked, given.rounds)))
+            found.append(through_grpc(data_dir, size, list(islice(asked, given.rounds + WARM_UP_ROUNDS))))
+            found += searched(data_dir, size, worker, list(islice(asked, given.rounds)), bool(given.mem0))
             rows = [*found, *rows]
     if len(given.sizes) > 1:
         rows.append(_growth(rows, min(given.sizes), max(given.sizes)))
     show(rows, console)
-    facts = {"machine": machine(), "sizes": list(given.sizes), "rounds": given.rounds}
     console.print(f"Written to {write(rows, facts, RESULTS)}")
     return 0
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 from bench import __main__ as bench
+from bench import scale
 from bench.plain import LENGTH_B, SATURATION_K, PlainSearch
 from bench.report import machine
+
+from mnemesh_actors.mesh import Mesh
+from mnemesh_memory.model import Caller, Draft
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = ["red apples and pears", "the port is 5433", "green apples", "a note about nothing"]
@@ -116,3 +122,38 @@ def test_a_result_names_the_code_that_differs_from_its_commit(tmp_path: Path) ->
 def test_outside_of_a_clone_no_commit_is_claimed(tmp_path: Path) -> None:
     found = machine(tmp_path)
     assert (found["commit"], found["changed_files"]) == ("", [])
+
+
+def test_a_corpus_that_holds_too_few_questions_is_refused_before_anything_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = tmp_path / "corpus.txt"
+    sentences = (f"The {word} service restarts when its queue is full of messages." for word in "abcdefghij")
+    corpus.write_text("\n\n".join(sentences), "utf-8")
+    with pytest.raises(SystemExit):
+        scale.main(["--corpus", str(corpus), "--sizes", "1000"])
+    needed = 2 * scale.questions_needed([1000], scale.ROUNDS)
+    assert f"the corpus holds 10 sentences, {needed:,} are needed; lower --rounds" in capsys.readouterr().err
+
+
+def test_memories_are_filed_in_sessions_in_the_order_in_which_they_were_said() -> None:
+    told: list[int] = []
+    mesh = Kept()
+    asyncio.run(scale._fill(cast(Mesh, mesh), [str(n) for n in range(5)], "bench/5", 2, told.append))
+    asyncio.run(scale._fill(cast(Mesh, mesh), ["alone"], "bench/apart", 0, told.append))
+    assert [(draft.content, draft.source.session, draft.source.seq) for draft in mesh.drafts] == [
+        ("0", "bench/5/0", 0), ("1", "bench/5/0", 1), ("2", "bench/5/1", 0), ("3", "bench/5/1", 1),
+        ("4", "bench/5/2", 0), ("alone", "", None),
+    ]  # fmt: skip
+    assert told == [5, 1]
+
+
+class Kept:
+    """A mesh that keeps what it is handed."""
+
+    def __init__(self) -> None:
+        self.drafts: list[Draft] = []
+
+    async def remember_batch(self, _: Caller, drafts: Sequence[Draft]) -> list[None]:
+        self.drafts += drafts
+        return [None] * len(drafts)
