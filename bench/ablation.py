@@ -48,6 +48,7 @@ FIGURES: Final = (
     "hit@10", "coverage@10", "MRR", "multi-hop coverage@10", "session hit@1", "AUROC elsewhere", "AUROC left out",
 )  # fmt: skip
 TABLE_CHARS: Final = 150
+NOTHING: Final = Candidates.of(())
 
 
 class Variant(NamedTuple):
@@ -177,8 +178,9 @@ class Index:
         self._loop.close()
         self._shard.close()
 
-    def collected(self) -> Iterator[Collected]:
-        """Every question, one at a time: the candidates of all are too many to hold."""
+    def collected(self, *, as_recalled: bool = False) -> Iterator[Collected]:
+        """Every question, one at a time: the candidates of all are too many to hold. `as_recalled`: only what recall
+        asks for, so nothing of another conversation, without the evidence or with the words as they were asked."""
         inside: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for key, unit in self.units.items():
             inside[unit.conv][unit.session].append(key)
@@ -191,17 +193,26 @@ class Index:
                     sessions = inside[talk.name].items()
                     rest = tuple(key for session, keys in sessions if session not in asked.sessions for key in keys)
                     asking = (asked.text, vector, _space(talk), _space(other), rest)
-                    yield Collected(talk, asked, vector, self._pools(*asking, True), self._pools(*asking, False))
+                    if as_recalled:
+                        pools = Pools(self._asked(asked.text, vector, _space(talk), None, True), NOTHING, NOTHING)
+                        yield Collected(talk, asked, vector, pools, pools)
+                    else:
+                        yield Collected(talk, asked, vector, self._pools(*asking, True), self._pools(*asking, False))
 
     def _pools(
         self, text: str, vector: Vector, space: str, other: str, rest: tuple[str, ...], as_stated: bool
     ) -> Pools:
         def asked(space: str, among: tuple[str, ...] | None = None) -> Candidates:
-            query = Query(text=text, spaces=(space,), limit=TOP)
-            search = search_of(query, self._shard.generation, among, late=False, as_stated=as_stated)
-            return self._shard.search(replace(search, vector=vector))
+            return self._asked(text, vector, space, among, as_stated)
 
-        return Pools(asked(space), asked(other), asked(space, rest) if rest else Candidates.of(()))
+        return Pools(asked(space), asked(other), asked(space, rest) if rest else NOTHING)
+
+    def _asked(
+        self, text: str, vector: Vector, space: str, among: tuple[str, ...] | None, as_stated: bool
+    ) -> Candidates:
+        query = Query(text=text, spaces=(space,), limit=TOP)
+        search = search_of(query, self._shard.generation, among, late=False, as_stated=as_stated)
+        return self._shard.search(replace(search, vector=vector))
 
     def ranked(self, one: Collected, variant: Variant) -> Ranked:
         """What recall would show of each pool, best first."""

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -88,21 +89,24 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--node", type=Path, help="where bench.ablation left its memories")
     parser.add_argument("--pools", type=Path, help="where candidates stay for the next run; nowhere when not given")
     given = parser.parse_args(argv)
-    facts = {**machine(), "seed": SEED}
+    facts: dict[str, object] = {}
     with tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as folder:
         kept = given.pools or Path(folder)
         kept.mkdir(parents=True, exist_ok=True)
         asked = {}
         for unit in UNITS:
             path = kept / f"{unit}.npz"
+            made = path.with_suffix(".json")  # by which code
             if not path.exists():
+                made.write_text(json.dumps(machine()), "utf-8")
                 conversations = talks(harness_at(given.harness, given.data), unit)
                 gathered(conversations, (given.node or Path(folder)) / unit).save(path)
-            asked[unit] = Questions.load(path)
+            asked[unit], facts[unit] = Questions.load(path), json.loads(made.read_text("utf-8"))
     rows, folds = measured(asked)
     for unit in UNITS:
         _show(unit, rows[unit])
-    whole = {"machine": facts, "objective": list(OBJECTIVE), "starts": STARTS, "rows": rows, "folds": folds}
+    chosen = {"objective": list(OBJECTIVE), "starts": STARTS, "seed": SEED}
+    whole = {"machine": machine(), "candidates": facts, **chosen, "rows": rows, "folds": folds}
     RESULT.write_text(json.dumps(whole, indent=1) + "\n", "utf-8")
     return 0
 
@@ -122,7 +126,7 @@ def measured(asked: Mapping[str, Questions]) -> tuple[dict[str, dict[str, dict[s
         "held out, embedded windows": [*plain, *EMBEDDED],
     }
     for name, columns in tried.items():
-        fits = dict(left_out(names, partial(_learned_of, asked, columns)))
+        fits = _fits(asked, names, columns)
         folds[name] = {held: _told(fit) for held, fit in fits.items()}
         for unit, one in asked.items():
             scored = [judged(one.of([held]), fit) for held, fit in fits.items()]
@@ -131,8 +135,15 @@ def measured(asked: Mapping[str, Questions]) -> tuple[dict[str, dict[str, dict[s
     return rows, folds
 
 
-def _learned_of(asked: Mapping[str, Questions], columns: Sequence[str], names: Sequence[str]) -> Fit:
-    return learned([one.of(names) for one in asked.values()], columns)
+def _fits(asked: Mapping[str, Questions], names: Sequence[str], columns: Sequence[str]) -> dict[str, Fit]:
+    """By conversation, what was learned from the others; several at once, because numpy lets other threads run."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+
+        def learning(theirs: list[str]) -> Future[Fit]:
+            return pool.submit(learned, [one.of(theirs) for one in asked.values()], columns)
+
+        under_way = list(left_out(names, learning))
+    return {held: fit.result() for held, fit in under_way}
 
 
 def left_out(names: Sequence[str], learn: Callable[[list[str]], Learned]) -> Iterator[tuple[str, Learned]]:

@@ -1,7 +1,8 @@
 """Write what follows from tables, so that it can't fall behind: docs/settings.md, docs/cli.md, the figures in pages.
 
-The settings and commands come from the programs, the figures from bench/results/: of speed from published.json, of
-recall's quality from locomo.json, ablation.json and misses.json. --check only compares.
+The settings and commands come from the programs, the figures from bench/results/: of speed from published.json and
+scale.json, of recall's quality from locomo.json, fitting.json, ablation.json, optional.json and misses.json. --check
+only compares.
 """
 
 from __future__ import annotations
@@ -34,6 +35,16 @@ MISSED = (
     "questions", "missed", "to 20", "to 50", "later", "no candidate", "beside it found", "its session found",
     "no common word",
 )  # fmt: skip
+PLACED = ("at 1", "at 2", "at 3", "at 4 to 5", "at 6 to 10", "missed")
+FITTED = ("hit@10", "coverage@10", "MRR", "multi-hop coverage@10", "session hit@1", "abstains", "abstains elsewhere")
+# Where the weights of a row of the fitting come from.
+WEIGHTS = {
+    "default": "recall's own, chosen on all five",
+    "learned on all": "learned on all five",
+    "held out": "learned on the other four",
+    "held out, embedded windows": "the same, with embeddings of windows",
+}
+QUOTED = ("hit@1", "hit@10", "MRR")
 PIECES = ("pieces", "pieces found", "pieces to 20", "pieces to 50", "pieces later", "pieces no candidate")
 SETTINGS_HEADER = f"""# Settings
 
@@ -214,12 +225,43 @@ def ablation() -> str:
 
 
 def misses() -> str:
-    """Where the evidence is that recall misses, by question and by piece of evidence."""
-    rows = _results("misses")["rows"]
+    """Where the evidence is that recall misses, by question, by place of the best and by piece of evidence."""
     tables = []
-    for columns in (MISSED, PIECES):
-        heads = ("category", *(one.removeprefix("pieces ") for one in columns))
-        tables.append(_rows(heads, [(name, *(str(row[one]) for one in columns)) for name, row in rows.items()]))
+    for unit, run in _results("misses").items():
+        tables.append(f"Units of a {UNITS[unit]}:\n")
+        for columns in (MISSED, PLACED, PIECES):
+            heads = ("category", *(one.removeprefix("pieces ") for one in columns))
+            rows = [(name, *(str(row[one]) for one in columns)) for name, row in run["rows"].items()]
+            tables.append(_rows(heads, rows))
+    return "\n".join(tables)
+
+
+def fitting() -> str:
+    """What weights reach that were learned from other conversations, beside those that recall has."""
+    result = _results("fitting")
+    tables = []
+    for unit, found in result["rows"].items():
+        rows = [(text, *(_short(found[name][one]) for one in FITTED)) for name, text in WEIGHTS.items()]
+        tables.append(f"Units of a {UNITS[unit]}:\n\n{_rows(('weights', *FITTED), rows)}")
+    return "\n".join(tables)
+
+
+def optional() -> str:
+    """What each optional signal changes: the figures as recall is, then by how much they change."""
+    tables = []
+    for unit, found in _results("optional")["rows"].items():
+        whole = found["as it is"]
+        lines = [("as it is", *(_short(whole[one]) for one in FOUND))]
+        lines += [
+            (name, *(_change(row[one] - whole[one]) for one in FOUND))
+            for name, row in found.items()
+            if name != "as it is" and not name.startswith("quotes")
+        ]
+        quoted = [
+            (name, *(_short(found[name][one]) for one in QUOTED)) for name in ("quotes", "quotes without phrases")
+        ]
+        tables.append(f"Units of a {UNITS[unit]}:\n\n{_rows(('weight', *FOUND), lines)}")
+        tables.append(_rows((f"questions with a phrase of a {UNITS[unit]}", *QUOTED), quoted))
     return "\n".join(tables)
 
 
@@ -250,13 +292,17 @@ TABLES: dict[str, Callable[[], str]] = {
     "quality": quality,
     "ablation": ablation,
     "misses": misses,
+    "fitting": fitting,
+    "optional": optional,
 }
 PAGES: dict[str, Callable[[], str]] = {
     "docs/settings.md": settings_page,
     "docs/cli.md": cli_page,
     "README.md": partial(page_with, "README.md", "figures", "scale", "quality"),
     "docs/recall.md": partial(page_with, "docs/recall.md", "misses"),
-    "docs/decisions/score-fusion.md": partial(page_with, "docs/decisions/score-fusion.md", "ablation"),
+    "docs/decisions/score-fusion.md": partial(
+        page_with, "docs/decisions/score-fusion.md", "fitting", "ablation", "optional"
+    ),
 }
 
 

@@ -21,8 +21,8 @@ from mnemesh_memory.traits import QUESTIONS_KEPT, Traits
 from mnemesh_memory.wordlists import COMMON_WORDS
 
 SIGNALS: Final = ("dense", "bm25")
-# Chosen on five LoCoMo conversations (Maharana et al., ACL 2024) with all-MiniLM-L6-v2, leaving one out; .55 to .75 for
-# dense differ by less than .01 in hit@10 and .02 in MRR.
+# Chosen on five LoCoMo conversations (Maharana et al., ACL 2024) with all-MiniLM-L6-v2; .55 to .75 for dense differ by
+# less than .01 in hit@10 and .02 in MRR. `python -m bench.fitting` says what of the figures is only fit.
 DEFAULT_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"dense": 0.66, "bm25": 0.34})
 # What counts beside these only when the index has answered (refining.py), from 0, which is off, to 1. `statement` says
 # whether words are looked for in the form of a statement.

@@ -2,8 +2,9 @@
 
 A short remark carries less than a statement, a question seldom answers one, who is asked "when" looks for words of
 time, and who names a month means what happened then. None of it makes a memory relevant: fusion lets it count in the
-measure in which there is other evidence. The weights were chosen on LoCoMo, leaving one conversation out; no rule here
-was made from a question of that set. The words are English; other languages lose nothing but the gain.
+measure in which there is other evidence. The weights were chosen on LoCoMo (bench.fitting learns them with one
+conversation held out); no rule here was made from a question of that set. The words are English; other languages lose
+nothing but the gain.
 """
 
 from __future__ import annotations

@@ -247,7 +247,10 @@ def missed(places: dict[str, int], wanted: set[str]) -> Counter[str]:
 
 def test_where_missed_evidence_is_is_counted_by_place_neighbours_session_and_words() -> None:
     top = {f"u{n}": n for n in range(10)}
-    assert missed(top, {"u3", "u59"}) == {"questions": 1, "pieces": 2, "pieces found": 1, "pieces no candidate": 1}
+    assert missed(top, {"u3", "u59"}) == {
+        "questions": 1, "pieces": 2, "pieces found": 1, "pieces no candidate": 1, "at 4 to 5": 1,
+    }  # fmt: skip
+    assert missed(top, {"u0"})["at 1"] == missed(top, {"u9"})["at 6 to 10"] == 1
     assert missed({**top, "u11": 11, "u40": 30}, {"u11", "u40"}) == {
         "questions": 1, "pieces": 2, "pieces to 20": 2, "missed": 1, "to 20": 1,
         "beside it found": 1, "its session found": 1, "no common word": 0,
