@@ -32,6 +32,7 @@ from mnemesh import Client
 
 RESULT: Final = Path(__file__).resolve().parent / "results" / "locomo.json"
 VARIANTS: Final = ("alone", "shared", "plain")
+REFERENCE: Final = "reference"
 # Of `coverage`: how well it tells a question whose answer is here from one about another conversation, and from one
 # whose evidence was left out; and how many questions whose answer is here are flagged.
 ABSTAIN: Final = ("AUROC elsewhere", "AUROC left out", "abstains")
@@ -50,21 +51,24 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.locomo", description="Measure recall on LoCoMo.")
     parser.add_argument("harness", type=Path, help="locomo_eval.py")
     parser.add_argument("data", type=Path, help="folder with locomo10.json")
-    parser.add_argument("--variant", choices=VARIANTS, action="append", help="only this one; may be given again")
+    choices = (*VARIANTS, REFERENCE)
+    parser.add_argument("--variant", choices=choices, action="append", help="only this one; may be given again")
     parser.add_argument("--reference", type=Path, help="window_fusion_reference.py, to be measured beside")
     given = parser.parse_args(argv)
+    wanted = given.variant or [*VARIANTS, *([REFERENCE] if given.reference else [])]
+    if REFERENCE in wanted and not given.reference:
+        parser.error(f"--variant {REFERENCE} wants --reference FILE")
     harness = harness_at(given.harness, given.data)
     runs: dict[str, Any] = json.loads(RESULT.read_text("utf-8")) if RESULT.exists() else {}
-    for variant in given.variant or VARIANTS:
+    for variant in wanted:
         facts = machine()
-        with fresh_node() as client:
-            rows = {unit: measured(harness, client, unit, variant) for unit in UNITS}
+        if variant == REFERENCE:
+            rows = reference(given.reference, given.data / "locomo10.json")
+        else:
+            with fresh_node() as client:
+                rows = {unit: measured(harness, client, unit, variant) for unit in UNITS}
         runs[variant] = {"machine": facts, "rows": rows}
         show(variant, rows)
-    if given.reference:
-        rows = reference(given.reference, given.data / "locomo10.json")
-        runs["reference"] = {"machine": machine(), "rows": rows}
-        show("reference", rows)
     RESULT.write_text(json.dumps(runs, indent=1) + "\n", "utf-8")
     return 0
 

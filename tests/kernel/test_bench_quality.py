@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from bench import ablation, beam, longmemeval, misses, time_words
+from bench import ablation, beam, locomo, longmemeval, misses, time_words
 from bench.documents import BadFile
 from bench.locomo import reference_rows
 from bench.locomo_data import Asked, Talk, auroc
@@ -259,6 +259,25 @@ def test_where_missed_evidence_is_is_counted_by_place_neighbours_session_and_wor
         "questions": 1, "pieces": 1, "pieces no candidate": 1, "missed": 1, "no candidate": 1,
         "beside it found": 0, "its session found": 0, "no common word": 1,
     }  # fmt: skip
+
+
+def test_the_reference_alone_replaces_its_own_rows_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    harness, result = tmp_path / "harness.py", tmp_path / "locomo.json"
+    harness.write_text("", "utf-8")
+    result.write_text('{"alone": "as it was"}', "utf-8")
+    program, rows = str(tmp_path / "program.py"), {"turn": {"n": 5.0, "hit@10": 0.9}}
+    monkeypatch.setenv("LOCOMO_DIR", "")  # which the program sets
+    monkeypatch.setattr(locomo, "RESULT", result)
+    monkeypatch.setattr(locomo, "reference", lambda path, data: rows if str(path) == program else {})
+    words = [str(harness), str(tmp_path), "--variant", "reference"]
+    assert locomo.main([*words, "--reference", program]) == 0
+    stored = json.loads(result.read_text("utf-8"))
+    assert (stored["alone"], stored["reference"]["rows"]) == ("as it was", rows)
+    with pytest.raises(SystemExit):
+        locomo.main(words)
+    assert "--variant reference wants --reference FILE" in capsys.readouterr().err
 
 
 def test_of_what_the_reference_prints_the_sum_of_all_its_signals_is_read() -> None:
