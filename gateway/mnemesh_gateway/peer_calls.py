@@ -87,8 +87,8 @@ def note(peer: PeerStatus, owner: str) -> str:
     if not peer.takes:
         return (
             "this peer takes nothing from here, only gives: its token does not let this node bring anything. Ask the "
-            f"peer for one with --role writer that is called {owner}, as this node's owner is, or with --role admin, "
-            "which may bring what anyone wrote"
+            "peer for one with --role admin, which may bring what anyone wrote, or with --role writer, and call this "
+            "node's owner as that token is called (--owner NAME)"
         )
     if peer.only_by not in ("", owner):
         return (

@@ -51,7 +51,7 @@ class PeerStatus:
 
     def at(self, head: int, now: int) -> PeerStatus:
         """With what is pending at `now` (ms), when the own log ends at `head`."""
-        gives, takes = self.direction != "pull", self.direction != "push"
+        gives, takes = self.effective in ("both", "push"), self.direction != "push"
         lag_ms = 0 if self.caught_up else None if self.caught_up_at is None else max(0, now - self.caught_up_at)
         return replace(
             self,

@@ -79,6 +79,23 @@ def test_only_what_goes_in_a_direction_of_the_stream_is_pending(direction: str, 
     assert (status.pending_out, status.pending_in) == pending
 
 
+@pytest.mark.parametrize(
+    ("direction", "takes", "effective", "pending"),
+    [
+        ("both", None, "both", 3),
+        ("both", ("team/a",), "both", 3),
+        ("both", (), "pull", 0),
+        ("push", (), "none", 0),
+        ("pull", (), "pull", 0),
+    ],
+)
+def test_nothing_is_pending_for_a_peer_whose_token_takes_nothing(
+    direction: str, takes: tuple[str, ...] | None, effective: str, pending: int
+) -> None:
+    status = replace(PEER, direction=direction, takes=takes, cursor_out=4).at(7, NOW)
+    assert (status.effective, status.pending_out) == (effective, pending)
+
+
 def test_a_peer_that_called_once_is_shown_as_it_was() -> None:
     contact = replace(CONTACT, peer="ana:" + "1" * 32, cursor_in=4, error="cut")
     shown = gone(contact)
