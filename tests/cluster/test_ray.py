@@ -23,7 +23,7 @@ from scenario_doors import Door, GrpcDoor, HttpDoor, McpDoor, Refused
 from test_scenarios import *  # noqa: F403  every sentence there is one here
 from test_scenarios import remember
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.ray, pytest.mark.asyncio(loop_scope="session")]
 
 ACTORS = {"ledger-0": "Ledger", "embedder-0": "EmbeddingWorker", "shard-0": "RetrievalShard"}
 ACKNOWLEDGED_AROUND_KILL = 20

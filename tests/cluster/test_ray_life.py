@@ -17,6 +17,7 @@ from ray_head import RayHead
 from scenario_doors import GrpcDoor
 
 SPACE = "life"
+pytestmark = pytest.mark.ray
 # Ray's own two agents ask their dead cluster for a minute before they give up; they hold nothing of ours.
 AGENTS = {"ray::DashboardAgent", "ray::RuntimeEnvAgent"}
 ACTORS_GONE_S = 30.0

@@ -21,7 +21,7 @@ from node_reads import eventually
 from ray_machines import RayMachines, Worker
 from scenario_doors import GrpcDoor, Refused
 
-pytestmark = [pytest.mark.proof, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ray, pytest.mark.proof, pytest.mark.timeout(300)]
 
 WRITES_BEFORE, WRITES_AFTER = 60, 60
 PROCESS_GAP_S, MACHINE_GAP_S = 3.0, 10.0

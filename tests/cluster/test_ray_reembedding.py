@@ -20,7 +20,7 @@ from node_reads import eventually
 from scenario_doors import GrpcDoor, Refused
 from second_model import cut_model
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.ray, pytest.mark.asyncio(loop_scope="session")]
 
 SPACE = "harbour"
 COLOURS = ("red", "green", "white")
