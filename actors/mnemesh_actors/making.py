@@ -51,12 +51,16 @@ class Workshop:
             await self.runtime.drop(worker)
 
     async def space(
-        self, generation: Generation, model: ModelInfo, crew: Crew, beside: VectorSpace | None = None
+        self,
+        generation: Generation,
+        model: ModelInfo,
+        crew: Crew,
+        beside: VectorSpace | None = None,
+        shard: Handle | None = None,
     ) -> VectorSpace:
-        """The space of that model, its index not open yet. `beside` is the one that answers meanwhile."""
-        status: LedgerStatus = await self.ledger.status()
-        config = self._config(generation, status.incarnation)
-        shard = await self._shard(config, generation)
+        """The space of that model, its index not open yet, unless it is `shard`. `beside` is the one that answers
+        meanwhile."""
+        shard = shard or await self.shard(generation)
         yields_to, news, page = None, None, None
         notice = self.notice
         if beside is not None:
@@ -73,7 +77,7 @@ class Workshop:
             shard=shard,
             crew=crew,
             source=model.source,
-            backend=config.shown,
+            backend=self._config(generation, "").shown,
         )
 
     async def end(self, space: VectorSpace) -> None:
@@ -86,7 +90,7 @@ class Workshop:
 
     async def remove(self, generation: Generation) -> None:
         """Remove the index of a generation that has no actors."""
-        shard = await self._shard(self._config(generation, ""), generation)
+        shard = await self._spawned(self._config(generation, ""), generation)
         try:
             await shard.remove()
         finally:
@@ -95,7 +99,12 @@ class Workshop:
     def _of_the_next(self, text: str) -> None:
         self.notice(f"reembed: {text}")
 
-    async def _shard(self, config: ShardConfig, generation: Generation) -> Handle:
+    async def shard(self, generation: Generation) -> Handle:
+        """The index of a generation, for the ledger as it is now; not open yet."""
+        status: LedgerStatus = await self.ledger.status()
+        return await self._spawned(self._config(generation, status.incarnation), generation)
+
+    async def _spawned(self, config: ShardConfig, generation: Generation) -> Handle:
         where: dict[str, Any] = {"machine": self.machine, "roams": True} if self.machine else {"pinned": True}
         return await self.runtime.spawn(f"shard-0{generation.suffix}", RetrievalShard, config, **where)
 

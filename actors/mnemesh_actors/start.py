@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,9 +96,6 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     places = _where_to_embed(machines, config.workers or _usual_workers(runtime, machines))
     embeds = spawn_crew(runtime, choice.config(config.model), places)
     ledger, crew = await _ledger_and_crew(directory, runtime, embeds, fleet, machines, undo)
-    model, state = await _loaded(crew, choice, known, file)
-    log.info("model_ready", name=model.name, source=model.source, generation=model.generation, dir=model.directory)
-    _say_unheard(config.model, state, notice)
     status: LedgerStatus = await ledger.status()
     workshop = Workshop(
         directory=directory,
@@ -112,7 +109,10 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         server=_server(directory, config),
         write_timeout_s=config.mesh.write_timeout_s,
     )
-    serving = Serving(await workshop.space(state.active, model, crew))
+    (model, state), shard = await _model_and_index(crew, choice, known, file, workshop)
+    log.info("model_ready", name=model.name, source=model.source, generation=model.generation, dir=model.directory)
+    _say_unheard(config.model, state, notice)
+    serving = Serving(await workshop.space(state.active, model, crew, shard=shard))
     await _opened(serving.current.follower, status.seq, patient=workshop.server is not None)
     parts = Parts(
         ledger=ledger,
@@ -154,6 +154,33 @@ async def _opened(follower: IndexFollower, head: int, *, patient: bool) -> None:
     opened = await follower.start(head, patient=patient)
     found = {"seq": opened.seq, "points": opened.points, "behind": head - opened.seq, "rebuilt": opened.rebuilt}
     log.info("index_away" if follower.away else "index_ready", **found)
+
+
+async def _model_and_index(
+    crew: Crew, choice: Choice, known: Generations | None, file: GenerationFile, workshop: Workshop
+) -> tuple[tuple[ModelInfo, Generations], Handle | None]:
+    """What `_loaded` gives, and the index of that generation, opened while the model was loaded; None for one that is
+    not there yet."""
+    ahead = asyncio.create_task(_index_ahead(workshop, known)) if known else None
+    try:
+        model, state = await _loaded(crew, choice, known, file)
+        shard = None if ahead is None else await ahead
+    finally:
+        if ahead is not None:
+            ahead.cancel()
+            await asyncio.gather(ahead, return_exceptions=True)
+    if shard is not None and known is not None and state.active != known.active:
+        await workshop.runtime.drop(shard)  # it holds vectors of another model
+        shard = None
+    return (model, state), shard
+
+
+async def _index_ahead(workshop: Workshop, known: Generations) -> Handle:
+    """The index as it was used last. What keeps it from being opened is said by who opens it to use it."""
+    shard = await workshop.shard(known.active)
+    with suppress(MnemeshError):
+        await shard.open()
+    return shard
 
 
 async def _loaded(

@@ -26,7 +26,7 @@ from structlog.testing import capture_logs
 
 from mnemesh_actors import embedder, making, reembedding
 from mnemesh_actors.directory import open_directory
-from mnemesh_actors.embedding import ModelConfig, ModelInfo
+from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig, ModelInfo
 from mnemesh_actors.embedding.model import generation_of
 from mnemesh_actors.follower import IndexFollower
 from mnemesh_actors.generations import FILE, Choice, Generation, GenerationFile, Generations
@@ -34,6 +34,7 @@ from mnemesh_actors.making import Workshop
 from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.parts import MeshConfig
 from mnemesh_actors.runtime.local import LocalRuntime
+from mnemesh_actors.shard import RetrievalShard, ShardStatus
 from mnemesh_actors.start import StartConfig, start_mesh
 from mnemesh_memory.answers import Recalled
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, MnemeshError, Unavailable
@@ -527,3 +528,27 @@ def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
 def test_a_choice_is_a_folder_or_a_name(choice: Choice, folder: str, name: str) -> None:
     config = choice.config(ModelConfig(threads=3))
     assert (config.model_dir, config.name, config.threads) == (folder, name, 3)
+
+
+async def test_the_index_is_opened_while_the_model_is_loaded(
+    models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path) as mesh:
+        await remember(mesh, *TEXTS)
+    opened = threading.Event()
+    open_, load = RetrievalShard.open, making.EmbeddingWorker.load
+
+    def noted(shard: RetrievalShard, incarnation: str = "") -> ShardStatus:
+        status = open_(shard, incarnation)
+        opened.set()
+        return status
+
+    def late(worker: EmbeddingWorker) -> ModelInfo:
+        assert opened.wait(PATIENCE_S), "the model was loaded before the index was opened"
+        return load(worker)
+
+    monkeypatch.setattr(RetrievalShard, "open", noted)
+    monkeypatch.setattr(making.EmbeddingWorker, "load", late)
+    async with running(tmp_path) as mesh:
+        await finds_all(mesh, *TEXTS)
+        assert models.made_by("old") == 2 * len(TEXTS), "each text once when it came, and once as a question"
