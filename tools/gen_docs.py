@@ -30,6 +30,11 @@ VARIANTS = {
 }  # fmt: skip
 # Of the table of what each signal brings, the rows where one kind of evidence is left, nothing else.
 BESIDE = {"all but BM25": ", stemmed BM25 alone, beside", "all but dense": ", cosine alone, beside"}
+# In one process, with neither stretches of time nor quoted phrases.
+LEARNED = {
+    "default": ", in one process: recall's weights",
+    "held out": ", in one process: weights learned on the other four conversations",
+}
 LEFT_OUT = (*FOUND[1:], "AUROC elsewhere", "AUROC left out")
 MISSED = (
     "questions", "missed", "to 20", "to 50", "later", "no candidate", "beside it found", "its session found",
@@ -202,7 +207,11 @@ def quality() -> str:
         for unit, row in runs[name]["rows"].items()
     ]
     found += [(f"{UNITS[unit]}{text}", alone[unit]["rows"][name]) for name, text in BESIDE.items() for unit in UNITS]
-    table = _rows(("unit", *FOUND), [(name, *(_short(row[one]) for one in FOUND)) for name, row in found])
+    learned = _results("fitting")["rows"]
+    found += [(f"{UNITS[unit]}{text}", learned[unit][name]) for name, text in LEARNED.items() for unit in UNITS]
+    table = _rows(
+        ("unit", *FOUND), [(name, *(_short(row[one]) if one in row else "" for one in FOUND)) for name, row in found]
+    )
     told, plain = runs["alone"]["rows"]["turn"], runs["plain"]["rows"]["turn"]
     return (
         f"{table}\n{told['conversations']:.0f} conversations, {told['n']:,.0f} questions ({plain['n']:,.0f} with the "
