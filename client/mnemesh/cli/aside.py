@@ -24,12 +24,12 @@ def _option(field: str, *names: str, metavar: str | None = None) -> Any:
 class Filters:
     """Which entries."""
 
-    space: Annotated[str, _option("ListQuarantineRequest.space", "--space", "-s", metavar="SPACE")] = ""
+    space: Annotated[str | None, _option("ListQuarantineRequest.space", "--space", "-s", metavar="SPACE")] = None
     peer: Annotated[str, _option("ListQuarantineRequest.peer", "--peer", metavar="NAME")] = ""
 
     @property
     def given(self) -> dict[str, Any]:
-        return {"space": self.space, "peer": self.peer}
+        return {"space": self.space or "", "peer": self.peer}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
