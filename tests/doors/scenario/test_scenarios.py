@@ -158,7 +158,7 @@ async def test_an_idempotency_key_makes_a_retry_safe_and_refuses_other_content(d
 
 async def test_check_says_what_remember_would_do_and_writes_nothing(door: Door, space: str) -> None:
     id_ = (await remember(door, space, "Tests run in parallel."))["memory"]["id"]
-    twin = await door.call("check", content="tests run in parallel.", space=space)
+    twin = await door.call("check", content="Tests run  in parallel.\n", space=space)
     assert (twin["action"], twin["target_id"]) == ("NOOP", id_)
     fresh = await door.call("check", content="Tests run one after the other.", space=space)
     assert fresh["action"] == "ADD"
