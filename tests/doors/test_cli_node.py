@@ -70,7 +70,7 @@ def test_what_one_command_remembers_another_recalls(cli: Run) -> None:
     assert (done["action"], done["memory"]["kind"], done["indexed"]) == ("ADD", "reference", True)
     found = cli("recall", "which", "port", "does", "staging", "use?", "--space", "t/a")
     assert found["results"][0]["id"] == done["memory"]["id"]
-    refused = cli("remember", "x", "--kind", "nonsense", status=4)
+    refused = cli("remember", "x", "--kind", "nonsense", status=2)
     assert refused["error"]["field"] == "kind"
     assert refused["error"]["limit"].startswith("one of fact")
 
@@ -91,7 +91,7 @@ def test_another_model_of_another_width_takes_over_while_the_node_serves_and_giv
         assert ([one["content"] for one in found["results"]], found["degraded"]) == ([text], False)
         assert cli("status")["model"] == told["model"]
     assert told["model"] == before
-    refused = cli("reembed", "--model", "no-such-model", status=4)
+    refused = cli("reembed", "--model", "no-such-model", status=2)
     assert refused["error"]["field"] == "model"
     assert "a folder with model.onnx" in refused["error"]["message"]
     assert cli("reembed")["reembed"]["state"] == "idle"
