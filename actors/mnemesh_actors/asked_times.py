@@ -6,6 +6,7 @@ nothing does, all times are searched or the answer says why it is empty.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final
@@ -27,6 +28,7 @@ ANYTHING: Final = terms(
     " list memories memory new news now occurred overview recall recap recent recorded remember said say show something"
     " stuff summarize summary talk tell thing told update work worked working write written wrote"
 )
+_WORD: Final = re.compile(r"[^\W\d_]+")
 Find = Callable[[Query], Awaitable[Recalled]]
 
 
@@ -89,12 +91,23 @@ def _asked(query: Query, found: TimeWords, event: Memory | None) -> tuple[Query,
     if since is None and before is None:
         return query, None
     sure, own = (1.0, "") if event is None else (BY_EVENT, event.id)
-    listed = not terms(found.about(event=event is not None)) - ANYTHING
+    about = found.about(event=event is not None)
+    listed = not terms(about) - ANYTHING and not _named(about, query.text)
     window = Window(since, before, query.time_words == "only" or listed, sure, own)
     if listed:
         return replace(query, text="", min_score=0.0, window=window), window
     # The words of an event stay: it is told of, and judged, in the words of what came of it.
     return replace(query, text=found.searched(), about=found.about(event=False), window=window), window
+
+
+def _named(about: str, text: str) -> bool:
+    """Whether a common word is written as a name, as in "what did Will do last week": in the middle of a sentence, with
+    a capital, beside words without."""
+    words, first = _WORD.findall(about), _WORD.search(text)
+    if first is not None and words[:1] == [first[0]]:
+        words = words[1:]
+    small = any(word[0].islower() for word in words)
+    return small and any(len(word) > 1 and word[0].isupper() and not terms(word) for word in words)
 
 
 def _inside(answer: Recalled, window: Window | None) -> int:

@@ -11,16 +11,15 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mnemesh_actors.batching import Batcher
 from mnemesh_actors.crew import Crew
-from mnemesh_actors.embedding import NO_PREFIXES, ModelInfo, Prefixes
+from mnemesh_actors.embedding import NO_PREFIXES, Prefixes
 from mnemesh_memory import limits
-from mnemesh_memory.errors import FailedPrecondition, Unavailable
 
 Vector = NDArray[np.float32]
 BATCH_TEXTS_MAX = 64
@@ -77,26 +76,7 @@ class Embedder:
     async def _run(self, texts: list[str]) -> list[Vector | Exception]:
         if self.yields_to is not None:
             await self.yields_to.idle(YIELDED_S)
-        return list(await self._ask("embed", texts))
-
-    async def _ask(self, method: str, asked: str | list[str]) -> Any:
-        try:
-            return await self._crew.ask(method, asked)
-        except Unavailable:
-            # A worker whose process died has been started anew and holds no model yet.
-            await self._load_again()
-            return await self._crew.ask(method, asked)
-
-    async def _load_again(self) -> None:
-        model: ModelInfo = await self._crew.load()
-        if model.generation != self.generation:
-            raise FailedPrecondition(
-                f"the embedding model has changed while the node ran ({model.generation}, not {self.generation}); "
-                "restart the node, which makes the index anew",
-                field="model",
-                value=model.generation,
-                limit=self.generation,
-            )
+        return list(await self._crew.ask("embed", texts, self.generation))
 
     def knows(self, question: str) -> bool:
         """Whether the vector of `question` is at hand."""
@@ -105,7 +85,9 @@ class Embedder:
     async def reads(self, question: str) -> bool:
         """Whether the model knows any word of `question`; else its vector says nothing of it. The model is asked only
         when there is no short word of ASCII in it, which any model knows by its letters."""
-        return _PLAIN_WORD.search(question) is not None or bool(await self._ask("reads", question))
+        return _PLAIN_WORD.search(question) is not None or bool(
+            await self._crew.ask("reads", question, self.generation)
+        )
 
     async def idle(self, limit_s: float) -> None:
         """Return once nothing is being embedded, or after `limit_s`."""

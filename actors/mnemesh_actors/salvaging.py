@@ -145,6 +145,8 @@ def _complete(
             places = ", ".join("?" * len(BESIDE[table][0]))
             filled = [row for row in found if None not in row]  # no column of theirs may be empty
             db.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({places})", filled)
+        # Who wrote what is lost may write it again with the same key; one without a fingerprint is that of an erasure.
+        db.execute("DELETE FROM idempotency WHERE length(fingerprint) > 0 AND id NOT IN (SELECT doc FROM entry)")
         db.execute("DELETE FROM meta WHERE key = 'view_version'")
         db.execute("COMMIT")
     except sqlite3.Error as error:

@@ -112,6 +112,8 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     (model, state), shard = await _model_and_index(crew, choice, known, file, workshop)
     log.info("model_ready", name=model.name, source=model.source, generation=model.generation, dir=model.directory)
     _say_unheard(config.model, state, notice)
+    for fault in crew.faults:
+        notice(f"does not embed, the others do: {fault}")
     serving = Serving(await workshop.space(state.active, model, crew, shard=shard))
     await _opened(serving.current.follower, status.seq, patient=workshop.server is not None)
     parts = Parts(
@@ -161,7 +163,9 @@ async def _model_and_index(
 ) -> tuple[tuple[ModelInfo, Generations], Handle | None]:
     """What `_loaded` gives, and the index of that generation, opened while the model was loaded; None for one that is
     not there yet."""
-    ahead = asyncio.create_task(_index_ahead(workshop, known)) if known else None
+    # An actor of Ray that turns out to be of another model could not be made anew under its name at once.
+    early = known is not None and workshop.runtime.name == "local"
+    ahead = asyncio.create_task(_index_ahead(workshop, known)) if known and early else None
     try:
         model, state = await _loaded(crew, choice, known, file)
         shard = None if ahead is None else await ahead

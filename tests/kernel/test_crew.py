@@ -12,9 +12,11 @@ from test_embedder_front import GENERATION, PATIENCE_S, WIDTH, Worker, vector_of
 from mnemesh_actors.crew import Crew
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
+from mnemesh_actors.embedding import worker as worker_module
+from mnemesh_actors.embedding.model import Located
 from mnemesh_actors.runtime.base import Machine
 from mnemesh_actors.start import _where_to_embed
-from mnemesh_memory.errors import FailedPrecondition, Unavailable
+from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, Unavailable
 
 
 def crew_of(*workers: Worker) -> Crew:
@@ -55,16 +57,50 @@ async def test_machines_with_different_models_are_refused_and_named() -> None:
     assert (caught.value.fields["value"], caught.value.fields["limit"]) == ("another.int8", GENERATION)
 
 
-async def test_a_call_that_fails_frees_its_worker() -> None:
+async def test_a_worker_that_is_down_leaves_the_work_to_the_others_and_is_used_again_when_it_is_back() -> None:
     first, second = Worker(), Worker()
     crew = crew_of(first, second)
     first.fault = Unavailable("gone", part="embedder-0")
-    for _ in range(2):
-        with pytest.raises(Unavailable):
-            await crew.ask("embed", ["one"])
-    assert second.calls == []
-    first.fault = None
-    assert np.array_equal(await crew.ask("embed", ["one"]), [vector_of("one")])
+    for _ in range(3):
+        assert np.array_equal(await crew.ask("embed", ["one"], GENERATION), [vector_of("one")])
+    assert second.calls == [["one"]] * 3
+    second.fault = Unavailable("gone, too", part="embedder-1")
+    with pytest.raises(Unavailable, match="gone, too"):
+        await crew.ask("embed", ["one"], GENERATION)
+    first.fault = second.fault = None
+    tries = len(first.calls)
+    assert np.array_equal(await crew.ask("embed", ["two"], GENERATION), [vector_of("two")])
+    assert len(first.calls) == tries + 1
+
+
+async def test_who_can_not_have_the_model_is_told_of_while_the_others_go_on() -> None:
+    first, second = Worker(), Worker()
+    crew = crew_of(first, second)
+    first.fault = InvalidArgument("model_dir", "/m", "a folder that is there")
+    assert (await crew.load()).generation == GENERATION
+    assert [fault.partition(":")[0] for fault in crew.faults] == ["embedder-0"]
+    second.fault = Unavailable("no model", part="embedder-1")
+    with pytest.raises(InvalidArgument, match="a folder that is there"):
+        await crew.load()
+
+
+def test_workers_of_one_process_make_the_files_of_a_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    inside, most = 0, 0
+    locate = worker_module.locate
+
+    def one_at_a_time(config: ModelConfig) -> Located:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        found = locate(config)
+        inside -= 1
+        return found
+
+    monkeypatch.setattr(worker_module, "locate", one_at_a_time)
+    workers = [EmbeddingWorker(ModelConfig(download=False)) for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        assert len({made.generation for made in pool.map(lambda one: one.load(), workers)}) == 1
+    assert most == 1
 
 
 def test_workers_of_one_process_share_the_weights_and_give_the_same_vectors_at_once() -> None:

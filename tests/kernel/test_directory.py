@@ -220,7 +220,7 @@ def test_a_directory_whose_ledger_is_gone_is_refused_and_not_begun_anew(tmp_path
     ledger = Ledger(str(directory.ledger(0)), str(directory.key_file), directory.node_id)
     ledger.close()
     directory.ledger(0).unlink()
-    with pytest.raises(DataLoss, match="(?i)restore it from a backup"):
+    with pytest.raises(DataLoss, match=r"(?i)restore it from a backup"):
         Ledger(str(directory.ledger(0)), str(directory.key_file), directory.node_id)
     assert not directory.ledger(0).exists()
     shutil.rmtree(home / "ledger")

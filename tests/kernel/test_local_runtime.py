@@ -338,3 +338,37 @@ def test_an_attribute_of_python_is_not_taken_for_a_method() -> None:
     with pytest.raises(AttributeError):
         handle._private  # noqa: B018  the look-up is what is tested
     assert not hasattr(handle, "__len__")
+
+
+async def test_callers_who_gave_up_fill_the_inbox_to_twice_its_limit_and_no_further() -> None:
+    handle = LocalHandle("small", inbox_messages_max=4)
+    await handle.construct(Diary, [])
+    actor: Diary = handle._actor
+    busy = asyncio.ensure_future(handle.wait("first"))
+    await asyncio.to_thread(actor.started.wait, PATIENCE_S)
+    refused = 0
+    for _ in range(20):
+        call = asyncio.ensure_future(handle.write("never"))
+        await asyncio.sleep(0)
+        call.cancel()
+        (answer,) = await asyncio.gather(call, return_exceptions=True)
+        refused += isinstance(answer, Overloaded)
+    assert refused == 12
+    actor.gate.set()
+    async with asyncio.timeout(PATIENCE_S):
+        assert await busy == "FIRST"
+        assert await handle.write("room again") == "ROOM AGAIN"
+    await handle.shut()
+
+
+class Ending:
+    """An actor whose call ends as an iterator does."""
+
+    def end(self) -> None:
+        raise StopIteration("of nothing")
+
+
+async def test_a_call_that_ends_as_an_iterator_does_reaches_its_caller(runtime: LocalRuntime) -> None:
+    handle = await runtime.spawn("ending", Ending)
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await asyncio.wait_for(handle.end(), PATIENCE_S)

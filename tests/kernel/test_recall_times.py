@@ -89,6 +89,24 @@ async def test_who_asks_for_nothing_but_a_time_gets_all_that_lies_in_it(
     assert (answer.results[0].score, signals_of(answer.results[0])) == (1.0, {"date": 1.0})
 
 
+@pytest.mark.parametrize(
+    ("text", "listed"),
+    [
+        ("What did Will do last week?", False),
+        ("What has Will told me last week?", False),
+        ("what changed in IT last week?", False),
+        ("what happened in the US last week?", False),
+        ("What did I do last week?", True),
+        ("What Did We Do Last Week", True),
+        ("WHAT HAPPENED LAST WEEK", True),
+        ("Will anything happen last week?", True),
+    ],
+)
+async def test_a_name_that_is_a_common_word_too_is_asked_about(mesh: Mesh, year: str, text: str, listed: bool) -> None:
+    answer = await recall(mesh, year, text, time_zone="UTC")
+    assert (answer.coverage == 1.0 and len(answer.results) == 1) is listed
+
+
 @pytest.mark.parametrize("min_score", [0.0, 0.1])
 async def test_a_time_without_memories_is_never_said_to_hold_one(mesh: Mesh, year: str, min_score: float) -> None:
     answer = await recall(mesh, year, "what happened in April?", min_score=min_score, time_zone="UTC")

@@ -160,6 +160,17 @@ def test_idempotency_keys_and_uses_go_along(home: Home, tmp_path: Path) -> None:
         assert ledger.activity([memory.id]) == used != {}
 
 
+def test_who_wrote_what_is_lost_may_write_it_again_with_the_same_key(home: Home, tmp_path: Path) -> None:
+    with home.opened() as ledger:
+        lost, kept = (done(ledger, home.pen.create(text, idempotency_key=text)).memory for text in ("lost", "kept"))
+    flip_change(home, 1)
+    new, _ = salvaged(home, tmp_path / "new")
+    with new.opened() as ledger:
+        assert done(ledger, home.pen.create("kept", idempotency_key="kept")).memory.id == kept.id
+        again = done(ledger, home.pen.create("lost", idempotency_key="lost"))
+        assert (again.action, again.replayed, again.memory.content) == ("ADD", False, lost.content)
+
+
 def test_an_entry_whose_signature_does_not_fit_is_left_out(home: Home, tmp_path: Path) -> None:
     filled(home, 3)
     with home.looked_into() as db:

@@ -12,7 +12,6 @@ import os
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -64,16 +63,14 @@ class Engine:
     unusable, saying in which way, and Unavailable when it is one that we made or fetched."""
 
     _shared: ClassVar[WeakValueDictionary[tuple[Located, int], Engine]] = WeakValueDictionary()
-    _sharing: ClassVar = threading.Lock()
 
     @classmethod
     def shared(cls, found: Located, threads: int) -> Engine:
         """The one that another worker of this process has loaded, as long as it has it, or a new one: a run of the
-        graph changes nothing in it, and the weights take ten times what a run does."""
-        with cls._sharing:
-            engine = cls._shared.get((found, threads))
-            if engine is None:
-                engine = cls._shared[found, threads] = cls(found, threads)
+        graph changes nothing in it, and the weights take ten times what a run does. One caller at a time."""
+        engine = cls._shared.get((found, threads))
+        if engine is None:
+            engine = cls._shared[found, threads] = cls(found, threads)
         return engine
 
     def __init__(self, found: Located, threads: int) -> None:

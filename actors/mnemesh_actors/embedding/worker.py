@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -22,6 +23,8 @@ PADDED_TOKENS_MAX: Final = 512
 # Texts that are tokenised together: encodings of long texts are large.
 BLOCK_TEXTS_MAX: Final = 64
 THREADS_MAX: Final = 64
+# Of several workers in a process the first finds, or makes, the model's files, and the others share what it loaded.
+_LOADING: Final = threading.Lock()
 
 
 class EmbeddingWorker:
@@ -45,8 +48,10 @@ class EmbeddingWorker:
             # Imported here: it costs half a second and 40 MB, and the door opens before the model is there.
             from mnemesh_actors.embedding.engine import Engine
 
-            found, precision = locate(self._config), self._config.precision
-            self._engine = Engine.shared(found, self._config.threads)
+            precision = self._config.precision
+            with _LOADING:
+                found = locate(self._config)
+                self._engine = Engine.shared(found, self._config.threads)
             width = self._engine.dimensions
             self._info = ModelInfo(
                 generation=generation_of(found.name, found.revision, precision, width, found.prefixes),

@@ -166,7 +166,8 @@ def refuse_endless(db: sqlite3.Connection, memory: Memory, most: int = 0, way_ou
     """Every change is kept and read with its memory, so each door stops well before peers do: what several writers add
     who do not know of each other still fits. Raises FailedPrecondition at `most` changes, 0 for limits.CHANGES_MAX."""
     most = most or limits.CHANGES_MAX
-    changes = int(db.execute("SELECT count(*) FROM entry WHERE doc = ?", (memory.id,)).fetchone()[0])
+    here = (memory.id, memory.space)
+    changes = int(db.execute("SELECT count(*) FROM entry WHERE doc = ? AND space = ?", here).fetchone()[0])
     if changes >= most:
         raise _endless(memory, changes, most, "changes", way_out or _REPLACE)
 

@@ -82,7 +82,8 @@ class LocalHandle:
     async def _call(self, method: str, *args: Any) -> Any:
         if self._closed:
             raise Unavailable(f"{self.name} is closed", part=self.name)
-        if self._waiting >= self._inbox_messages_max:
+        # Who has given up waits no more and makes room, but what was asked stays in the queue until its turn.
+        if self._waiting >= self._inbox_messages_max or self._inbox.qsize() >= 2 * self._inbox_messages_max:
             raise Overloaded(f"inbox of {self.name}", self._inbox_messages_max)
         work = partial(getattr(self._actor, method), *args)
         if not self._waiting and self._quick(method, args) and self._turn.acquire(blocking=False):
@@ -169,6 +170,8 @@ class LocalRuntime:
 def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
     if future.done():
         return  # nobody waits any more
+    if isinstance(error, StopIteration):  # which no future takes
+        error = RuntimeError(f"a call was ended by {error!r}")
     if error is None:
         future.set_result(result)
     else:
