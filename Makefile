@@ -28,12 +28,13 @@ up: setup ## Start a node in the foreground
 	@exec $(BIN)/mnemesh up $(ARGS)
 
 # A cluster of Ray wants both cores for itself, so its tests come after the others, of which two files run at a time.
-# Either part may find nothing to do (5) when ARGS names tests, but not both.
+# Either part may find nothing to do (5) when ARGS names tests, but not both. ARGS come last and win: for a debugger
+# one process is needed, ARGS='-n0 --pdb -k recall'.
 test: setup ## Run the tests
 	@one=0; two=0; \
 	$(BIN)/python -m pytest -m "not proof and not ray" $(BESIDE) $(ARGS) || one=$$?; \
 	$(BIN)/python -m pytest -m "not proof and ray" $(ARGS) || two=$$?; \
-	case $$one,$$two in 0,0|0,5|5,0) ;; *) echo "The tests ended with $$one, those on Ray with $$two."; exit 1;; esac
+	case $$one,$$two,$(if $(strip $(ARGS)),some) in 0,0,*|0,5,some|5,0,some) ;; *) echo "The tests ended with $$one, those on Ray with $$two."; exit 1;; esac
 
 seeds: setup ## Play 2,000 seeds of the simulated mesh
 	MNEMESH_TEST_MESH_SEEDS=2000 $(BIN)/python -m pytest -q -s -m "not proof" tests/mesh/test_simulator.py $(ARGS)

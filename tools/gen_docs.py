@@ -112,7 +112,7 @@ def cli_page() -> str:
     """The text of docs/cli.md."""
     root: Any = typer.main.get_command(app._app())
     commands = dict(_commands(root))
-    shared = {_flags(option) for option in _options(commands["status"])}
+    shared = {_flags(option): option.help for option in _options(commands["status"])}
     parts = [CLI_HEADER, " ".join(app.HELP.split("\n\n", 1)[1].split()) + "\n\n"]
     parts.append("Options of every command that talks to a node:\n\n")
     parts += _table(_options(commands["status"]))
@@ -123,7 +123,7 @@ def cli_page() -> str:
             parts.append(f"\nAlso: {', '.join(f'`{alias}`' for alias in aliases)}.\n")
         if arguments := [p for p in command.params if p.param_type_name == "argument"]:
             parts.append("\n" + "".join(f"- `{p.metavar or p.name.upper()}`: {_sentence(p.help)}\n" for p in arguments))
-        own = [option for option in _options(command) if _flags(option) not in shared]
+        own = [option for option in _options(command) if shared.get(_flags(option)) != option.help]
         parts += ["\n", *_table(own)] if own else []
     parts.append("\n`mnemesh up` takes every setting as a flag: [settings.md](settings.md). `mnemesh doctor` takes\n")
     parts.append("`--data DIR`, `--config FILE` and `--json`; `mnemesh mcp --help` lists the flags of the MCP proxy.\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -150,6 +151,40 @@ def test_every_setting_and_every_command_is_documented() -> None:
     command = [sys.executable, "tools/gen_docs.py", "--check"]
     checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.parametrize("command", ["peer add", "peer token"])
+def test_an_option_that_means_something_else_than_everywhere_is_said_with_its_command(command: str) -> None:
+    _, _, section = (ROOT / "docs/cli.md").read_text("utf-8").partition(f"\n## mnemesh {command}\n")
+    assert "\n| `--token TOKEN` | The token that the peer issued" in section.partition("\n## ")[0]
+
+
+@pytest.mark.parametrize(
+    ("most", "ray", "args", "good"),
+    [
+        (0, 0, "", True),
+        (0, 5, "", False),
+        (5, 0, "", False),
+        (0, 5, "-k a", True),
+        (5, 0, "-k 'a b'", True),
+        (5, 5, "-k a", False),
+        (1, 0, "", False),
+        (0, 1, "-k a", False),
+    ],
+)
+def test_a_part_of_the_tests_that_finds_nothing_is_a_failure_unless_tests_were_named(
+    tmp_path: Path, most: int, ray: int, args: str, good: bool
+) -> None:
+    """`most` and `ray` are the exit statuses of the two calls of pytest, 5 when no test is found."""
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\ncase "$*" in *"not ray"*) exit {most};; esac\nexit {ray}\n', "utf-8")
+    python.chmod(0o700)
+    (tmp_path / "installed.stamp").touch()
+    command = ["make", f"--old-file={tmp_path}/installed.stamp", "test", f"VENV={tmp_path}", f"ARGS={args}"]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    done = subprocess.run(command, cwd=ROOT, env=clean, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode == 0) is good, done.stdout + done.stderr
 
 
 def test_every_proof_and_every_program_that_measures_is_in_the_page_about_them() -> None:
