@@ -112,8 +112,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     (model, state), shard = await _model_and_index(crew, choice, known, file, workshop)
     log.info("model_ready", name=model.name, source=model.source, generation=model.generation, dir=model.directory)
     _say_unheard(config.model, state, notice)
-    for fault in crew.faults:
-        notice(f"does not embed, the others do: {fault}")
+    _say_faults(crew, notice)
     serving = Serving(await workshop.space(state.active, model, crew, shard=shard))
     await _opened(serving.current.follower, status.seq, patient=workshop.server is not None)
     parts = Parts(
@@ -235,6 +234,11 @@ def _say_unheard(config: ModelConfig, state: Generations, notice: Callable[[str]
         f"the settings name the model {wanted.shown}, but the memories are embedded with {used.shown}, which stays in "
         f"use: `mnemesh reembed {how}` changes over; or take model_dir and model_precision out of the settings"
     )
+
+
+def _say_faults(crew: Crew, notice: Callable[[str], None]) -> None:
+    for fault in crew.faults:
+        notice(f"does not embed, the others do: {fault}")
 
 
 def _fleet(
