@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 import grpc
 import structlog
@@ -88,6 +89,7 @@ class Peers:
         self._jitter = jitter
         self._tokens = tokens
         self._lines: dict[str, _Line] = {}
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._served: list[Standing] = []
         self._faults = Faults()
         self._copies = Copies()
@@ -128,36 +130,48 @@ class Peers:
     async def add(self, peer: Peer, wait_s: float) -> PeerStatus:
         """Keep a peer up from now on; how it stands after the first contact, or after `wait_s`. Raises AlreadyExists,
         and FailedPrecondition when the peer refuses this node; it is then not kept."""
-        self._book.add(peer)
-        line = self._keep_up(peer)
-        await line.settled(wait_s)
-        if line.status.state == "refused":
-            await self.remove(peer.name)
+        async with self._turn(peer.name):
+            self._book.add(peer)
+            line = self._keep_up(peer)
+            await line.settled(wait_s)
+            if line.status.state != "refused":
+                return line.status
+            await self._forget(peer.name)
             raise FailedPrecondition(
                 f"{line.status.last_error}; the peer was not added", field="url", value=peer.target
             )
-        return line.status
 
     async def give_token(self, name: str, token: str, wait_s: float) -> PeerStatus:
         """Call a peer with another token from now on; how it stands after the first contact, or after `wait_s`. Raises
         NotFound, and FailedPrecondition when the peer refuses this node; the token is then what it was."""
-        before = self._book.get(name)
-        status = await self._call_with(token, name, wait_s)
-        if status.state == "refused":
-            await self._call_with(before.token, name, 0)
-            raise FailedPrecondition(f"{status.last_error}; the token was not changed", field="token", value=name)
-        return status
+        async with self._turn(name):
+            before = self._book.get(name)
+            status = await self._call_with(token, name, wait_s)
+            if status.state == "refused":
+                await self._call_with(before.token, name, 0)
+                raise FailedPrecondition(f"{status.last_error}; the token was not changed", field="token", value=name)
+            return status
+
+    def _turn(self, name: str) -> asyncio.Lock:
+        """What is done to the peer of that name is done one after the other, or two lines would call it."""
+        return self._turns.setdefault(name, asyncio.Lock())
 
     async def _call_with(self, token: str, name: str, wait_s: float) -> PeerStatus:
         peer, line = self._book.give_token(name, token), self._lines[name]
-        await _end(line)
-        line = self._keep_up(peer, line.status.ended("connecting", "", self._clock()))
+        try:
+            await _end(line)
+        finally:  # also when the caller hangs up meanwhile: a peer of the book is called
+            line = self._keep_up(peer, line.status.ended("connecting", "", self._clock()))
         await line.settled(wait_s)
         return line.status
 
     async def remove(self, name: str) -> None:
         """End the stream and forget the peer with its token, or else forget those who called with the token of that
         name; what was exchanged stays. Raises NotFound, FailedPrecondition while such a caller is connected."""
+        async with self._turn(name):
+            await self._forget(name)
+
+    async def _forget(self, name: str) -> None:
         if name in self._lines:
             self._book.remove(name)
             await _end(self._lines.pop(name))
