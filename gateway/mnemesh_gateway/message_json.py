@@ -90,7 +90,7 @@ def query_object(cls: type[Message], pairs: Iterable[tuple[str, str]]) -> dict[s
         item = _query_value(field, name, text)
         if field.is_repeated:
             value.setdefault(name, []).append(item)
-        elif name in value and _several(field).is_repeated:
+        elif name in value and several(field).is_repeated:
             before = value[name]
             value[name] = [*before, item] if isinstance(before, list) else [before, item]
         elif name in value:
@@ -157,7 +157,7 @@ def _fill(message: Message, value: Mapping[str, Any], path: str) -> None:
     for name, item in value.items():
         field = _field(descriptor_of(message), name, item, path)
         if item is not None:
-            _set(message, _several(field) if isinstance(item, list) else field, item, f"{path}{name}")
+            _set(message, several(field) if isinstance(item, list) else field, item, f"{path}{name}")
 
 
 def _field(descriptor: Descriptor, name: str, value: Any, path: str) -> FieldDescriptor:
@@ -166,7 +166,7 @@ def _field(descriptor: Descriptor, name: str, value: Any, path: str) -> FieldDes
     return known[name]
 
 
-def _several(field: FieldDescriptor) -> FieldDescriptor:
+def several(field: FieldDescriptor) -> FieldDescriptor:
     """Where a list goes that is given as `field`: of `space` into the `spaces` beside it, where there are some."""
     beside = field.containing_type.fields_by_name if field.name == "space" and field.containing_type else {}
     return beside.get("spaces", field)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from mnemesh_gateway.descriptors import TIMESTAMP, fields_of, inner_message, is_map, is_message, map_value
-from mnemesh_gateway.message_json import BARE_MESSAGES
+from mnemesh_gateway.message_json import BARE_MESSAGES, several
 from mnemesh_gateway.request_rules import REQUIRED, rules_of
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
@@ -96,6 +96,9 @@ def field_schema(field: FieldDescriptor, reference: Reference) -> Schema:
         schema = _value_schema(field, reference)
         if field.is_repeated:
             schema = {"type": "array", "items": schema}
+    listed = several(field)
+    if listed.is_repeated and not field.is_repeated:  # a list may stand under the name of the one, too
+        schema = {"anyOf": [schema, {"type": "array", "items": _value_schema(listed, reference)}]}
     rules = rules_of(field)
     help_text = FIELD_HELP.get(field.full_name)
     return {**schema, **rules} if help_text is None else {**schema, **rules, "description": help_text}

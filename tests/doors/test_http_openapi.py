@@ -12,6 +12,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from mnemesh_gateway import openapi
 from mnemesh_gateway.http_door import _HttpDoor
+from mnemesh_gateway.message_json import from_json
 from mnemesh_gateway.operations import OPERATIONS, Operation
 from mnemesh_gateway.request_rules import REQUEST_RULES, REQUIRED
 from mnemesh_proto.v1 import (
@@ -98,6 +99,28 @@ def test_schemas_are_valid_and_accept_a_good_request(operation: Operation) -> No
     jsonschema.validate(REQUESTS[operation.name], operation.request_schema())
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**REQUESTS[operation.name], "no_such_field": 1}, operation.request_schema())
+
+
+@pytest.mark.parametrize("name", ["recall", "list", "get", "timeline", "export"])
+def test_where_there_are_spaces_a_list_of_them_may_stand_as_space(name: str) -> None:
+    [operation] = [row for row in OPERATIONS if row.name == name]
+    schema = {**operation.request_schema(), "required": []}
+    for space in ("team/x", ["team/x", "team/y"]):
+        jsonschema.validate({"space": space}, schema)
+        from_json(operation.request, {"space": space})
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"space": 1}, schema)
+    for form in operation.forms:
+        described = DOCUMENT["paths"][form.path][form.method.lower()]
+        for parameter in described.get("parameters", ()):
+            if parameter.get("name") == "space":
+                jsonschema.validate(["team/x", "team/y"], parameter["schema"])
+
+
+def test_what_takes_one_space_alone_says_so() -> None:
+    [operation] = [row for row in OPERATIONS if row.name == "remember"]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"content": "x", "space": ["team/x", "team/y"]}, operation.request_schema())
 
 
 @BY_NAME
