@@ -190,7 +190,7 @@ class Proxy:
 
 def _with_key(message: Message) -> Message:
     """The call with an idempotency key of its own, where the tool takes one and the host gives none."""
-    if message.tool not in KEYED_TOOLS or message.arguments.get(KEY, "") != "":
+    if message.tool not in KEYED_TOOLS or message.arguments.get(KEY) not in (None, ""):
         return message
     arguments = message.arguments | {KEY: f"call-{uuid.uuid4()}"}
     keyed = message.body | {"params": message.params | {"arguments": arguments}}

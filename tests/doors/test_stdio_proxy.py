@@ -506,8 +506,11 @@ def test_a_call_that_the_node_took_down_with_it_is_repeated_only_when_that_is_sa
         node.stop()
 
 
+@pytest.mark.parametrize("given", [{}, {"idempotency_key": None}, {"idempotency_key": ""}])
 @pytest.mark.parametrize("tool", sorted(KEYED_TOOLS))
-def test_a_write_without_a_key_gets_one_and_is_repeated_under_it(tmp_path: Path, tool: str) -> None:
+def test_a_write_without_a_key_gets_one_and_is_repeated_under_it(
+    tmp_path: Path, tool: str, given: dict[str, Any]
+) -> None:
     node = own_node(tmp_path)
     mesh = node.gate.mesh
     try:
@@ -523,7 +526,7 @@ def test_a_write_without_a_key_gets_one_and_is_repeated_under_it(tmp_path: Path,
                 return await asyncio.Event().wait()
 
             setattr(mesh, tool, lost)
-            arguments = {"content": "Zähler 🦊"} | ({} if tool == "remember" else {"id": first})
+            arguments = given | {"content": "Zähler 🦊"} | ({} if tool == "remember" else {"id": first})
             asked = ours.ask("tools/call", name=tool, arguments=arguments)
             wait_until(lambda: len(seen) == 1)
             node.crash()

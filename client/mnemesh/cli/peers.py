@@ -21,7 +21,7 @@ from mnemesh.json_form import rfc3339
 if TYPE_CHECKING:
     from mnemesh.client import Client
 
-PEER_HELP: Final = "Add, list and remove the nodes that this one exchanges entries with."
+PEER_HELP: Final = "Add, list and remove the nodes that this one exchanges entries with, and give them other tokens."
 SYNC_HELP: Final = "See how the exchange with other nodes goes, and start it at once."
 STEP_S: Final = 1.0
 Name = Annotated[str, typer.Argument(metavar="NAME", help=contract("RemovePeerRequest.name"))]

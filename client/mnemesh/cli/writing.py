@@ -143,7 +143,7 @@ def purge(
         gone = client.purge(found.id)
     later = f"; {one_line(gone.pending)}" if gone.pending else ""
     held = [f"may still be in {one_line(backup)}" for backup in gone.backups]
-    held += [f"stays at {one_line(peer)}, which takes nothing of it from here" for peer in gone.not_told]
+    held += [f"{one_line(peer)}: takes nothing of it from here, so it stays there" for peer in gone.not_told]
     told = f"PURGE  {gone.id}  {gone.changes} changes erased from {one_line(gone.space)}{later}"
     shell.answer(gone, lambda: [told, *held])
 
