@@ -357,21 +357,23 @@ class FakeMesh(FakeHistories, FakeLinks):
         if clean.cursor:
             watching.read_cursor(clean.cursor)
         cursor = watching.write_cursor({"fake-1": 0})
-        yield Watched(type=watching.OPENED, cursor=cursor, spaces=clean.spaces)
-        for number, memory in enumerate(self.memories.values(), 1):
-            cursor = watching.write_cursor({"fake-1": number})
-            change = Change(
-                seq=number, type=watching.ADDED, id=memory.id, space=memory.space, agent=memory.by, node="fake-node",
-                at=memory.created_at, revision=memory.heads[0], kind=memory.kind, title=memory.title,
-                content=memory.content if clean.include_content else "",
-            )  # fmt: skip
-            yield Watched(type=change.type, cursor=cursor, change=change)
-            if self.break_watch is not None:
-                raise self.break_watch
-        if self.hold is not None:
-            try:
+        try:
+            yield Watched(type=watching.OPENED, cursor=cursor, spaces=clean.spaces)
+            for number, memory in enumerate(self.memories.values(), 1):
+                cursor = watching.write_cursor({"fake-1": number})
+                change = Change(
+                    seq=number, type=watching.ADDED, id=memory.id, space=memory.space, agent=memory.by,
+                    node="fake-node", at=memory.created_at, revision=memory.heads[0], kind=memory.kind,
+                    title=memory.title,
+                    content=memory.content if clean.include_content else "",
+                )  # fmt: skip
+                yield Watched(type=change.type, cursor=cursor, change=change)
+                if self.break_watch is not None:
+                    raise self.break_watch
+            if self.hold is not None:
                 await self.hold.wait()
-            finally:
+        finally:  # the reader may be gone before there is anything to wait for
+            if self.hold is not None:
                 self.cancelled.set()
 
     async def touched(self) -> AsyncGenerator[list[str], None]:
