@@ -63,7 +63,7 @@ def pids(data_dir: Path) -> list[int]:
 def alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the second when it ends between the opening and the reading
         return False
 
 
