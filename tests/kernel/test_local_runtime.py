@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 import threading
+import weakref
 from collections.abc import AsyncIterator
 
 import pytest
@@ -62,6 +64,10 @@ class Diary:
         self.lines.append(f"{self.name} closed")
         if self.broken == "close":
             raise Unavailable(f"{self.name} does not close", part=self.name)
+
+
+class Line(str):
+    """Text that a weak reference can point at."""
 
 
 class Plain:
@@ -372,3 +378,19 @@ async def test_a_call_that_ends_as_an_iterator_does_reaches_its_caller(runtime: 
     handle = await runtime.spawn("ending", Ending)
     with pytest.raises(RuntimeError, match="StopIteration"):
         await asyncio.wait_for(handle.end(), PATIENCE_S)
+
+
+async def test_an_actor_that_rests_holds_nothing_of_a_call_that_was_called_off(runtime: LocalRuntime) -> None:
+    handle, actor, first = await gated(runtime, [])
+    line = Line("of a call whose caller has gone")
+    gone, last = asyncio.ensure_future(handle.write(line)), weakref.ref(line)
+    await asyncio.sleep(0)
+    gone.cancel()
+    await asyncio.wait((gone,), timeout=PATIENCE_S)
+    del line, gone
+    actor.gate.set()
+    async with asyncio.timeout(PATIENCE_S):
+        await first
+        while last() is not None:  # a thread that comes to rest tells nobody
+            gc.collect()
+            await asyncio.sleep(0)

@@ -106,17 +106,19 @@ class LocalHandle:
 
     def _work(self) -> None:
         while (call := self._inbox.get()) is not None:
-            loop, future, work = call
-            if future.cancelled():
-                continue
-            try:
-                with self._turn:
-                    told = partial(_settle, future, work(), None)
-            except BaseException as error:  # noqa: BLE001  boundary: whatever it is, the caller gets it
-                told = partial(_settle, future, None, error)
-            with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
-                loop.call_soon_threadsafe(told)
-            del call, future, work, told  # nothing is held while nothing is to be done
+            self._answer(*call)
+            del call  # nothing is held while nothing is to be done
+
+    def _answer(self, loop: asyncio.AbstractEventLoop, future: asyncio.Future[Any], work: Callable[[], Any]) -> None:
+        if future.cancelled():
+            return
+        try:
+            with self._turn:
+                told = partial(_settle, future, work(), None)
+        except BaseException as error:  # noqa: BLE001  boundary: whatever it is, the caller gets it
+            told = partial(_settle, future, None, error)
+        with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
+            loop.call_soon_threadsafe(told)
 
     async def shut(self) -> None:
         """Let what was accepted finish, close the object, end the thread."""
