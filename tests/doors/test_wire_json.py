@@ -20,7 +20,7 @@ from mnemesh_gateway.message_json import BARE_MESSAGES, query_object
 from mnemesh_gateway.operations import OPERATIONS, by_name
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument
-from mnemesh_proto.v1 import admin_pb2, backup_pb2, memory_pb2, peer_pb2, recall_pb2, transcript_pb2
+from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
 
 MESSAGES = [cls for operation in OPERATIONS for cls in (operation.request, operation.response)]
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
@@ -85,16 +85,15 @@ def refusal(read: Callable[[], object]) -> InvalidArgument | None:
     return None
 
 
-# No request holds 64-bit numbers.
-WITH_64_BITS = (
-    admin_pb2.StatusResponse, admin_pb2.ReembedResponse,
-    admin_pb2.AddAgentResponse, admin_pb2.ListAgentsResponse, admin_pb2.RevokeAgentResponse,
-    peer_pb2.AddPeerResponse, peer_pb2.SyncStatusResponse, peer_pb2.SyncNowResponse, peer_pb2.ListQuarantineResponse,
-    peer_pb2.RetryQuarantineResponse, peer_pb2.DiscardQuarantineResponse, peer_pb2.ListPendingResponse,
-    peer_pb2.DiscardPendingResponse, backup_pb2.CreateBackupResponse, backup_pb2.ListBackupsResponse,
-    transcript_pb2.ReadTranscriptResponse, transcript_pb2.ListTranscriptsResponse,
-    transcript_pb2.EraseTranscriptResponse,
-)  # fmt: skip
+def _with_64_bits(message: Descriptor) -> bool:
+    values = [map_value(field) if is_map(field) else field for field in fields_of(message)]
+    return any(
+        _with_64_bits(inner_message(value)) if is_message(value) else value.type == FieldDescriptor.TYPE_UINT64
+        for value in values
+    )
+
+
+WITH_64_BITS = [cls for cls in MESSAGES if _with_64_bits(descriptor_of(cls))]
 
 
 def uses_bare_messages(cls: type[Message]) -> bool:
