@@ -7,13 +7,15 @@ that changed or went meanwhile are no error: each is judged by itself, as the op
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.purging import Purging
 from mnemesh_actors.writing import Writing
 from mnemesh_memory import grants, validate
 from mnemesh_memory.errors import MnemeshError
-from mnemesh_memory.model import Caller, ListQuery, Page
+from mnemesh_memory.model import Caller, ListQuery, Memory, Page
 from mnemesh_memory.removal import Bulk
 
 # Commits of one call that wait for each other; the ledger groups what waits.
@@ -35,23 +37,33 @@ class BulkForgetting:
         for space in clean.spaces:
             grants.require_space(caller, grants.WRITE, space)
         page: Page = await self._parts.ledger.page(clean)
-        ids = tuple(memory.id for memory in page.memories)
         if dry_run:
-            return Bulk(matched=page.total, ids=ids, dry_run=True)
-        refused: list[tuple[str, str]] = []
+            return _told(page, page.memories, dry_run=True)
+        refused: dict[str, str] = {}
+        pending: set[str] = set()
         room = asyncio.Semaphore(AT_ONCE)
 
         async def one(id_: str) -> None:
             async with room:
                 try:
                     if purge:
-                        await self._purging.purge(caller, id_)
+                        gone = await self._purging.purge(caller, id_)
+                        pending.update(gone.pending.split("; ") if gone.pending else ())
                     else:
                         await self._writing.forget(caller, id_)
                 except MnemeshError as error:
-                    refused.append((id_, error.message))
+                    refused[id_] = error.message
 
-        await asyncio.gather(*(one(id_) for id_ in ids))
-        bad = dict(refused)
-        done = tuple(id_ for id_ in ids if id_ not in bad)
-        return Bulk(matched=page.total, ids=done, dry_run=False, refused=tuple(sorted(bad.items())))
+        await asyncio.gather(*(one(memory.id) for memory in page.memories))
+        done = _told(page, [memory for memory in page.memories if memory.id not in refused], dry_run=False)
+        return replace(done, refused=tuple(sorted(refused.items())), pending=tuple(sorted(pending)))
+
+
+def _told(page: Page, memories: Sequence[Memory], *, dry_run: bool) -> Bulk:
+    return Bulk(
+        matched=page.total,
+        ids=tuple(memory.id for memory in memories),
+        dry_run=dry_run,
+        spaces=tuple(sorted({memory.space for memory in memories})),
+        oldest=min((memory.created_at for memory in memories), default=0),
+    )

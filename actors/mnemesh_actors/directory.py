@@ -32,6 +32,8 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 KEY_FILE = "node.key"
 NEXT_KEY_FILE = "node.key.next"
+# Names the disk of a machine of a Ray cluster, beside the directories of the ledgers that are kept there.
+MACHINE_FILE = "machine"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -48,7 +49,11 @@ def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:
         return sorted(kept, key=lambda item: (-item.memory.updated_at, item.memory.id))
     if query.sort == "importance":
         return sorted(kept, key=lambda item: (-(item.memory.importance or 0.0), -item.fused.score, item.memory.id))
-    return sorted(kept, key=lambda item: (-item.fused.score, *(_among_equals(item, now) if item.fused.score else ())))
+    match = Counter(item.fused.score for item in kept if item.fused.score)
+    return sorted(
+        kept,
+        key=lambda item: (-item.fused.score, *(_among_equals(item, now) if match[item.fused.score] > 1 else ())),
+    )
 
 
 def end_of_equals(fused: Sequence[Fused], at: int, score: float) -> int:

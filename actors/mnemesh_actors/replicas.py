@@ -22,7 +22,7 @@ from typing import Final
 
 import structlog
 
-from mnemesh_actors.directory import DataDirectory, open_directory, replace_file
+from mnemesh_actors.directory import MACHINE_FILE, DataDirectory, open_directory, replace_file
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.twins import Identity
 from mnemesh_actors.members import Member
@@ -32,7 +32,6 @@ from mnemesh_memory.errors import FailedPrecondition, MnemeshError, Unavailable
 
 REPLICAS: Final = 2
 REPLICAS_FILE: Final = "replicas.json"
-MACHINE_FILE: Final = "machine"
 DEFAULT_ROOT: Final = "~/.local/share/mnemesh-replicas"
 # A machine that is started again within this time finds its own ledger, and nothing has to be filled.
 REPLACE_AFTER_S: Final = 5.0

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,12 +19,16 @@ class Refused:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bulk:
     """Many memories at once: how many the filters name in all, those that were forgotten or purged now or would be
-    (`dry_run`), and those that were refused."""
+    (`dry_run`), and those that were refused. Of a purge: `pending` says what leaves the node's files later, `backups`
+    which of its backups may hold some of them, `not_told` which peers do not hear of it, and keep what they have."""
 
     matched: int
     ids: tuple[str, ...]
     dry_run: bool
     refused: tuple[Refused, ...]
+    pending: tuple[str, ...]
+    backups: tuple[str, ...]
+    not_told: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,3 +43,19 @@ class Purged:
     pending: str
     backups: tuple[str, ...]
     not_told: tuple[str, ...]
+
+
+def joined(first: Bulk, later: Bulk) -> Bulk:
+    """What two calls with the same filters did together, the one after the other."""
+    return replace(
+        first,
+        ids=_all(first.ids, later.ids),
+        refused=_all(first.refused, later.refused),
+        pending=_all(first.pending, later.pending),
+        backups=_all(first.backups, later.backups),
+        not_told=_all(first.not_told, later.not_told),
+    )
+
+
+def _all(one: tuple[Item, ...], other: tuple[Item, ...]) -> tuple[Item, ...]:
+    return tuple(dict.fromkeys((*one, *other)))

@@ -36,12 +36,23 @@ async def check(gate: MeshGate, caller: Caller, request: memory_pb2.CheckRequest
 async def forget_many(
     gate: MeshGate, caller: Caller, request: memory_pb2.ForgetManyRequest
 ) -> memory_pb2.ForgetManyResponse:
-    """Forget or erase what filters name, or tell what that would be."""
+    """Forget or erase what filters name, or tell what that would be; and where erased ones stay."""
     dry_run = request.dry_run if request.HasField("dry_run") else True
     query = wire.list_query(request.which)
     done = await (await gate.ready()).forget_many(caller, query, purge=request.purge, dry_run=dry_run)
-    refused = [memory_pb2.Refused(id=id_, reason=reason) for id_, reason in done.refused]
-    return memory_pb2.ForgetManyResponse(matched=done.matched, ids=done.ids, dry_run=done.dry_run, refused=refused)
+    backups, deaf = [], []
+    if request.purge and done.ids:
+        backups = await backup_calls.may_hold(gate, caller, done.oldest)
+        deaf = peer_calls.not_told(gate, caller, done.spaces)
+    return memory_pb2.ForgetManyResponse(
+        matched=done.matched,
+        ids=done.ids,
+        dry_run=done.dry_run,
+        refused=[memory_pb2.Refused(id=id_, reason=reason) for id_, reason in done.refused],
+        pending=done.pending,
+        backups=backups,
+        not_told=deaf,
+    )
 
 
 async def purge(gate: MeshGate, caller: Caller, request: memory_pb2.PurgeRequest) -> memory_pb2.PurgeResponse:
@@ -55,7 +66,7 @@ async def purge(gate: MeshGate, caller: Caller, request: memory_pb2.PurgeRequest
         changes=gone.changes,
         pending=gone.pending,
         backups=await backup_calls.may_hold(gate, caller, begun),
-        not_told=peer_calls.not_told(gate, caller, gone.space),
+        not_told=peer_calls.not_told(gate, caller, [gone.space]),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from mnemesh_gateway.peer_book import new_peer, peer_token
@@ -71,10 +72,11 @@ async def sync_now(gate: MeshGate, caller: Caller, request: peer_pb2.SyncNowRequ
     return peer_pb2.SyncNowResponse(peers=[await _status(peers, one) for one in found])
 
 
-def not_told(gate: MeshGate, caller: Caller, space: str) -> list[str]:
-    """Peers that do not hear of what `caller` erases in `space`, for the owner; for others how many there are."""
+def not_told(gate: MeshGate, caller: Caller, spaces: Iterable[str]) -> list[str]:
+    """Peers that do not hear of what `caller` erases in `spaces`, for the owner; for others how many there are."""
     peers = gate.peers_now()
-    found = [] if peers is None else peers.deaf(space, caller.principal)
+    deaf = [] if peers is None else [name for space in spaces for name in peers.deaf(space, caller.principal)]
+    found = sorted(set(deaf))
     if found and not may(caller, OWN, "admin"):
         return [f"{len(found)} peers of the node; its owner sees which"]
     return found

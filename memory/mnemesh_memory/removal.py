@@ -19,9 +19,13 @@ class Purged:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bulk:
     """Many memories at once. `matched` is how many the listing named in all; `ids` those that were forgotten or purged
-    now, or would be (`dry_run`); `refused` (id, reason) of those that were not."""
+    now, or would be (`dry_run`), `spaces` where these are and `oldest` when the first of them was made (ms); `refused`
+    (id, reason) of those that were not; `pending` says what of the purged leaves this node's files later."""
 
     matched: int
     ids: tuple[str, ...]
     dry_run: bool
     refused: tuple[tuple[str, str], ...] = ()
+    spaces: tuple[str, ...] = ()
+    oldest: int = 0
+    pending: tuple[str, ...] = ()

@@ -49,13 +49,15 @@ async def test_who_erases_a_memory_is_told_which_backups_may_still_hold_it(node:
         mine = owner.remember("a thing to be erased", space="team/ops").memory
         made = owner.create_backup(str(tmp_path)).backup
         later = owner.remember("a later thing", space="team/ops").memory
+        told = owner.forget_many(space="team/ops", purge=True)
+        assert (told.dry_run, told.backups, told.pending) == (True, (made.path,), ())
         assert owner.purge(mine.id).backups == (made.path,)
         assert [one.state for one in owner.list_backups().backups] == ["made"]
         token = owner.add_agent("ana", role="writer", spaces=["team/*"]).token
         with client_of(node, token) as ana:
-            told = ana.purge(ana.remember("her own thing", space="team/ops").memory.id).backups
-            assert len(told) == 1
-            assert made.path not in told[0]
+            counted = ana.purge(ana.remember("her own thing", space="team/ops").memory.id).backups
+            assert len(counted) == 1
+            assert made.path not in counted[0]
             with pytest.raises(PermissionDenied):
                 ana.create_backup()
         assert owner.get(later.id).id == later.id

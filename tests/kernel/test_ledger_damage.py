@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from ledger_builders import GENERATION, SPACE, Home, Pen, all_done, done, everything, read_back
 
+from mnemesh_actors.directory import MACHINE_FILE
 from mnemesh_actors.ledger import schema
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Vectors
@@ -67,6 +68,15 @@ def test_a_damaged_page_of_the_log_stops_the_start_with_what_to_do(home: Home) -
     for part in ("nothing was changed", "backup", advice, "mnemesh doctor"):
         assert part in error.message
     assert "\n" not in error.message
+
+
+def test_of_two_ledgers_on_ray_the_damaged_one_is_to_be_moved_away(home: Home) -> None:
+    filled(home)
+    (home.directory.path.parent / MACHINE_FILE).write_text("the disk's name")
+    flip(home.file, page_of_the_log(home) * PAGE_BYTES, PAGE_BYTES)
+    error = refused_as_damaged(home)
+    assert f"move {home.directory.path} away on that machine" in error.message
+    assert "salvage" not in error.message
 
 
 @pytest.mark.parametrize("table", ["memory", "memory_space", "text_hash", "vector", "meta"])

@@ -11,6 +11,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
+from mnemesh_actors.directory import MACHINE_FILE
 from mnemesh_memory.errors import DataLoss, MnemeshError, Unavailable
 
 # How Python's sqlite3 names bytes that are no text; SQLite has no code for them.
@@ -64,8 +65,14 @@ def damaged(path: Path, why: object) -> DataLoss:
 
 
 def salvage_advice(path: Path) -> str:
-    """How to get at what is sound in a damaged ledger file."""
+    """How to get at what is sound in a damaged ledger file. One of two on Ray's machines has it whole in the other, and
+    no settings and tokens beside it to start with."""
+    home = path.parent.parent
+    if (home.parent / MACHINE_FILE).exists():
+        return (
+            f"stop the node and move {home} away on that machine: the node makes another from the ledger that is left"
+        )
     return (
         "copy what is sound into a new directory and start with that one: "
-        f"`mnemesh node salvage NEW_DIR --data {shlex.quote(str(path.parent.parent))}`"
+        f"`mnemesh node salvage NEW_DIR --data {shlex.quote(str(home))}`"
     )

@@ -95,6 +95,16 @@ def bulk(done: removal_values.Bulk, purge: bool) -> Iterator[str]:
         yield f"{len(done.ids)} memories {word}"
     for one in done.refused:
         yield f"left as it was: {one.id}: {one_line(one.reason)}"
+    yield from map(one_line, done.pending)
+    yield from held(done)
+
+
+def held(gone: removal_values.Bulk | removal_values.Purged) -> Iterator[str]:
+    """Where what was erased may still be."""
+    for backup in gone.backups:
+        yield f"may still be in {one_line(backup)}"
+    for peer in gone.not_told:
+        yield f"{one_line(peer)}: takes nothing of it from here, so it stays there"
 
 
 def written(done: values.Written) -> Iterator[str]:

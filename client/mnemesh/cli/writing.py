@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -112,16 +111,11 @@ def forget_many(
     apply: Annotated[bool, typer.Option("--apply", help="Do it; without, only tell what would go.")] = False,
 ) -> None:
     """Forget, or erase, all memories that filters name; only tells which unless --apply is there."""
-    ids: list[str] = []
-    refused: list[removal_values.Refused] = []
     with shell.client() as client:
-        while True:
-            done = client.forget_many(purge=purge, dry_run=not apply, limit=BULK_PAGE, **filters.fields())
-            ids += done.ids
-            refused += done.refused
-            if done.dry_run or not done.ids:
-                break
-    whole = replace(done, ids=tuple(ids), refused=tuple(refused))
+        whole = done = client.forget_many(purge=purge, dry_run=not apply, limit=BULK_PAGE, **filters.fields())
+        while done.ids and not done.dry_run:
+            done = client.forget_many(purge=purge, dry_run=False, limit=BULK_PAGE, **filters.fields())
+            whole = removal_values.joined(whole, done)
     shell.answer(whole, lambda: people.bulk(whole, purge))
 
 
@@ -142,10 +136,8 @@ def purge(
                 raise typer.Exit(EXIT_REFUSED)
         gone = client.purge(found.id)
     later = f"; {one_line(gone.pending)}" if gone.pending else ""
-    held = [f"may still be in {one_line(backup)}" for backup in gone.backups]
-    held += [f"{one_line(peer)}: takes nothing of it from here, so it stays there" for peer in gone.not_told]
     told = f"PURGE  {gone.id}  {gone.changes} changes erased from {one_line(gone.space)}{later}"
-    shell.answer(gone, lambda: [told, *held])
+    shell.answer(gone, lambda: [told, *people.held(gone)])
 
 
 COMMANDS: Final = tuple(

@@ -149,16 +149,22 @@ class ForgetManyRequest(_message.Message):
     def __init__(self, which: _Optional[_Union[ListRequest, _Mapping]] = ..., purge: _Optional[bool] = ..., dry_run: _Optional[bool] = ...) -> None: ...
 
 class ForgetManyResponse(_message.Message):
-    __slots__ = ("matched", "ids", "dry_run", "refused")
+    __slots__ = ("matched", "ids", "dry_run", "refused", "pending", "backups", "not_told")
     MATCHED_FIELD_NUMBER: _ClassVar[int]
     IDS_FIELD_NUMBER: _ClassVar[int]
     DRY_RUN_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
+    PENDING_FIELD_NUMBER: _ClassVar[int]
+    BACKUPS_FIELD_NUMBER: _ClassVar[int]
+    NOT_TOLD_FIELD_NUMBER: _ClassVar[int]
     matched: int
     ids: _containers.RepeatedScalarFieldContainer[str]
     dry_run: bool
     refused: _containers.RepeatedCompositeFieldContainer[Refused]
-    def __init__(self, matched: _Optional[int] = ..., ids: _Optional[_Iterable[str]] = ..., dry_run: _Optional[bool] = ..., refused: _Optional[_Iterable[_Union[Refused, _Mapping]]] = ...) -> None: ...
+    pending: _containers.RepeatedScalarFieldContainer[str]
+    backups: _containers.RepeatedScalarFieldContainer[str]
+    not_told: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, matched: _Optional[int] = ..., ids: _Optional[_Iterable[str]] = ..., dry_run: _Optional[bool] = ..., refused: _Optional[_Iterable[_Union[Refused, _Mapping]]] = ..., pending: _Optional[_Iterable[str]] = ..., backups: _Optional[_Iterable[str]] = ..., not_told: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Refused(_message.Message):
     __slots__ = ("id", "reason")
