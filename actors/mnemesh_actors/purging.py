@@ -43,6 +43,9 @@ class Purging:
         serving.forget([dense for dense, _ in index_texts(memory)])
         serving.publish(gone.seq)
         pending = [] if gone.folded else ["its bytes leave the write-ahead log with a later write"]
+        if gone.alone:
+            why = gone.alone.replace("; ", ", ")  # which stands between what is pending
+            pending.append(f"other machines erase it once they are level again ({why})")
         try:
             await self._parts.follower.wait_for(gone.seq)
         except (DeadlineExceeded, Unavailable) as error:

@@ -234,17 +234,17 @@ class ReplicatedLedger(Links):
         self._said = why
 
     async def erase(self, command: Erase) -> Gone:
-        """As Ledger.erase, on two machines."""
+        """As Ledger.erase, on two machines; `alone` says why it is on one only."""
         changes = 0
         while True:
             try:
                 gone: Gone = await self._call("erase", command)
                 changes = max(changes, gone.changes)
-                await self._on_two(gone.seq)
+                why = await self._on_two(gone.seq)
             except _Moved:
                 command = replace(command, actor=self._entropy(OPERATION_BYTES))
                 continue
-            return replace(gone, changes=changes)
+            return replace(gone, changes=changes, alone=why)
 
     async def take_in(self, batch: Incoming, now: int) -> TakenIn:
         """As Ledger.take_in. A peer keeps what it brings, so the second machine is not waited for."""

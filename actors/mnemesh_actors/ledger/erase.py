@@ -30,13 +30,15 @@ class Erase(Command):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
     """What an erasure did: entry number `seq`, `changes` that went, 0 when it was erased before. `folded`: no byte of
-    it is left in the write-ahead log either; when somebody else reads the file, that comes with a later write."""
+    it is left in the write-ahead log either; when somebody else reads the file, that comes with a later write. `alone`
+    says why no second machine of a replicated ledger has erased it yet, "" when one has, or when there is but one."""
 
     id: str
     space: str
     seq: int
     changes: int
     folded: bool = True
+    alone: str = ""
 
 
 def carry_out(db: sqlite3.Connection, journal: Journal, command: Erase) -> Gone:
