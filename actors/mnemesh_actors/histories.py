@@ -107,9 +107,8 @@ class Histories:
         Raises NotFound, InvalidArgument, SecretRefused, FailedPrecondition (no conflict), Aborted (other heads)."""
         checks.one_of("wait", wait, WAITS)
         if bool(keep) == (content is not None):
-            raise InvalidArgument(
-                "keep", "both keep and content" if keep else "neither keep nor content", "one of them"
-            )
+            said = "both keep and content" if keep else "neither keep nor content"
+            raise InvalidArgument("keep", said, "one of keep and content", missing=not keep)
         wanted = checks.revision_key("keep", keep) if keep else ""
         clean = validate.patch(Patch(content=content)).content if content is not None else None
         seen = checks.heads("expected_heads", expected_heads)

@@ -83,7 +83,8 @@ class Linking:
         not found, forgotten or not the caller's to change is passed over. Raises InvalidArgument, NotFound,
         FailedPrecondition, PermissionDenied."""
         if bool(key) == bool(answer):
-            raise InvalidArgument("id", "both id and answer" if key else "neither id nor answer", "one of them")
+            said = "both id and answer" if key else "neither id nor answer"
+            raise InvalidArgument("id", said, "one of id and answer", missing=not key)
         if (useful is None) != bool(answer):
             raise InvalidArgument("useful", useful, "true or false with an id; an answer tells by what it names")
         if answer:

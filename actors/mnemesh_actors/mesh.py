@@ -204,7 +204,7 @@ class Mesh:
         """The memories found, in the order asked, with both ends of their links, and the keys that were not; with
         `as_of` (ms) as they were recorded then, without those ends. A single missing one raises NotFound."""
         if not 1 <= len(keys) <= limits.GET_IDS_MAX:
-            raise InvalidArgument("ids", f"{len(keys)} ids", f"1 to {limits.GET_IDS_MAX}")
+            raise InvalidArgument("ids", f"{len(keys)} ids", f"1 to {limits.GET_IDS_MAX}", missing=not keys)
         checks.moment("as_of", as_of)
         past = as_of is not None
         found = await find_many(self._parts, caller, keys, forgotten=include_forgotten or past, spaces=spaces)

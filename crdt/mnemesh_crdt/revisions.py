@@ -132,8 +132,9 @@ def named(state: DocumentState, field: str, key: str) -> Revision:
     if not found:
         raise NotFound("revision", key, f"it is none of memory {state.id}; `history` lists them")
     if len(found) > 1:
-        shown = ", ".join(one.id for one in found[:3])
-        raise InvalidArgument(field, key, f"a beginning that fits one revision only; this fits {shown}")
+        shown = ", ".join(one.id for one in found[:3]) + (", ..." if len(found) > 3 else "")
+        rule = "a beginning that fits one revision only, with some of what follows the @, or the whole id"
+        raise InvalidArgument(field, key, f"{rule}; this fits {shown}")
     return found[0]
 
 

@@ -157,7 +157,8 @@ async def _discarded(peers: Peers, table: str, request: _Choice) -> int:
 def _chosen(peers: Peers, request: _Choice) -> tuple[list[int], Which | None]:
     """The numbers that were given, or which of all, None for those numbers."""
     if request.everything == bool(request.ids):
-        raise InvalidArgument("ids", f"{len(request.ids)} ids", "ids, or everything and no ids")
+        said = f"{len(request.ids)} ids"
+        raise InvalidArgument("ids", said, "ids, or everything and no ids", missing=not request.ids)
     if request.everything:
         return [], _which(peers, request.space, request.peer)
     if request.space or request.peer:

@@ -55,7 +55,8 @@ def new_peer(url: str, token: str, spaces: Sequence[str], direction: str = "", n
     if direction not in ("", *DIRECTIONS):
         raise InvalidArgument("direction", direction, "one of " + ", ".join(DIRECTIONS))
     if not 1 <= len(spaces) <= PATTERNS_MAX:
-        raise InvalidArgument("spaces", f"{len(spaces)} patterns", f"1 to {PATTERNS_MAX}, such as team/* or @me")
+        most = f"1 to {PATTERNS_MAX}, such as team/* or @me"
+        raise InvalidArgument("spaces", f"{len(spaces)} patterns", most, missing=not spaces)
     called = name or re.sub(r"[^a-z0-9._-]+", "-", target.lower()).strip("-.")
     if len(called) > NAME_CHARS_MAX or not _NAME.fullmatch(called):
         raise InvalidArgument("name", called, f"at most {NAME_CHARS_MAX} characters of a-z, 0-9, . _ -")
@@ -72,7 +73,10 @@ def peer_token(token: str) -> str:
     """The token of a peer without the space around it. Raises InvalidArgument."""
     if not token.strip() or len(token) > TOKEN_CHARS_MAX or not token.isprintable():
         raise InvalidArgument(
-            "token", f"{len(token)} characters", "the token that `mnemesh agent add` showed on the peer"
+            "token",
+            f"{len(token)} characters",
+            "the token that `mnemesh agent add` showed on the peer",
+            missing=not token.strip(),
         )
     return token.strip()
 

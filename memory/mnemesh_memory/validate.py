@@ -72,7 +72,7 @@ def patch(given: Patch) -> Patch:
         given.valid_to, given.keywords, given.attrs, given.tier,
     )  # fmt: skip
     if all(value is None for value in changed) and not given.clear:
-        raise InvalidArgument("update", "nothing", "at least one field must be given")
+        raise InvalidArgument("update", "nothing", "at least one field must be given", missing=True)
     given = _cleared(given)
     if given.content is not None:
         checks.kept_text("content", given.content, limits.CONTENT_BYTES_MAX, empty=False)
@@ -167,7 +167,8 @@ def queries(given: Sequence[Query], caller: Caller) -> None:
     """Refuse a batch of queries as a whole: for their number, or for the first one that is refused by itself, which is
     named by its place."""
     if not 1 <= len(given) <= limits.RECALL_BATCH_MAX:
-        raise InvalidArgument("queries", f"{len(given)} queries", f"1 to {limits.RECALL_BATCH_MAX} queries")
+        most = f"1 to {limits.RECALL_BATCH_MAX} queries"
+        raise InvalidArgument("queries", f"{len(given)} queries", most, missing=not given)
     for place, one in enumerate(given):
         try:
             query(one, caller)
@@ -200,7 +201,8 @@ def list_query(given: ListQuery, caller: Caller) -> ListQuery:
 def batch(drafts: Sequence[Draft]) -> None:
     """Bounds of a whole batch: items and bytes of content."""
     if not 1 <= len(drafts) <= limits.BATCH_ITEMS_MAX:
-        raise InvalidArgument("items", f"{len(drafts)} items", f"1 to {limits.BATCH_ITEMS_MAX} items")
+        most = f"1 to {limits.BATCH_ITEMS_MAX} items"
+        raise InvalidArgument("items", f"{len(drafts)} items", most, missing=not drafts)
     size = sum(len(item.content.encode("utf-8", "surrogatepass")) for item in drafts)
     if size > limits.BATCH_BYTES_MAX:
         raise InvalidArgument("items", f"{size} bytes of content", f"at most {limits.BATCH_BYTES_MAX} bytes in all")

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from client_support import RecordingNode
 from test_cli import Run
 from test_cli import bare as bare
 from test_cli import cli as cli
 from test_cli import node as node
 
-from mnemesh import Client, link_values, recall_values, transcript_values, wire
-from mnemesh.cli import people, people_links
-from mnemesh_proto.v1 import memory_pb2, recall_pb2
+from mnemesh import Client, history_values, link_values, recall_values, removal_values, transcript_values, values, wire
+from mnemesh.cli import people, people_history, people_identity, people_links
+from mnemesh.cli.shell import count_of
+from mnemesh_proto.v1 import history_pb2, memory_pb2, recall_pb2
 
 MEMORY = memory_pb2.Memory(id="018f6f0e-7c1a-7000-8000-3f1f8d2f6a11")
 ANSWER: recall_values.Recalled = wire.to_value(
@@ -93,6 +97,135 @@ def test_a_transcript_is_searched_by_words_as_they_come_or_in_quotes(
     for words in (("package", "manager"), ("package manager",)):
         assert bare("transcript", "search", "--endpoint", node.endpoint, *words).status == 0
     assert asked == ["package manager"] * 2
+
+
+def forgetting(monkeypatch: pytest.MonkeyPatch, ids: tuple[str, ...]) -> list[bool]:
+    """Lets forget_many name `ids` once more than it is told to act; whether each call was a dry run."""
+    dry: list[bool] = []
+
+    def forget_many(client: Client, *, dry_run: bool, **options: Any) -> removal_values.Bulk:
+        found = () if False in dry else ids
+        dry.append(dry_run)
+        return removal_values.Bulk(
+            matched=len(found), ids=found, dry_run=dry_run, refused=(), pending=(), backups=(), not_told=()
+        )
+
+    monkeypatch.setattr(Client, "forget_many", forget_many)
+    return dry
+
+
+@pytest.mark.parametrize("words", [(), ("--purge",), ("--purge", "--apply", "--yes")])
+def test_many_are_not_forgotten_without_a_filter_unless_all_are_meant(
+    cli: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    dry = forgetting(monkeypatch, ("018f6f0e-7c1a-7000-8000-3f1f8d2f6a11",))
+    ended = cli("forget-many", *words)
+    assert (ended.status, ended.out, dry) == (2, "", [])
+    assert ended.err.startswith("mnemesh: filters: missing; at least one of --space, --kind")
+    assert "--all" in ended.err
+    assert cli("forget-many", "--all", *words).status == 0
+    assert dry[0] is ("--apply" not in words)
+
+
+def test_what_many_would_be_forgotten_is_told_by_space_and_title(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    titled = cli("remember", "--json", "text", "--title", "The rota", "--space", "team/b").json["memory"]["id"]
+    bare_ = cli("remember", "--json", "Deploys run from CI", "--space", "team/a").json["memory"]["id"]
+    forgetting(monkeypatch, (titled, bare_, "gone-meanwhile"))
+    assert cli("forget-many", "--tag", "x").out.splitlines() == [
+        "3 memories would be forgotten, in team/a, team/b; --apply does it",
+        f"{titled}  team/b  The rota",
+        f"{bare_}  team/a  Deploys run from CI",
+        "gone-meanwhile",
+    ]
+
+
+@pytest.mark.parametrize(("answer", "status"), [("n", 4), ("y", 0)])
+def test_many_are_erased_only_after_a_yes(cli: Run, monkeypatch: pytest.MonkeyPatch, answer: str, status: int) -> None:
+    id_ = cli("remember", "--json", "Deploys run from CI", "--space", "team/a").json["memory"]["id"]
+    dry = forgetting(monkeypatch, (id_,))
+    refused = cli("forget-many", "--space", "team/a", "--purge", "--apply")
+    assert (refused.status, refused.err, dry) == (2, "mnemesh: yes: missing; --yes where nobody can be asked\n", [])
+    asked: list[str] = []
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(typer, "confirm", lambda text: asked.append(text) or answer == "y")
+    ended = cli("forget-many", "--space", "team/a", "--purge", "--apply")
+    assert (ended.status, len(asked), False in dry) == (status, 1, answer == "y")
+    assert ended.out.startswith(f"1 memory would be purged, in team/a\n{id_}  team/a  Deploys run from CI\n")
+    assert cli("forget-many", "--space", "team/a", "--apply").status == 0
+    assert len(asked) == 1, "what can be undone is not asked about"
+
+
+WHO = values.Identity(
+    agent="bob", principal="bob", role="reader", private_space="@bob", default_space="user1", spaces=("team/*",),
+    toolsets=("core",), expires_at=datetime(2027, 1, 2, tzinfo=UTC),
+)  # fmt: skip
+
+
+def test_what_a_token_grants_is_shown_and_that_the_default_space_is_none_of_it() -> None:
+    *_, grants, hint = people_identity.identity(WHO)
+    assert grants == "grants team/*, @bob; toolsets core; until 2027-01-02T00:00:00Z"
+    assert hint.startswith("the default space user1 is none of these: name another with --space")
+
+
+@pytest.mark.parametrize(
+    ("spaces", "default"),
+    [
+        (("team/*",), "team/x"), (("user1",), "user1"), (("*",), "user1"), ((), "@bob"), ((), ""), ((), "@bob/notes"),
+    ],
+)  # fmt: skip
+def test_a_default_space_that_is_granted_is_not_complained_of(spaces: tuple[str, ...], default: str) -> None:
+    shown = list(people_identity.identity(replace(WHO, spaces=spaces, default_space=default)))
+    assert len(shown) == 3
+    assert shown[-1].startswith("grants ")
+
+
+HEADS = ("2@861e47aa11", "2@861e47aa22", "2@9f86d081884c")
+ENDS = [
+    f"  mnemesh resolve {MEMORY.id} --keep 2@861e47aa1",
+    f"  mnemesh resolve {MEMORY.id} --keep 2@861e47aa2",
+    f"  mnemesh resolve {MEMORY.id} --keep 2@9f86d081",
+    f"  mnemesh resolve {MEMORY.id} --content TEXT",
+]
+
+
+def in_conflict() -> values.Memory:
+    message = memory_pb2.Memory(id=MEMORY.id, content="by day", heads=HEADS, space="team")
+    for head in HEADS[1:]:
+        message.conflicts.add(revision=head, content="by night", by="ana")
+    memory: values.Memory = wire.to_value(message, values.Memory)
+    return memory
+
+
+def test_who_reads_or_changes_a_memory_in_conflict_is_told_how_to_end_it() -> None:
+    memory = in_conflict()
+    shown = list(people.found(values.Found(memory=memory, memories=(memory,), missing=())))
+    assert shown[-4:] == ENDS
+    done = values.Written(action="UPDATE", memory=memory, reason="new revision", indexed=True)
+    _, _, hint, *lines = people.written(done)
+    assert hint == "the conflict with 2 other versions goes on; end it with one of:"
+    assert lines == ENDS
+
+
+def test_conflicts_are_listed_with_the_commands_that_end_them() -> None:
+    versions = tuple(
+        wire.to_value(history_pb2.Revision(id=head, content="x", by="ana"), history_values.Revision) for head in HEADS
+    )
+    conflict = history_values.Conflict(id=MEMORY.id, space="team", versions=versions)
+    shown = list(people_history.conflicts(history_values.Conflicts(conflicts=(conflict,), cursor="", total=1)))
+    assert shown[-4:] == ENDS
+
+
+def test_a_text_that_is_missing_is_not_quoted_as_if_it_had_been_typed(cli: Run) -> None:
+    assert cli("remember").err.startswith("mnemesh: content: missing; a text (after -- ")
+    error = cli("remember", "--json").json["error"]
+    assert (error["field"], error["value"]) == ("content", "'nothing'")
+
+
+def test_one_of_a_thing_is_not_called_by_its_plural(cli: Run) -> None:
+    cli("remember", "Deploys run from CI")
+    assert cli("stats").out.startswith("1 memory, 0 forgotten")
+    assert [count_of(number, "memory") for number in (0, 1, 2)] == ["0 memories", "1 memory", "2 memories"]
+    assert [count_of(number, "change") for number in (1, 2)] == ["1 change", "2 changes"]
 
 
 def test_a_time_that_is_none_says_first_what_one_types(cli: Run) -> None:

@@ -48,7 +48,7 @@ async def test_what_filters_name_is_told_first_then_forgotten_or_purged(node: No
         assert (await client.list(space=space)).total == 3
         assert (await client.list(space=space, state="forgotten")).total == 5
         assert (await command(node, "forget-many", "--space", space, "--tag", "stale"))["matched"] == 2
-        gone = await command(node, "forget-many", "--space", space, "--tag", "stale", "--apply", "--purge")
+        gone = await command(node, "forget-many", "--space", space, "--tag", "stale", "--apply", "--purge", "--yes")
         assert isinstance(gone["ids"], list)
         assert len(gone["ids"]) == 2
         with pytest.raises(NotFound):

@@ -9,7 +9,8 @@ import typer
 
 from mnemesh import agent_values
 from mnemesh.cli.options import REPEAT, contract
-from mnemesh.cli.shell import Shell, one_line
+from mnemesh.cli.people_identity import granted
+from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.json_form import rfc3339
 
 HELP: Final = "Issue, list and revoke the tokens of agents; needs the owner's token or an admin's."
@@ -62,13 +63,6 @@ def revoke(shell: Shell, name: Name) -> None:
     shell.answer(done, lambda: [_line(done.agent)])
 
 
-def granted(spaces: Iterable[str], private_space: str, toolsets: Iterable[str]) -> str:
-    """What a token grants, for people."""
-    shared = ", ".join(map(one_line, spaces))
-    only = ", ".join(toolsets)
-    return f"{shared + ', ' if shared else ''}{one_line(private_space)}" + (f"; toolsets {only}" if only else "")
-
-
 def _several(values_: list[str] | None) -> list[str]:
     return [part.strip() for value in values_ or () for part in value.split(",") if part.strip()]
 
@@ -88,7 +82,9 @@ def _line(agent: agent_values.Agent) -> str:
     ended = agent.revoked_at or agent.expires_at
     until = f" since {rfc3339(ended)}" if ended and agent.state != "active" else ""
     until = until or (f" until {rfc3339(ended)}" if ended else "")
-    used = f"{agent.calls} calls, last {rfc3339(agent.last_used_at)}" if agent.last_used_at else "never used"
+    used = (
+        f"{count_of(agent.calls, 'call')}, last {rfc3339(agent.last_used_at)}" if agent.last_used_at else "never used"
+    )
     what = granted(agent.spaces, agent.private_space, agent.toolsets)
     return f"{one_line(agent.name)}  {agent.role} of {what}  {agent.state}{until}  {used}"
 

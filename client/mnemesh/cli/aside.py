@@ -11,7 +11,7 @@ import typer
 
 from mnemesh import peer_values
 from mnemesh.cli.options import contract
-from mnemesh.cli.shell import Shell, one_line
+from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.errors import InvalidArgument
 from mnemesh.json_form import rfc3339
 
@@ -105,7 +105,7 @@ def _check(ids: Sequence[str] | None, everything: bool, retry: bool, discard: bo
     if (ids or everything) and not (retry or discard):
         raise InvalidArgument("ids", " ".join(ids or ["--all"]), f"beside {ways}")
     if (retry or discard) and bool(ids) == everything:
-        raise InvalidArgument("ids", f"{len(ids or ())} ids", "ids, or --all and no ids")
+        raise InvalidArgument("ids", f"{len(ids or ())} ids", "ids, or --all and no ids", missing=not ids)
 
 
 def _quarantine(found: peer_values.Quarantine) -> Iterator[str]:
@@ -126,13 +126,13 @@ def _who(one: peer_values.QuarantinedEntry | peer_values.PendingEntry) -> str:
 
 
 def _end(shown: int, total: int, where: str, cursor: str) -> Iterator[str]:
-    yield f"{shown} of {total} entries {where}"
+    yield f"{shown} of {count_of(total, 'entry')} {where}"
     if cursor:
         yield f"more: --cursor {cursor}"
 
 
 def _retried(done: peer_values.Retried) -> Iterator[str]:
-    yield f"{done.accepted} taken in, {done.waiting} wait for others; {done.left} entries in quarantine"
+    yield f"{done.accepted} taken in, {done.waiting} wait for others; {count_of(done.left, 'entry')} in quarantine"
 
 
 def _discarded(gone: peer_values.Discarded) -> Iterator[str]:

@@ -10,7 +10,7 @@ import typer
 
 from mnemesh.backup_values import Backup
 from mnemesh.cli.options import contract
-from mnemesh.cli.shell import Shell, one_line
+from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.json_form import rfc3339
 
 HELP: Final = "Make and list backups of the node, check one, and make a data directory of one."
@@ -40,7 +40,7 @@ def _listed(backups: Iterable[Backup]) -> Iterator[str]:
 
 def _line(backup: Backup) -> str:
     at = rfc3339(backup.created_at) if backup.created_at else ""
-    held = f"{backup.memories} memories, seq {backup.seq}, {backup.bytes} bytes, sha256 {backup.sha256}"
+    held = f"{count_of(backup.memories, 'memory')}, seq {backup.seq}, {backup.bytes} bytes, sha256 {backup.sha256}"
     return f"{at}  {backup.state}  {one_line(backup.path)}  {held if backup.sha256 else 'not finished'}"
 
 

@@ -17,7 +17,7 @@ from typing import Annotated, Final, TextIO
 import typer
 
 from mnemesh.cli.options import contract
-from mnemesh.cli.shell import Shell, one_line
+from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.errors import InvalidArgument
 from mnemesh.exporter import jsonl_line, markdown_path, markdown_text
 from mnemesh.values import Memory
@@ -51,7 +51,8 @@ def export(
     if form not in FORMATS:
         raise InvalidArgument("--format", format, f"one of {', '.join(FORMATS)}")
     if output is None and (form == "markdown" or shell.json):
-        raise InvalidArgument("--output", "nothing", "a path; Markdown and --json don't go to standard output")
+        allowed = "a path; Markdown and --json don't go to standard output"
+        raise InvalidArgument("--output", "nothing", allowed, missing=True)
     with shell.client() as client:
         memories = client.export(
             space=space, include_forgotten=include_forgotten, include_superseded=include_superseded
@@ -75,7 +76,7 @@ def export(
         except OSError as error:
             raise InvalidArgument("--output", str(output), f"a place that can be written ({error})") from None
     done = {"exported": count, "format": form, "output": str(output)}
-    shell.answer(done, lambda: [f"{count} memories{_where(space)} exported to {one_line(str(output))}"])
+    shell.answer(done, lambda: [f"{count_of(count, 'memory')}{_where(space)} exported to {one_line(str(output))}"])
 
 
 def _where(spaces: list[str] | None) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from mnemesh.batch import Outcome
 from mnemesh.cli.people import clip
-from mnemesh.cli.shell import one_line
+from mnemesh.cli.shell import count_of, one_line
 from mnemesh.cli.sources import Found
 from mnemesh.errors import MnemeshError
 from mnemesh.importer import Entry, Problem
@@ -99,10 +99,6 @@ class Report:
             yield f"{who}; of {count_of(self.judged_here, 'item')} just types, times and sizes were looked at"
         if self.stored and not self.indexed:
             yield "the index is still catching up; everything stored is safe and will be found soon"
-
-
-def count_of(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _places(word: str, places: list[dict[str, Any]]) -> Iterator[str]:

@@ -13,7 +13,7 @@ import typer
 from mnemesh import peer_values
 from mnemesh.cli.aside import ASIDE_COMMANDS
 from mnemesh.cli.options import REPEAT, contract
-from mnemesh.cli.shell import Shell, one_line
+from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.entry import EXIT_NOT_REACHABLE, EXIT_OK, EXIT_REFUSED
 from mnemesh.errors import InvalidArgument
 from mnemesh.json_form import rfc3339
@@ -44,7 +44,8 @@ class Introduction(Shell):
         """The token that was given or typed. Raises InvalidArgument without one."""
         token = sys.stdin.readline() if self.token == "-" else self.token or ""
         if not token.strip():
-            raise InvalidArgument("token", "nothing", "the token that `mnemesh agent add` showed on the peer")
+            allowed = "the token that `mnemesh agent add` showed on the peer"
+            raise InvalidArgument("token", "nothing", allowed, missing=True)
         return token.strip()
 
 
@@ -187,9 +188,9 @@ def _status(found: peer_values.SyncStatus) -> Iterator[str]:
     if not found.peers:
         yield from _lines(())
     if found.pending:
-        yield f"{found.pending} entries wait for others: `mnemesh sync pending`"
+        yield f"{count_of(found.pending, 'entry')} waiting for others: `mnemesh sync pending`"
     if found.quarantined:
-        yield f"{found.quarantined} entries in quarantine: `mnemesh sync quarantine`"
+        yield f"{count_of(found.quarantined, 'entry')} in quarantine: `mnemesh sync quarantine`"
 
 
 PEER_COMMANDS: Final = (("add", add), ("list", list_peers), ("token", token), ("remove", remove))

@@ -15,12 +15,13 @@ from itertools import islice
 from typing import Final
 
 from mnemesh import recall_values, removal_values, values
-from mnemesh.cli import people_links
-from mnemesh.cli.shell import one_line, printable
+from mnemesh.cli import people_conflicts, people_links
+from mnemesh.cli.shell import count_of, one_line, printable
 from mnemesh.embedding_values import ModelStatus
 
 ID_CHARS: Final = 13
 TITLE_CHARS: Final = 72
+FIRST_CHARS: Final = 80
 NODE_ID_CHARS: Final = 12
 NEAR_SHOWN_MAX: Final = 3
 COUNTS_SHOWN_MAX: Final = 20
@@ -85,14 +86,21 @@ def remembered(done: values.Remembered) -> Iterator[str]:
     yield from _near(done.related)
 
 
-def bulk(done: removal_values.Bulk, purge: bool) -> Iterator[str]:
-    """What a call over many did, or would do."""
+def bulk(
+    done: removal_values.Bulk, memories: Sequence[values.Memory], purge: bool, hint: str = "; --apply does it"
+) -> Iterator[str]:
+    """What a call over many did, or would do and how (`hint`); `memories` tell what stands behind its ids."""
     word = "purged" if purge else "forgotten"
     if done.dry_run:
-        yield f"{done.matched} memories would be {word}; --apply does it"
-        yield from done.ids
+        known = {memory.id: memory for memory in memories if memory.id in done.ids}
+        first = f"the first {len(done.ids)} " if done.matched > len(done.ids) else ""
+        where = ", ".join(sorted({one_line(memory.space) for memory in known.values()}))
+        told = count_of(done.matched, "memory")
+        yield f"{told} would be {word}{f', {first}in {where}' if where else ''}{hint}"
+        for id_ in done.ids:
+            yield f"{id_}  {_place_and_title(known[id_])}" if id_ in known else id_
     else:
-        yield f"{len(done.ids)} memories {word}"
+        yield f"{count_of(len(done.ids), 'memory')} {word}"
     for one in done.refused:
         yield f"left as it was: {one.id}: {one_line(one.reason)}"
     yield from map(one_line, done.pending)
@@ -111,6 +119,10 @@ def written(done: values.Written) -> Iterator[str]:
     """Action, id and reason."""
     yield f"{paint(done.action, GREEN)}  {done.memory.id}  {clip(title_of(done.memory))}"
     yield paint(f"{one_line(done.memory.space)}: {one_line(done.reason)}", DIM)
+    if done.memory.conflicts:
+        others = count_of(len(done.memory.conflicts), "other version")
+        yield paint(f"the conflict with {others} goes on; end it with one of:", YELLOW)
+        yield from people_conflicts.ends_of(done.memory)
 
 
 def superseded(done: values.Superseded) -> Iterator[str]:
@@ -156,8 +168,8 @@ def timeline(line: values.Timeline) -> Iterator[str]:
 def counted(stats: values.Stats) -> Iterator[str]:
     """Totals, then the most frequent of each sort."""
     yield (
-        f"{stats.memories} memories, {stats.forgotten} forgotten, {stats.superseded} superseded, "
-        f"{stats.conflicted} in conflict"
+        f"{count_of(stats.memories, 'memory')}, {stats.forgotten} forgotten, "
+        f"{stats.superseded} superseded, {stats.conflicted} in conflict"
     )
     for name, counts, total in (
         ("kinds", stats.kinds, len(stats.kinds)),
@@ -171,12 +183,6 @@ def counted(stats: values.Stats) -> Iterator[str]:
             yield f"{name:<8}{', '.join(shown)}" + (f", and {more} more" if more else "")
 
 
-def identity(who: values.Identity) -> Iterator[str]:
-    """Who speaks."""
-    yield f"{paint(one_line(who.agent), BOLD)}  role {who.role}"
-    yield f"private space {one_line(who.private_space)}, default space {one_line(who.default_space) or '(private)'}"
-
-
 def status(facts: values.Status) -> Iterator[str]:
     """What a person looks for first: state, addresses, counts, lag."""
     colour = GREEN if facts.state == "ready" else YELLOW
@@ -184,22 +190,24 @@ def status(facts: values.Status) -> Iterator[str]:
     yield f"  data    {facts.data_dir}"
     yield f"  gRPC    {facts.grpc}   HTTP http://{facts.http}   up {facts.uptime_s:.0f} s"
     if facts.ledger:
-        yield f"  ledger  {facts.ledger.memories} memories, seq {facts.ledger.seq}, {facts.ledger.bytes / 1e6:.1f} MB"
+        held = count_of(facts.ledger.memories, "memory")
+        yield f"  ledger  {held}, seq {facts.ledger.seq}, {facts.ledger.bytes / 1e6:.1f} MB"
         for one in facts.ledger.replicas:
             how = f"{one.role}, seq {one.seq}, lag {one.lag}, life {one.incarnation[:NODE_ID_CHARS]}, {one.state}"
             yield f"  replica {one.actor} in {one.place}: {how}"
     for index in facts.index:
-        yield f"  index   {index.name} ({index.backend}): {index.points} points, {index.lag} behind, {index.state}"
+        points = count_of(index.points, "point")
+        yield f"  index   {index.name} ({index.backend}): {points}, {index.lag} behind, {index.state}"
     if facts.transcripts:
-        held = facts.transcripts
-        size = f"{held.turns} turns, {held.bytes / 1e6:.1f} MB, {one_line(held.state)}"
-        yield f"  said    {held.sessions} sessions, {size}"
+        said = facts.transcripts
+        size = f"{count_of(said.turns, 'turn')}, {said.bytes / 1e6:.1f} MB, {one_line(said.state)}"
+        yield f"  transcripts  {count_of(said.sessions, 'session')}, {size}"
     if facts.model:
         yield f"  model   {model_name(facts.model)}, {facts.model.dimensions} dimensions, {facts.model.source}"
     if facts.reembed and facts.reembed.model:
         other = facts.reembed
         fault = f"  {one_line(other.fault)}" if other.fault else ""
-        share = f"{other.done} of {other.total} entries{fault}"
+        share = f"{other.done} of {count_of(other.total, 'entry')}{fault}"
         yield f"  reembed {model_name(facts.reembed.model)}: {other.state}, {share}"
     for actor in facts.actors:
         where = f" on {actor.address} (node {actor.node[:NODE_ID_CHARS]})" if actor.node else ""
@@ -214,6 +222,10 @@ def clip(text: str, chars: int = TITLE_CHARS) -> str:
         return text
     room = max(20, min(chars, shutil.get_terminal_size().columns - 24))
     return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def _place_and_title(memory: values.Memory) -> str:
+    return f"{one_line(memory.space)}  {clip(one_line(memory.title or memory.content[:FIRST_CHARS]))}"
 
 
 def title_of(memory: values.Memory) -> str:
@@ -257,6 +269,9 @@ def _whole(memory: values.Memory) -> Iterator[str]:
     for head in memory.conflicts:
         yield paint(f"\nin conflict with {head.revision} by {one_line(head.by)}, {shown_time(head.at)}:", YELLOW)
         yield printable(head.content)
+    if memory.conflicts:
+        yield paint("\nend the conflict with one of:", YELLOW)
+        yield from people_conflicts.ends_of(memory)
 
 
 def _line(memory: values.Memory) -> str:

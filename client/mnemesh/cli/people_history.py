@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mnemesh import history_values
+from mnemesh.cli import people_conflicts
 from mnemesh.cli.people import CYAN, DIM, GREEN, NODE_ID_CHARS, YELLOW, clip, paint, shown_time
 from mnemesh.cli.shell import one_line, printable
 
@@ -38,6 +39,7 @@ def conflicts(page: history_values.Conflicts) -> Iterator[str]:
         yield f"{paint(conflict.id, YELLOW)}  {one_line(conflict.space)}  {len(conflict.versions)} versions"
         for version in conflict.versions:
             yield from (INDENT + line for line in _revision(version))
+        yield from people_conflicts.ends(conflict.id, [version.id for version in conflict.versions])
     if page.cursor:
         yield paint(f"{len(page.conflicts)} of {page.total}; next page: --cursor {page.cursor}", DIM)
     elif not page.conflicts:

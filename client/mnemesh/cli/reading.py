@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from mnemesh.cli import people
+from mnemesh.cli import people, people_identity
 from mnemesh.cli.options import (
     DASHES,
     REPEAT,
@@ -131,7 +131,7 @@ def whoami(shell: Shell, space: Space = None) -> None:
     """Say who this token and these options speak for; changes nothing."""
     with shell.client(space) as client:
         identity = client.whoami()
-    shell.answer(identity, lambda: people.identity(identity))
+    shell.answer(identity, lambda: people_identity.identity(identity))
 
 
 def status(shell: Shell) -> None:

@@ -78,9 +78,8 @@ def text_of(words: Iterable[str] | None, file: Path | None = None) -> str:
     """The text that a command was given: words, `-` for standard input, or a file. Raises InvalidArgument."""
     typed = list(words or ())
     if file is None and not typed:
-        raise InvalidArgument(
-            "content", "nothing", "a text (after -- when it begins with -), - for standard input, or --file FILE"
-        )
+        allowed = "a text (after -- when it begins with -), - for standard input, or --file FILE"
+        raise InvalidArgument("content", "nothing", allowed, missing=True)
     if file is not None and typed:
         raise InvalidArgument("content", "words and --file", "one of them")
     if file is None and typed != ["-"]:
@@ -90,6 +89,12 @@ def text_of(words: Iterable[str] | None, file: Path | None = None) -> str:
         return data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidArgument("content", str(file or "-"), f"readable UTF-8 ({error})") from None
+
+
+def count_of(number: int, noun: str) -> str:
+    """`1 file`, `2 files`, `2 memories`."""
+    several = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number} {noun if number == 1 else several}"
 
 
 def printable(text: str) -> str:

@@ -18,9 +18,9 @@ from mnemesh import claude_code
 from mnemesh.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX
 from mnemesh.cli import sources
 from mnemesh.cli.ctrl_c import CtrlC
-from mnemesh.cli.import_report import SHOWN_MAX, Bar, count_of
+from mnemesh.cli.import_report import SHOWN_MAX, Bar
 from mnemesh.cli.importing import life_of
-from mnemesh.cli.shell import Shell, one_line
+from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.cli.transcript_state import Offsets
 from mnemesh.connection import local_data_dir
 from mnemesh.errors import FailedPrecondition, InvalidArgument, PermissionDenied

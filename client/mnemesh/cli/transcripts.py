@@ -116,7 +116,7 @@ def erase(
     with shell.client() as client:
         if not yes:
             if shell.json or not sys.stdin.isatty():
-                raise InvalidArgument("yes", "not given", "--yes where nobody can be asked")
+                raise InvalidArgument("yes", "not given", "--yes where nobody can be asked", missing=True)
             if not typer.confirm(f"Erase the session {printable(session)} for good?"):
                 raise typer.Exit(1)
         gone = client.erase_transcript(session, space=space or "")

@@ -11,11 +11,16 @@ import typer
 from mnemesh import removal_values
 from mnemesh.cli import people
 from mnemesh.cli.options import REPEAT, Changed, Described, Filters, Id, Origin, Space, Wait, Words, contract, given
-from mnemesh.cli.shell import Shell, one_line, text_of
+from mnemesh.cli.shell import Shell, count_of, one_line, text_of
 from mnemesh.entry import EXIT_REFUSED
 from mnemesh.errors import InvalidArgument
 
 BULK_PAGE: Final = 200
+FILTERS_NEEDED: Final = (
+    "at least one of --space, --kind, --tag, --tags-any, --tags-none, --since, --before, --by, --session; "
+    "or --all for everything"
+)
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
 TextFile = Annotated[Path | None, typer.Option("--file", "-f", metavar="FILE", help="Take the text from a file.")]
 
 
@@ -109,35 +114,57 @@ def forget_many(
     filters: Filters,
     purge: Annotated[bool, typer.Option("--purge", help=contract("ForgetManyRequest.purge"))] = False,
     apply: Annotated[bool, typer.Option("--apply", help="Do it; without, only tell what would go.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Without any filter: all memories that this token may write.")
+    ] = False,
+    yes: Yes = False,
 ) -> None:
-    """Forget, or erase, all memories that filters name; only tells which unless --apply is there."""
+    """Forget, or erase, all memories that filters name; only tells which unless --apply is there, and asks before it
+    erases."""
+    which = filters.fields()
+    if not (which or everything):
+        raise InvalidArgument("filters", "nothing", FILTERS_NEEDED, missing=True)
     with shell.client() as client:
-        whole = done = client.forget_many(purge=purge, dry_run=not apply, limit=BULK_PAGE, **filters.fields())
+
+        def page(*, dry_run: bool) -> removal_values.Bulk:
+            return client.forget_many(purge=purge, dry_run=dry_run, limit=BULK_PAGE, **which)
+
+        if apply and purge and not yes:
+            _can_be_asked(shell)
+            told = page(dry_run=True)
+            if told.ids:
+                for line in people.bulk(told, client.list(limit=BULK_PAGE, **which).memories, purge, hint=""):
+                    print(line)
+                if not typer.confirm("Erase them for good, at every peer?"):
+                    raise typer.Exit(EXIT_REFUSED)
+        whole = done = page(dry_run=not apply)
         while done.ids and not done.dry_run:
-            done = client.forget_many(purge=purge, dry_run=False, limit=BULK_PAGE, **filters.fields())
+            done = page(dry_run=False)
             whole = removal_values.joined(whole, done)
-    shell.answer(whole, lambda: people.bulk(whole, purge))
+        shown = not shell.json and whole.dry_run and bool(whole.ids)
+        memories = client.list(limit=BULK_PAGE, **which).memories if shown else ()
+    shell.answer(whole, lambda: people.bulk(whole, memories, purge))
 
 
-def purge(
-    shell: Shell,
-    id: Id,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
-    space: Space = None,
-) -> None:
+def purge(shell: Shell, id: Id, yes: Yes = False, space: Space = None) -> None:
     """Erase a memory for good, here and, as they sync, at every peer; asks first. `forget` can be undone."""
     with shell.client(space) as client:
         found = client.get(id, include_forgotten=True)
         if not yes:
-            if shell.json or not sys.stdin.isatty():
-                raise InvalidArgument("yes", "not given", "--yes where nobody can be asked")
+            _can_be_asked(shell)
             print(f"{one_line(found.id)}  {one_line(found.title or found.content[:80])}  in {one_line(found.space)}")
             if not typer.confirm("Erase it for good, at every peer?"):
                 raise typer.Exit(EXIT_REFUSED)
         gone = client.purge(found.id)
     later = f"; {one_line(gone.pending)}" if gone.pending else ""
-    told = f"PURGE  {gone.id}  {gone.changes} changes erased from {one_line(gone.space)}{later}"
+    told = f"PURGE  {gone.id}  {count_of(gone.changes, 'change')} erased from {one_line(gone.space)}{later}"
     shell.answer(gone, lambda: [told, *people.held(gone)])
+
+
+def _can_be_asked(shell: Shell) -> None:
+    """Raises InvalidArgument where nobody can be."""
+    if shell.json or not sys.stdin.isatty():
+        raise InvalidArgument("yes", "not given", "--yes where nobody can be asked", missing=True)
 
 
 COMMANDS: Final = tuple(

@@ -1,0 +1,30 @@
+"""How a conflict is ended, as lines to copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from mnemesh import values
+
+HASH_CHARS: Final = 8
+
+
+def ends_of(memory: values.Memory) -> Iterator[str]:
+    """The lines of a memory in conflict; its first head is the version that is shown."""
+    return ends(memory.id, [memory.heads[0], *(head.revision for head in memory.conflicts)])
+
+
+def ends(id: str, revisions: Sequence[str]) -> Iterator[str]:
+    """A command for each version, and the one for another text."""
+    for revision in revisions:
+        yield f"  mnemesh resolve {id} --keep {_short(revision, revisions)}"
+    yield f"  mnemesh resolve {id} --content TEXT"
+
+
+def _short(revision: str, others: Sequence[str]) -> str:
+    """The beginning of a revision that none of the others has, with enough of its hash to fit no older one either."""
+    chars = revision.find("@") + 1 + HASH_CHARS
+    while any(one != revision and one.startswith(revision[:chars]) for one in others):
+        chars += 1
+    return revision[:chars]
