@@ -500,6 +500,8 @@ BEHIND = {
     "index": [{"name": "shard-0", "state": "behind", "lag": 7}],
 }
 
+AWAY = {"name": "shard-0", "state": "the server is away", "lag": 7}
+
 
 @contextmanager
 def node_that_says(place: Place, status: dict[str, object]) -> Iterator[str]:
@@ -534,9 +536,25 @@ def test_a_node_that_runs_but_is_degraded(held: Place) -> None:
         assert "no space left" in only(held, "running node").problem
 
 
-def test_a_running_node_whose_index_is_behind(held: Place) -> None:
+def test_a_running_node_whose_index_catches_up_is_a_remark_and_no_fault(
+    held: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: NOW_MS * 1_000_000)
+    for name in [name for name in os.environ if name.startswith("MNEMESH_")]:
+        monkeypatch.delenv(name)
     with node_that_says(held, BEHIND):
-        assert "7 entries behind" in only(held, "index").problem
+        found = only(held, "index")
+        assert doctor.main(["--data", str(held.data_dir)]) == 0
+    assert "7 entries behind" in found.problem
+    assert found.remark
+    assert "Remark: index: " in capsys.readouterr().out
+
+
+def test_a_running_node_whose_index_has_a_fault_is_a_finding(held: Place) -> None:
+    with node_that_says(held, {**BEHIND, "state": "degraded", "index": [AWAY]}):
+        found = only(held, "running node")
+    assert "shard-0 is the server is away (7 entries behind" in found.problem
+    assert not found.remark
 
 
 def test_the_report_shows_where_the_running_node_listens_and_what_it_says(

@@ -94,9 +94,11 @@ def degraded_node(place: Place) -> Iterator[Finding]:
             f"look at {place.data_dir / 'node.log'} or the terminal of `mnemesh up`, then restart the node",
         )  # fmt: skip
     elif faults and told["state"] == "ready":
+        # A node whose index has a fault is degraded, above: this one takes in what it misses.
         yield Finding(
             "index", f"of the running node, {'; '.join(faults)}",
-            "wait while it catches up (`mnemesh status` shows how far); when the number stands still, restart the node",
+            "nothing to mend while it catches up (`mnemesh status` shows how far); if the number stands still, restart "
+            "the node", remark=True,
         )  # fmt: skip
 
 
