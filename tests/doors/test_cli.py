@@ -469,6 +469,11 @@ def test_help_calls_every_value_by_a_word_that_people_know(bare: Run, words: tup
     assert re.findall(r"<[a-z[\]]+>|\.\.\.\}", shown.out) == []
 
 
+@pytest.mark.parametrize("words", tuple(commands_of(typer.main.get_command(app._app()))), ids=" ".join)
+def test_every_command_that_asks_a_node_can_answer_in_json(bare: Run, words: tuple[str, ...]) -> None:
+    assert "--json" in bare(*words, "--help").out
+
+
 def test_help_names_what_a_list_is_a_list_of(bare: Run) -> None:
     shown = [" ".join(line.strip("│ ").split()) for line in bare("recall", "--help").out.splitlines()]
     for option in ("--space,--spaces -s SPACE", "--kind -k KIND", "--tags-any TAG", "--limit -n NUMBER", "QUERY Words"):

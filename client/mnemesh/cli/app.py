@@ -45,7 +45,7 @@ HELP: Final = """One memory for all your agents.
 
 The node of this machine is found through its data directory; MNEMESH_ENDPOINT, MNEMESH_TOKEN and MNEMESH_DATA_DIR
 name another; MNEMESH_SPACE and MNEMESH_AGENT say where and as whom you write. With --json a command prints exactly one
-JSON object, for errors {"error": {"code", "message", ...}}. `mnemesh --version` prints the version.
+JSON object (watch one a line), for errors {"error": {"code", "message", ...}}. `mnemesh --version` prints the version.
 
 Exit status: 0 done, 2 bad usage, 3 no node answers, 4 refused, 130 interrupted, 141 output pipe closed."""
 # Programs of their own, dispatched by mnemesh.entry before this module is loaded; listed here for --help.

@@ -1,7 +1,8 @@
 """What every command shares: the common options, the client that they make, and one way to answer.
 
-With --json exactly one JSON object goes to standard output, whatever happens; without it, lines for people. Texts of
-memories come from other agents, so control characters in them are shown, never sent to the terminal.
+With --json exactly one JSON object goes to standard output, whatever happens (`watch` prints one a line); without it,
+lines for people. Texts of memories come from other agents, so control characters in them are shown, never sent to the
+terminal.
 """
 
 from __future__ import annotations
