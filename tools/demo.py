@@ -128,7 +128,7 @@ def team(planner: Client, data_dir: Path, console: Console) -> None:
     done = planner.remember(decision, kind="decision", tags=["release"])
     expect(done.action == "ADD", f"remember gave {done.action}")
     console.print(f"planner, gRPC:   remember -> {done.action} {done.memory.id}")
-    again = planner.remember("  we release on THURSDAYS, after the migration has run on staging. ")
+    again = planner.remember(f"  {decision}\n")
     expect((again.action, again.memory.id) == ("NOOP", done.memory.id), f"the same words again gave {again.action}")
     console.print("planner, gRPC:   the same words again -> NOOP, the same memory")
     heard, told = asyncio.run(_reviewer(data_dir))

@@ -235,6 +235,12 @@ class Mesh:
         found: Stats = await self._parts.ledger.stats(named)
         return found
 
+    async def inhabited(self, name: str) -> bool:
+        """Whether the private space of `name` holds anything, or held what is erased. Raises InvalidArgument."""
+        grants.principal_name("name", name)
+        spaces = (f"@{name}", f"@{name}{grants.BELOW}")
+        return bool(await self._parts.ledger.digests(spaces)) or await self.transcripts.holds(spaces)
+
     async def export(
         self,
         caller: Caller,

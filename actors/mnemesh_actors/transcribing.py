@@ -84,6 +84,11 @@ class Transcribing:
         found: SessionPage = await self._store.page(transcripts.session_query(query, caller))
         return found
 
+    async def holds(self, spaces: tuple[str, ...]) -> bool:
+        """Whether any session lies in a space that one of these patterns covers."""
+        found: SessionPage = await self._store.page(SessionQuery(spaces=spaces, limit=1))
+        return found.total > 0
+
     async def erase(self, caller: Caller, session: str, space: str = "") -> ErasedSession:
         """Erase a session and those that are part of it, in `space` or wherever the caller may. Who stored a session
         may, and an admin. Raises NotFound, PermissionDenied."""

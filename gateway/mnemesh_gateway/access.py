@@ -147,6 +147,7 @@ class Access:
         spaces: tuple[str, ...] = (),
         toolsets: tuple[str, ...] = (),
         expires: str = "",
+        inhabited: bool = False,
     ) -> tuple[Agent, str]:
         """Issue a token; it is given back here and kept nowhere. Raises as grants.new_agent, and InvalidArgument for
         the owner's name."""
@@ -157,7 +158,7 @@ class Access:
             before = self._by_name.get(name)
             agent = grants.new_agent(
                 issuer, name=name, role=role, spaces=spaces, toolsets=toolsets, expires=expires, now=self._clock(),
-                before=before.agent if before else None,
+                before=before.agent if before else None, inhabited=inhabited,
             )  # fmt: skip
             if before is None and len(self._by_name) >= limits.AGENTS_MAX:
                 raise Overloaded("the list of agents", limits.AGENTS_MAX)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from mnemesh_gateway import wire
 from mnemesh_memory import model
 from mnemesh_memory.embedding import ModelStatus, ReembedStatus
+from mnemesh_memory.grants import OWNER
 from mnemesh_memory.model import Caller
 from mnemesh_proto.v1 import admin_pb2
 
@@ -57,9 +58,10 @@ async def whoami(gate: MeshGate, caller: Caller, request: admin_pb2.WhoamiReques
 async def add_agent(gate: MeshGate, caller: Caller, request: admin_pb2.AddAgentRequest) -> admin_pb2.AddAgentResponse:
     """A new agent and its token, which is told this once."""
     access = gate.agents()
+    inhabited = caller.role != OWNER and await (await gate.ready()).inhabited(request.name)
     add = partial(
         access.add, caller, name=request.name, role=request.role, spaces=tuple(request.spaces),
-        toolsets=tuple(request.toolsets), expires=request.expires,
+        toolsets=tuple(request.toolsets), expires=request.expires, inhabited=inhabited,
     )  # fmt: skip
     agent, token = await asyncio.to_thread(add)
     return admin_pb2.AddAgentResponse(agent=_agent(agent, access.state(agent)), token=token)

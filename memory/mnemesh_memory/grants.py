@@ -184,9 +184,11 @@ def new_agent(
     expires: str,
     now: int,
     before: Agent | None,
+    inhabited: bool = False,
 ) -> Agent:
-    """The agent that `issuer` asks a token for; `before` bore that name before. Nobody grants more than it has itself.
-    Raises InvalidArgument, AlreadyExists, PermissionDenied."""
+    """The agent that `issuer` asks a token for; `before` bore that name before, and `inhabited` is whether its private
+    space holds anything. Nobody grants more than it has itself. Raises InvalidArgument, AlreadyExists,
+    PermissionDenied."""
     principal_name("name", name)
     if role not in ROLES:
         raise InvalidArgument("role", role, f"one of {', '.join(ROLES)}")
@@ -200,9 +202,10 @@ def new_agent(
         raise AlreadyExists(
             f"name: {name} has a token already; revoke it first", field="name", value=name, limit="one token a name"
         )
-    if before is not None and issuer.role != OWNER:
-        # A name owns its private space, whoever bears it next.
-        raise PermissionDenied(issuer.principal, f"issue a token for {name} again, the owner may", granted(issuer))
+    if (before is not None or inhabited) and issuer.role != OWNER:
+        # A name owns its private space, whoever bears it next, and wherever what lies there came from.
+        action = f"issue a token for {name}: that name was there before, so the owner alone may"
+        raise PermissionDenied(issuer.principal, action, granted(issuer))
     for pattern in patterns:
         if not covers(issuer.spaces, pattern):
             raise PermissionDenied(issuer.principal, "grant more than it has", granted(issuer), space=pattern)
@@ -283,10 +286,11 @@ def expiry(field: str, value: str, now: int) -> int | None:
 
 
 def may_see(caller: Caller, agent: Agent) -> bool:
-    """Whether `caller` may see and revoke that token: the owner all, an admin those within its own spaces, and its
-    own."""
-    within = all(covers(caller.spaces, pattern) for pattern in agent.spaces)
-    return caller.role == OWNER or agent.name == caller.principal or within
+    """Whether `caller` may see and revoke that token: the owner all, an admin those within its own spaces, those with
+    none that it issued, and its own."""
+    within = bool(agent.spaces) and all(covers(caller.spaces, pattern) for pattern in agent.spaces)
+    issued = not agent.spaces and principal_of(agent.created_by) == caller.principal
+    return caller.role == OWNER or agent.name == caller.principal or within or issued
 
 
 def require_seen(caller: Caller, name: str, agent: Agent | None) -> Agent:

@@ -89,7 +89,7 @@ QUARANTINE_SHARE_MAX = QUARANTINE_ENTRIES_MAX // 4  # that one peer brought; its
 DOCUMENT_CHANGES_MAX = 4_000  # of one memory, taken in from peers; our own writers stop at LAST_CHANGES_MAX
 NODE_KEYS_MAX = 10_000  # public keys of other nodes
 NODE_KEYS_SHARE_MAX = NODE_KEYS_MAX // 4  # of nodes that one peer was the first to bring
-NODE_KEYS_OF_WRITER_MAX = 100  # the same of a peer that brings only what its own agents wrote
+NODE_KEYS_OF_WRITER_MAX = 1_000  # the same of a peer that brings only what its own agents wrote
 CLOCK_AHEAD_MS_MAX = 5 * 60 * 1000  # a time of another node's clock is shown as at most so long after its receipt
 
 BACKUPS_LISTED_MAX = 1_000  # that a node remembers to have made, the latest

@@ -315,6 +315,9 @@ class FakeMesh(FakeHistories, FakeLinks):
         del self.memories[memory.id]
         return Purged(id=memory.id, space=memory.space, changes=memory.version)
 
+    async def inhabited(self, name: str) -> bool:
+        return any(memory.space == "@" + name for memory in self.memories.values())
+
     async def stats(self, caller: Caller, spaces: Sequence[str] = ()) -> Stats:
         self._enter()
         active = [m for m in self.memories.values() if m.state == "active" and (not spaces or m.space in spaces)]

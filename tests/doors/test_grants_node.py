@@ -6,11 +6,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import httpx2
 import pytest
 import pytest_asyncio
-from node_process import Nodes, NodeUnderTest
+from node_process import Nodes, NodeUnderTest, stop_node
 from scenario_doors import NETWORKED_DOORS, CliDoor, Door, GrpcDoor, HttpDoor, McpDoor, Refused
 
 import mnemesh
@@ -356,3 +357,25 @@ async def test_a_write_that_is_sent_again_tells_nothing_once_its_space_is_grante
 async def test_a_token_is_no_memory(team: Team) -> None:
     with team.client("ana") as ana, pytest.raises(client_errors.InvalidArgument, match="Mnemesh token"):
         ana.remember(f"the token of the build is {team.tokens['ana']}")
+
+
+@pytest.mark.parametrize("left", ["a memory", "a session"])
+async def test_no_admin_gives_away_a_private_space_that_a_renamed_owner_has_left(tmp_path: Path, left: str) -> None:
+    nodes = Nodes()
+    try:
+        before = await nodes.start(tmp_path, "--owner", "carol")
+        with mnemesh.Client(before.grpc, before.token, space="") as carol:
+            if left == "a memory":
+                assert carol.remember("my diary").memory.space == "@carol"
+            else:
+                assert carol.add_transcript("s1", [{"id": "u1", "role": "user", "text": "my diary"}]).stored == 1
+        await stop_node(before)
+        node = await nodes.start(tmp_path, "--owner", "dora")
+        with mnemesh.Client(node.grpc, node.token, space="") as dora:
+            boss = dora.add_agent("boss", role="admin", spaces=["other/*"]).token
+        with mnemesh.Client(node.grpc, boss, space="") as admin:
+            with pytest.raises(client_errors.PermissionDenied, match="owner alone"):
+                admin.add_agent("carol", role="reader")
+            assert admin.add_agent("erin", role="reader").agent.name == "erin"
+    finally:
+        await nodes.end()

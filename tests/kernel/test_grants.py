@@ -219,6 +219,19 @@ def test_an_admin_grants_what_it_has() -> None:
     assert (made.created_by, made.spaces) == ("ana", ("team/a/*", "team/b"))
 
 
+def test_a_name_whose_private_space_holds_anything_is_the_owners_to_give() -> None:
+    with pytest.raises(PermissionDenied, match="owner alone"):
+        issue(ana("admin", "team/*"), inhabited=True)
+    assert issue(inhabited=True).name == "bob"
+
+
+def test_an_admin_sees_of_the_tokens_without_a_space_those_that_it_issued() -> None:
+    me, alone = ana("admin", "team/*"), issue(spaces=())
+    assert not grants.may_see(me, alone)
+    assert grants.may_see(me, issue(me, spaces=()))
+    assert grants.may_see(OWNER, alone)
+
+
 def test_an_admin_sees_the_tokens_within_its_spaces_and_its_own() -> None:
     within, beyond = issue(), issue(spaces=("team/a", "ops"))
     me = ana("admin", "team/*")
