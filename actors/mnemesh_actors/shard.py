@@ -1,9 +1,10 @@
 """RetrievalShard: the retrieval index of some spaces, kept beside the ledger and rebuilt from it when in doubt.
 
-Rules. It never holds content or title: text comes from the ledger, by id. Every query goes through one space filter.
-What it has applied is durable only after `flush`, which makes the points durable first and then the sequence number;
-so after a crash it may hold more than it says, and applying again changes nothing. An index that is damaged, or was
-made for another model or another life of the ledger, is removed and made new; `status().rebuilt` says why.
+Rules. It never holds content or title: text comes from the ledger, by id; tags, agent and session are hashed. Every
+query goes through one space filter. What it has applied is durable only after `flush`, which makes the points durable
+first and then the sequence number; so after a crash it may hold more than it says, and applying again changes nothing.
+An index that is damaged, or was made for another model or another life of the ledger, is removed and made new;
+`status().rebuilt` says why.
 Synchronous and serial: one caller at a time.
 """
 
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnemesh_actors.index.episodes import Episodes
+from mnemesh_actors.index.masked import Mask, new_key
 from mnemesh_actors.index.passages import Passages, vectors_of
 from mnemesh_actors.index.points import BM25, DENSE, WINDOW, IndexItem, IndexText, check_id, points_of, schema
 from mnemesh_actors.index.port import Condition, Filter, HasId, IndexBackend, MatchAny, Point, QueryRequest
@@ -65,6 +67,7 @@ class RetrievalShard:
         self._backend: IndexBackend | None = None
         self._encoder: Bm25Encoder | None = None
         self._meta = IndexMeta(config.generation, config.dimensions, config.incarnation)
+        self._mask = Mask("")
         self._passages = Passages()
         self._episodes = Episodes()
         self._prepared: OrderedDict[Search, Lists] = OrderedDict()
@@ -127,7 +130,7 @@ class RetrievalShard:
         if self._seq < after:
             raise Unavailable(f"the index holds the ledger up to {self._seq}, not {after}", part="index")
         gone = dict.fromkeys(removed)
-        latest = {item.id: item for item in items if item.id not in gone}
+        latest = {item.id: self._mask.item(item) for item in items if item.id not in gone}
         number = {id_: len(latest[id_].texts) if id_ in latest else 0 for id_ in (*latest, *gone)}
         for id_ in number:
             check_id(id_)
@@ -150,7 +153,8 @@ class RetrievalShard:
         """The memories whose windows hold any of `ids`, or will hold what comes to `places` (space and session; count,
         time, id): they are to be given again together with these."""
         self._opened()
-        return self._episodes.after(ids, places)
+        masked = [((space, self._mask.session(session)), place) for (space, session), place in places]
+        return self._episodes.after(ids, masked)
 
     def rebase(self, incarnation: str, seq: int, before: int) -> ShardStatus:
         """Follow another ledger from now on, which holds under its numbers up to `seq` what the old one held up to
@@ -218,6 +222,7 @@ class RetrievalShard:
 
     def _asked(self, search: Search) -> list[tuple[Filter, int]]:
         """Each group of memories that a search looks through, with how many of it are wanted."""
+        search = self._mask.search(search)
         only: tuple[Condition, ...] = ()
         if search.ids is not None:
             only = (HasId(tuple(point for id_ in search.ids for point in (id_, *self._passages.ids(id_, 1)))),)
@@ -313,11 +318,11 @@ class RetrievalShard:
         if meta is None or reason:
             self._passages, self._episodes = Passages(), Episodes()
             self._storage.clear()
-            self._backend = self._storage.backend(wanted)
+            meta = replace(wanted, key=new_key())
+            self._backend = self._storage.backend(meta)
             self._backend.open(schema(self._config.dimensions))
-            meta = wanted
-        self._rebuilt, self._seq = reason, meta.seq
-        self._write_meta(replace(wanted, seq=meta.seq))
+        self._rebuilt, self._seq, self._mask = reason, meta.seq, Mask(meta.key)
+        self._write_meta(replace(wanted, seq=meta.seq, key=meta.key))
         self._doubted = False
 
     def _open_existing(self, meta: IndexMeta) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 import random
@@ -415,6 +416,44 @@ def test_no_word_of_a_memory_is_in_any_file_of_the_shard(tmp_path: Path) -> None
         assert b"zebrasecret" not in data, file
         assert b"quagga" not in data, file
         assert "zebrasecret".encode("utf-16-le") not in data, file
+
+
+def test_no_tag_agent_or_session_of_a_memory_is_in_any_file_of_the_shard(tmp_path: Path) -> None:
+    names = {"tags": ("zebratag", "other"), "agent": "quaggaagent", "session": "okapisession"}
+    one = RetrievalShard(config(tmp_path))
+    one.open()
+    one.apply([item(n, **names, place=n) for n in range(1, 80)], [], 1)
+    assert one.search(ask(tags_all=("zebratag",), agent="quaggaagent", session="okapisession")) != []
+    one.flush()
+    one.apply([], [memory(2)], 2)
+    one.close()
+    for file in tmp_path.rglob("*"):
+        data = file.read_bytes() if file.is_file() else b""
+        assert [word for word in (b"zebrat", b"quaggaa", b"okapis") if word in data] == [], file
+
+
+def test_each_index_hashes_with_a_key_of_its_own_and_keeps_it(tmp_path: Path) -> None:
+    def key(path: Path) -> str:
+        return json.loads((path / "shard" / "meta.json").read_text())["key"]
+
+    seen = []
+    for path in (tmp_path / "a", tmp_path / "b"):
+        for _ in range(2):
+            one = RetrievalShard(config(path))
+            one.open()
+            one.apply([item(1, tags=("x",), session="s", place=1), item(2, tags=("y",), session="s", place=2)], [], 1)
+            one.rebase("life-2", 1, 1)
+            one.rebase("life-1", 1, 1)
+            one.close()
+            seen.append(key(path))
+        again = RetrievalShard(config(path))
+        again.open()
+        assert ids(again, ask(tags_any=("x",))) == {1}
+        assert ids(again, ask(tags_none=("x",), session="s")) == {2}
+        assert again.followed([], [((SPACE, "s"), (0, 0, memory(9)))]) == [memory(1), memory(2)]
+        again.close()
+    assert seen[0] == seen[1] != seen[2] == seen[3]
+    assert "" not in seen
 
 
 def test_a_shard_that_is_not_open_is_unavailable(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ async def test_three_nodes_in_a_line_converge_and_a_purge_reaches_them_all(nodes
     await introduce(b, c, "from-b", "team/*")
     for name, node in (("a", a), ("b", b), ("c", c)):
         async with client(node) as one:
-            await one.remember(f"node {name} deploys on its own day", space="team/x")
+            names = {"tags": [f"tag-of-{name}"], "source": {"session": f"session-of-{name}"}}
+            await one.remember(f"node {name} deploys on its own day", space="team/x", **names)
             await one.remember(f"node {name} keeps this to itself", space="@owner")
             await one.remember(f"node {name} has other business", space="home/x")
     await converged("team/x", a, b, c)
@@ -44,7 +45,8 @@ async def test_three_nodes_in_a_line_converge_and_a_purge_reaches_them_all(nodes
     assert await texts(b, "team/x") == await texts(c, "team/x")
     for folder in "abc":
         for file in (tmp_path / folder).rglob("*"):
-            assert not file.is_file() or b"node a deploys" not in file.read_bytes(), file
+            data = file.read_bytes() if file.is_file() else b""
+            assert [one for one in (b"node a deploys", b"tag-of-a", b"session-of-a") if one in data] == [], file
 
 
 async def test_a_node_that_was_away_or_killed_catches_up_by_itself(nodes: Nodes, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """How a memory becomes points: which ids, which vectors, which fields. Never its content or title.
 
 A memory of one passage is one point with the memory's own id; passage n > 0 of a longer one has the id uuid5(memory, n)
-and carries the memory's id. Edge keeps deleted payloads in its files, so the fields are only those that a filter reads.
+and carries the memory's id. Edge keeps deleted payloads in its files, so the fields are only those that a filter reads,
+and tags, agent and session come here hashed (`masked.py`).
 """
 
 from __future__ import annotations

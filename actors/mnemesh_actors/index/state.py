@@ -9,12 +9,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from mnemesh_memory.errors import Unavailable
 
-FORMAT = 6
+FORMAT = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class IndexMeta:
     """`generation` names the embedding model, `incarnation` the ledger's life, `seq` its last durable entry.
 
     `points` is the count at a clean close, and None while the index is in use. `damage` is what went wrong with it.
+    `key` is that of the hashes in it.
     """
 
     generation: str
@@ -31,6 +32,7 @@ class IndexMeta:
     points: int | None = None
     damage: str = ""
     format: int = FORMAT
+    key: str = field(default="", repr=False)
 
     def difference(self, wanted: IndexMeta) -> str:
         """Why an index with this meta must not be used as the wanted one; "" when it may."""
@@ -38,7 +40,7 @@ class IndexMeta:
             have, want = getattr(self, name), getattr(wanted, name)
             if have != want:
                 return f"the index was made for {name} {have}, not {want}"
-        return self.damage
+        return self.damage or ("" if self.key else "the key of the index was lost")
 
 
 def read_meta(file: Path) -> tuple[IndexMeta | None, str]:
@@ -61,6 +63,8 @@ def meta_of(stored: object, name: str) -> tuple[IndexMeta | None, str]:
     except TypeError as error:
         return None, f"{name} was damaged: {error}"
     counts = (meta.seq, meta.dimensions, meta.format, 0 if meta.points is None else meta.points)
+    if not isinstance(meta.key, str):
+        return None, f"{name} was damaged: its key is no text"
     if any(not isinstance(count, int) or isinstance(count, bool) or count < 0 for count in counts):
         return None, f"{name} was damaged: {counts}"
     return meta, ""
