@@ -13,13 +13,8 @@ from typing import Final
 from mnemesh_memory import calendar_spans as spans
 from mnemesh_memory.calendar_spans import DAY, EXACT, PARTS, SEASONS, WEEK, Span
 from mnemesh_memory.time_days import MONTHS, SHORT_DAYS, SHORT_MONTHS, WEEKDAYS, YEAR, Days, Read, one_day
+from mnemesh_memory.time_numbers import NUMBERS, UNITS, is_cut, number_at
 
-_UNITS: Final = {
-    form: unit for unit in ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
-    for form in (unit, unit + "s")
-} | {"min": "minute", "mins": "minute", "hr": "hour", "hrs": "hour"}  # fmt: skip
-_NUMBERS: Final = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
-                   "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12}  # fmt: skip
 # Vague numbers, and how far to each side they reach.
 _VAGUE: Final = {"couple": (2, 1), "few": (3, 2), "several": (5, 3)}
 _VAGUE_LAST: Final = {"couple": 2, "few": 5, "several": 7}
@@ -27,6 +22,7 @@ _VAGUE_LAST: Final = {"couple": 2, "few": 5, "several": 7}
 _HALVES: Final = {"year": (6, "month"), "quarter": (6, "week"), "month": (2, "week"), "week": (84, "hour"),
                   "day": (12, "hour"), "hour": (30, "minute"), "minute": (30, "second")}  # fmt: skip
 _ORDINALS: Final = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
+_AGO: Final = ("ago", "earlier")
 _SHORT_UNITS: Final = {"h": "hour", "d": "day", "w": "week", "y": "year"}
 _THIRDS: Final = {"early": 0, "mid": 1, "late": 2, "beginning": 0, "start": 0, "middle": 1, "end": 2}
 # Names of people, too, so that "from June" and "by April" alone are not read.
@@ -47,7 +43,7 @@ DATE_WORDS: Final = frozenset(
 )  # fmt: skip
 # What every date begins with, if not with a digit.
 _BEGINS: Final = DATE_WORDS | {
-    "the", "year", "half", "noon", "midnight", "q1", "q2", "q3", "q4", *_NUMBERS, *_VAGUE, *_ORDINALS, *_THIRDS, *PARTS
+    "the", "year", "half", "noon", "midnight", "q1", "q2", "q3", "q4", *NUMBERS, *_VAGUE, *_ORDINALS, *_THIRDS, *PARTS
 }  # fmt: skip
 
 
@@ -80,10 +76,8 @@ class Dates(Days):
         if self.word(lead) in _VAGUE:
             number, slack = _VAGUE[self.word(lead)]
             return number, slack, lead + 1 + (self.word(lead + 1) == "of")
-        word = self.word(at)
-        if word.isascii() and word.isdigit() and len(word) <= 4:
-            return int(word), 0, at + 1
-        return _NUMBERS.get(word, 0), 0, at + 1
+        number, end = number_at(self._words, at)
+        return number, 0, end
 
     def _distance(self, at: int) -> tuple[int, str, int, int]:
         """A number with its unit: both, how far to each side it reaches, and the token after it; 0 for none."""
@@ -92,13 +86,15 @@ class Dates(Days):
             number, unit = _HALVES.get(self.word(at + 2), (0, ""))
             return number, unit, 0, at + 3
         number, slack, end = self._number(at)
-        if before == "half" and self.word(at) in article:
-            number = 0  # "one and half a year"
-        return number, _UNITS.get(self.word(end), ""), slack, end + 1
+        if (before == "half" and self.word(at) in article) or is_cut(self._words, at):
+            number = 0  # "one and half a year", "two or three days"
+        return number, UNITS.get(self.word(end), ""), slack, end + 1
 
     def _ago(self, at: int) -> Read | None:
         number, unit, slack, end = self._distance(at)
-        if not number or not unit or self.word(end) not in ("ago", "earlier"):
+        if number and (read := self._ago_added(at, number, unit, end) or self._ago_either(at)) is not None:
+            return read
+        if not number or not unit or self.word(end) not in _AGO:
             return None
         if self.word(end) == "ago" and (read := self._before_anchor(number, unit, slack, end + 1)) is not None:
             return read
@@ -108,6 +104,33 @@ class Dates(Days):
                        for count in (number + reach, number, number - reach)]  # fmt: skip
             return Read(Span(moments[0], moments[2], at=moments[1]), end + 1, True)
         return Read(spans.distant(self._now, number, unit, slack), end + 1, True)
+
+    def _ago_added(self, at: int, number: int, unit: str, end: int) -> Read | None:
+        """A year and two months ago, 1 year 6 months ago."""
+        lead = end + (self.word(end) in ("and", ","))
+        more, end = number_at(self._words, lead)
+        small = UNITS.get(self.word(end), "")
+        if not (unit and more and small) or self.word(end + 1) not in _AGO or (unit in EXACT) != (small in EXACT):
+            return None
+        if unit not in EXACT:
+            return Read(spans.distant(spans.less(self._now, number, unit), more, small), end + 2, True)
+        reach = max(0.5, more / 4) * EXACT[small]
+        length = number * EXACT[unit] + more * EXACT[small]
+        moments = [spans.wall_time(self._now_ms - round(1000 * one.total_seconds()), self._zone)
+                   for one in (length + reach, length, length - reach)]  # fmt: skip
+        return Read(Span(moments[0], moments[2], at=moments[1]), end + 2, True)
+
+    def _ago_either(self, at: int) -> Read | None:
+        """Two or three days ago: both of them."""
+        low, middle = number_at(self._words, at)
+        high, end = number_at(self._words, middle + 1)
+        unit = UNITS.get(self.word(end), "")
+        if self.word(middle) not in ("or", "to") or not 0 < low < high or self.word(end + 1) not in _AGO:
+            return None
+        if not unit or unit in EXACT:
+            return None
+        since, before = spans.distant(self._now, high, unit).since, spans.distant(self._now, low, unit).before
+        return Read(Span(since, before), end + 2, True)
 
     def _before_anchor(self, number: int, unit: str, slack: int, at: int) -> Read | None:
         """What stands after "ago" is what is counted from: "a year ago today", "two weeks ago last Monday". A day of a
@@ -133,9 +156,7 @@ class Dates(Days):
     def _beside(self, at: int) -> Read | None:
         """The week before a date, two days after it, the weekend before it, the week of it."""
         lead = at + (self.word(at) in ("the", "last"))
-        number, unit, slack, end = (
-            (1, _UNITS.get(self.word(lead), ""), 0, lead + 1) if lead > at else self._distance(at)
-        )
+        number, unit, slack, end = (1, UNITS.get(self.word(lead), ""), 0, lead + 1) if lead > at else self._distance(at)
         unit = "weekend" if self.word(end - 1) == "weekend" else unit
         side = self.word(end)
         if not number or not unit or unit in EXACT or side not in ("before", "after", "of"):
@@ -188,11 +209,15 @@ class Dates(Days):
             return int(compact[1]), _SHORT_UNITS[compact[2]], lead + 2
         if following in _VAGUE:
             of = lead + 2 + (self.word(lead + 2) == "of")
-            number, unit, end = _VAGUE_LAST[following], _UNITS.get(self.word(of), ""), of + 1
-        elif following in _UNITS:
-            number, unit, end = 1, _UNITS[following], lead + 2
+            number, unit, end = _VAGUE_LAST[following], UNITS.get(self.word(of), ""), of + 1
+        elif following in UNITS:
+            number, unit, end = 1, UNITS[following], lead + 2
         else:
             number, unit, _, end = self._distance(lead + 1)
+        if number_at(self._words, lead + 1)[0] and is_cut(self._words, end + (self.word(end) in ("and", ","))):
+            more, after = number_at(self._words, end + (self.word(end) in ("and", ",")))
+            if more and self.word(after) in UNITS:
+                return 0, "", at  # "the last 2 years and 3 months"
         return (number, unit, end) if unit else (0, "", at)
 
     def _ends_otherwise(self, end: int, counted: bool) -> bool:
@@ -205,7 +230,7 @@ class Dates(Days):
         if not number:
             return None
         lead = at + (self.word(at) == "the")
-        word, counted = self.word(lead), end > lead + 2 or self.word(lead + 1) not in _UNITS
+        word, counted = self.word(lead), end > lead + 2 or self.word(lead + 1) not in UNITS
         if not counted and lead == at and word == "last" and self.word(lead + 1) not in ("hour", "minute"):
             return None
         if word == "last" and self._ends_otherwise(end, counted):

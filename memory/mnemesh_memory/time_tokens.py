@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from mnemesh_memory.time_numbers import ONES, TENS
+
 BREAK: Final = "."
 OPAQUE: Final = ""
 _QUOTED: Final = re.compile(r"\"[^\"\n]*\"|`[^`\n]*`|\u201c[^\u201d\n]*\u201d|\xab[^\xbb\n]*\xbb")
@@ -18,8 +20,11 @@ _PLAIN: Final = re.compile(
     r"[^\W_]+|\d{1,2}:\d\d(?::\d\d)?(?:[ap]m)?|\d{1,2}[-\u2013]\d{1,2}|\d{4}[-/]\d\d(?:[-/]\d\d)?|\d{4}-q[1-4]"
     r"|\d{1,2}\.\d{1,2}\.\d{4}|\d{4}-\d\d-\d\dt\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:z|[+-]\d\d:?\d\d)?|[-\u2013]"
 )
-# "mid-August", "1,2023": two words without a blank between them.
-_GLUED: Final = re.compile(r"(early|mid|late)[-\u2013]([^\W_]+)|(\d{1,2}),(\d{4})")
+# "mid-August", "twenty-one", "1,2023": two words without a blank between them.
+_GLUED: Final = re.compile(
+    rf"((?:early|mid|late)(?=[-\u2013][^\W_]+$)|(?:{'|'.join(TENS)})(?=[-\u2013](?:{'|'.join(ONES)})$))"
+    r"[-\u2013]([^\W_]+)|(\d{1,2}),(\d{4})"
+)
 _POSSESSIVE: Final = re.compile(r"['\u2019]s$")
 
 

@@ -215,6 +215,19 @@ def understood(text: str, now: str = "2026-03-18 15:00", zone: ZoneInfo = BERLIN
         ("not in March but the month before", "2026-02-01", "2026-03-01"),
         ("not last week but in February", "2026-02-01", "2026-03-01"),
         ("in March and not in February", "2026-03-01", "2026-04-01"),
+        ("twenty one days ago", "2026-02-25", "2026-02-26"),
+        ("twenty-one days ago", "2026-02-25", "2026-02-26"),
+        ("thirty two weeks ago", "2025-08-03", "2025-08-10"),
+        ("a hundred two days ago", "2025-12-06", "2025-12-07"),
+        ("two hundred and one days ago", "2025-08-29", "2025-08-30"),
+        ("last twenty-one days", "2026-02-25", "2026-03-18 15:00:00.001000"),
+        ("a year and two months ago", "2025-01-03", "2025-02-03"),
+        ("1 year 6 months ago", "2024-09-03", "2024-10-04"),
+        ("2 hours 30 minutes ago", "2026-03-18 12:22:30", "2026-03-18 12:37:30"),
+        ("two or three days ago", "2026-03-15", "2026-03-17"),
+        ("two to three weeks ago", "2026-02-22", "2026-03-08"),
+        ("this week and two weeks ago", "2026-03-01", "2026-03-23"),
+        ("phase 2 two weeks ago", "2026-03-01", "2026-03-08"),
         ("not only last week", "2026-03-09", "2026-03-16"),
         ("whether or not last week went well", "2026-03-09", "2026-03-16"),
     ],
@@ -286,6 +299,11 @@ def test_words_of_time_mean_a_stretch(text: str, since: str, before: str) -> Non
         "the last few hours of the meeting",
         "what else, not last week",
         "not until Friday but the week before",
+        "a thousand two days ago",
+        "10 000 days ago",
+        "a day and 3 hours ago",
+        "one or two hours ago",
+        "the last 2 years and 3 months",
     ],
 )
 def test_words_that_only_look_like_a_time_are_not_read(text: str) -> None:
@@ -449,7 +467,8 @@ def test_beyond_the_calendar_nothing_is_read() -> None:
 PIECES = st.sampled_from(
     [*sorted(DATE_WORDS), "the", "of", "in", "on", "at", "since", "until", "between", "and", "from", "to", "before",
      "after", "3", "31", "2024", "2026-02-30", "3rd", "03:00", "pm", ",", ".", "week", "days", "years", "few", "a",
-     "Q2", "early", "end", "night", "we", "release", "9999", "-", "half", "not", "but", "Monday", "99.99.2024", "24:61"]
+     "Q2", "early", "end", "night", "we", "release", "9999", "-", "half", "not", "but", "Monday",
+     "twenty", "hundred", "or", "two", "twenty-one", "99.99.2024", "24:61"]
 )  # fmt: skip
 
 
