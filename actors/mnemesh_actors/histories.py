@@ -64,7 +64,7 @@ class Histories:
     async def conflicts(
         self, caller: Caller, spaces: Sequence[str] = (), limit: int = PAGE, cursor: str = ""
     ) -> ConflictPage:
-        """Active memories with two or more visible heads, oldest first, of `spaces` or of all that the caller may
+        """Memories in conflict, superseded ones among them, oldest first, of `spaces` or of all that the caller may
         read."""
         checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
         named_ = validate.read_spaces(spaces, caller) if spaces else grants.readable(caller)

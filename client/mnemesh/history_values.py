@@ -85,11 +85,12 @@ class Blame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """A memory that says several things at once: its versions, the shown one first."""
+    """A memory that says several things at once: its versions, the shown one first. `state` is active or superseded."""
 
     id: str
     space: str
     versions: tuple[Revision, ...]
+    state: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

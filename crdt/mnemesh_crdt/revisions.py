@@ -146,8 +146,7 @@ def rollback(state: DocumentState, then: DocumentState, to: str, by: str, at: in
     """
     current = _heads(state.revisions.values())
     winner = current[0]
-    ended = winner.valid_to if _successor(state, state.links) else state.revisions[to].valid_to
-    again = _again(replace(state.revisions[to], valid_to=ended), current, by, at)
+    again = _again(_closed(state, state.revisions[to]), current, by, at)
     put = tuple(tag for tag in then.tags if tag not in state.tags)
     removed = tuple(tag for tag in state.tags if tag not in then.tags)
     if len(current) == 1 and not (put or removed) and again == _again(winner, current, by, at):
@@ -156,8 +155,9 @@ def rollback(state: DocumentState, then: DocumentState, to: str, by: str, at: in
 
 
 def settle(state: DocumentState, keep: str, by: str, at: int, content: str | None = None) -> Edit:
-    """The edit that ends a conflict: head `keep` again, or with other `content`, naming all heads."""
-    kept = state.revisions[keep]
+    """The edit that ends a conflict: head `keep` again, or with other `content`, naming all heads. What closed a
+    superseded memory stays, as in `rollback`."""
+    kept = _closed(state, state.revisions[keep])
     said = kept if content is None else replace(kept, content=content)
     return Edit(revision=_again(said, _heads(state.revisions.values()), by, at), at=at)
 
@@ -175,6 +175,15 @@ def visible(state: DocumentState) -> tuple[Revision, ...]:
 
 def _again(said: Revision, current: Iterable[Revision], by: str, at: int) -> RevisionFields:
     return replace(fields_of(said), by=by, at=at, parents=tuple(one.id for one in current))
+
+
+def _closed(state: DocumentState, said: Revision) -> Revision:
+    """`said`, in a superseded memory with the time when that ended: of its visible heads one may not know of it."""
+    if not _successor(state, state.links):
+        return said
+    return replace(
+        said, valid_to=min((one.valid_to for one in visible(state) if one.valid_to is not None), default=None)
+    )
 
 
 def _rank(revision: Revision) -> tuple[int, str]:

@@ -80,7 +80,10 @@ def conflicts_response(page: past.ConflictPage) -> history_pb2.ConflictsResponse
     return history_pb2.ConflictsResponse(
         conflicts=[
             history_pb2.Conflict(
-                id=one.memory.id, space=one.memory.space, versions=[revision(version) for version in one.versions]
+                id=one.memory.id,
+                space=one.memory.space,
+                versions=[revision(version) for version in one.versions],
+                state=one.memory.state,
             )
             for one in page.conflicts
         ],

@@ -94,11 +94,15 @@ def memory_element(memory: Json, content: str | None = None, **more: object) -> 
         kind=memory["kind"],
         space=memory["space"],
         tags=memory["tags"],
-        state="" if memory["state"] == "active" else memory["state"],
+        state=_unusual(memory["state"]),
         by=memory["by"],
         updated=memory.get("updated_at", ""),
         superseded_by=memory["superseded_by"],
     )
+
+
+def _unusual(state: str) -> str:
+    return "" if state == "active" else state
 
 
 def _attribute(value: object) -> str:
@@ -209,7 +213,7 @@ def _conflicts(answer: Json) -> str:
         return "No memories in conflict."
     more = f" More with cursor={answer['cursor']}" if answer["cursor"] else ""
     elements = (
-        _revision(one, id=conflict["id"], space=conflict["space"])
+        _revision(one, id=conflict["id"], space=conflict["space"], state=_unusual(conflict["state"]))
         for conflict in answer["conflicts"]
         for one in conflict["versions"]
     )

@@ -7,9 +7,14 @@ first, "" when its entry is not here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Final
 
 from mnemesh_memory.model import Memory, Revision
+
+# What a version says, apart from when it ends; its `refs` are a memory's `paths`.
+_BESIDE: Final = ("id", "op", "by", "at", "parents", "valid_to", "refs")
+_SAID: Final = tuple(one.name for one in fields(Revision) if one.name not in _BESIDE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,17 @@ class ConflictPage:
     conflicts: tuple[Conflict, ...]
     cursor: str
     total: int
+
+
+def in_conflict(memory: Memory) -> bool:
+    """Whether a memory has several visible heads. Superseding ends a statement, so two who supersede one memory at once
+    make heads that differ by their end alone: of a superseded memory those count that say different things."""
+    if memory.state != "superseded":
+        return bool(memory.conflicts)
+    return any(
+        head.refs != memory.paths or any(getattr(head, name) != getattr(memory, name) for name in _SAID)
+        for head in memory.conflicts
+    )
 
 
 Origins = Mapping[str, Origin]  # by the change's actor, in hex

@@ -210,7 +210,7 @@ def test_conflicts_are_listed_with_the_commands_that_end_them() -> None:
     versions = tuple(
         wire.to_value(history_pb2.Revision(id=head, content="x", by="ana"), history_values.Revision) for head in HEADS
     )
-    conflict = history_values.Conflict(id=MEMORY.id, space="team", versions=versions)
+    conflict = history_values.Conflict(id=MEMORY.id, space="team", versions=versions, state="active")
     shown = list(people_history.conflicts(history_values.Conflicts(conflicts=(conflict,), cursor="", total=1)))
     assert shown[-4:] == ENDS
 

@@ -54,7 +54,7 @@ class Recording(history_pb2_grpc.HistoryServiceServicer):
     def Conflicts(self, request: Any, context: Any) -> Any:
         self.asked.append(request)
         versions = [revision(LEFT, "left", head=True, shown=True), revision(RIGHT, "right", head=True)]
-        conflict = history_pb2.Conflict(id=ID, space="team", versions=versions)
+        conflict = history_pb2.Conflict(id=ID, space="team", versions=versions, state="superseded")
         return history_pb2.ConflictsResponse(conflicts=[] if request.cursor else [conflict], total=1)
 
     def Rollback(self, request: Any, context: Any) -> Any:
@@ -121,6 +121,7 @@ def test_conflicts_come_back_with_their_versions(ask: Ask, node: tuple[Recording
     (conflict,) = page.conflicts
     assert [one.content for one in conflict.versions] == ["left", "right"]
     assert isinstance(conflict, history_values.Conflict)
+    assert conflict.state == "superseded"
 
 
 def test_going_back_and_resolving_send_what_was_seen(ask: Ask, node: tuple[Recording, str]) -> None:
@@ -178,7 +179,7 @@ def test_blame_numbers_the_lines(cli: Ask) -> None:
 
 def test_conflicts_are_shown_with_every_version(cli: Ask) -> None:
     out = cli("conflicts")
-    assert f"{ID}  team  2 versions" in out
+    assert f"{ID}  team  2 versions  superseded\n" in out
     assert "shown" in out
     assert "also a head" in out
     assert "        left\n" in out

@@ -63,6 +63,9 @@ async def test_conflicts_name_the_memory_with_each_version(gate: FakeGate) -> No
     (memory,) = gate.mesh.memories
     assert text.count(f'id="{memory}"') == 2
     assert "1 of 1 memories in conflict." in text
+    assert "state=" not in text
+    gate.mesh.memories[memory] = replace(gate.mesh.memories[memory], state="superseded")
+    assert (await said(gate, "conflicts")).count('state="superseded"') == 2
     gate.mesh.memories.clear()
     assert (await TOOLS["conflicts"].run(gate, CALLER, {})).text == "No memories in conflict."
 

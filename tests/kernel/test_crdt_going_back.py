@@ -112,6 +112,22 @@ def test_a_conflict_ends_by_keeping_one_head() -> None:
         assert (found.content, found.conflicts, len(found.heads), found.version) == (kept.content, (), 1, 4)
 
 
+def test_what_ends_a_conflict_of_a_superseded_memory_leaves_it_closed_when_it_was() -> None:
+    log = [created("first")]
+    late = [edited(log, "late", 2), edited(log, "later", 3)]
+    closing = revisions.supersede(state(*log), OTHER, "owner/closer", 2000)
+    assert closing is not None
+    log += [*late, written(document(*log), closing, 4)]
+    now = state(*log)
+    assert len(revisions.heads(now)) == 3
+    ends = [revisions.settle(now, keep, "owner/back", 5000) for keep in revisions.heads(now)]
+    again = revisions.rollback(now, state(*log[:1]), FIRST, "owner/back", 5000)
+    for edit in (*ends, again):
+        assert edit is not None
+        found = memory(*log, written(document(*log), edit, 5))
+        assert (found.state, found.superseded_by, found.valid_to, found.conflicts) == ("superseded", OTHER, 2000, ())
+
+
 def test_a_conflict_ends_with_another_text_and_the_fields_of_the_head_it_takes() -> None:
     log = [written(document(), Edit(revision=replace(put("first"), title="T"), at=1000), 1)]
     log += [edited(log[:1], "left", 2), edited(log[:1], "right", 3)]

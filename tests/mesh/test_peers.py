@@ -120,6 +120,48 @@ async def test_concurrent_edits_on_two_nodes_are_a_conflict_that_both_show_and_o
         assert len(revisions[0].revisions) == 4
 
 
+async def test_an_edit_on_one_node_of_what_another_superseded_is_a_conflict_that_both_show_and_one_resolves(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    a, b = await nodes.start(tmp_path / "a"), await nodes.start(tmp_path / "b")
+    async with client(b) as there:
+        issued = await there.add_agent("a", role="admin", spaces=["team/*"])
+    async with client(a) as here, client(b) as there:
+        await here.add_peer(b.grpc, token=issued.token, spaces=["team/*"], name="b")
+        memory = (await here.remember("we deploy on Friday", space="team/x")).memory
+        await converged("team/x", a, b)
+        await here.remove_peer("b")
+        successor = (await here.supersede(memory.id, "we deploy every day")).memory
+        await there.update(memory.id, content="we deploy on Tuesday, the hall is free")
+        await here.add_peer(b.grpc, token=issued.token, spaces=["team/*"], name="b")
+
+        async def both_see_it() -> bool:
+            found = [await one.conflicts(space="team/x") for one in (here, there)]
+            return all(len(page.conflicts) == 1 for page in found)
+
+        await until(both_see_it, "both nodes show the conflict")
+        for one in (here, there):
+            (conflict,) = (await one.conflicts(space="team/x")).conflicts
+            assert (conflict.id, conflict.state) == (memory.id, "superseded")
+            assert {version.content for version in conflict.versions} == {
+                "we deploy on Friday",
+                "we deploy on Tuesday, the hall is free",
+            }
+            assert (await one.stats(space="team/x")).conflicted == 1
+            (hit,) = (await one.recall("on which day do we deploy", space="team/x")).results
+            assert (hit.id, hit.content) == (successor.id, "we deploy every day")
+        result = await there.resolve(memory.id, content="we deployed on Tuesday")
+        assert (result.memory.state, successor.id in result.reason) == ("superseded", True)
+
+        async def settled() -> bool:
+            return all([not (await one.conflicts(space="team/x")).conflicts for one in (here, there)])
+
+        await until(settled, "the conflict is over on both nodes")
+        held = [await one.get(memory.id) for one in (here, there)]
+        assert held[0].content == held[1].content == "we deployed on Tuesday"
+        assert held[0].valid_to == held[1].valid_to is not None
+
+
 async def test_a_writers_peer_brings_only_what_its_own_agents_wrote(nodes: Nodes, tmp_path: Path) -> None:
     hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
     await introduce(laptop, hub, "ana", "team/*", role="writer")

@@ -21,7 +21,7 @@ from mnemesh_memory.text import duplicate_key
 
 SEEDED_AT = 1_700_000_000_000
 # Memories in conflict that each door finds in a space of its own: writers who can't see each other need two nodes.
-CONFLICTS_A_DOOR = 6
+CONFLICTS_A_DOOR = 7
 
 
 def diverge(ledger: Ledger, memory: Memory, *edits: tuple[str, str, int], received: int | None = None) -> Memory:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from mnemesh_actors.directory import load_key
 from mnemesh_actors.ledger import changes, feed, peers, schema
-from mnemesh_actors.ledger.admission import Admission, edit_of, refuse_endless, revision_of
+from mnemesh_actors.ledger.admission import Admission, edit_of, refuse_endless, replaces, revision_of
 from mnemesh_actors.ledger.checking import check_log
 from mnemesh_actors.ledger.commands import (
     Command,
@@ -193,7 +193,7 @@ class Ledger(Views, Exchange, Copies, Twin):
             memory=memory,
             superseded=replaced,
             seq=self._journal.last_seq() if olds else seq,
-            reason=f"replaces {', '.join(old.id for old in olds)}" if olds else "new in this space",
+            reason=replaces(olds) if olds else "new in this space",
         )
         self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, result, command.at)
         return result
@@ -213,7 +213,7 @@ class Ledger(Views, Exchange, Copies, Twin):
             deduplicated=True,
             superseded=tuple(self._close(old, memory.id, command) for old in olds),
             seq=self._journal.last_seq(),
-            reason=f"an identical memory was there already; it replaces {', '.join(old.id for old in olds)}",
+            reason=f"an identical memory was there already; it {replaces(olds)}",
         )
 
     def _close(self, old: Memory, successor: str, command: Command) -> Memory:
@@ -247,7 +247,8 @@ class Ledger(Views, Exchange, Copies, Twin):
             self._admission.refuse_endless(memory)
             changed, seq = self._journal.write(self._journal.document(memory), edit, command.actor, command)
             keep(self._db, command.vectors)
-            result = Committed(action="UPDATE", memory=changed, seq=seq, reason="new revision")
+            reason = f"new revision{self._admission.still_closed(changed)}"
+            result = Committed(action="UPDATE", memory=changed, seq=seq, reason=reason)
         self._admission.keep_key(command.agent, patch.idempotency_key, command.fingerprint, result, command.at)
         return result
 
@@ -259,7 +260,11 @@ class Ledger(Views, Exchange, Copies, Twin):
             return self._nothing(memory, "forgotten already")
         self._admission.refuse_last(memory)
         changed, seq = self._journal.write(document, edit, command.actor, command)
-        return Committed(action="FORGET", memory=changed, seq=seq, reason="forgotten; restore brings it back")
+        versions = 1 + len(memory.conflicts)
+        reason = "forgotten; restore brings it back"
+        if versions > 1:
+            reason = f"forgotten with all its {versions} versions; restore brings back the one that was shown"
+        return Committed(action="FORGET", memory=changed, seq=seq, reason=reason)
 
     def _restore(self, command: Restore) -> Committed:
         memory = self._journal.memory(command.id)

@@ -142,6 +142,15 @@ class Admission:
             raise FailedPrecondition(f"supersedes: {old.id} is {old.state}", field="supersedes", value=old.id)
         return old
 
+    def still_closed(self, memory: Memory) -> str:
+        """What the answer to a write says when the memory is superseded all the same, "" when it is not."""
+        if memory.state != "superseded":
+            return ""
+        # A link that came from a peer may lead to a space that the writer may not know of.
+        here = "SELECT 1 FROM memory WHERE id = ? AND space = ?"
+        known = self._db.execute(here, (memory.superseded_by, memory.space)).fetchone()
+        return f"; it stays superseded: recall leads to {memory.superseded_by if known else 'its successor'} instead"
+
     def refuse_endless(self, memory: Memory) -> None:
         """A revision more, if there is room for it; see refuse_endless below."""
         if memory.version >= limits.REVISIONS_MAX:
@@ -179,6 +188,18 @@ def _endless(memory: Memory, found: int, most: int, what: str, way_out: str) -> 
         value=memory.id,
         limit=f"at most {most} {what} of one memory",
     )
+
+
+def replaces(olds: Sequence[Memory]) -> str:
+    """What is said of a write that took the place of `olds`, as they were before: whoever did not see that one was in
+    conflict learns it here."""
+    return f"replaces {', '.join(old.id + _closed_with(old) for old in olds)}"
+
+
+def _closed_with(old: Memory) -> str:
+    if not old.conflicts:
+        return ""
+    return f" (it was in conflict: all its {1 + len(old.conflicts)} versions are closed, and stay in its history)"
 
 
 def revision_of(draft: Draft, command: Command) -> RevisionFields:

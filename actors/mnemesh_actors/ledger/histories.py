@@ -82,10 +82,9 @@ class Histories:
         return named(self.past(id_)[0], field, key)
 
     def conflicts(self, spaces: Sequence[str], limit: int, cursor: str) -> ConflictPage:
-        """Memories with several visible heads that are neither forgotten nor superseded, oldest first, of `spaces`,
-        which may be patterns."""
+        """Memories in conflict, superseded ones among them, oldest first, of `spaces`, which may be patterns."""
         seen, patterns = covered(spaces)
-        where, values = f"conflicted = 1 AND state = 'active' AND {seen}", list[str | int](patterns)
+        where, values = f"conflicted = 1 AND {seen}", list[str | int](patterns)
         total = int(self._db.execute(f"SELECT count(*) FROM memory WHERE {where}", values).fetchone()[0])
         if cursor:
             where += " AND (created_at, id) > (?, ?)"
@@ -136,7 +135,8 @@ class Histories:
         self._admission.refuse_endless(memory)
         changed, seq = self._journal.write(document, edit, command.actor, command)
         keep(self._db, command.vectors)
-        return Committed(action="ROLLBACK", memory=changed, seq=seq, reason=f"says again what {wanted.id} said")
+        reason = f"says again what {wanted.id} said{self._admission.still_closed(changed)}"
+        return Committed(action="ROLLBACK", memory=changed, seq=seq, reason=reason)
 
     def resolve(self, command: Resolve) -> Committed:
         """A revision that ends a conflict, naming all heads."""
@@ -155,7 +155,7 @@ class Histories:
         if kept not in heads:
             limit = f"one of the heads {', '.join(heads)}; rollback goes back to an older revision"
             raise InvalidArgument("keep", command.keep, limit)
-        if command.content is not None:
+        if command.content is not None and memory.state == "active":
             key = duplicate_key(command.content)
             self._admission.refuse_twin(memory, key, "supersede or forget one of them first")
         self._admission.refuse_last(memory)
@@ -163,7 +163,8 @@ class Histories:
         changed, seq = self._journal.write(document, edit, command.actor, command)
         keep(self._db, command.vectors)
         said = f"{kept} was kept" if command.content is None else "another text was given"
-        return Committed(action="RESOLVE", memory=changed, seq=seq, reason=f"{len(heads)} versions became one: {said}")
+        reason = f"{len(heads)} versions became one: {said}{self._admission.still_closed(changed)}"
+        return Committed(action="RESOLVE", memory=changed, seq=seq, reason=reason)
 
     def _still(self, id_: str, expected: tuple[str, ...]) -> Memory:
         """The memory, if it can be written and its heads are those that the writer saw."""

@@ -174,7 +174,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _links,
 )
 # The view is rebuilt from the entries when this differs from what the file says.
-VIEW_VERSION = 6
+VIEW_VERSION = 7
 
 
 def connect(path: Path) -> sqlite3.Connection:

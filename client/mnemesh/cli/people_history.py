@@ -36,7 +36,8 @@ def blame(found: history_values.Blame) -> Iterator[str]:
 def conflicts(page: history_values.Conflicts) -> Iterator[str]:
     """Each memory with all its versions."""
     for conflict in page.conflicts:
-        yield f"{paint(conflict.id, YELLOW)}  {one_line(conflict.space)}  {len(conflict.versions)} versions"
+        state = "" if conflict.state in ("", "active") else f"  {one_line(conflict.state)}"
+        yield f"{paint(conflict.id, YELLOW)}  {one_line(conflict.space)}  {len(conflict.versions)} versions{state}"
         for version in conflict.versions:
             yield from (INDENT + line for line in _revision(version))
         yield from people_conflicts.ends(conflict.id, [version.id for version in conflict.versions])

@@ -174,14 +174,16 @@ class ConflictsRequest(_message.Message):
     def __init__(self, spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ...) -> None: ...
 
 class Conflict(_message.Message):
-    __slots__ = ("id", "space", "versions")
+    __slots__ = ("id", "space", "versions", "state")
     ID_FIELD_NUMBER: _ClassVar[int]
     SPACE_FIELD_NUMBER: _ClassVar[int]
     VERSIONS_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
     id: str
     space: str
     versions: _containers.RepeatedCompositeFieldContainer[Revision]
-    def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., versions: _Optional[_Iterable[_Union[Revision, _Mapping]]] = ...) -> None: ...
+    state: str
+    def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., versions: _Optional[_Iterable[_Union[Revision, _Mapping]]] = ..., state: _Optional[str] = ...) -> None: ...
 
 class ConflictsResponse(_message.Message):
     __slots__ = ("conflicts", "cursor", "total")
