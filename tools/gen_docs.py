@@ -19,7 +19,7 @@ from typing import Any
 import typer
 
 from mnemesh.cli import app
-from mnemesh_gateway.settings import FILE_NAME, PREFIX, table
+from mnemesh_gateway.settings import FILE_NAME, PREFIX, flag_of, table
 
 ROOT = Path(__file__).resolve().parent.parent
 FOUND = ("hit@1", "hit@10", "coverage@10", "MRR", "multi-hop coverage@10", "session hit@1")
@@ -99,7 +99,7 @@ def settings_page() -> str:
     """The text of docs/settings.md."""
     rows = []
     for entry in table():
-        flag = "--data" if entry.name == "data_dir" else "--" + entry.name.replace("_", "-")
+        flag = flag_of(entry.name)
         flag = "" if entry.metadata["secret"] else f"`{flag}`"
         default = str(entry.default).lower() if isinstance(entry.default, bool) else str(entry.default)
         shown = f"`{default}`" if default else ""

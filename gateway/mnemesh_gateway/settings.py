@@ -292,6 +292,11 @@ def table() -> tuple[dataclasses.Field[Any], ...]:
     return dataclasses.fields(Settings)
 
 
+def flag_of(name: str) -> str:
+    """The flag of a setting: the data directory's is the one that every command has."""
+    return "--data" if name == "data_dir" else f"--{name.replace('_', '-')}"
+
+
 def load(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | None = None) -> Loaded:
     """Settings from `flags` (by setting name), the environment and a TOML file: `config`, else settings.toml in the
     data directory. Raises InvalidArgument naming the key, its value and what it may be."""
@@ -308,7 +313,7 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | No
         if known[name].metadata["secret"]:
             variable = PREFIX + name.upper()
             raise InvalidArgument(name, NOT_SHOWN, f"no flag, which others can read; set {variable} or the file")
-        given[name] = (value, f"flag --{name.replace('_', '-')}")
+        given[name] = (value, f"flag {flag_of(name)}")
     if not given.get("data_dir", ("", ""))[0]:
         given["data_dir"] = (directory, "default")
     values = {name: known[name].metadata["parse"](name, value) for name, (value, _) in given.items()}

@@ -66,9 +66,14 @@ def place(tmp_path: Path) -> Place:
     return Place(data_dir=directory.path, settings=settings, now_ms=NOW_MS, free_bytes=lambda path: 2**40)
 
 
+def found_in(place: Place) -> list[Finding]:
+    """What is found but for the remark that no node runs, which none does in most of these tests."""
+    return [finding for finding in examine(place) if finding.check != "node"]
+
+
 def only(place: Place, check: str) -> Finding:
     """The one finding of a place with one planted fault."""
-    findings = examine(place)
+    findings = found_in(place)
     assert [finding.check for finding in findings] == [check], findings
     assert findings[0].fix
     return findings[0]
@@ -84,7 +89,7 @@ def fingerprint(folder: Path) -> dict[str, str]:
 
 def test_a_healthy_directory_has_no_findings_and_is_left_as_it_was(place: Place) -> None:
     before = fingerprint(place.data_dir)
-    assert examine(place) == []
+    assert found_in(place) == []
     assert fingerprint(place.data_dir) == before
 
 
@@ -150,7 +155,7 @@ def test_a_token_that_other_users_can_read(place: Place) -> None:
 def test_tokens_of_agents_that_others_can_read_or_nobody(place: Place) -> None:
     path = place.data_dir / ACCESS_FILE
     Access(path, lambda: 0).close()
-    assert not [finding for finding in examine(place) if finding.check == "agents"]
+    assert not [finding for finding in found_in(place) if finding.check == "agents"]
     path.chmod(0o644)
     assert "chmod 600" in only(place, "agents").fix
     path.chmod(0o600)
@@ -176,6 +181,16 @@ def test_a_node_that_was_killed(place: Place) -> None:
     assert "mnemesh up" in found.fix
 
 
+def test_that_no_node_runs_is_a_remark_unless_something_worse_says_so(place: Place, tmp_path: Path) -> None:
+    (found,) = examine(place)
+    assert (found.check, found.problem, found.remark) == ("node", f"no node runs on {place.data_dir}", True)
+    assert "mnemesh up" in found.fix
+    write_node(place.data_dir, NodeAddress(DEAD_PID, "127.0.0.1:1", "127.0.0.1:2", "0.1.0"))
+    assert [finding.check for finding in examine(place)] == ["node file"]
+    missing = replace(place, data_dir=tmp_path / "nowhere")
+    assert [finding.check for finding in examine(missing)] == ["data directory"]
+
+
 def test_a_damaged_node_file(place: Place) -> None:
     (place.data_dir / "node.json").write_text("{", "utf-8")
     assert "damaged" in only(place, "node file").problem
@@ -186,13 +201,14 @@ def test_another_program_on_the_port(place: Place, door: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         address = f"127.0.0.1:{other.getsockname()[1]}"
         found = only(replace(place, settings=replace(place.settings, **{door: address})), "ports")
+    assert not found.remark
     assert address in found.problem
     assert f"--{door} 127.0.0.1:0" in found.fix
 
 
 def test_an_address_that_this_machine_does_not_have(place: Place) -> None:
     settings = replace(place.settings, grpc="127.0.0.1:0", http="192.0.2.1:7434")
-    assert {finding.check for finding in examine(replace(place, settings=settings))} == {"ports", "exposure"}
+    assert {finding.check for finding in found_in(replace(place, settings=settings))} == {"ports", "exposure"}
 
 
 def test_an_address_beyond_loopback(place: Place) -> None:
@@ -353,7 +369,7 @@ def test_an_index_that_is_behind_after_a_kill_is_a_remark_and_no_fault(
     assert doctor.main([*arguments, "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["healthy"], report["findings"]) == (True, [])
-    assert [remark["check"] for remark in report["remarks"]] == ["index"]
+    assert [remark["check"] for remark in report["remarks"]] == ["node", "index"]
 
 
 def test_a_disk_that_is_nearly_full(place: Place) -> None:
@@ -468,7 +484,7 @@ def test_the_report_for_a_person_numbers_the_findings_and_names_each_fix(
     printed = capsys.readouterr().out
     assert "owner token: " in printed
     assert "Fix: chmod 600 " in printed
-    assert "flag --data" in printed
+    assert "flag --data\n" in printed
 
 
 @pytest.fixture
@@ -612,7 +628,7 @@ def test_the_index_of_a_model_that_took_over_is_the_one_that_is_looked_at(place:
     used = Generation(fingerprint="g", name="m", dimensions=384, slot="a1")
     GenerationFile(place.data_dir).write(Generations(used))
     (place.data_dir / "index/0").rename(place.data_dir / "index/0-a1")
-    assert not examine(place)
+    assert not found_in(place)
     GenerationFile(place.data_dir).write(Generations(replace(used, model=str(tmp_path / "gone"))))
     found = only(place, "model")
     assert "model.onnx" in found.problem

@@ -21,11 +21,14 @@ from mnemesh import Client, Recalled
 RUN_TIMEOUT_S = 60.0
 
 
-async def doctor(data_dir: Path) -> tuple[int | None, dict[str, Any]]:
-    """Exit code and report of `doctor --json` on a directory, with free ports so that other nodes don't matter."""
+async def doctor(
+    data_dir: Path, grpc: str = "127.0.0.1:0", http: str = "127.0.0.1:0"
+) -> tuple[int | None, dict[str, Any]]:
+    """Exit code and report of `doctor --json` on a directory, unless told otherwise with free ports so that other nodes
+    don't matter."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "mnemesh_gateway", "doctor", "--data", str(data_dir), "--json",
-        "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
+        "--grpc", grpc, "--http", http,
         stdout=asyncio.subprocess.PIPE, env=dict(os.environ),
     )  # fmt: skip
     out, _ = await asyncio.wait_for(process.communicate(), RUN_TIMEOUT_S)
@@ -65,6 +68,21 @@ async def test_a_real_node_is_healthy_while_it_runs_and_after_it_stopped(tmp_pat
         assert await stop_node(node) == 0
     code, report = await doctor(tmp_path)
     assert (code, report["findings"]) == (0, [])
+
+
+async def test_another_node_on_the_ports_of_one_that_is_stopped_is_a_remark(tmp_path: Path) -> None:
+    assert await stop_node(await start_node(tmp_path / "stopped")) == 0
+    other = await start_node(tmp_path / "other")
+    try:
+        code, report = await doctor(tmp_path / "stopped", other.grpc, other.http)
+        crossed, _ = await doctor(tmp_path / "stopped", other.http, other.grpc)
+    finally:
+        assert await stop_node(other) == 0
+    assert (code, report["findings"]) == (0, [])
+    told = {one["problem"].split(",")[0]: one["fix"] for one in report["remarks"] if one["check"] == "ports"}
+    assert set(told) == {f"another Mnemesh node listens on {address}" for address in (other.grpc, other.http)}
+    assert "--grpc 127.0.0.1:0" in told[f"another Mnemesh node listens on {other.grpc}"]
+    assert crossed == 0
 
 
 async def test_a_node_tells_its_settings_to_a_shell_that_has_others(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_loaded_settings_cannot_be_changed(tmp_path: Path) -> None:
 def test_the_data_directory_may_come_from_a_flag_a_variable_or_the_users_home(tmp_path: Path) -> None:
     environ = {"HOME": "/home/alice", "XDG_DATA_HOME": "/xdg", "MNEMESH_DATA_DIR": "/variable"}
     flagged = load({"data_dir": "/flag"}, environ)
-    assert (str(flagged.data_dir), flagged.origins["data_dir"]) == ("/flag", "flag --data-dir")
+    assert (str(flagged.data_dir), flagged.origins["data_dir"]) == ("/flag", "flag --data")
     named = load({}, environ)
     assert (str(named.data_dir), named.origins["data_dir"]) == ("/variable", "variable MNEMESH_DATA_DIR")
     del environ["MNEMESH_DATA_DIR"]
@@ -127,7 +127,7 @@ def test_a_named_file_may_name_the_data_directory(tmp_path: Path) -> None:
     assert str(made.data_dir) == "/named/in/the/file"
     assert made.origins["data_dir"] == f"file {config}"
     stronger = load({"data_dir": "/flag"}, {"HOME": "/home/alice"}, config)
-    assert (str(stronger.data_dir), stronger.origins["data_dir"]) == ("/flag", "flag --data-dir")
+    assert (str(stronger.data_dir), stronger.origins["data_dir"]) == ("/flag", "flag --data")
 
 
 def test_a_file_that_lies_in_the_data_directory_cannot_move_it(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ CHECKS: tuple[Callable[[Place], Iterator[Finding]], ...] = (
     directory.manifest,
     directory.owner_token,
     directory.agents,
+    process.no_node,
     process.node_file,
     process.running_node,
     process.degraded_node,

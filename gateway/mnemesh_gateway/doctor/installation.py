@@ -14,7 +14,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One fault: which check found it, what is wrong, and what mends it. A `remark` is none: it is worth knowing, and
-    the node mends it by itself."""
+    there is nothing to mend."""
 
     check: str
     problem: str

@@ -1,4 +1,4 @@
-"""Checks of a node as a process: is it there, does it answer, can it listen. Takes no lock and sends only GET."""
+"""Checks of a node as a process: is it there, does it answer, can it listen. Takes no lock and only reads."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mnemesh_gateway.doctor.installation import Finding
+from mnemesh_gateway.doctor.neighbour import is_node
 from mnemesh_gateway.doctor.place import Place
 from mnemesh_proto.rendezvous import AUTHORIZATION, LOCK_FILE, NODE_FILE, TOKEN_FILE, read_token
 
@@ -30,6 +31,13 @@ def node_file(place: Place) -> Iterator[Finding]:
     except (ValueError, KeyError, TypeError):
         problem = f"{path} is damaged"
     yield Finding("node file", problem, "start the node (`mnemesh up`): it replaces the file; nothing is lost")
+
+
+def no_node(place: Place) -> Iterator[Finding]:
+    """Without a node file nor a holder of the directory's lock, nobody serves it."""
+    path = place.data_dir
+    if path.is_dir() and not (path / NODE_FILE).exists() and lock_holder(path / LOCK_FILE) is None:
+        yield Finding("node", f"no node runs on {path}", f"`mnemesh up --data {path}` starts one", remark=True)
 
 
 def running_node(place: Place) -> Iterator[Finding]:
@@ -138,7 +146,13 @@ def ports(place: Place) -> Iterator[Finding]:
     for name, address in place.addresses.items():
         host, _, port = address.rpartition(":")
         fault = _cannot_listen(host.strip("[]"), int(port))
-        if fault == errno.EADDRINUSE:
+        if fault == errno.EADDRINUSE and is_node(address):
+            yield Finding(
+                "ports", f"another Mnemesh node listens on {address}, where this node's {name} door should open",
+                f"to run both, start this one with --{name} {host}:0, which takes any free port; clients find it by "
+                "themselves", remark=True,
+            )  # fmt: skip
+        elif fault == errno.EADDRINUSE:
             yield Finding(
                 "ports", f"another program listens on {address}, where this node's {name} door should open",
                 f"stop it (`ss -ltnp 'sport = :{port}'` names it), or choose another port: --{name} {host}:0 takes "

@@ -1,0 +1,52 @@
+"""Whether what listens at an address is a Mnemesh node, of whatever directory. Sends no token, asks for health alone.
+
+Any program may listen there: each question ends within NEIGHBOUR_TIMEOUT_S of silence, and little of an answer is read.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+from typing import Final
+
+NEIGHBOUR_TIMEOUT_S: Final = 1.0
+ANSWER_BYTES_MAX: Final = 1024
+LIVE: Final = {"state": "live"}
+# Health knows a service by its name, so an answer about this one tells a node from other gRPC servers.
+SERVICE: Final = "mnemesh.v1.MemoryService"
+
+
+def is_node(address: str) -> bool:
+    """Whether a door of a Mnemesh node, ready or not, is at host:port."""
+    return _speaks_http(address) or _speaks_grpc(address)
+
+
+def _speaks_http(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=NEIGHBOUR_TIMEOUT_S)
+    try:
+        connection.request("GET", "/health/live")
+        answer = connection.getresponse()
+        return answer.status == http.client.OK and json.loads(answer.read(ANSWER_BYTES_MAX)) == LIVE
+    except (OSError, http.client.HTTPException, ValueError):
+        return False
+    finally:
+        connection.close()
+
+
+def _speaks_grpc(address: str) -> bool:
+    # gRPC reads it when it is imported: what does not speak gRPC is no error here.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    import grpc
+    from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+    with grpc.insecure_channel(address, options=(("grpc.enable_http_proxy", 0),)) as channel:
+        try:
+            request = health_pb2.HealthCheckRequest(service=SERVICE)
+            check = health_pb2_grpc.HealthStub(channel).Check  # type: ignore[attr-defined]  # set when it is made
+            answer = check(request, timeout=NEIGHBOUR_TIMEOUT_S)
+        except grpc.RpcError:
+            return False
+    known = health_pb2.HealthCheckResponse
+    return bool(answer.status in (known.SERVING, known.NOT_SERVING))
