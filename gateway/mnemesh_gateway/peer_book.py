@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from mnemesh_memory.errors import AlreadyExists, DataLoss, FailedPrecondition, InvalidArgument, NotFound, Unavailable
 from mnemesh_memory.grants import PATTERNS_MAX, PeerGrant, check_pattern
 
+UNKNOWN: Final = "`mnemesh peer list` shows the names"
 PEERS_FILE: Final = "peers.json"
 FORMAT: Final = 1
 DIRECTIONS: Final = ("both", "push", "pull")
@@ -107,7 +108,7 @@ class PeerBook:
     def get(self, name: str) -> Peer:
         """Raises NotFound."""
         if name not in self._peers:
-            raise NotFound("peer", name)
+            raise NotFound("peer", name, UNKNOWN)
         return self._peers[name]
 
     def add(self, peer: Peer) -> None:

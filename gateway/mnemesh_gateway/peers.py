@@ -24,7 +24,7 @@ from mnemesh_crdt.handshake import DIALER, LISTENER
 from mnemesh_crdt.messages import Status
 from mnemesh_crdt.sync import Stream
 from mnemesh_gateway.copies import Copies
-from mnemesh_gateway.peer_book import Peer, PeerBook
+from mnemesh_gateway.peer_book import UNKNOWN, Peer, PeerBook
 from mnemesh_gateway.peer_contacts import SAVE_S, Contacts
 from mnemesh_gateway.peer_guard import Faults, watched
 from mnemesh_gateway.peer_status import PeerStatus, Standing, cursor_name
@@ -181,7 +181,7 @@ class Peers:
                 field="name", value=name,
             )  # fmt: skip
         elif not await self._contacts.forget(name):
-            raise NotFound("peer", name)
+            raise NotFound("peer", name, UNKNOWN)
 
     @property
     def node_id(self) -> str:
@@ -230,7 +230,7 @@ class Peers:
         lines = [line for line in self._lines.values() if name in ("", line.peer.name)]
         served = [one for one in self._served if name in ("", one.status.name)]
         if name and not (lines or served):
-            raise NotFound("peer", name)
+            raise NotFound("peer", name, UNKNOWN)
         for line in lines:
             self._call_now(line)
         for one in served:

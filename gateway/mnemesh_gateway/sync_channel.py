@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ from mnemesh_proto.v1 import sync_pb2
 METHOD: Final = "/mnemesh.v1.SyncService/Sync"
 # What grpc raises for a call that is over, one way or another.
 BROKEN: Final = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
+# How gRPC's own words begin when nothing answers at an address.
+NOT_CONNECTED: Final = re.compile(r"failed to connect to all addresses|errors resolving |DNS resolution failed")
 REFUSED: Final = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
 
 
@@ -58,7 +61,13 @@ class DialedChannel:
         if told.code() in REFUSED:
             self.refused = f"{self._target} refuses the token: {message}"
             return Unauthenticated(self.refused)
-        return Unavailable(f"{self._target}: {message}", part="peer")
+        return Unavailable(f"{self._target}: {last_cause(message)}", part="peer")
+
+
+def last_cause(message: str) -> str:
+    """The last cause in gRPC's chain of them, such as `Connection refused`; any other message as it is. The chain
+    names the address several times."""
+    return message.rpartition(": ")[2].strip(" ]}") if NOT_CONNECTED.match(message) else message
 
 
 class ServedChannel:

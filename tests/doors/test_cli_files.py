@@ -57,6 +57,7 @@ def test_a_directory_is_stored_section_by_section_and_a_second_time_nothing(
     status, first = cli("import", *words)
     assert (status, first["stored"], first["already_there"], first["refused"]) == (0, 3, 0, [])
     assert (first["files"], first["skipped"], first["indexed"]) == (2, {"other type": 1}, True)
+    assert first["spaces"] == ["team/x"]
     (request,) = node.requests("RememberBatch")
     assert {(item.space, item.kind, tuple(item.tags), item.wait) for item in request.items} == {
         ("team/x", "reference", ("docs",), "durable")

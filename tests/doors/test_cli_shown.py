@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import typer
-from client_support import RecordingNode
+from client_support import Failure, RecordingNode
 from test_cli import Run
 from test_cli import bare as bare
 from test_cli import cli as cli
@@ -18,6 +18,8 @@ from test_cli import node as node
 from mnemesh import Client, history_values, link_values, recall_values, removal_values, transcript_values, values, wire
 from mnemesh.cli import people, people_history, people_identity, people_links
 from mnemesh.cli.shell import count_of
+from mnemesh_gateway.auth import Authenticator
+from mnemesh_memory.errors import Unauthenticated
 from mnemesh_proto.v1 import history_pb2, memory_pb2, recall_pb2
 
 MEMORY = memory_pb2.Memory(id="018f6f0e-7c1a-7000-8000-3f1f8d2f6a11")
@@ -219,6 +221,38 @@ def test_a_text_that_is_missing_is_not_quoted_as_if_it_had_been_typed(cli: Run) 
     assert cli("remember").err.startswith("mnemesh: content: missing; a text (after -- ")
     error = cli("remember", "--json").json["error"]
     assert (error["field"], error["value"]) == ("content", "'nothing'")
+
+
+def refuse(node: RecordingNode, space: str) -> None:
+    fields = {"principal": "bob", "action": "write", "space": repr(space), "granted": "reader of team/*, @bob"}
+    message = f"bob may not write in space {space!r}; its token grants: reader of team/*, @bob"
+    node.fail["Remember"].append(Failure("PERMISSION_DENIED", message, fields))
+
+
+def test_a_refused_space_that_came_from_the_directory_is_said_to(
+    cli: Run, node: RecordingNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hint = ". That space is the one of this directory (.mnemesh.toml or git); --space names another\n"
+    (tmp_path / ".git").mkdir()
+    refuse(node, tmp_path.name)
+    ended = cli("remember", "x")
+    assert (ended.status, ended.err.endswith("@bob" + hint)) == (4, True)
+    for words in (("--space", tmp_path.name), (f"--space={tmp_path.name}",), ("-s", tmp_path.name)):
+        refuse(node, tmp_path.name)
+        assert hint not in cli("remember", "x", *words).err
+    refuse(node, "elsewhere")
+    assert hint not in cli("remember", "x").err
+    monkeypatch.setenv("MNEMESH_SPACE", tmp_path.name)
+    refuse(node, tmp_path.name)
+    assert hint not in cli("remember", "x").err
+
+
+def test_a_wrong_token_is_told_of_in_the_words_of_the_command_line(cli: Run, node: RecordingNode) -> None:
+    with pytest.raises(Unauthenticated) as refused:
+        Authenticator("the owner's").authenticate({})
+    node.fail["Status"].append(Failure("UNAUTHENTICATED", refused.value.message, {}))
+    told = "mnemesh: missing or wrong token; give --token or MNEMESH_TOKEN with one that `mnemesh agent add` issued"
+    assert cli("status").err.startswith(told)
 
 
 def test_one_of_a_thing_is_not_called_by_its_plural(cli: Run) -> None:

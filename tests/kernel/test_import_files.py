@@ -245,6 +245,30 @@ def test_hidden_binary_linked_and_other_files_are_left_out_and_counted(tmp_path:
     assert found.skipped == {"hidden": 2, "binary": 1, "symbolic link": 2, "other type": 2}
 
 
+@pytest.mark.parametrize("name", ["node_modules", "venv", "__pycache__", "site-packages", "bower_components"])
+def test_what_tools_installed_is_left_out_of_a_directory_and_read_when_it_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / "docs" / name / "deep").mkdir(parents=True)
+    (tmp_path / "docs" / "a.md").write_text("mine")
+    (tmp_path / "docs" / name / "deep" / "README.md").write_text("theirs")
+    found = sources.find(tmp_path)
+    assert ([file.name for file in found.files], found.skipped) == (["docs/a.md"], {f"folder {name}": 1})
+    assert [file.name for file in sources.find(tmp_path / "docs" / name).files] == ["deep/README.md"]
+    (tmp_path / "venv.md").write_text("about virtual environments")
+    assert len(sources.find(tmp_path).files) == 2
+
+
+def test_a_file_that_was_named_and_can_not_be_read_as_text_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "photo.md").write_bytes(b"PNG\0\0")
+    with pytest.raises(InvalidArgument, match="this is binary"):
+        sources.find(tmp_path / "photo.md")
+    monkeypatch.setattr(sources, "FILE_BYTES_MAX", 4)
+    (tmp_path / "long.txt").write_text("longer than that")
+    with pytest.raises(InvalidArgument, match="this is over"):
+        sources.find(tmp_path / "long.txt")
+
+
 def test_a_file_that_becomes_a_link_after_it_was_found_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("a")
     (file,) = sources.find(tmp_path).files

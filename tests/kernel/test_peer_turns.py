@@ -103,8 +103,9 @@ async def test_a_peer_removed_while_a_token_is_refused_is_gone_and_the_refusal_i
     assert isinstance(given, FailedPrecondition)
     assert "the token was not changed" in given.message
     assert (removed, callers()) == (None, 0)
-    with pytest.raises(NotFound, match="hub"):
-        await peers.give_token("hub", "second", WAIT_S)
+    for asked in (peers.give_token("hub", "second", WAIT_S), peers.remove("hub"), peers.now("hub", WAIT_S)):
+        with pytest.raises(NotFound, match="'hub' not found; `mnemesh peer list` shows the names"):
+            await asked
 
 
 async def test_a_caller_that_hangs_up_leaves_the_peer_called(peers: Peers) -> None:

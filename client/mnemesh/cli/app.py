@@ -6,6 +6,7 @@ node refused. Other words for remember and recall work as those two do, unlisted
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -33,13 +34,25 @@ from mnemesh.cli import (
 )
 from mnemesh.cli.options import expanded
 from mnemesh.cli.shell import print_json, printable
+from mnemesh.connection import default_space
 from mnemesh.entry import EXIT_INTERRUPTED, EXIT_NOT_REACHABLE, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, run_program
-from mnemesh.errors import DeadlineExceeded, InvalidArgument, MnemeshError, NotReachable
+from mnemesh.errors import (
+    DeadlineExceeded,
+    InvalidArgument,
+    MnemeshError,
+    NotReachable,
+    PermissionDenied,
+    Unauthenticated,
+    shorten,
+)
 
 ALIASES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("save", "store", "write", "retain", "add_memory", "add-memory"), "remember"),
     **dict.fromkeys(("find", "query", "search", "lookup", "retrieve"), "recall"),
 }
+# How the node says that a token comes, in the words of HTTP and gRPC.
+BEARER: Final = "send `Authorization: Bearer <token>`"
+SPACE_OPTIONS: Final = ("--space", "-s")
 SECRET_REFUSED: Final = "SECRET_REFUSED"
 HELP: Final = """One memory for all your agents.
 
@@ -87,7 +100,8 @@ def run(argv: Sequence[str]) -> int:
     except typer.TyperException as error:
         return _refuse_usage(error, as_json)
     except MnemeshError as error:
-        _report(error_body(error), as_json)
+        body = error_body(error)
+        _report({**body, "message": advised(error, argv)}, as_json)
         return exit_status(error)
     except KeyboardInterrupt:
         if as_json:
@@ -104,6 +118,21 @@ def exit_status(error: MnemeshError) -> int:
     # Who found that a value is not allowed makes no difference; what the node will not store is its refusal.
     unusable = isinstance(error, InvalidArgument) and error.details.get("reason") != SECRET_REFUSED
     return EXIT_USAGE if unusable else EXIT_REFUSED
+
+
+def advised(error: MnemeshError, argv: Sequence[str]) -> str:
+    """What the node says, in the words of the command line: where a token is given, where a space came from."""
+    if isinstance(error, Unauthenticated):
+        # To `peer`, --token is that of the peer.
+        how = "MNEMESH_TOKEN" if argv[0] == "peer" else "--token or MNEMESH_TOKEN"
+        return error.message.replace(BEARER, f"give {how}")
+    named = any(word.startswith(SPACE_OPTIONS) for word in argv)
+    if not isinstance(error, PermissionDenied) or named or "MNEMESH_SPACE" in os.environ:
+        return error.message
+    here = default_space()
+    if not here or error.details.get("space") != shorten(here):
+        return error.message
+    return f"{error.message}. That space is the one of this directory (.mnemesh.toml or git); --space names another"
 
 
 def error_body(error: MnemeshError) -> dict[str, str]:

@@ -24,12 +24,13 @@ SNIPPET_CHARS: Final = 80
 
 @dataclass(slots=True)
 class Report:
-    """The counts of one import. `stored` items are new, `already_there` were in the node, `done_before` an earlier
-    run of the import had stored; `refused` and `notices` say where and why; `listed` is what a dry run would store,
-    `checked` of whose items the node judged and `judged_here` this program."""
+    """The counts of one import. `stored` items are new, `spaces` are theirs, `already_there` were in the node,
+    `done_before` an earlier run of the import had stored; `refused` and `notices` say where and why; `listed` is what a
+    dry run would store, `checked` of whose items the node judged and `judged_here` this program."""
 
     found: Found
     dry_run: bool = False
+    spaces: set[str] = field(default_factory=set)
     stored: int = 0
     already_there: int = 0
     done_before: int = 0
@@ -56,6 +57,7 @@ class Report:
                 self.notices.append({"file": file, "line": line, "message": said})
         else:
             self.stored += 1
+            self.spaces.add(outcome.memory.space)
 
     def would_store(self, file: str, entry: Entry) -> None:
         """An item of a dry run."""
@@ -77,7 +79,7 @@ class Report:
         if self.dry_run:
             body |= {"items": self.listed, "checked_by_node": self.checked, "judged_here": self.judged_here}
         else:
-            body |= {"stored": self.stored, "indexed": self.indexed}
+            body |= {"stored": self.stored, "indexed": self.indexed, "spaces": sorted(self.spaces)}
         return {**body, "already_there": self.already_there, "done_before": self.done_before}
 
     def lines(self) -> Iterator[str]:
@@ -89,7 +91,9 @@ class Report:
         yield from _places("refused", self.refused)
         skipped = ", ".join(f"{count} {reason}" for reason, count in sorted(self.found.skipped.items()))
         files = count_of(len(self.found.files), "file") + (f" (skipped: {skipped})" if skipped else "")
-        done = f"would store {count_of(len(self.listed), 'item')}" if self.dry_run else f"{self.stored} stored"
+        where = ", ".join(map(one_line, sorted(self.spaces)))
+        stored = f"{self.stored} stored" + (f" in {where}" if where else "")
+        done = f"would store {count_of(len(self.listed), 'item')}" if self.dry_run else stored
         yield (
             f"{files}: {done}, {self.already_there} were there already, "
             f"{self.done_before} done by an earlier run, {len(self.refused)} refused"

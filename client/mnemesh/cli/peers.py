@@ -142,7 +142,16 @@ def _lines(peers: Iterable[peer_values.PeerStatus]) -> Iterator[str]:
 
 
 def _added(added: peer_values.AddedPeer) -> Iterator[str]:
-    yield from _lines([added.peer])
+    peer = added.peer
+    if peer.state == "connected":
+        yield from _lines([peer])
+    else:
+        name = one_line(peer.name)
+        why = f" ({one_line(peer.last_error)})" if peer.last_error else ""
+        yield (
+            f"{name} is kept as a peer, but is not reached now{why}; it is called again by itself. "
+            f"`mnemesh peer remove {name}` takes it away"
+        )
     if added.note:
         yield f"note: {one_line(added.note)}"
 

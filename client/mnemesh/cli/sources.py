@@ -1,4 +1,5 @@
-"""Which files an import reads, and how: nothing outside the directory that was named, nothing hidden, nothing binary.
+"""Which files an import reads, and how: nothing outside the directory that was named, nothing hidden, nothing binary,
+nothing that tools installed or made.
 
 A symbolic link found in a directory is never followed, so that no link in somebody's directory can reach the reader's
 other files; a path that was named is read as it stands. What is left out is counted by reason.
@@ -25,6 +26,8 @@ FORMATS: Final[Mapping[str, str]] = {
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 LINE_BYTES_MAX: Final = 1024 * 1024
 SNIFFED_BYTES: Final = 8192
+# Folders that hold what tools installed or made, not what somebody wrote.
+TOOL_FOLDERS: Final = frozenset(("node_modules", "bower_components", "venv", "__pycache__", "site-packages"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,8 @@ def find(root: Path, format: str = "") -> Found:
         _walk(base, "", format, found)
     elif base.is_file():
         _take(base, base.name, format or FORMATS.get(base.suffix.lower(), "text"), found)
+        for reason in found.skipped:  # one file was meant, so that nothing would be done
+            raise InvalidArgument("path", str(root), f"a file that can be read, or a directory; this is {reason}")
     else:
         raise InvalidArgument("path", str(root), "a file or a directory")
     return found
@@ -80,6 +85,8 @@ def _walk(directory: Path, prefix: str, format: str, found: Found) -> None:
                 found.skipped["symbolic link"] += 1
             elif entry.name.startswith("."):
                 found.skipped["hidden"] += 1
+            elif entry.is_dir() and entry.name in TOOL_FOLDERS:
+                found.skipped[f"folder {entry.name}"] += 1
             elif entry.is_dir():
                 _walk(Path(entry.path), name + "/", format, found)
             elif not entry.is_file() or not (format or suffix):

@@ -26,7 +26,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.AddAgentResponse.agent": "What was granted.",
         "mnemesh.v1.AddAgentResponse.token": "The token. It is kept nowhere and can not be shown again.",
         "mnemesh.v1.AddPeerRequest.direction": "both (default), push or pull.",
-        "mnemesh.v1.AddPeerRequest.name": "Name to call it by; its host and port when absent.",
+        "mnemesh.v1.AddPeerRequest.name": "Name to call it by; when absent host-port of its address in lower case, such as hub.example-7433.",
         "mnemesh.v1.AddPeerRequest.spaces": "Patterns of the spaces to exchange: a space, prefix/* for all below it, or * for every shared one.",
         "mnemesh.v1.AddPeerRequest.token": "The token that the peer issued for this node: `mnemesh agent add NAME` there.",
         "mnemesh.v1.AddPeerRequest.url": "gRPC address of the peer, as grpc://host:port or host:port.",
