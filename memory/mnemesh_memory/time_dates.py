@@ -21,7 +21,7 @@ _VAGUE_LAST: Final = {"couple": 2, "few": 5, "several": 7}
 # Half of a unit in smaller ones: half of a year is six months.
 _HALVES: Final = {"year": (6, "month"), "quarter": (6, "week"), "month": (2, "week"), "week": (84, "hour"),
                   "day": (12, "hour"), "hour": (30, "minute"), "minute": (30, "second")}  # fmt: skip
-_ORDINALS: Final = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
+ORDINALS: Final = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
 _AGO: Final = ("ago", "earlier")
 _SHORT_UNITS: Final = {"h": "hour", "d": "day", "w": "week", "y": "year"}
 _THIRDS: Final = {"early": 0, "mid": 1, "late": 2, "beginning": 0, "start": 0, "middle": 1, "end": 2}
@@ -43,7 +43,7 @@ DATE_WORDS: Final = frozenset(
 )  # fmt: skip
 # What every date begins with, if not with a digit.
 _BEGINS: Final = DATE_WORDS | {
-    "the", "year", "half", "noon", "midnight", "q1", "q2", "q3", "q4", *NUMBERS, *_VAGUE, *_ORDINALS, *_THIRDS, *PARTS
+    "the", "year", "half", "noon", "midnight", "q1", "q2", "q3", "q4", *NUMBERS, *_VAGUE, *ORDINALS, *_THIRDS, *PARTS
 }  # fmt: skip
 
 
@@ -233,7 +233,7 @@ class Dates(Days):
         word, counted = self.word(lead), end > lead + 2 or self.word(lead + 1) not in UNITS
         if not counted and lead == at and word == "last" and self.word(lead + 1) not in ("hour", "minute"):
             return None
-        if word == "last" and self._ends_otherwise(end, counted):
+        if word == "last" and (self._ends_otherwise(end, counted) or self.word(end) == "before"):
             return None
         if unit in EXACT:
             since = spans.wall_time(self._now_ms - round(1000 * number * EXACT[unit].total_seconds()), self._zone)
@@ -328,8 +328,8 @@ class Dates(Days):
         lead = at + (bool(which) or word == "the")
         if found := _QUARTER.fullmatch(self.word(lead)):
             number, end = int(found[1]), lead + 1
-        elif self.word(lead) in _ORDINALS and self.word(lead + 1) == "quarter":
-            number, end = _ORDINALS[self.word(lead)], lead + 2
+        elif self.word(lead) in ORDINALS and self.word(lead + 1) == "quarter":
+            number, end = ORDINALS[self.word(lead)], lead + 2
         else:
             return None
 
@@ -343,7 +343,7 @@ class Dates(Days):
 
     def _week_of_month(self, at: int) -> Read | None:
         """The second week of November."""
-        number, month_at = _ORDINALS.get(self.word(at), 0), at + 3
+        number, month_at = ORDINALS.get(self.word(at), 0), at + 3
         if not number or self._words[at + 1 : at + 3] not in (["week", "of"], ["week", "in"]):
             return None
         whole = self._month(month_at, "in")

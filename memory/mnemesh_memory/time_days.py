@@ -22,12 +22,14 @@ SHORT_MONTHS: Final = {name[:3]: number for name, number in MONTHS.items()} | {"
 _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 WEEKDAYS: Final = {name: number for number, name in enumerate(_DAYS)}
 SHORT_DAYS: Final = {"mon": 0, "tue": 1, "tues": 1, "wed": 2, "thu": 3, "thur": 3, "thurs": 3, "fri": 4}
-_NOT_A_DAY: Final = frozenset(("every", "each", "black", "good", "cyber", "ruby", "easter", "super", "ash", "palm"))
+_NOT_A_DAY: Final = frozenset(
+    ("every", "each", "black", "good", "cyber", "ruby", "easter", "super", "ash", "palm", "coming", "upcoming")
+)
 _VERBS: Final = frozenset(("may", "march"))
 HALF_HOUR_MS: Final = 1_800_000
 YEAR: Final = re.compile(r"(?:19|20)\d\d")
-_DAY_NUMBER: Final = re.compile(r"([1-9]|[12]\d|3[01]|0[1-9])(st|nd|rd|th)?")
-_DAY_RANGE: Final = re.compile(r"(\d{1,2})[-\u2013](\d{1,2})")
+DAY_NUMBER: Final = re.compile(r"([1-9]|[12]\d|3[01]|0[1-9])(st|nd|rd|th)?")
+DAY_RANGE: Final = re.compile(r"(\d{1,2})[-\u2013](\d{1,2})")
 _CLOCK: Final = re.compile(r"(\d{1,2})(?::(\d\d))?(?::\d\d)?([ap]m)?")
 _ISO: Final = re.compile(r"(\d{4})[-/](\d\d)(?:[-/](\d\d))?")
 _DOTTED: Final = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
@@ -134,6 +136,8 @@ class Days:
             offset = {"last": -1, "this": 0, "next": 1}[self.word(of)]
             monday = spans.unit_of(self._now, "week", offset).since
             return Read(spans.day_of(monday + number * DAY), of + 2, True)
+        if which in ("last", "past") and self.word(end) == "of":
+            return None  # "the last Friday of the sprint"
         if not which and (
             self.word(at - 1 if at else len(self._words)) in _NOT_A_DAY
             or (self.word(end) not in ("", ".", ",", "at") and self.word(end) not in PARTS)
@@ -172,7 +176,7 @@ class Days:
         """March 3, March 3-5, 3rd of March 2024, the 3rd of March, 3 March."""
         word = self.word(at)
         lead = at + (word == "the")
-        if day := _DAY_NUMBER.fullmatch(self.word(lead)):
+        if day := DAY_NUMBER.fullmatch(self.word(lead)):
             month_at = lead + 1 + (self.word(lead + 1) == "of")
             month = self.month_number(month_at)
             if month is None or (not day[2] and self.doubtful(month_at) and not after):
@@ -183,9 +187,9 @@ class Days:
             return None
         number = at + 1 + (self.word(at + 1) == "the")
         first = last = 0
-        if day := _DAY_NUMBER.fullmatch(self.word(number)):
+        if day := DAY_NUMBER.fullmatch(self.word(number)):
             first = last = int(day[1])
-        elif days := _DAY_RANGE.fullmatch(self.word(number)):
+        elif days := DAY_RANGE.fullmatch(self.word(number)):
             first, last = int(days[1]), int(days[2])
         else:
             return None

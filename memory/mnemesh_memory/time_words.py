@@ -14,8 +14,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from mnemesh_memory.calendar_spans import instant, unit_of
 from mnemesh_memory.fusion import terms
-from mnemesh_memory.time_dates import DATE_WORDS, Dates
-from mnemesh_memory.time_days import Read
+from mnemesh_memory.time_dates import DATE_WORDS
+from mnemesh_memory.time_phrases import EVENT_BEGINS, OPENS, Phrase, denied_until, in_distance, phrase
+from mnemesh_memory.time_ranges import Ranges
 from mnemesh_memory.time_tokens import BREAK, Token, tokens_of
 
 # A longer text was pasted, and the dates in it are its own.
@@ -28,24 +29,13 @@ _MOMENT: Final = timedelta(milliseconds=1)
 _HINT: Final = re.compile(
     rf"\b(?:{'|'.join(sorted(DATE_WORDS))}|since|after|before|until|till|[12]\d{{3}}|q[1-4])\b|\d[-/.]\d"
 )
-_AT: Final = frozenset(("in", "on", "at", "during", "over", "within", "throughout", "from", "of", "for", "around"))
-# Before a time that stands alone these belong to the verb: "what is going on this week", "who logged in yesterday".
-_PARTICLES: Final = frozenset(("in", "on", "at", "over", "around"))
-_ALONE: Final = frozenset(("today", "yesterday", "tomorrow", "tonight", "this", "last", "next", "earlier"))
-_AGO: Final = frozenset(("ago", "earlier"))
-_OPENS: Final = {"since": "since", "after": "after", "before": "before", "until": "until", "till": "until",
-                 "through": "until", "by": "until"}  # fmt: skip
-_TO: Final = frozenset(("to", "until", "till", "through", "-", "\u2013"))
 # An event is a thing that is named ("the release"), that somebody did ("we moved"), or a doing ("moving to Postgres").
-_EVENT_BEGINS: Final = frozenset(
-    ("the", "our", "my", "his", "her", "their", "its", "your", "we", "i", "you", "they", "he", "she")
-)
 _NO_DOING: Final = frozenset(
     ("morning", "evening", "nothing", "something", "anything", "everything", "during", "spring", "string", "meeting")
 )
 _EVENT_ENDS: Final = frozenset(
-    ("what", "who", "which", "how", "why", "when", "where", "did", "do", "does", *_OPENS, *_TO, "between")
-) - {"to", "by", "through"}
+    ("what", "who", "which", "how", "why", "when", "where", "did", "do", "does", *OPENS, "-", "\u2013", "between")
+) - {"by", "through"}
 
 
 # Beginning and end of a part of the text, in characters.
@@ -85,16 +75,6 @@ class TimeWords(NamedTuple):
         return _without(self.text, (*self.relative, *self.dates, *known))
 
 
-class _Phrase(NamedTuple):
-    """A part of the text from token `first` up to `end`, with the stretch that it means."""
-
-    first: int
-    end: int
-    since: datetime | None
-    before: datetime | None
-    relative: bool
-
-
 def read(text: str, now: int, zone: tzinfo) -> TimeWords | None:
     """What time `text` names when it is said at `now` (ms) in `zone`; None when it names none."""
     if len(text) > READ_CHARS_MAX or not _HINT.search(text.lower()):
@@ -107,21 +87,23 @@ def read(text: str, now: int, zone: tzinfo) -> TimeWords | None:
 
 def _read(text: str, now: int, zone: tzinfo) -> TimeWords | None:
     tokens = tokens_of(text)
-    dates = Dates(tokens, now, zone)
-    phrases: list[_Phrase] = []
+    dates = Ranges(tokens, now, zone)
+    phrases: list[Phrase] = []
     event: Event | None = None
     event_at: Place | None = None
     at = 0
     while at < len(tokens):
-        denied = _phrase(dates, at + 1) if _denies(dates, at) else None
-        if denied is not None:
+        if (denied := denied_until(dates, at)) is not None:
             instead = _instead(dates, tokens, denied)
             phrases += [] if instead is None else [instead._replace(first=at)]
             at = denied.end if instead is None else instead.end
-        elif (phrase := _phrase(dates, at)) is not None:
-            phrases.append(phrase)
-            at = phrase.end
+        elif (read := phrase(dates, at)) is not None:
+            phrases += [read] if read.since or read.before else []
+            at = read.end
         elif event is None and (named := _event(tokens, at)) is not None:
+            if in_distance(dates, at):
+                at = named[1]  # how far "three days after the release" reaches is not known here
+                continue
             event, end = Event(named[0], text[tokens[at + 1].start : tokens[named[1] - 1].end]), named[1]
             event_at = tokens[at].start, tokens[end - 1].end
             at += 1  # a time may be named inside: "the release of last week"
@@ -130,9 +112,7 @@ def _read(text: str, now: int, zone: tzinfo) -> TimeWords | None:
     if not phrases and event is None:
         return None
     spans = [(tokens[one.first].start, tokens[one.end - 1].end) for one in phrases]
-    since, before = _together(
-        [(_ms(one.since, zone), _ms(one.before, zone)) for one in phrases if one.since or one.before]
-    )
+    since, before = _together([(_ms(one.since, zone), _ms(one.before, zone)) for one in phrases])
     if since is not None and before is not None and since >= before:
         return None  # a day that the zone has left out
     said = tuple(text[start:end] for start, end in spans)
@@ -142,36 +122,14 @@ def _read(text: str, now: int, zone: tzinfo) -> TimeWords | None:
     return TimeWords(said, since, before, event, event_words, text, relative, others, event_at)
 
 
-def _phrase(dates: Dates, at: int) -> _Phrase | None:
-    """The longest phrase of time that begins there."""
-    word = dates.word(at)
-    if word in ("between", "from") and (pair := _pair(dates, at, at + 1, word)) is not None:
-        return pair
-    if word in _OPENS and (read := dates.read(at + 1, word)) is not None:
-        return _opened(dates, at, _OPENS[word], read)
-    if word in _AT and (read := dates.read(at + 1, word)) is not None:
-        alone = word in _PARTICLES and (dates.word(at + 1) in _ALONE or dates.word(read.end - 1) in _AGO)
-        return _Phrase(at + alone, read.end, read.span.since, read.span.before, read.relative)
-    if (read := dates.read(at, "")) is None:
-        return None
-    if dates.word(read.end) in _TO and (pair := _pair(dates, at, at, "from")) is not None:
-        return pair
-    return _Phrase(at, read.end, read.span.since, read.span.before, read.relative)
-
-
-def _denies(dates: Dates, at: int) -> bool:
-    """Whether the time that follows is not the one that is meant; "whether or not last week's ..." denies nothing."""
-    return dates.word(at) == "not" and not (at and dates.word(at - 1) == "or")
-
-
-def _instead(dates: Dates, tokens: Sequence[Token], denied: _Phrase) -> _Phrase | None:
+def _instead(dates: Ranges, tokens: Sequence[Token], denied: Phrase) -> Phrase | None:
     """What "but" puts in its place, which may be counted from it: "not last week but the week before"."""
     at = denied.end + (dates.word(denied.end) == ",")
     if dates.word(at) != "but":
         return None
     at += 1
-    if (phrase := _phrase(dates, at)) is not None:
-        return phrase
+    if (other := phrase(dates, at)) is not None:
+        return other if other.since or other.before else None
     unit, side = dates.word(at + 1), dates.word(at + 2)
     if dates.word(at) != "the" or unit not in _BESIDE or side not in ("before", "after"):
         return None
@@ -179,39 +137,7 @@ def _instead(dates: Dates, tokens: Sequence[Token], denied: _Phrase) -> _Phrase 
     if edge is None or _event(tokens, at + 2) is not None:
         return None
     span = unit_of(edge, unit, -1) if side == "before" else unit_of(edge - _MOMENT, unit, 1)
-    return _Phrase(at, at + 3, span.since, span.before, denied.relative)
-
-
-def _pair(dates: Dates, first: int, at: int, word: str) -> _Phrase | None:
-    """`between A and B`, `from A to B`: up to the end of B, which comes after A."""
-    one = dates.read(at, word)
-    if one is None or dates.word(one.end) not in (("and",) if word == "between" else _TO):
-        return None
-    other = dates.read(one.end + 1, word)
-    if other is None:
-        return None
-    early, late = one.span, other.span
-    if early.cycle == "year" and not late.cycle:
-        early = early.back(early.since.year - late.since.year)  # "between May and July 2023"
-    if early.since > late.since and early.cycle:
-        early = early.back(1)
-    if early.since > late.since:
-        return None
-    return _Phrase(first, other.end, early.since, late.before, one.relative and other.relative)
-
-
-def _opened(dates: Dates, first: int, side: str, read: Read) -> _Phrase:
-    """A stretch of which one side is open."""
-    span = read.span
-    if side == "since":
-        ends: tuple[datetime | None, datetime | None] = (span.at or span.since, None)
-    elif side == "after":
-        ends = (span.at or span.before, None)
-    elif side == "before":
-        ends = (None, span.at or span.since)
-    else:
-        ends = (None, span.at or dates.coming(span).before)
-    return _Phrase(first, read.end, *ends, read.relative)
+    return Phrase(at, at + 3, span.since, span.before, denied.relative)
 
 
 def _event(tokens: Sequence[Token], at: int) -> tuple[str, int] | None:
@@ -223,7 +149,7 @@ def _event(tokens: Sequence[Token], at: int) -> tuple[str, int] | None:
         return None
     first = tokens[at + 1].word
     doing = len(first) > 5 and first.endswith("ing") and first not in _NO_DOING
-    if first not in _EVENT_BEGINS and not doing:
+    if first not in EVENT_BEGINS and not doing:
         return None
     end = at + 1
     while end < len(tokens) and end - at <= EVENT_WORDS_MAX and tokens[end].word not in (BREAK, ","):
