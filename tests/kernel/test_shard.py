@@ -6,6 +6,9 @@ import json
 import math
 import pickle
 import random
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -430,6 +433,66 @@ def test_no_tag_agent_or_session_of_a_memory_is_in_any_file_of_the_shard(tmp_pat
     for file in tmp_path.rglob("*"):
         data = file.read_bytes() if file.is_file() else b""
         assert [word for word in (b"zebrat", b"quaggaa", b"okapis") if word in data] == [], file
+
+
+def vector_traces(path: Path, *numbers: int) -> set[str]:
+    """Files with a vector: as it lies in memory, or as CBOR, in the log."""
+    floats = [direction(n) for n in numbers]
+    forms = [form for one in floats for form in (one.tobytes(), b"".join(b"\xfa" + x.tobytes()[::-1] for x in one))]
+    files = [file for file in path.rglob("*") if file.is_file()]
+    return {file.name for file in files if any(form in file.read_bytes() for form in forms)}
+
+
+def test_after_a_flush_the_vectors_of_an_erased_memory_are_in_no_file(tmp_path: Path) -> None:
+    one = RetrievalShard(config(tmp_path))
+    one.open()
+    one.apply([item(n, texts=(text(n, "apple"), text(n + 100, "pear"))) for n in range(1, 80)], [], 1)
+    one.close()
+    one.open()
+    assert vector_traces(tmp_path, 2, 102) >= {"chunk_0.mmap", "open-1"}
+    one.apply([], [memory(2)], 2)
+    assert one.flush() == 2
+    assert vector_traces(tmp_path, 2, 102) == set()
+    assert vector_traces(tmp_path, 3) == {"chunk_0.mmap"}
+    one.apply([item(3, "plum")], [], 3)
+    for _ in range(2):
+        assert ids(one, ask("plum")) == {3}
+        assert ids(one, ask("apple")) == set(range(1, 80)) - {2, 3}
+        assert one.status().points == 77 * 2 + 1
+        one.close()
+        assert one.open().rebuilt == ""
+    one.close()
+
+
+@pytest.mark.parametrize("call", ["_fill", "_harmless"])
+def test_a_node_that_is_killed_while_it_erases_does_so_again(tmp_path: Path, call: str) -> None:
+    child = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import os, signal, sys; from pathlib import Path\n"
+            f"sys.path[:0] = {sys.path!r}\n"
+            "from test_shard import *\n"
+            "from mnemesh_actors.index.edge import EdgeBackend\n"
+            f"one = RetrievalShard(config(Path({str(tmp_path)!r})))\n"
+            "one.open(); one.apply([item(n) for n in range(1, 9)], [], 1); one.flush()\n"
+            f"usual = EdgeBackend.{call}\n"
+            f"EdgeBackend.{call} = lambda self, what: (usual(self, what), os.kill(os.getpid(), signal.SIGKILL))\n"
+            "one.apply([], [memory(2)], 2); one.flush()",
+        ],
+        cwd=Path(__file__).parent,
+        timeout=60,
+        check=False,
+    )
+    assert child.returncode == -signal.SIGKILL
+    one = RetrievalShard(config(tmp_path))
+    status = one.open()
+    assert (status.seq, status.rebuilt) == (1, "")
+    one.apply([], [memory(2)], 2)
+    one.flush()
+    assert vector_traces(tmp_path, 2) == set()
+    assert ids(one, ask()) == set(range(1, 9)) - {2}
+    one.close()
 
 
 def test_each_index_hashes_with_a_key_of_its_own_and_keeps_it(tmp_path: Path) -> None:

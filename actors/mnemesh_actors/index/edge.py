@@ -18,8 +18,10 @@ from typing import Any, Final, cast
 
 import numpy as np
 import qdrant_edge as edge
+import structlog
 
 from mnemesh_actors.index.checks import check_filter, check_payload, check_points, check_query
+from mnemesh_actors.index.edge_log import emptied
 from mnemesh_actors.index.points import check_id
 from mnemesh_actors.index.port import (
     EXACT_POINTS_MAX,
@@ -47,6 +49,7 @@ GRAPH_BREADTH = 128
 GRAPH_VISITS = 2
 GRAPH_VISITS_MIN = 256
 ID: Final = "id"  # the field of the payload that says whose number it is
+log = structlog.get_logger("mnemesh.index")
 
 
 class EdgeBackend:
@@ -67,6 +70,7 @@ class EdgeBackend:
         self._ids: dict[int, str] = {}
         self._numbers: dict[str, int] = {}
         self._last = 0  # the highest number that was ever given
+        self._erased = False  # since the log was emptied
 
     def open(self, schema: Schema) -> bool:
         if self._shard is not None:
@@ -185,11 +189,20 @@ class EdgeBackend:
         if isinstance(selector, Filter):
             self._update(edge.UpdateOperation.delete_points_by_filter(self._filter(selector)))
         else:
+            # Also of points that are not there: a crash may have come between their deletion and the log's emptying.
+            self._erased = self._erased or bool(selector)
             numbers: list[Any] = sorted(self._numbers_of(selector))
             if numbers:
+                self._update(edge.UpdateOperation.update_vectors(self._harmless(numbers)))
                 self._update(edge.UpdateOperation.delete_points(numbers))
             for number in numbers:
                 del self._numbers[self._ids.pop(number)]
+
+    def _harmless(self, numbers: Sequence[int]) -> list[edge.PointVectors]:
+        """Vectors to lie where those of points lie that go: Edge leaves them there. The fields stay, so that a crash
+        before the deletion leaves a whole point."""
+        vectors = {name: _vector(np.eye(1, size, dtype=np.float32)[0]) for name, size in self._schema.dense.items()}
+        return [edge.PointVectors(number, cast("edge.Vector", vectors)) for number in numbers]
 
     def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
         self._opened()
@@ -228,6 +241,16 @@ class EdgeBackend:
             if optimise:
                 shard.optimize()
             shard.flush()
+            if self._erased:
+                self._erased = False
+                if not emptied(self._path / "wal", self._fill):
+                    log.warning("index_log_not_emptied", reason="no room, or its files do not go")
+
+    def _fill(self, size: int) -> None:
+        """Write so many bytes to the log and nothing to the points: no point has the number 0."""
+        nobody = edge.Filter(must=[edge.HasIdCondition({0})])
+        self._update(edge.UpdateOperation.set_payload_by_filter(nobody, {"filler": "0" * size}))
+        self._opened().flush()
 
     def close(self) -> None:
         if self._shard is None:

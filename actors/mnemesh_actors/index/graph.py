@@ -200,6 +200,7 @@ class GraphedEdge:
                 records, _ = self._edge.scroll(Filter(must=(HasId(tuple(ids)),)), len(ids), with_vectors=True)
                 copy.upsert([Point(record.id, record.vectors, record.payload) for record in records])
                 copy.delete(sorted(set(ids) - {record.id for record in records}))
+            copy.maintain()
         finally:
             copy.close()
 
