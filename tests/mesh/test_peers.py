@@ -11,6 +11,7 @@ import pytest
 from node_process import Nodes, kill_node, stop_node
 from peer_scene import PATIENCE_S, WAIT_S, client, converged, introduce, texts, until
 
+from mnemesh.cli.people_conflicts import ends_of
 from mnemesh.errors import AlreadyExists, FailedPrecondition, InvalidArgument, NotFound, PermissionDenied
 
 
@@ -108,7 +109,13 @@ async def test_concurrent_edits_on_two_nodes_are_a_conflict_that_both_show_and_o
             "we deploy on Monday",
             "we deploy on Tuesday",
         }
-        await there.resolve(memory.id, content="we deploy on Wednesday")
+        changed = (await here.update(memory.id, content="we deploy on Wednesday")).memory
+        (other,) = changed.conflicts
+        for command, kept in zip(ends_of(changed), (changed.heads[0], other.revision), strict=False):
+            key = command.split()[-1]
+            assert (len(key), kept.startswith(key)) == (len("2@") + 8, True)
+        ended = await here.resolve(memory.id, keep=key)
+        assert (ended.memory.content, ended.memory.conflicts) == (other.content, ())
 
         async def settled() -> bool:
             return all([not (await one.conflicts(space="team/x")).conflicts for one in (here, there)])
@@ -117,7 +124,7 @@ async def test_concurrent_edits_on_two_nodes_are_a_conflict_that_both_show_and_o
         revisions = [await one.history(memory.id) for one in (here, there)]
         assert [one.id for one in revisions[0].revisions] == [one.id for one in revisions[1].revisions]
         assert len({one.node for one in revisions[0].revisions}) == 2
-        assert len(revisions[0].revisions) == 4
+        assert len(revisions[0].revisions) == 5
 
 
 async def test_an_edit_on_one_node_of_what_another_superseded_is_a_conflict_that_both_show_and_one_resolves(
