@@ -111,7 +111,7 @@ class Connection:
 
     def locate(self) -> Target:
         """The node as it can be found now; with `start`, one is started when none runs, which takes seconds.
-        Raises NotReachable or Unauthenticated."""
+        Raises NotReachable, Unauthenticated, or InvalidArgument for a data directory that is none."""
         endpoint = self._endpoint or self._local_node()
         token = self._token
         if not token and _is_loopback(endpoint):
@@ -128,6 +128,7 @@ class Connection:
         return Tries(timeout_s or self.timeout_s, repeatable=repeatable)
 
     def _local_node(self) -> str:
+        check_directory(self.data_dir)
         try:
             node = read_node(self.data_dir)
             if node is None and self._start:
@@ -157,6 +158,12 @@ def default_space(environ: Mapping[str, str] = os.environ) -> str:
 def local_data_dir(given: str | os.PathLike[str] | None, environ: Mapping[str, str] = os.environ) -> Path:
     """The data directory of the local node: the one given, else the environment's, else the default."""
     return default_data_dir(environ) if given is None else Path(given).expanduser()
+
+
+def check_directory(data_dir: Path) -> None:
+    """Raises InvalidArgument when `data_dir` is something else than a directory; it need not exist."""
+    if data_dir.exists() and not data_dir.is_dir():
+        raise InvalidArgument("data_dir", str(data_dir), "a directory, not a file")
 
 
 class Tries:

@@ -16,6 +16,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
@@ -32,6 +33,7 @@ from mnemesh_gateway.grpc_door import GrpcDoor
 from mnemesh_gateway.http_door import build_app
 from mnemesh_gateway.loopback import is_loopback
 from mnemesh_gateway.mcp_door import McpDoor, build_mcp
+from mnemesh_gateway.mcp_tools import select
 from mnemesh_gateway.metrics import Metrics
 from mnemesh_gateway.peer_book import PeerBook
 from mnemesh_gateway.presence import NodeLock, owner_token, withdraw
@@ -78,8 +80,10 @@ class Node:
         self._stop.set()
 
     async def serve(self) -> None:
-        """Start, serve, drain. Raises MnemeshError when the start is refused; nothing is left behind then."""
+        """Start, serve, drain. Raises MnemeshError when the start is refused; nothing is left behind then, and of
+        addresses and settings that can't be used no directory either."""
         settings = self._settings
+        _refuse_unusable(settings, new=not self._data_dir.exists())
         lock = NodeLock(self._data_dir)
         try:
             directory = open_directory(self._data_dir)
@@ -130,15 +134,13 @@ class Node:
             if self._mesh is not None:
                 await self._mesh.close()
             lock.close()
-            log.info("stopped")
+        log.info("stopped")  # not of a start that was refused
 
     @contextlib.asynccontextmanager
     async def _doors(
         self, gate: MeshGate, authenticator: Authenticator, metrics: Metrics
     ) -> AsyncIterator[tuple[GrpcDoor, McpDoor]]:
         settings = self._settings
-        for name in ("grpc", "http"):
-            _refuse_exposed(name, getattr(settings, name), settings.expose)
         listener = _listen("http", settings.http)
         grpc_door = GrpcDoor(gate, authenticator, metrics)
         host = settings.grpc.rpartition(":")[0]
@@ -284,6 +286,22 @@ async def _uses_noted(access: Access) -> AsyncIterator[None]:
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _refuse_unusable(settings: Settings, *, new: bool) -> None:
+    """Refuse settings before anything is written. In a `new` directory nothing says more than they do, so what the
+    parts of the node would refuse of them is asked here too."""
+    for name in ("grpc", "http"):
+        _refuse_exposed(name, getattr(settings, name), settings.expose)
+    select(_names(settings.mcp_toolsets))
+    if not new:
+        return
+    if settings.model_dir:
+        from mnemesh_actors.embedding.directory import configured
+
+        configured(Path(settings.model_dir).expanduser())
+    for name in ("grpc", "http"):
+        _listen(name, getattr(settings, name)).close()
 
 
 def _refuse_exposed(field: str, address: str, expose: bool) -> None:

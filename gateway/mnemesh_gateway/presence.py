@@ -11,7 +11,7 @@ import secrets
 from pathlib import Path
 
 from mnemesh_actors.directory import check_format
-from mnemesh_memory.errors import FailedPrecondition
+from mnemesh_memory.errors import FailedPrecondition, InvalidArgument
 from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE, TOKEN_FILE, read_token
 
 TOKEN_BYTES = 32
@@ -21,6 +21,8 @@ class NodeLock:
     """Held from before anything in the directory is opened until the process ends; contains the pid."""
 
     def __init__(self, data_dir: Path) -> None:
+        if data_dir.exists() and not data_dir.is_dir():
+            raise InvalidArgument("data_dir", str(data_dir), "a directory, not a file")
         check_format(data_dir)
         try:
             data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)

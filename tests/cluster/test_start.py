@@ -163,24 +163,52 @@ async def test_an_index_that_is_gone_in_part_or_whole_is_made_anew(nodes: Nodes,
 
 @pytest.mark.parametrize("door", ["grpc", "http"])
 async def test_a_port_that_another_program_holds_is_named_with_what_to_do(tmp_path: Path, door: str) -> None:
+    (tmp_path / "there").mkdir()
     with closing(socket.create_server(("127.0.0.1", 0))) as other:
         address = f"127.0.0.1:{other.getsockname()[1]}"
-        ended = await refused_start(tmp_path, f"--{door}", address)
+        new = await refused_start(tmp_path / "new", f"--{door}", address)
+        ended = await refused_start(tmp_path / "there", f"--{door}", address)
+    assert (new.code, new.stderr) == (ended.code, ended.stderr)
+    assert not (tmp_path / "new").exists()
+    assert "stopped" not in ended.stderr
     assert ended.code == EXIT_REFUSED
     assert f"cannot listen on {address} ([Errno" in ended.stderr
     assert "add_port.cc" not in ended.stderr
     assert f"another --{door} HOST:PORT" in ended.stderr
     assert "Traceback" not in ended.stderr
-    assert not (tmp_path / NODE_FILE).exists()
+    assert not (tmp_path / "there" / NODE_FILE).exists()
 
 
 @pytest.mark.parametrize("door", ["grpc", "http"])
 async def test_an_address_beyond_loopback_needs_expose(tmp_path: Path, door: str) -> None:
-    ended = await refused_start(tmp_path, f"--{door}", "0.0.0.0:0")
+    ended = await refused_start(tmp_path / "new", f"--{door}", "0.0.0.0:0")
     assert ended.code == EXIT_USAGE
     assert "--expose" in ended.stderr
     assert "0.0.0.0:0" in ended.stderr
-    assert not (tmp_path / NODE_FILE).exists()
+    assert "stopped" not in ended.stderr
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "named"), [("--mcp-toolsets", "cores", "cores"), ("--model-dir", "/nowhere", "model_dir")]
+)
+async def test_a_setting_that_a_part_of_the_node_refuses_makes_no_directory(
+    tmp_path: Path, flag: str, value: str, named: str
+) -> None:
+    ended = await refused_start(tmp_path / "new", flag, value)
+    assert ended.code == EXIT_USAGE
+    assert named in ended.stderr
+    assert "stopped" not in ended.stderr
+    assert not (tmp_path / "new").exists()
+
+
+async def test_a_data_directory_that_is_a_file_is_bad_usage(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a directory")
+    ended = await refused_start(tmp_path / "file")
+    assert ended.code == EXIT_USAGE
+    assert f"{tmp_path / 'file'}" in ended.stderr
+    assert "a directory" in ended.stderr
+    assert "stopped" not in ended.stderr
 
 
 async def test_an_unknown_setting_is_refused_with_its_name(tmp_path: Path) -> None:

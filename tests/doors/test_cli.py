@@ -485,6 +485,15 @@ def test_version_needs_no_node(bare: Run) -> None:
     assert set(bare("version", "--json").json) == {"version"}
 
 
+@pytest.mark.parametrize("words", [("list",), ("status", "--start"), ("down",)])
+def test_a_data_directory_that_is_a_file_is_bad_usage(bare: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
+    (tmp_path / "file").write_text("not a directory")
+    ended = bare(*words, "--data", str(tmp_path / "file"))
+    assert ended.status == 2
+    assert f"{tmp_path / 'file'}" in ended.err
+    assert "a directory" in ended.err
+
+
 def test_a_local_node_is_started_only_when_asked(
     bare: Run, node: RecordingNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

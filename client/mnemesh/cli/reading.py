@@ -22,7 +22,7 @@ from mnemesh.cli.options import (
     numbers,
 )  # fmt: skip
 from mnemesh.cli.shell import Shell, one_line, print_json
-from mnemesh.connection import local_data_dir
+from mnemesh.connection import check_directory, local_data_dir
 from mnemesh.entry import EXIT_REFUSED
 from mnemesh.errors import FailedPrecondition, NotFound, NotReachable
 from mnemesh.local import NodeNotStopped, stop_node
@@ -149,6 +149,7 @@ def down(
 ) -> None:
     """Stop the node of this machine and wait until it is gone; exit status 3 when none runs."""
     directory = local_data_dir(data)
+    check_directory(directory)
     try:
         pid = stop_node(directory)
     except (OSError, NodeNotStopped) as error:
