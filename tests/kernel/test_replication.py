@@ -329,16 +329,18 @@ async def test_an_erasure_is_on_both_machines_before_it_is_acknowledged(make: An
 
 
 async def test_an_erasure_while_the_second_machine_is_dead_says_that_it_is_on_one_only(make: Any) -> None:
-    cluster = await make()
+    cluster = await make(ack_s=0.05)
     await cluster.on_two()
     (written,) = await cluster.done(cluster.pen.create("to be erased"))
     cluster.machines[1].state = "dead"
     command = Erase(agent="owner/test", at=cluster.pen.now, actor=b"e" * 16, id=written.memory.id, as_admin=True)
     gone = await cluster.ledger.erase(command)
-    assert (gone.changes, gone.alone) == (1, "degraded: on one machine only, gone")
+    assert gone.changes == 1
+    assert gone.alone.startswith("degraded: on one machine only, ")
     assert await cluster.contents(cluster.machines[1]) == {written.memory.id: "to be erased"}
     cluster.machines[1].heal()
     await cluster.on_two()
+    cluster.ledger._ack_s = NEVER_S
     again = await cluster.ledger.erase(command)
     assert (again.changes, again.alone) == (0, "")
     assert await cluster.contents(cluster.machines[1]) == {}
