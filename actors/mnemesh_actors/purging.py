@@ -11,9 +11,10 @@ from __future__ import annotations
 from mnemesh_actors.bounded import answered, find
 from mnemesh_actors.ledger.erase import Erase, Gone
 from mnemesh_actors.parts import Parts
-from mnemesh_memory.errors import DeadlineExceeded, Unavailable
+from mnemesh_memory import checks, grants
+from mnemesh_memory.errors import DeadlineExceeded, InvalidArgument, NotFound, Unavailable
 from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.model import Caller
+from mnemesh_memory.model import Caller, Memory
 from mnemesh_memory.removal import Purged
 
 OPERATION_BYTES = 16
@@ -27,20 +28,18 @@ class Purging:
         self._parts = parts
 
     async def purge(self, caller: Caller, key: str) -> Purged:
-        """Erase the memory that `key` names, forgotten or not. Raises NotFound, InvalidArgument (ambiguous),
-        PermissionDenied unless the caller is an admin or began the memory."""
-        memory = await find(self._parts, caller, key, forgotten=True)
-        command = Erase(
-            agent=caller.agent,
-            at=self._parts.clock(),
-            actor=self._parts.entropy(OPERATION_BYTES),
-            id=memory.id,
-            as_admin=caller.role in ADMINS,
-        )
-        async with answered(self._parts, "ledger", f"it may or may not be erased; read {memory.id} to see"):
-            gone: Gone = await self._parts.ledger.erase(command)
+        """Erase the memory that `key` names, forgotten or not; by its whole id also one that was erased before, and for
+        an admin one of which only changes that wait or were refused are here. Raises NotFound, InvalidArgument
+        (ambiguous), PermissionDenied unless the caller is an admin or began the memory."""
+        memory: Memory | None = None
+        try:
+            memory = await find(self._parts, caller, key, forgotten=True)
+            gone = await self._erased(caller, memory.id)
+        except NotFound as unseen:
+            gone = await self._out_of_view(caller, key, unseen)
         serving = self._parts.serving
-        serving.forget([dense for dense, _ in index_texts(memory)])
+        if memory is not None:
+            serving.forget([dense for dense, _ in index_texts(memory)])
         serving.publish(gone.seq)
         pending = [] if gone.folded else ["its bytes leave the write-ahead log with a later write"]
         if gone.alone:
@@ -54,4 +53,31 @@ class Purging:
             pending.append("the index that `reembed` is making drops it in its turn")
         if unreached := serving.unreached():
             pending.append(unreached)
-        return Purged(id=gone.id, space=gone.space, changes=gone.changes, pending="; ".join(pending))
+        return Purged(
+            id=gone.id,
+            space=gone.space,
+            changes=gone.changes,
+            pending="; ".join(pending),
+            begun=memory.created_at if memory else 0,
+        )
+
+    async def _out_of_view(self, caller: Caller, key: str, unseen: NotFound) -> Gone:
+        """What the ledger has of a whole id that no memory in the view bears. Raises `unseen` when that is nothing, or
+        not for the caller to see."""
+        try:
+            return await self._erased(caller, checks.memory_id("id", key))
+        except (InvalidArgument, NotFound):
+            raise unseen from None
+
+    async def _erased(self, caller: Caller, id_: str) -> Gone:
+        command = Erase(
+            agent=caller.agent,
+            at=self._parts.clock(),
+            actor=self._parts.entropy(OPERATION_BYTES),
+            id=id_,
+            as_admin=caller.role in ADMINS,
+            within=grants.readable(caller),
+        )
+        async with answered(self._parts, "ledger", f"it may or may not be erased; purge {id_} again to see"):
+            gone: Gone = await self._parts.ledger.erase(command)
+        return gone

@@ -57,15 +57,13 @@ async def forget_many(
 
 async def purge(gate: MeshGate, caller: Caller, request: memory_pb2.PurgeRequest) -> memory_pb2.PurgeResponse:
     """Erase a memory for good, and tell which backups may still hold it."""
-    mesh = await gate.ready()
-    begun = (await mesh.identify(caller, request.id)).created_at
-    gone = await mesh.purge(caller, request.id)
+    gone = await (await gate.ready()).purge(caller, request.id)
     return memory_pb2.PurgeResponse(
         id=gone.id,
         space=gone.space,
         changes=gone.changes,
         pending=gone.pending,
-        backups=await backup_calls.may_hold(gate, caller, begun),
+        backups=await backup_calls.may_hold(gate, caller, gone.begun),
         not_told=peer_calls.not_told(gate, caller, [gone.space]),
     )
 

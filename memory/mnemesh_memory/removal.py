@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purged:
-    """A memory that was erased for good: how many changes went, 0 when it had been erased before. `pending` says what
-    of it still leaves this node's files later, "" when nothing is left."""
+    """A memory that was erased for good: how many changes went, 0 when it had been erased before, or when nothing
+    of it was here but changes that wait or were refused. `pending` says what of it still leaves this node's files
+    later, "" when nothing is left; `begun` is when it was made (ms), 0 when nothing here tells that."""
 
     id: str
     space: str
     changes: int
     pending: str = ""
+    begun: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

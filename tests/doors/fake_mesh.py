@@ -313,7 +313,7 @@ class FakeMesh(FakeHistories, FakeLinks):
         self._enter()
         memory = self._one(key)
         del self.memories[memory.id]
-        return Purged(id=memory.id, space=memory.space, changes=memory.version)
+        return Purged(id=memory.id, space=memory.space, changes=memory.version, begun=memory.created_at)
 
     async def inhabited(self, name: str) -> bool:
         return any(memory.space == "@" + name for memory in self.memories.values())

@@ -11,11 +11,15 @@ from typing import Any
 import pytest
 from follower_scene import Scene, played
 from ledger_builders import AGENT, SPACE, START, Home
+from peer_builders import EVERYTHING, ID, NOW, OTHER, Node
 
 from mnemesh_actors.batching import Batcher
 from mnemesh_actors.ledger.erase import Erase, Gone
+from mnemesh_actors.ledger.exchange import Incoming
 from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.purging import Purging
+from mnemesh_crdt.envelope import Entry
+from mnemesh_memory.errors import NotFound
 from mnemesh_memory.model import Caller
 
 CALLER = Caller(AGENT, "owner", default_space=SPACE)
@@ -58,9 +62,60 @@ class Alone:
         return replace(await self._ledger.erase(command), alone=self._why)
 
 
+async def arrives(scene: Scene, node: Node, *entries: Entry) -> None:
+    batch = Incoming(peer=node.id, origin=node.origin, grant=EVERYTHING, entries=entries, keys=node.keys)
+    await scene.ledger.take_in(batch, NOW)
+
+
 async def test_what_only_one_machine_has_erased_is_pending(scene: Scene) -> None:
     memory = await scene.remember("the text")
     purging = Purging(parts_of(scene, Alone(scene, "degraded: on one machine only, a; b")))
     gone = await purging.purge(CALLER, memory.id)
     assert gone.changes == 1
     assert gone.pending == "other machines erase it once they are level again (degraded: on one machine only, a, b)"
+
+
+async def test_a_second_purge_answers_as_the_first_did_with_no_changes(scene: Scene) -> None:
+    memory, purging = await scene.remember("the text"), Purging(parts_of(scene))
+    first = await purging.purge(CALLER, memory.id)
+    assert (first.changes, first.begun) == (1, memory.created_at)
+    assert await purging.purge(CALLER, memory.id.upper()) == replace(first, changes=0, begun=0)
+    with pytest.raises(NotFound):
+        await purging.purge(CALLER, memory.id[:8])
+    with pytest.raises(NotFound):
+        await purging.purge(CALLER, OTHER)
+
+
+@pytest.mark.parametrize("fate", ["waits", "was refused"])
+async def test_what_only_waits_or_was_refused_is_purged_by_an_admin_of_its_space_and_is_not_there_for_others(
+    scene: Scene, fate: str
+) -> None:
+    node, purging = Node(), Purging(parts_of(scene))
+    node.says("not sent")
+    late = node.says("the text")
+    await arrives(scene, node, late if fate == "waits" else replace(late, signature=bytes(64)))
+    backlog = await scene.ledger.backlog()
+    assert (backlog.pending, backlog.quarantined) == ((1, 0) if fate == "waits" else (0, 1))
+    for other in (
+        Caller("ana/cli", "ana", "writer", default_space=SPACE, spaces=("*",)),
+        Caller("ana/cli", "ana", "admin", default_space="home/x", spaces=("home/*",)),
+    ):
+        with pytest.raises(NotFound):
+            await purging.purge(other, ID)
+    assert await scene.ledger.backlog() == backlog
+    gone = await purging.purge(CALLER, ID)
+    assert (gone.id, gone.space, gone.changes, gone.begun) == (ID, SPACE, 0, 0)
+    backlog = await scene.ledger.backlog()
+    assert (backlog.pending, backlog.quarantined, backlog.erased) == (0, 0, 1)
+
+
+async def test_who_may_not_read_a_space_does_not_learn_what_was_erased_there(scene: Scene) -> None:
+    memory, purging = await scene.remember("the text"), Purging(parts_of(scene))
+    stranger = Caller("ana/cli", "ana", "admin", default_space="home/x", spaces=("home/*",))
+    told = []
+    for _ in range(2):
+        with pytest.raises(NotFound) as refused:
+            await purging.purge(stranger, memory.id)
+        told.append(refused.value.message)
+        await purging.purge(CALLER, memory.id)
+    assert told[0] == told[1]

@@ -15,16 +15,18 @@ from mnemesh_actors.ledger.journal import Journal
 from mnemesh_crdt.erasing import begun_by, kind_of_erasure
 from mnemesh_crdt.replica_events import Key
 from mnemesh_memory.errors import NotFound, PermissionDenied
-from mnemesh_memory.grants import principal_of
+from mnemesh_memory.grants import EVERY_SPACE, any_matches, principal_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erase(Command):
     """Erase memory `id` for good. Unless `as_admin`, only who began it may. What an admin began itself it retracts, as
-    everybody does: other nodes believe that of it without taking it for an admin."""
+    everybody does: other nodes believe that of it without taking it for an admin. Outside of the spaces that `within`
+    covers nothing is there."""
 
     id: str
     as_admin: bool = False
+    within: tuple[str, ...] = (EVERY_SPACE,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +45,13 @@ class Gone:
 
 def carry_out(db: sqlite3.Connection, journal: Journal, command: Erase) -> Gone:
     """Erase, inside the caller's transaction. Raises NotFound, PermissionDenied."""
-    row = db.execute("SELECT space, seq FROM memory WHERE id = ?", (command.id,)).fetchone()
+    row = db.execute("SELECT space FROM memory WHERE id = ?", (command.id,)).fetchone()
     if row is None:
         done = db.execute("SELECT space, seq FROM entry WHERE doc = ? AND type <> 'change'", (command.id,)).fetchone()
-        if done is not None:
+        if done is not None and any_matches(command.within, done[0]):
             return Gone(id=command.id, space=done[0], seq=done[1], changes=0)
-        row = _only_waiting(db, command)
-    if row is None:
+        row = done or _only_waiting(db, command)
+    if row is None or not any_matches(command.within, row[0]):
         raise NotFound("memory", command.id)
     space = str(row[0])
     key = Key(space, command.id)
@@ -66,13 +68,14 @@ def carry_out(db: sqlite3.Connection, journal: Journal, command: Erase) -> Gone:
 
 
 def _only_waiting(db: sqlite3.Connection, command: Erase) -> tuple[str] | None:
-    """The space of a memory of which nothing is here yet but changes that wait or were refused, for an admin."""
+    """The space of a memory of which nothing is here yet but changes that wait or were refused, for an admin; with
+    changes that claim several spaces, the first that there is for this one."""
     if not command.as_admin:
         return None
     for table in ("pending", "quarantine"):
-        row = db.execute(f"SELECT space FROM {table} WHERE doc = ? LIMIT 1", (command.id,)).fetchone()
-        if row is not None:
-            return (str(row[0]),)
+        for (space,) in db.execute(f"SELECT space FROM {table} WHERE doc = ? ORDER BY id", (command.id,)):
+            if any_matches(command.within, space):
+                return (str(space),)
     return None
 
 

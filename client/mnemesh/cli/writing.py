@@ -13,8 +13,9 @@ from mnemesh.cli import people
 from mnemesh.cli.options import REPEAT, Changed, Described, Filters, Id, Origin, Space, Wait, Words, contract, given
 from mnemesh.cli.shell import Shell, count_of, one_line, text_of
 from mnemesh.entry import EXIT_REFUSED
-from mnemesh.errors import InvalidArgument
+from mnemesh.errors import InvalidArgument, NotFound
 
+ID_CHARS: Final = 36  # of a whole id
 BULK_PAGE: Final = 200
 FILTERS_NEEDED: Final = (
     "at least one of --space, --kind, --tag, --tags-any, --tags-none, --since, --before, --by, --session; "
@@ -149,13 +150,21 @@ def forget_many(
 def purge(shell: Shell, id: Id, yes: Yes = False, space: Space = None) -> None:
     """Erase a memory for good, here and, as they sync, at every peer; asks first. `forget` can be undone."""
     with shell.client(space) as client:
-        found = client.get(id, include_forgotten=True)
+        try:
+            found = client.get(id, include_forgotten=True)
+            named = found.id
+            shown = f"{one_line(found.id)}  {one_line(found.title or found.content[:80])}  in {one_line(found.space)}"
+        except NotFound:
+            if len(id.strip()) != ID_CHARS:
+                raise
+            # What was erased before can be purged again, and what waits or was refused; it can't be shown.
+            named, shown = id, f"{one_line(id)}  no memory that can be shown"
         if not yes:
             _can_be_asked(shell)
-            print(f"{one_line(found.id)}  {one_line(found.title or found.content[:80])}  in {one_line(found.space)}")
+            print(shown)
             if not typer.confirm("Erase it for good, at every peer?"):
                 raise typer.Exit(EXIT_REFUSED)
-        gone = client.purge(found.id)
+        gone = client.purge(named)
     later = f"; {one_line(gone.pending)}" if gone.pending else ""
     told = f"PURGE  {gone.id}  {count_of(gone.changes, 'change')} erased from {one_line(gone.space)}{later}"
     shell.answer(gone, lambda: [told, *people.held(gone)])

@@ -103,6 +103,8 @@ async def test_a_purged_memory_is_gone_for_good_and_its_text_may_be_stored_anew(
     await door.call("update", id=id_, content="The old customer list is on the red drive.")
     gone = await door.call("purge", id=id_)
     assert (gone["id"], gone["space"], gone["changes"]) == (id_, space, 2)
+    again = await door.call("purge", id=id_)
+    assert (again["id"], again["space"], again["changes"]) == (id_, space, 0)
     assert [memory["id"] for memory in (await door.call("list", spaces=[space]))["memories"]] == [kept]
     assert "customer" not in " ".join(await found(door, space, "customer list"))
     for operation in ("restore", "history", "forget"):
