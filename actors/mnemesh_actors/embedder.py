@@ -119,12 +119,11 @@ class Embedder:
                 self._keep(text, result)
         return [found[text] for text in texts]
 
-    def forget(self, texts: Sequence[str]) -> None:
-        """Drop texts from the cache, asked or searched: they were erased."""
-        prefixes = dict.fromkeys((self.prefixes.query, self.prefixes.passage))
-        for text in (prefix + text for text in texts for prefix in prefixes):
-            if self._cache.pop(text, None) is not None:
-                self._cached_chars -= len(text)
+    def forget(self) -> None:
+        """Drop every text from the cache: which of them an erased memory said, in any revision, nobody knows any
+        more."""
+        self._cache.clear()
+        self._cached_chars = 0
 
     def _keep(self, text: str, vector: Vector) -> None:
         if len(text) > CACHED_TEXT_CHARS_MAX:

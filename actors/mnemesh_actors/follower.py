@@ -318,6 +318,8 @@ class IndexFollower:
                 return True
             self.news.tell(page.head)
         self.head = max(self.head, page.head)
+        if page.removed:  # by whomever it was erased
+            self._embedder.forget()
         if page.seq > after:
             items, others = await self._items.of(page), await self._items.followers(page)
             async with self._moving:

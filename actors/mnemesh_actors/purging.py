@@ -2,7 +2,7 @@
 
 The ledger deletes its changes, view, pending and quarantined rows, and leaves nothing of them in its files; the index
 drops its points in the order of the log, one that is being made for another model at once; the embedder's cache of
-texts forgets it here. What stays is the tombstone:
+texts forgets all. What stays is the tombstone:
 the id, the space, and hashes of what was deleted, so that late copies are known and dropped.
 """
 
@@ -13,7 +13,6 @@ from mnemesh_actors.ledger.erase import Erase, Gone
 from mnemesh_actors.parts import Parts
 from mnemesh_memory import checks, grants
 from mnemesh_memory.errors import DeadlineExceeded, InvalidArgument, NotFound, Unavailable
-from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.model import Caller, Memory
 from mnemesh_memory.removal import Purged
 
@@ -38,8 +37,7 @@ class Purging:
         except NotFound as unseen:
             gone = await self._out_of_view(caller, key, unseen)
         serving = self._parts.serving
-        if memory is not None:
-            serving.forget([dense for dense, _ in index_texts(memory)])
+        serving.forget()
         serving.publish(gone.seq)
         pending = [] if gone.folded else ["its bytes leave the write-ahead log with a later write"]
         if gone.alone:

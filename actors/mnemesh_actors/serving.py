@@ -104,8 +104,8 @@ class Serving:
         for follower in self._followers():
             follower.move(incarnation, head, known)
 
-    def forget(self, texts: Sequence[str]) -> None:
-        """Drop texts from the caches of the models: they were erased."""
+    def forget(self) -> None:
+        """Drop all texts from the caches of the models: a memory was erased."""
         for space in (self.current, self.next):
             if space is not None:
-                space.embedder.forget(texts)
+                space.embedder.forget()

@@ -142,7 +142,7 @@ async def test_a_text_alone_does_not_make_its_question_known_and_both_are_forgot
     assert not embedder.knows("one")
     await embedder.embed_one("one")
     assert embedder.knows("one")
-    embedder.forget(["one"])
+    embedder.forget()
     assert not embedder.knows("one")
     await embedder.embed(["one"])
     assert worker.calls == [["passage: one"], ["query: one"], ["passage: one"]]

@@ -230,7 +230,7 @@ async def test_a_question_and_a_write_that_began_before_the_change_end_with_the_
     async with running(tmp_path) as mesh:
         gone, *_ = await remember(mesh, *TEXTS)
         models.gates["old"] = threading.Event()
-        mesh._parts.embedder.forget(TEXTS)
+        mesh._parts.embedder.forget()
         question = asyncio.create_task(asked(mesh, TEXTS[3]))
         write = asyncio.create_task(mesh.remember(CALLER, Draft(content="On its way")))
         reembed: Any = mesh._reembedding
