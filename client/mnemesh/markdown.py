@@ -146,12 +146,13 @@ def _as_text(value: object) -> str:
 
 def _as_list(name: str, value: object) -> list[str]:
     """A list of texts; one text is split at commas, tags also at blanks and without their #, as Obsidian has them."""
-    if isinstance(value, str):
-        value = [part.strip() for part in re.split(r"[,\s]+" if name == "tags" else ",", value)]
+    if isinstance(value, str) and name == "tags":
+        value = [part.removeprefix("#") for part in re.split(r"[,\s]+", value)]
+    elif isinstance(value, str):
+        value = [part.strip() for part in value.split(",")]
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ValueError
-    texts = [item.removeprefix("#") if name == "tags" else item for item in value]
-    return [text for text in texts if text]
+    return [text for text in value if text]
 
 
 def _as_mapping(value: object) -> dict[str, str]:

@@ -79,6 +79,11 @@ def test_front_matter_describes_all_sections() -> None:
     assert [(p.line, p.refused, "'author'" in p.message) for p in problems] == [(10, False, True)]
 
 
+def test_a_hash_is_a_part_of_a_tag_that_stands_in_a_list() -> None:
+    entries, _ = parsed("---\ntags: ['#1', ops]\n---\nx\n")
+    assert [entry["tags"] for entry in entries] == [["#1", "ops"]]
+
+
 def test_the_title_of_the_front_matter_is_not_said_twice() -> None:
     assert titles("---\ntitle: Guide\n---\n# Guide\n\n## Use\n\nx\n") == ["Guide > Use"]
 
