@@ -146,7 +146,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.ExportRequest.space": "One space; together with spaces, one more.",
         "mnemesh.v1.ExportRequest.spaces": "Only these spaces; default all that the caller may see.",
         "mnemesh.v1.ExportResponse.memory": "One memory.",
-        "mnemesh.v1.ForgetManyRequest.dry_run": "Only say which they are; true unless it is said to be false.",
+        "mnemesh.v1.ForgetManyRequest.dry_run": "Only say which they are; true unless it is said to be false. Whether the caller may erase each of them is judged when it is done.",
         "mnemesh.v1.ForgetManyRequest.purge": "Erase them for good instead.",
         "mnemesh.v1.ForgetManyRequest.which": "Which memories: the filters of a listing. Its limit is how many one call takes, its cursor is not used.",
         "mnemesh.v1.ForgetManyResponse.backups": "Of a purge: backups that this node made and that may hold some of them, by path; who does not administer the node is told how many.",
