@@ -13,7 +13,7 @@ from ledger_builders import everything
 
 from mnemesh_actors.directory import FORMAT, MANIFEST, open_directory
 from mnemesh_gateway.presence import NodeLock, owner_token, withdraw
-from mnemesh_memory.errors import FailedPrecondition
+from mnemesh_memory.errors import FailedPrecondition, InvalidArgument
 from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE, TOKEN_FILE, NodeAddress, read_node, write_node
 
 HOLDING = """
@@ -105,7 +105,7 @@ def test_a_directory_of_a_newer_format_is_refused_before_anything_is_written(tmp
 
 def test_a_place_that_is_no_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file")
-    with pytest.raises(FailedPrecondition) as caught:
+    with pytest.raises(InvalidArgument) as caught:
         NodeLock(tmp_path / "data")
     assert caught.value.fields["field"] == "data_dir"
 
