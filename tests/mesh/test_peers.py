@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from contextlib import closing
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 from node_process import Nodes, kill_node, stop_node
 from peer_scene import PATIENCE_S, WAIT_S, client, converged, introduce, texts, until
 
+from mnemesh import AsyncClient, Memory
 from mnemesh.cli.people_conflicts import ends_of
 from mnemesh.errors import AlreadyExists, FailedPrecondition, InvalidArgument, NotFound, PermissionDenied
 
@@ -83,26 +86,39 @@ async def test_a_node_that_was_away_or_killed_catches_up_by_itself(nodes: Nodes,
     await converged("team/x", hub, laptop)
 
 
-async def test_concurrent_edits_on_two_nodes_are_a_conflict_that_both_show_and_one_resolves(
+@asynccontextmanager
+async def parted(
     nodes: Nodes, tmp_path: Path
-) -> None:
+) -> AsyncIterator[tuple[AsyncClient, AsyncClient, Memory, Callable[[], Awaitable[object]]]]:
+    """Two nodes that hold one memory and are no peers any more: a client of each, the memory, and what joins them."""
     a, b = await nodes.start(tmp_path / "a"), await nodes.start(tmp_path / "b")
-    async with client(b) as there:
-        issued = await there.add_agent("a", role="admin", spaces=["team/*"])
     async with client(a) as here, client(b) as there:
-        await here.add_peer(b.grpc, token=issued.token, spaces=["team/*"], name="b")
+        token = (await there.add_agent("a", role="admin", spaces=["team/*"])).token
+        join = partial(here.add_peer, b.grpc, token=token, spaces=["team/*"], name="b")
+        await join()
         memory = (await here.remember("we deploy on Friday", space="team/x")).memory
         await converged("team/x", a, b)
         await here.remove_peer("b")
+        yield here, there, memory, join
+
+
+def conflicts(count: int, *clients: AsyncClient) -> Callable[[], Awaitable[bool]]:
+    """Whether each of `clients` is shown so many conflicts."""
+
+    async def shown() -> bool:
+        return all([len((await one.conflicts(space="team/x")).conflicts) == count for one in clients])
+
+    return shown
+
+
+async def test_concurrent_edits_on_two_nodes_are_a_conflict_that_both_show_and_one_resolves(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    async with parted(nodes, tmp_path) as (here, there, memory, join):
         await here.update(memory.id, content="we deploy on Monday")
         await there.update(memory.id, content="we deploy on Tuesday")
-        await here.add_peer(b.grpc, token=issued.token, spaces=["team/*"], name="b")
-
-        async def both_see_it() -> bool:
-            found = [await one.conflicts(space="team/x") for one in (here, there)]
-            return all(len(page.conflicts) == 1 for page in found)
-
-        await until(both_see_it, "both nodes show the conflict")
+        await join()
+        await until(conflicts(1, here, there), "both nodes show the conflict")
         shown = [await one.get(memory.id) for one in (here, there)]
         assert shown[0].content == shown[1].content
         assert {shown[0].content, *(head.content for head in shown[0].conflicts)} == {
@@ -116,11 +132,7 @@ async def test_concurrent_edits_on_two_nodes_are_a_conflict_that_both_show_and_o
             assert (len(key), kept.startswith(key)) == (len("2@") + 8, True)
         ended = await here.resolve(memory.id, keep=key)
         assert (ended.memory.content, ended.memory.conflicts) == (other.content, ())
-
-        async def settled() -> bool:
-            return all([not (await one.conflicts(space="team/x")).conflicts for one in (here, there)])
-
-        await until(settled, "the conflict is over on both nodes")
+        await until(conflicts(0, here, there), "the conflict is over on both nodes")
         revisions = [await one.history(memory.id) for one in (here, there)]
         assert [one.id for one in revisions[0].revisions] == [one.id for one in revisions[1].revisions]
         assert len({one.node for one in revisions[0].revisions}) == 2
@@ -130,23 +142,11 @@ async def test_concurrent_edits_on_two_nodes_are_a_conflict_that_both_show_and_o
 async def test_an_edit_on_one_node_of_what_another_superseded_is_a_conflict_that_both_show_and_one_resolves(
     nodes: Nodes, tmp_path: Path
 ) -> None:
-    a, b = await nodes.start(tmp_path / "a"), await nodes.start(tmp_path / "b")
-    async with client(b) as there:
-        issued = await there.add_agent("a", role="admin", spaces=["team/*"])
-    async with client(a) as here, client(b) as there:
-        await here.add_peer(b.grpc, token=issued.token, spaces=["team/*"], name="b")
-        memory = (await here.remember("we deploy on Friday", space="team/x")).memory
-        await converged("team/x", a, b)
-        await here.remove_peer("b")
+    async with parted(nodes, tmp_path) as (here, there, memory, join):
         successor = (await here.supersede(memory.id, "we deploy every day")).memory
         await there.update(memory.id, content="we deploy on Tuesday, the hall is free")
-        await here.add_peer(b.grpc, token=issued.token, spaces=["team/*"], name="b")
-
-        async def both_see_it() -> bool:
-            found = [await one.conflicts(space="team/x") for one in (here, there)]
-            return all(len(page.conflicts) == 1 for page in found)
-
-        await until(both_see_it, "both nodes show the conflict")
+        await join()
+        await until(conflicts(1, here, there), "both nodes show the conflict")
         for one in (here, there):
             (conflict,) = (await one.conflicts(space="team/x")).conflicts
             assert (conflict.id, conflict.state) == (memory.id, "superseded")
@@ -159,11 +159,7 @@ async def test_an_edit_on_one_node_of_what_another_superseded_is_a_conflict_that
             assert (hit.id, hit.content) == (successor.id, "we deploy every day")
         result = await there.resolve(memory.id, content="we deployed on Tuesday")
         assert (result.memory.state, successor.id in result.reason) == ("superseded", True)
-
-        async def settled() -> bool:
-            return all([not (await one.conflicts(space="team/x")).conflicts for one in (here, there)])
-
-        await until(settled, "the conflict is over on both nodes")
+        await until(conflicts(0, here, there), "the conflict is over on both nodes")
         held = [await one.get(memory.id) for one in (here, there)]
         assert held[0].content == held[1].content == "we deployed on Tuesday"
         assert held[0].valid_to == held[1].valid_to is not None
