@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +18,7 @@ from test_cli import cli as cli
 from test_cli import node as node
 
 from mnemesh import Client, history_values, link_values, recall_values, removal_values, transcript_values, values, wire
-from mnemesh.cli import people, people_history, people_identity, people_links
+from mnemesh.cli import people, people_history, people_identity, people_links, watching
 from mnemesh.cli.shell import count_of
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_memory.errors import Unauthenticated
@@ -215,6 +217,37 @@ def test_conflicts_are_listed_with_the_commands_that_end_them() -> None:
     conflict = history_values.Conflict(id=MEMORY.id, space="team", versions=versions, state="active")
     shown = list(people_history.conflicts(history_values.Conflicts(conflicts=(conflict,), cursor="", total=1)))
     assert shown[-4:] == ENDS
+
+
+@pytest.fixture
+def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_tokyo")
+def test_every_time_is_shown_in_the_same_zone_and_with_it() -> None:
+    at = datetime(2026, 5, 1, 20, 30, tzinfo=UTC)
+    head = values.Head(revision=HEADS[1], content="by night", title="", by="ana", at=at)
+    memory = replace(in_conflict(), created_at=at, updated_at=at, valid_from=datetime.min.replace(tzinfo=UTC))
+    memory = replace(memory, conflicts=(head,))
+    whole = "\n".join(people.found(values.Found(memory=memory, memories=(memory,), missing=())))
+    assert "created 2026-05-01T20:30:00Z  valid from 0001-01-01T00:00:00Z" in whole
+    assert f"in conflict with {HEADS[1]} by ana, 2026-05-01T20:30:00Z:" in whole
+    assert "  2026-05-01  " in next(people.listed(values.Page(memories=(memory,), cursor="", total=1)))
+    revision = wire.to_value(history_pb2.Revision(id=HEADS[0], by="ana"), history_values.Revision)
+    page = history_values.History(
+        id=MEMORY.id, space="team", state="active", revisions=(replace(revision, at=at),), cursor="", total=1
+    )
+    assert next(people_history.history(page)).endswith("  ana  2026-05-01T20:30:00Z")
+    change = values.Change(
+        type="added", cursor="", id=MEMORY.id, space="team", kind="fact", title="", content="", revision="", agent="",
+        node_id="", merged=False, at=at,
+    )  # fmt: skip
+    assert watching.line_of(change).startswith("2026-05-01T20:30:00Z  added")
 
 
 def test_a_text_that_is_missing_is_not_quoted_as_if_it_had_been_typed(cli: Run) -> None:

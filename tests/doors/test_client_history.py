@@ -149,7 +149,6 @@ def test_a_resolution_is_never_sent_twice_by_itself(ask: Ask, node: tuple[Record
 @pytest.fixture
 def cli(node: tuple[Recording, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Ask:
     monkeypatch.setenv("MNEMESH_SPACE", "")
-    monkeypatch.setenv("TZ", "UTC")
 
     def call(*words: str) -> str:
         code = run([words[0], "--endpoint", node[1], "--token", "t", *words[1:]])

@@ -9,7 +9,6 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from datetime import datetime
 from itertools import islice
 from typing import Final
@@ -18,6 +17,7 @@ from mnemesh import recall_values, removal_values, values
 from mnemesh.cli import people_conflicts, people_links
 from mnemesh.cli.shell import count_of, one_line, printable
 from mnemesh.embedding_values import ModelStatus
+from mnemesh.json_form import rfc3339
 
 ID_CHARS: Final = 13
 TITLE_CHARS: Final = 72
@@ -292,12 +292,8 @@ def _where(id: str, space: str, kind: str, tags: Iterable[str], *, whole_id: boo
 
 
 def shown_time(time: datetime | None) -> str:
-    """`time` in local time, to the minute."""
-    if time is None:
-        return ""
-    with suppress(OverflowError):  # the first and last day that there is, seen from elsewhere
-        time = time.astimezone()
-    return time.replace(tzinfo=None).isoformat(" ", "minutes")
+    """`time` as --as-of and --since take it, with its zone: RFC 3339 in UTC."""
+    return rfc3339(time) if time else ""
 
 
 def paint(text: str, code: str) -> str:

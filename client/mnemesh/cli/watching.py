@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from mnemesh.cli.options import REPEAT, Spaces, contract
-from mnemesh.cli.people import ID_CHARS, clip
+from mnemesh.cli.people import ID_CHARS, clip, shown_time
 from mnemesh.cli.shell import Shell, one_line, print_json
 from mnemesh.json_form import as_json
 from mnemesh.values import Change
@@ -66,17 +66,19 @@ def _show(changes: Watch, as_objects: bool, limit: int | None) -> None:
         if as_objects:
             print_json(as_json(change))
         else:
-            print(_line(change))
+            print(line_of(change))
         sys.stdout.flush()
         shown += 1
 
 
-def _line(change: Change) -> str:
-    when = change.at.astimezone().strftime("%H:%M:%S") if change.at else ""
+def line_of(change: Change) -> str:
+    """When, what, which memory, by whom."""
     text = one_line(change.title or change.content)
     who = one_line(change.agent) + (f" via {change.node_id[:ID_CHARS]}" if change.merged else "")
     where = f"{change.id[:ID_CHARS]}  {one_line(change.space)}  {change.kind}".rstrip()
-    return f"{when}  {change.type:<{TYPE_CHARS}}  {where}  by {who}" + (f"  {clip(text)}" if text else "")
+    return f"{shown_time(change.at)}  {change.type:<{TYPE_CHARS}}  {where}  by {who}" + (
+        f"  {clip(text)}" if text else ""
+    )
 
 
 COMMANDS: Final = (("watch", watch),)
