@@ -27,6 +27,7 @@ from mnemesh_gateway.copies import Copies
 from mnemesh_gateway.peer_book import UNKNOWN, Peer, PeerBook
 from mnemesh_gateway.peer_contacts import SAVE_S, Contacts
 from mnemesh_gateway.peer_guard import Faults, watched
+from mnemesh_gateway.peer_log import PeerLog
 from mnemesh_gateway.peer_status import PeerStatus, Standing, cursor_name
 from mnemesh_gateway.peer_untaken import NotTaken
 from mnemesh_gateway.sync_channel import DialedChannel, ServedChannel
@@ -62,6 +63,7 @@ class _Line(Standing):
     def __init__(self, peer: Peer, status: PeerStatus, clock: Callable[[], int]) -> None:
         super().__init__(status, clock)
         self.peer = peer
+        self.log = PeerLog(peer.name, peer.target)
         self.task: asyncio.Task[None] | None = None
         self.compared = -COMPARE_AGAIN_S
         self.anew = -ANEW_S
@@ -270,8 +272,10 @@ class Peers:
                 wait_s = FIRST_WAIT_S  # it held for a while: the next failure is a new one
             if code in NEEDS_A_PERSON:
                 wait_s = WAIT_S_MAX
+            again_s = FIRST_WAIT_S / 2 + wait_s * self._jitter()
+            line.log.gone(line.status, again_s, FIRST_WAIT_S / 2 + WAIT_S_MAX)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(line.awake.wait(), FIRST_WAIT_S / 2 + wait_s * self._jitter())
+                await asyncio.wait_for(line.awake.wait(), again_s)
             line.awake.clear()
             wait_s = min(WAIT_S_MAX, wait_s * 2)
 
@@ -302,15 +306,13 @@ class Peers:
         ended = line.status.ended("refused" if refused else "offline", why, self._clock())
         auth = "refused" if channel.refused else ended.auth
         line.tell(replace(ended, auth=auth, attempts=ended.attempts + 1))
-        log.info("peer_gone", peer=peer.name, reason=why, code=code, attempts=line.status.attempts)
         return code
 
     def _heard(self, line: _Line, status: Status) -> None:
         if line.hung_up:
             return  # the last words of a stream that is opened anew
         if status.phase == "open":
-            if line.status.state != "connected":
-                log.info("peer_connected", peer=line.peer.name, node=status.node_id)
+            line.log.there(status.node_id)
             if line.peer.node_id != status.node_id:
                 self._book.pin(line.peer.name, status.node_id)
                 line.peer = replace(line.peer, node_id=status.node_id)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import grpc
 
 from mnemesh_crdt.messages import Message
+from mnemesh_gateway.status import DETAILS_KEY
 from mnemesh_gateway.sync_wire import from_wire, to_wire
 from mnemesh_gateway.wire import decode
 from mnemesh_memory.errors import MnemeshError, Unauthenticated, Unavailable
@@ -20,6 +21,10 @@ METHOD: Final = "/mnemesh.v1.SyncService/Sync"
 BROKEN: Final = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 # How gRPC's own words begin when nothing answers at an address.
 NOT_CONNECTED: Final = re.compile(r"failed to connect to all addresses|errors resolving |DNS resolution failed")
+# What answers is no gRPC, or has no such service.
+NOT_A_NODE: Final = re.compile(r"parsing HTTP/2|Method not found")
+SILENT: Final = re.compile(r"before receiving SETTINGS|keepalive|ping timeout", re.IGNORECASE)
+CUT: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 REFUSED: Final = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
 
 
@@ -61,13 +66,25 @@ class DialedChannel:
         if told.code() in REFUSED:
             self.refused = f"{self._target} refuses the token: {message}"
             return Unauthenticated(self.refused)
-        return Unavailable(f"{self._target}: {last_cause(message)}", part="peer")
+        by_node = any(key == DETAILS_KEY for key, _ in told.trailing_metadata() or ())
+        return Unavailable(
+            f"{self._target}: {message}" if by_node else broken(self._target, told.code(), message), part="peer"
+        )
 
 
-def last_cause(message: str) -> str:
-    """The last cause in gRPC's chain of them, such as `Connection refused`; any other message as it is. The chain
-    names the address several times."""
-    return message.rpartition(": ")[2].strip(" ]}") if NOT_CONNECTED.match(message) else message
+def broken(target: str, code: grpc.StatusCode, message: str) -> str:
+    """What became of a call to `target` that gRPC, and no node, ended with `message`, in words that say what to look
+    for."""
+    if NOT_A_NODE.search(message):
+        return f"{target} is not the gRPC address of a node, which usually has the port 7433"
+    if SILENT.search(message):
+        return f"{target} takes the connection and says nothing"
+    if NOT_CONNECTED.match(message):
+        # The last cause in gRPC's chain of them, which names the address several times.
+        return f"no node answers at {target}: {message.rpartition(': ')[2].strip(' ]}')}"
+    if code in CUT:
+        return f"the connection to {target} broke"
+    return f"{target}: {message}"
 
 
 class ServedChannel:
@@ -79,15 +96,15 @@ class ServedChannel:
     async def send(self, message: Message) -> None:
         try:
             await self._context.write(to_wire(message, sync_pb2.SyncResponse).SerializeToString())
-        except BROKEN as error:
-            raise Unavailable(f"the peer's stream broke: {error}", part="peer") from None
+        except BROKEN:
+            raise Unavailable("the connection to the peer broke", part="peer") from None
 
     async def messages(self) -> AsyncIterator[Message]:
         while True:
             try:
                 data = await self._context.read()
-            except BROKEN as error:
-                raise Unavailable(f"the peer's stream broke: {error}", part="peer") from None
+            except BROKEN:
+                raise Unavailable("the connection to the peer broke", part="peer") from None
             if data is grpc.aio.EOF:
                 return
             yield from_wire(decode(sync_pb2.SyncRequest, data))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import grpc
 import pytest
+from grpc.aio import AioRpcError, Metadata
 
 from mnemesh.cli.peers import _added, _line, exit_status
 from mnemesh.peer_values import AddedPeer, PeerStatus
-from mnemesh_gateway.sync_channel import last_cause
+from mnemesh_gateway.status import DETAILS_KEY
+from mnemesh_gateway.sync_channel import DialedChannel, broken
 
 
 def peer(**fields: Any) -> PeerStatus:
@@ -47,29 +50,66 @@ def test_a_peer_that_takes_less_than_its_direction_says_so_in_its_line() -> None
 
 
 def test_a_peer_that_is_not_reached_is_said_to_be_kept_and_how_to_take_it_away() -> None:
-    away = peer(name="hub-7433", state="offline", caught_up=False, last_error="hub:7433: Connection refused")
+    away = peer(
+        name="hub-7433", state="offline", caught_up=False, last_error="no node answers at hub:7433: Connection refused"
+    )
     assert list(_added(AddedPeer(peer=away, note=""))) == [
-        "hub-7433 is kept as a peer, but is not reached now (hub:7433: Connection refused); it is called again by "
-        "itself. `mnemesh peer remove hub-7433` takes it away"
+        "hub-7433 is kept as a peer, but is not reached now (no node answers at hub:7433: Connection refused); it is "
+        "called again by itself. `mnemesh peer remove hub-7433` takes it away"
     ]
     assert list(_added(AddedPeer(peer=peer(), note="so"))) == [_line(peer()), "note: so"]
 
 
+HUB = "hub:7433"
+
+
 @pytest.mark.parametrize(
-    ("words", "cause"),
+    ("code", "words", "told"),
     [
         (
+            "UNAVAILABLE",
             "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:44763: Failed to connect to "
             "remote host: Connection refused",
-            "Connection refused",
+            "no node answers at hub:7433: Connection refused",
         ),
         (
+            "UNAVAILABLE",
             "errors resolving no.invalid:7433: [field:hostname lookup error:address lookup failed for no.invalid:7433: "
             "Domain name not found]",
-            "Domain name not found",
+            "no node answers at hub:7433: Domain name not found",
         ),
-        ("the node is stopping: come back", "the node is stopping: come back"),
+        (
+            "UNAVAILABLE",
+            "failed to connect to all addresses; last error: INTERNAL: ipv4:127.0.0.1:34977: Failed parsing HTTP/2 "
+            "(Expected SETTINGS frame as the first frame, got frame type 80) (Trying to connect an http1.x server "
+            "(HTTP status 400))",
+            "hub:7433 is not the gRPC address of a node, which usually has the port 7433",
+        ),
+        (
+            "UNIMPLEMENTED",
+            "Method not found!",
+            "hub:7433 is not the gRPC address of a node, which usually has the port 7433",
+        ),
+        (
+            "UNAVAILABLE",
+            "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:39205: connection attempt timed "
+            "out before receiving SETTINGS frame",
+            "hub:7433 takes the connection and says nothing",
+        ),
+        ("UNAVAILABLE", "keepalive watchdog timeout", "hub:7433 takes the connection and says nothing"),
+        ("UNAVAILABLE", "Stream removed (recvmsg:Connection reset by peer (104))", "the connection to hub:7433 broke"),
+        ("UNAVAILABLE", "Cancelling all calls", "the connection to hub:7433 broke"),
+        ("UNKNOWN", "Unexpected <class 'ValueError'>: x", "hub:7433: Unexpected <class 'ValueError'>: x"),
     ],
 )
-def test_of_grpcs_own_words_the_cause_is_told_and_a_peers_words_are_left_as_they_are(words: str, cause: str) -> None:
-    assert last_cause(words) == cause
+def test_what_grpc_says_of_a_peer_is_told_in_our_words(code: str, words: str, told: str) -> None:
+    assert broken(HUB, grpc.StatusCode[code], words) == told
+
+
+def test_what_a_peer_itself_says_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = AioRpcError(
+        grpc.StatusCode.UNAVAILABLE, Metadata(), Metadata((DETAILS_KEY, b"")), "the node is stopping: come back"
+    )
+    channel = DialedChannel.__new__(DialedChannel)
+    monkeypatch.setattr(channel, "_target", HUB, raising=False)
+    assert channel._explained(said).message == "hub:7433: the node is stopping: come back"

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from mnemesh_actors.syncing import Syncing
 from mnemesh_crdt.handshake import Me
 from mnemesh_crdt.messages import Status
 from mnemesh_gateway import peers as module
 from mnemesh_gateway.peer_book import Peer, PeerBook
+from mnemesh_gateway.peer_log import PeerLog
+from mnemesh_gateway.peer_status import PeerStatus
 from mnemesh_gateway.peers import Peers
 from mnemesh_memory.errors import FailedPrecondition, NotFound
 
@@ -34,6 +38,9 @@ class Line:
         self._told = told
 
     async def run(self, direction: str, channel: Dialed, cursors: Mapping[str, int]) -> Any:
+        if channel.token == "away":
+            await asyncio.sleep(0)
+            return SimpleNamespace(reason="no node answers", code="")
         if channel.token == "wrong":
             channel.refused = "refuses the token"
             return SimpleNamespace(reason="", code="")
@@ -120,3 +127,38 @@ async def test_a_caller_that_hangs_up_leaves_the_peer_called(peers: Peers) -> No
     assert callers() == 1
     await peers.remove("hub")
     assert callers() == 0
+
+
+async def test_a_peer_that_is_away_is_told_of_once_and_once_when_it_is_back(
+    peers: Peers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FIRST_WAIT_S", 0.0)
+    monkeypatch.setattr(module, "WAIT_S_MAX", 0.0)
+    Line.hung_up.set()
+    with capture_logs() as lines:
+        await peers.add(replace(HUB, token="away"), WAIT_S)
+        async with asyncio.timeout(WAIT_S):
+            while peers.status()[0].attempts < 5:  # noqa: ASYNC110  the line has no bell for an attempt
+                await asyncio.sleep(0)
+        for token in ("second", "third"):
+            await peers.give_token("hub", token, WAIT_S)
+        await peers.remove("hub")
+    address = {"peer": "hub", "address": HUB.target}
+    away, *back = [{name: one[name] for name in one if name != "log_level"} for one in lines]
+    told = {"event": "peer_away", "reason": "no node answers", "again_in_s": 0.0, "again_s_max": 0.0}
+    assert away == address | told
+    assert back == [address | {"event": "peer_connected", "node": ""}] * 2
+
+
+async def test_a_peer_that_refuses_is_told_of_as_a_warning_though_it_was_away_before() -> None:
+    kept = PeerStatus(name="hub", incoming=False, target=HUB.target, direction="both", spaces=())
+    with capture_logs() as lines:
+        said = PeerLog("hub", HUB.target)
+        for state in ("offline", "connecting", "offline", "refused", "connecting", "refused", "offline"):
+            said.gone(replace(kept, state=state), 1.26, 60.0)
+        said.there("node")
+        said.there("node")
+    events = [(one["event"], one["log_level"]) for one in lines]
+    away, refuses = ("peer_away", "info"), ("peer_refuses", "warning")
+    assert events == [away, refuses, away, ("peer_connected", "info")]
+    assert lines[0]["again_in_s"] == 1.3
