@@ -20,6 +20,7 @@ NOTE: Final = (
 )
 SIGNALS_SHOWN_MAX: Final = 4
 # An opening or closing tag of ours inside recalled text, in any case and spacing.
+_Place = tuple[str, str, int]
 _OWN_TAG: Final = re.compile(r"<(?=\s*/?\s*(?:memor(?:y|ies)|turn|session)\b)", re.IGNORECASE)
 _ATTRIBUTE_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
 
@@ -248,14 +249,32 @@ def _blame(answer: Json) -> str:
 def _found_turns(answer: Json) -> str:
     if not answer["results"]:
         return f"No turn found in {_and(answer['spaces'])}."
+    scores = {_place(hit["turn"]): hit["score"] for hit in answer["results"]}
     elements = (
-        _turn(turn, session=turn["session"], space=turn["space"], **({"score": f"{hit['score']:.2f}"} if own else {}))
-        for hit in answer["results"]
-        for turns, own in ((hit["before"], False), ([hit["turn"]], True), (hit["after"], False))
-        for turn in turns
+        _turn(turn, session=turn["session"], space=turn["space"], score=f"{scores[at]:.2f}" if at in scores else "")
+        for turns in _stretches(answer["results"])
+        for at, turn in turns.items()
     )
     found = f"{len(answer['results'])} found; transcript_read(session, first) reads on from a position."
     return f"{data_block(elements)}\n{found}"
+
+
+def _stretches(results: Iterable[Json]) -> list[dict[_Place, Json]]:
+    """The turns around the hits in their order, each once: those of hits that have one in common together, best
+    first."""
+    found: list[tuple[int, dict[_Place, Json]]] = []
+    for rank, hit in sorted(enumerate(results), key=lambda one: _place(one[1]["turn"])):
+        turns = {_place(turn): turn for turn in (*hit["before"], hit["turn"], *hit["after"])}
+        if found and found[-1][1].keys() & turns.keys():
+            best, before = found.pop()
+            found.append((min(best, rank), before | turns))
+        else:
+            found.append((rank, turns))
+    return [turns for _, turns in sorted(found, key=lambda one: one[0])]
+
+
+def _place(turn: Json) -> _Place:
+    return turn["space"], turn["session"], turn["position"]
 
 
 def _read_turns(answer: Json) -> str:

@@ -11,6 +11,7 @@ from fake_mesh import FakeGate, FakeMesh
 from mnemesh import transcript_values as values
 from mnemesh.cli import transcripts
 from mnemesh.errors import InvalidArgument
+from mnemesh.json_form import as_json
 from mnemesh_gateway import mcp_text, wire
 from mnemesh_gateway.operations import by_name
 from mnemesh_memory.model import Caller
@@ -80,7 +81,49 @@ def test_people_read_what_was_found_read_listed_and_erased() -> None:
     added = values.AddedTurns(
         session="s", space="@ana", stored=1, known=2, turns=3, masked=(values.MaskedTurn(id="u", types=("password",)),)
     )
-    assert lines(transcripts._added(added)) == "ADD  s in @ana: 1 turns, 2 known\nmasked  u  password"
+    assert lines(transcripts._added(added)) == "ADD  s in @ana: 1 turn, 2 known\nmasked  u  password"
+
+
+def turns_of(session: str, *positions: int) -> tuple[values.Turn, ...]:
+    return tuple(
+        values.Turn(
+            session=session, space="@ana", position=at, id=f"u{at}", role="user", text=f"said {session}{at}", at=None
+        )
+        for at in positions
+    )
+
+
+def found_at(session: str, at: int, score: float) -> values.TurnHit:
+    before, turn, after = turns_of(session, at - 1, at, at + 1)
+    return values.TurnHit(turn=turn, score=score, before=(before,), after=(after,))
+
+
+OVERLAPPING = (found_at("b", 6, 0.9), found_at("a", 6, 0.8), found_at("b", 4, 0.7), found_at("b", 9, 0.6))
+
+
+def test_turns_around_several_hits_are_shown_once() -> None:
+    found = values.FoundTurns(results=OVERLAPPING, spaces=("@ana",))
+    assert lines(transcripts._found(found)).split("\n") == [
+        " 1  0.90  b 6  @ana",
+        " 3  0.70  b 4  @ana",
+        "      user      said b3",
+        "    > user      said b4",
+        "      user      said b5",
+        "    > user      said b6",
+        "      user      said b7",
+        " 2  0.80  a 6  @ana",
+        *(f"      user      said a{at}" for at in (5, 6, 7)),
+        " 4  0.60  b 9  @ana",
+        *(f"      user      said b{at}" for at in (8, 9, 10)),
+    ]
+
+
+def test_an_agent_reads_a_turn_around_several_hits_once() -> None:
+    text = mcp_text.render("transcript_search", as_json(values.FoundTurns(results=OVERLAPPING, spaces=("@ana",))))
+    said_there = [line for line in text.split("\n") if line.startswith("said")]
+    assert said_there == [f"said {at}" for at in ("b3", "b4", "b5", "b6", "b7", "a5", "a6", "a7", "b8", "b9", "b10")]
+    assert text.count("score=") == 4
+    assert text.endswith("4 found; transcript_read(session, first) reads on from a position.")
 
 
 def test_a_line_that_is_no_turn_is_named() -> None:

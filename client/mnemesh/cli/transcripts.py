@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -13,10 +13,11 @@ import typer
 from mnemesh import transcript_values as values
 from mnemesh.cli.options import DASHES, REPEAT, contract
 from mnemesh.cli.people import BOLD, DIM, GREEN, YELLOW, clip, paint
-from mnemesh.cli.shell import Shell, one_line, printable, text_of
+from mnemesh.cli.shell import Shell, count_of, one_line, printable, text_of
 from mnemesh.errors import InvalidArgument
 from mnemesh.json_form import rfc3339
 
+Place = tuple[str, str, int]
 HELP: Final = "Search, read, list and erase sessions as they were said; they are no memories."
 
 
@@ -134,21 +135,43 @@ def _turns(text: str) -> Iterator[Any]:
 
 
 def _added(added: values.AddedTurns) -> Iterator[str]:
-    yield f"ADD  {one_line(added.session)} in {one_line(added.space)}: {added.stored} turns, {added.known} known"
+    stored = f"{count_of(added.stored, 'turn')}, {added.known} known"
+    yield f"ADD  {one_line(added.session)} in {one_line(added.space)}: {stored}"
     for one in added.masked:
         yield paint(f"masked  {one_line(one.id)}  {', '.join(one.types)}", YELLOW)
 
 
 def _found(found: values.FoundTurns) -> Iterator[str]:
-    for rank, hit in enumerate(found.results, 1):
-        turn = hit.turn
-        where = paint(f"{one_line(turn.session)} {turn.position}", BOLD)
-        yield f"{rank:>2}  {paint(f'{hit.score:.2f}', GREEN)}  {where}  {_when(turn)}{one_line(turn.space)}"
-        for one in (*hit.before, turn, *hit.after):
-            line = f"      {one.role:<9} {one_line(one.text)}"
-            yield line if one is turn else paint(line, DIM)
+    for hits, turns in _stretches(found.results):
+        for rank, hit in sorted(hits.items()):
+            turn = hit.turn
+            where = paint(f"{one_line(turn.session)} {turn.position}", BOLD)
+            yield f"{rank:>2}  {paint(f'{hit.score:.2f}', GREEN)}  {where}  {_when(turn)}{one_line(turn.space)}"
+        own = {_place(hit.turn) for hit in hits.values()}
+        for place, one in turns.items():
+            mark = ">" if len(own) > 1 and place in own else " "  # of one, the colours say it
+            line = f"    {mark} {one.role:<9} {one_line(one.text)}"
+            yield line if place in own else paint(line, DIM)
     if not found.results:
         yield "nothing found in " + ", ".join(one_line(space) for space in found.spaces)
+
+
+def _stretches(results: Iterable[values.TurnHit]) -> list[tuple[dict[int, values.TurnHit], dict[Place, values.Turn]]]:
+    """Hits by their rank with the turns around them in their order, each once: hits that have a turn in common
+    together, best first."""
+    found: list[tuple[dict[int, values.TurnHit], dict[Place, values.Turn]]] = []
+    for rank, hit in sorted(enumerate(results, 1), key=lambda one: _place(one[1].turn)):
+        turns = {_place(turn): turn for turn in (*hit.before, hit.turn, *hit.after)}
+        hits = {rank: hit}
+        if found and found[-1][1].keys() & turns.keys():
+            other_hits, before = found.pop()
+            hits, turns = other_hits | hits, before | turns
+        found.append((hits, turns))
+    return sorted(found, key=lambda one: min(one[0]))
+
+
+def _place(turn: values.Turn) -> Place:
+    return turn.space, turn.session, turn.position
 
 
 def _read(found: values.Transcript) -> Iterator[str]:
@@ -169,7 +192,7 @@ def _listed(page: values.Sessions) -> Iterator[str]:
 
 def _erased(gone: values.ErasedSessions) -> Iterator[str]:
     for session in gone.sessions:
-        yield f"ERASED  {one_line(session.session)} in {one_line(session.space)}, {session.turns} turns"
+        yield f"ERASED  {one_line(session.session)} in {one_line(session.space)}, {count_of(session.turns, 'turn')}"
     if gone.pending:
         yield paint(f"pending  {one_line(gone.pending)}", YELLOW)
     for backup in gone.backups:
@@ -182,7 +205,7 @@ def _session(session: values.Session) -> Iterator[str]:
     whole = f", part of {one_line(session.part_of)}" if session.part_of else ""
     masked = f", {session.masked} with something masked" if session.masked else ""
     name = paint(one_line(session.session), BOLD)
-    yield f"{when}{name}  {session.turns} turns{masked}{whole}  {one_line(session.space)}"
+    yield f"{when}{name}  {count_of(session.turns, 'turn')}{masked}{whole}  {one_line(session.space)}"
     about = "  ".join(one_line(text) for text in (session.title, session.dir) if text)
     if about:
         yield f"    {clip(about)}"
