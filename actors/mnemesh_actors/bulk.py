@@ -7,7 +7,7 @@ that changed or went meanwhile are no error: each is judged by itself, as the op
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from mnemesh_actors.parts import Parts
@@ -15,7 +15,7 @@ from mnemesh_actors.purging import Purging
 from mnemesh_actors.writing import Writing
 from mnemesh_memory import grants, validate
 from mnemesh_memory.errors import MnemeshError
-from mnemesh_memory.model import Caller, ListQuery, Memory, Page
+from mnemesh_memory.model import Caller, ListQuery, Page
 from mnemesh_memory.removal import Bulk
 
 # Commits of one call that wait for each other; the ledger groups what waits.
@@ -32,14 +32,17 @@ class BulkForgetting:
 
     async def forget_many(self, caller: Caller, query: ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
         """Forget (or, with `purge`, erase for good) up to `query.limit` memories that `query` names; with `dry_run`
-        only say which. Raises InvalidArgument, PermissionDenied for a space that the caller may not write."""
+        only say which, and which of them the caller may not erase. Raises InvalidArgument, PermissionDenied for a space
+        that the caller may not write."""
         clean = validate.list_query(query, caller)
         for space in clean.spaces:
             grants.require_space(caller, grants.WRITE, space)
         page: Page = await self._parts.ledger.page(clean)
-        if dry_run:
-            return _told(page, page.memories, dry_run=True)
         refused: dict[str, str] = {}
+        if dry_run:
+            if purge:
+                refused = await self._purging.refused(caller, [memory.id for memory in page.memories])
+            return _told(page, refused, dry_run=True)
         pending: set[str] = set()
         room = asyncio.Semaphore(AT_ONCE)
 
@@ -55,15 +58,16 @@ class BulkForgetting:
                     refused[id_] = error.message
 
         await asyncio.gather(*(one(memory.id) for memory in page.memories))
-        done = _told(page, [memory for memory in page.memories if memory.id not in refused], dry_run=False)
-        return replace(done, refused=tuple(sorted(refused.items())), pending=tuple(sorted(pending)))
+        return replace(_told(page, refused, dry_run=False), pending=tuple(sorted(pending)))
 
 
-def _told(page: Page, memories: Sequence[Memory], *, dry_run: bool) -> Bulk:
+def _told(page: Page, refused: Mapping[str, str], *, dry_run: bool) -> Bulk:
+    memories = [memory for memory in page.memories if memory.id not in refused]
     return Bulk(
         matched=page.total,
         ids=tuple(memory.id for memory in memories),
         dry_run=dry_run,
+        refused=tuple(sorted(refused.items())),
         spaces=tuple(sorted({memory.space for memory in memories})),
         oldest=min((memory.created_at for memory in memories), default=0),
     )

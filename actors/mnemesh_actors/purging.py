@@ -8,6 +8,8 @@ the id, the space, and hashes of what was deleted, so that late copies are known
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mnemesh_actors.bounded import answered, find
 from mnemesh_actors.ledger.erase import Erase, Gone
 from mnemesh_actors.parts import Parts
@@ -58,6 +60,14 @@ class Purging:
             pending="; ".join(pending),
             begun=memory.created_at if memory else 0,
         )
+
+    async def refused(self, caller: Caller, ids: Sequence[str]) -> dict[str, str]:
+        """Which of these memories, that the caller may read, it would be refused to purge, and why."""
+        if caller.role in ADMINS:
+            return {}
+        async with answered(self._parts, "ledger"):
+            found: dict[str, str] = await self._parts.ledger.not_to_erase(list(ids), caller.agent)
+        return found
 
     async def _out_of_view(self, caller: Caller, key: str, unseen: NotFound) -> Gone:
         """What the ledger has of a whole id that no memory in the view bears. Raises `unseen` when that is nothing, or

@@ -10,7 +10,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """A memory that a call over many left as it was, and why."""
+    """A memory that a call over many left, or would leave, as it was, and why."""
 
     id: str
     reason: str
@@ -19,8 +19,9 @@ class Refused:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bulk:
     """Many memories at once: how many the filters name in all, those that were forgotten or purged now or would be
-    (`dry_run`), and those that were refused. Of a purge: `pending` says what leaves the node's files later, `backups`
-    which of its backups may hold some of them, `not_told` which peers do not hear of it, and keep what they have."""
+    (`dry_run`), and those that were, or would be, refused. Of a purge: `pending` says what leaves the node's files
+    later, `backups` which of its backups may hold some of them, `not_told` which peers do not hear of it, and keep what
+    they have."""
 
     matched: int
     ids: tuple[str, ...]

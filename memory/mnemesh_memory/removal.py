@@ -22,7 +22,8 @@ class Purged:
 class Bulk:
     """Many memories at once. `matched` is how many the listing named in all; `ids` those that were forgotten or purged
     now, or would be (`dry_run`), `spaces` where these are and `oldest` when the first of them was made (ms); `refused`
-    (id, reason) of those that were not; `pending` says what of the purged leaves this node's files later."""
+    (id, reason) of those that were not, or would not be; `pending` says what of the purged leaves this node's files
+    later."""
 
     matched: int
     ids: tuple[str, ...]

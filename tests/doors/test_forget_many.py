@@ -73,7 +73,12 @@ async def test_who_may_not_write_there_forgets_nothing_and_a_writer_purges_its_o
         with pytest.raises((PermissionDenied, NotFound)):
             await ana.forget_many(space="home/x", dry_run=False)
         own = (await ana.remember("ana's note", space=space)).memory
+        told = await ana.forget_many(space=space, purge=True)
+        assert (told.matched, told.ids, told.dry_run) == (2, (own.id,), True)
+        assert [(one.id, "begun by owner" in one.reason) for one in told.refused] == [(theirs.id, True)]
+        assert (await ana.forget_many(space=space)).refused == (), "to forget it, it may"
         done = await ana.forget_many(space=space, purge=True, dry_run=False)
+        assert done.refused == told.refused, "as it was told"
         assert done.ids == (own.id,)
         assert [one.id for one in done.refused] == [theirs.id]
         assert (await ana.get(theirs.id)).content == "the owner's note"

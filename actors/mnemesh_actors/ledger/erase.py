@@ -8,6 +8,7 @@ write-ahead log is folded into the file and cut to nothing, because it still hol
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from mnemesh_actors.ledger.commands import Command
@@ -57,14 +58,30 @@ def carry_out(db: sqlite3.Connection, journal: Journal, command: Erase) -> Gone:
     key = Key(space, command.id)
     began = begun_by(journal.load(key).state())
     if not (type_ := kind_of_erasure(command.agent, began, as_admin=command.as_admin)):
-        raise PermissionDenied(
-            principal_of(command.agent),
-            f"erase {command.id}, begun by {', '.join(sorted(began))},",
-            "what it began itself; an admin may erase all",
-            space=space,
-        )
+        raise _denied(command.agent, key, began)
     seq, changes = journal.erase(journal.erasure(key, type_, command), command.actor)
     return Gone(id=command.id, space=space, seq=seq, changes=changes)
+
+
+def not_to_erase(db: sqlite3.Connection, journal: Journal, ids: Sequence[str], agent: str) -> dict[str, str]:
+    """Why `agent`, who is no admin, may not erase those of the memories `ids` that are here and not its own, by id."""
+    marks = ", ".join("?" * len(ids))
+    refused = {}
+    for id_, space in db.execute(f"SELECT id, space FROM memory WHERE id IN ({marks})", tuple(ids)).fetchall():
+        key = Key(space, id_)
+        began = begun_by(journal.load(key).state())
+        if not kind_of_erasure(agent, began, as_admin=False):
+            refused[id_] = _denied(agent, key, began).message
+    return refused
+
+
+def _denied(agent: str, key: Key, began: Set[str]) -> PermissionDenied:
+    return PermissionDenied(
+        principal_of(agent),
+        f"erase {key.id}, begun by {', '.join(sorted(began))},",
+        "what it began itself; an admin may erase all",
+        space=key.space,
+    )
 
 
 def _only_waiting(db: sqlite3.Connection, command: Erase) -> tuple[str] | None:

@@ -196,6 +196,11 @@ class Exchange(ABC):
         self._unfolded = True
         return replace(gone, folded=self._fold())
 
+    @reading
+    def not_to_erase(self, ids: Sequence[str], agent: str) -> dict[str, str]:
+        """Which of these memories `agent`, who is no admin, may not erase, and why; see erase.not_to_erase."""
+        return erase.not_to_erase(self._db, self._journal, ids, agent)
+
     def _fold(self) -> bool:
         """After an erasure: nothing of it is left in the write-ahead log. Tried again with later writes."""
         if self._unfolded:

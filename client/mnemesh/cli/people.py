@@ -93,16 +93,18 @@ def bulk(
     word = "purged" if purge else "forgotten"
     if done.dry_run:
         known = {memory.id: memory for memory in memories if memory.id in done.ids}
-        first = f"the first {len(done.ids)} " if done.matched > len(done.ids) else ""
+        left = done.matched - len(done.refused)
+        first = f"the first {len(done.ids)} " if left > len(done.ids) else ""
         where = ", ".join(sorted({one_line(memory.space) for memory in known.values()}))
-        told = count_of(done.matched, "memory")
+        told = count_of(left, "memory")
         yield f"{told} would be {word}{f', {first}in {where}' if where else ''}{hint}"
         for id_ in done.ids:
             yield f"{id_}  {_place_and_title(known[id_])}" if id_ in known else id_
     else:
         yield f"{count_of(len(done.ids), 'memory')} {word}"
+    kept = "would be left as it is" if done.dry_run else "left as it was"
     for one in done.refused:
-        yield f"left as it was: {one.id}: {one_line(one.reason)}"
+        yield f"{kept}: {one.id}: {one_line(one.reason)}"
     yield from map(one_line, done.pending)
     yield from held(done)
 
