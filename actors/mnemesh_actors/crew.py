@@ -1,28 +1,37 @@
 """Several workers with one model that stand for one: a call goes to the one with the least to do.
 
 In one process they share the model's weights, so that a second one costs a thread; on Ray they are processes, spread
-over the machines. One that is down, or can't have the model, leaves the work to the others.
+over the machines. One that is down, or can't have the model, leaves the work to the others. One whose machine was cut
+off says nothing for the half minute until Ray gives it up: after a moment of patience another is asked as well, and
+the first answer counts (a hedged request: Dean and Barroso, The Tail at Scale, 2013).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from mnemesh_actors.embedding import ModelInfo
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, Unavailable
 
+# Of text that is asked about; a worker that has nothing else to do takes a fifth of the patience for as much.
+PATIENCE_CHARS = 1_000
+
 
 class Crew:
-    """`workers` are handles of EmbeddingWorkers with one configuration, at least one. `faults` says which of them could
-    not load the model when the others did."""
+    """`workers` are handles of EmbeddingWorkers with one configuration, at least one. Who has not answered after
+    `patience_s`, and as long again for each PATIENCE_CHARS asked, is late; None where none can be cut off. `faults`
+    says which of them could not load the model when the others did."""
 
-    def __init__(self, workers: Sequence[Handle]) -> None:
+    def __init__(self, workers: Sequence[Handle], patience_s: float | None = None) -> None:
         self.workers = tuple(workers)
         self.faults: tuple[str, ...] = ()
+        self._patience_s = patience_s
         self._calls = [0] * len(self.workers)
+        self._late = [0] * len(self.workers)  # of the calls, those that another worker was asked, too
+        self._under_way: set[asyncio.Task[Any]] = set()
 
     @property
     def size(self) -> int:
@@ -61,17 +70,69 @@ class Crew:
     async def ask(self, method: str, asked: str | list[str], generation: str) -> Any:
         """What the worker with the least to do answers to `method` of EmbeddingWorker, embed or reads, with the model
         of that generation. Raises Unavailable when none of them can."""
+        order = sorted(range(len(self.workers)), key=lambda number: (self._late[number], self._calls[number]))
+        if self._patience_s is not None and len(order) > 1:
+            chars = sum(map(len, asked))
+            return await self._first(order, self._patience_s * (1 + chars / PATIENCE_CHARS), method, asked, generation)
         gone: Unavailable | None = None
-        for number in sorted(range(len(self.workers)), key=self._calls.__getitem__):
-            self._calls[number] += 1
+        for number in order:
             try:
-                return await _answer(self.workers[number], method, asked, generation)
+                return await self._call(number, method, asked, generation)
             except Unavailable as error:
                 gone = error
-            finally:
-                self._calls[number] -= 1
         assert gone is not None
         raise gone
+
+    async def _first(
+        self, order: Sequence[int], patience_s: float, method: str, asked: str | list[str], generation: str
+    ) -> Any:
+        """The first answer of those in `order`, of whom each is asked when the ones before are late or can't."""
+        gone: Unavailable | None = None
+        waiting: dict[asyncio.Task[Any], int] = {}
+        left = iter(order)
+        while (number := next(left, None)) is not None or waiting:
+            if number is not None:
+                waiting[self._begun(self._call(number, method, asked, generation))] = number
+            patience = None if number is None else patience_s
+            done, _ = await asyncio.wait(waiting, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+            if not done and number is not None:
+                self._is_late(number, next(task for task, of in waiting.items() if of == number))
+            for task in done:
+                del waiting[task]
+                try:
+                    return task.result()
+                except Unavailable as error:
+                    gone = error
+        assert gone is not None
+        raise gone
+
+    async def _call(self, number: int, method: str, asked: str | list[str], generation: str) -> Any:
+        self._calls[number] += 1
+        try:
+            return await _answer(self.workers[number], method, asked, generation)
+        finally:
+            self._calls[number] -= 1
+
+    def _begun(self, call: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """A call that goes on whoever waits for it: its worker is busy until it answers."""
+        task = asyncio.create_task(call, name="embedding")
+        self._under_way.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._under_way.discard(task)
+        if not task.cancelled():
+            task.exception()  # nobody may be left who reads it
+
+    def _is_late(self, number: int, task: asyncio.Task[Any]) -> None:
+        """Until it answers, the others are asked before it."""
+
+        def answered(_: asyncio.Task[Any]) -> None:
+            self._late[number] -= 1
+
+        self._late[number] += 1
+        task.add_done_callback(answered)
 
 
 async def _answer(worker: Handle, method: str, asked: str | list[str], generation: str) -> Any:

@@ -23,6 +23,8 @@ from mnemesh_memory.model import LedgerStatus
 
 # Of the log at a time, for an index that is made while another one answers.
 PAGE_ENTRIES_BESIDE = 64
+# Half of what a recall gives its question's embedding.
+PATIENCE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,4 +137,4 @@ async def spawn_crew(runtime: Runtime, config: ModelConfig, places: Sequence[dic
         for worker in workers:
             await runtime.drop(worker)
         raise
-    return Crew(workers)
+    return Crew(workers, None if runtime.name == "local" else PATIENCE_S)

@@ -19,10 +19,10 @@ from mnemesh_actors.start import _where_to_embed
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, Unavailable
 
 
-def crew_of(*workers: Worker) -> Crew:
+def crew_of(*workers: Worker, patience_s: float | None = None) -> Crew:
     for number, worker in enumerate(workers):
         worker.name = f"embedder-{number}"
-    return Crew(workers)
+    return Crew(workers, patience_s)
 
 
 async def test_a_question_is_answered_while_texts_are_being_embedded() -> None:
@@ -71,6 +71,39 @@ async def test_a_worker_that_is_down_leaves_the_work_to_the_others_and_is_used_a
     tries = len(first.calls)
     assert np.array_equal(await crew.ask("embed", ["two"], GENERATION), [vector_of("two")])
     assert len(first.calls) == tries + 1
+
+
+async def test_for_a_worker_that_was_cut_off_another_answers_and_it_is_asked_last_until_it_does() -> None:
+    first, second = Worker(), Worker()
+    crew = crew_of(first, second, patience_s=0.01)
+    first.gate.clear()
+    async with asyncio.timeout(PATIENCE_S):
+        for text in ("one", "two", "six"):
+            assert np.array_equal(await crew.ask("embed", [text], GENERATION), [vector_of(text)])
+        assert (first.calls, second.calls) == ([["one"]], [["one"], ["two"], ["six"]])
+        first.gate.set()
+        while len(first.calls) == 1:
+            assert np.array_equal(await crew.ask("embed", ["ten"], GENERATION), [vector_of("ten")])
+
+
+async def test_when_all_are_late_or_gone_the_first_to_answer_counts_and_else_the_last_fault() -> None:
+    first, second = Worker(), Worker()
+    crew = crew_of(first, second, patience_s=0.01)
+    first.gate.clear()
+    second.gate.clear()
+    async with asyncio.timeout(PATIENCE_S):
+        asked = asyncio.create_task(crew.ask("embed", ["one"], GENERATION))
+        await second.called.wait()
+        first.gate.set()
+        assert np.array_equal(await asked, [vector_of("one")])
+        first.gate.clear()
+        asked = asyncio.create_task(crew.ask("embed", ["two"], GENERATION))
+        await asyncio.sleep(0)
+        first.fault = second.fault = Unavailable("gone", part="embedder")
+        first.gate.set()
+        second.gate.set()
+        with pytest.raises(Unavailable, match="gone"):
+            await asked
 
 
 async def test_who_can_not_have_the_model_is_told_of_while_the_others_go_on() -> None:
