@@ -84,10 +84,10 @@ class Transcribing:
         found: SessionPage = await self._store.page(transcripts.session_query(query, caller))
         return found
 
-    async def holds(self, spaces: tuple[str, ...]) -> bool:
+    async def holds(self, patterns: tuple[str, ...]) -> bool:
         """Whether any session lies in a space that one of these patterns covers."""
-        found: SessionPage = await self._store.page(SessionQuery(spaces=spaces, limit=1))
-        return found.total > 0
+        held: tuple[str, ...] = await self._store.spaces()
+        return any(grants.any_matches(patterns, space) for space in held)
 
     async def erase(self, caller: Caller, session: str, space: str = "") -> ErasedSession:
         """Erase a session and those that are part of it, in `space` or wherever the caller may. Who stored a session

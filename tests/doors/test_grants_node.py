@@ -359,16 +359,20 @@ async def test_a_token_is_no_memory(team: Team) -> None:
         ana.remember(f"the token of the build is {team.tokens['ana']}")
 
 
+@pytest.mark.parametrize("space", ["@carol", "@carol/notes"])
 @pytest.mark.parametrize("left", ["a memory", "a session"])
-async def test_no_admin_gives_away_a_private_space_that_a_renamed_owner_has_left(tmp_path: Path, left: str) -> None:
+async def test_no_admin_gives_away_a_private_space_that_a_renamed_owner_has_left(
+    tmp_path: Path, left: str, space: str
+) -> None:
     nodes = Nodes()
     try:
         before = await nodes.start(tmp_path, "--owner", "carol")
         with mnemesh.Client(before.grpc, before.token, space="") as carol:
             if left == "a memory":
-                assert carol.remember("my diary").memory.space == "@carol"
+                assert carol.remember("my diary", space=space).memory.space == space
             else:
-                assert carol.add_transcript("s1", [{"id": "u1", "role": "user", "text": "my diary"}]).stored == 1
+                turn = {"id": "u1", "role": "user", "text": "my diary"}
+                assert carol.add_transcript("s1", [turn], space=space).stored == 1
         await stop_node(before)
         node = await nodes.start(tmp_path, "--owner", "dora")
         with mnemesh.Client(node.grpc, node.token, space="") as dora:

@@ -15,6 +15,7 @@ from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.start import StartConfig, start_mesh
 from mnemesh_memory.model import Caller, Draft
+from mnemesh_memory.transcripts import TranscriptDraft, TurnDraft
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -51,3 +52,23 @@ async def test_far_memories_are_no_neighbours_and_near_ones_are(mesh: Mesh) -> N
     assert 0.5 < far.novelty < 1.0, "it still is how far the nearest is"
     checked = await mesh.check(CALLER, Draft(content="The payments are kept in Postgres.", space="near"))
     assert [item.id for item in checked.related] == [first.memory.id]
+
+
+@pytest.mark.parametrize("below", ["", "/notes", "/notes/2026"])
+@pytest.mark.parametrize("left", ["memory", "erased memory", "session"])
+async def test_a_private_space_is_inhabited_by_whatever_lies_in_it_or_below_it(
+    mesh: Mesh, left: str, below: str
+) -> None:
+    name = f"{left}{below}".replace(" ", "-").replace("/", "-")
+    caller, space = Caller(f"{name}/cli", name, role="owner"), f"@{name}{below}"
+    assert not await mesh.inhabited(name)
+    if left == "session":
+        turn = TurnDraft(id="u1", role="user", text="zebra")
+        await mesh.transcripts.add(caller, TranscriptDraft(session="s1", space=space, turns=(turn,)))
+    else:
+        written = await mesh.remember(caller, Draft(content=f"zebra {space}", space=space))
+        if left == "erased memory":
+            await mesh.purge(caller, written.memory.id)
+    assert await mesh.inhabited(name)
+    assert not await mesh.inhabited(name[:-1])
+    assert not await mesh.inhabited(f"{name}-2")

@@ -138,6 +138,11 @@ class TranscriptStore:
         cursor = f"{shown[-1][0]}.{shown[-1][1]}" if len(rows) > len(shown) else ""
         return SessionPage(sessions=tuple(_session(row[2:]) for row in shown), cursor=cursor, total=total)
 
+    def spaces(self) -> tuple[str, ...]:
+        """The spaces in which sessions lie."""
+        with self._reading() as db:
+            return tuple(space for (space,) in db.execute("SELECT DISTINCT space FROM session ORDER BY space"))
+
     def called(self, session: str) -> tuple[Session, ...]:
         """The sessions of that name, in whatever space, then those that are part of them."""
         with self._reading() as db:
