@@ -166,6 +166,26 @@ def test_a_peer_brings_keys_of_so_many_nodes_and_one_that_may_not_relay_of_few(
     assert brought(ledger, cursor_name("1"), nodes[3], said[3], grant=whole) == {"accepted": 1}, "a ledger of this node"
 
 
+def test_an_entry_of_a_node_beyond_those_whose_keys_a_writer_may_bring_is_let_in_by_a_person(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "NODE_KEYS_OF_WRITER_MAX", 1)
+    nodes = [Node(f"node {number}") for number in range(2)]
+    first, second = (node.says("text", id_) for node, id_ in zip(nodes, IDS, strict=False))
+    third = nodes[1].says("text", IDS[2])
+    forged = replace(nodes[1].says("text", IDS[3]), signature=bytes(64))
+    with home.opened() as ledger:
+        assert brought(ledger, "ana:1", nodes[0], first, grant=ANAS) == {"accepted": 1}
+        assert brought(ledger, "ana:1", nodes[1], forged, second, grant=ANAS) == {"quarantined": 2}
+    with home.opened() as ledger:
+        numbers = [one.id for one in aside(ledger, newest=False)]
+        assert outcome(ledger.release(numbers, NOW, {"ana": ANAS})) == {"quarantined": 2}, "there is no more room"
+        numbers = [one.id for one in aside(ledger, newest=False)]
+        assert outcome(ledger.release(numbers, NOW)) == {"quarantined": 1, "accepted": 1}
+        assert [one.entry.doc for one in aside(ledger)] == [forged.doc]
+        assert brought(ledger, "ana:1", nodes[1], third, grant=ANAS) == {"accepted": 1}, "its node is known now"
+
+
 def test_another_ledger_of_the_node_has_no_share(ledger: Ledger, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "PENDING_SHARE_MAX", 1)
     whole = replace(EVERYTHING, write=(EVERY_SPACE,))

@@ -94,9 +94,9 @@ def take_out(db: sqlite3.Connection, ids: Sequence[int], senders: Sequence[str] 
     where, values = f"id IN ({marks})", list[object](ids)
     if senders is not None:
         where, values = f"{where} AND sender IN ({', '.join('?' * len(senders))})", [*values, *senders]
-    rows = db.execute(f"SELECT {COLUMNS} FROM quarantine WHERE {where} ORDER BY id", values).fetchall()
+    rows = db.execute(f"SELECT {COLUMNS}, key FROM quarantine WHERE {where} ORDER BY id", values).fetchall()
     db.execute(f"DELETE FROM quarantine WHERE {where}", values)
-    return [Brought(entry_of(row), str(row[9]), int(row[10]), str(row[12])) for row in rows]
+    return [Brought(entry_of(row), str(row[9]), int(row[10]), str(row[12]), row[13]) for row in rows]
 
 
 def remove(db: sqlite3.Connection, table: str, ids: Sequence[int]) -> int:

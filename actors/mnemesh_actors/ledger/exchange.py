@@ -171,7 +171,8 @@ class Exchange(ABC):
             for one in aside.take_out(self._db, ids, None if grants is None else list(grants)):
                 anyone = PeerGrant(read=(), write=(one.entry.space,), principal="", relay=True)
                 grant = anyone if grants is None else grants[one.sender]
-                total = total.and_then(self._intake.take_in(one.origin, grant, [one.entry], {}, now, one.sender))
+                keys = {one.entry.node: one.key} if one.key else {}
+                total = total.and_then(self._intake.take_in(one.origin, grant, [one.entry], keys, now, one.sender))
         self._unfolded = self._unfolded or total.erased > 0
         self._fold()
         return total

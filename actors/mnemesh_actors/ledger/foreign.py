@@ -139,7 +139,7 @@ class _Batch:
             elif document.erased:
                 self._drop(one)
             elif isinstance(head := self._looked_at(document, one), str):
-                self._refuse(document, one, head)
+                self._refuse(document, replace(one, key=self._sender.not_kept(one.entry.node)), head)
             else:
                 seen.add(hash)
                 if head is None:

@@ -163,6 +163,11 @@ def _links(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX link_target ON link (target, type)")
 
 
+def _refused_keys(db: sqlite3.Connection) -> None:
+    # Of an entry whose node's key was not kept because too many are: so that a person can still let it in.
+    db.execute("ALTER TABLE quarantine ADD COLUMN key BLOB NOT NULL DEFAULT x''")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _first,
     _shared_vectors,
@@ -172,6 +177,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _senders,
     _places,
     _links,
+    _refused_keys,
 )
 # The view is rebuilt from the entries when this differs from what the file says.
 VIEW_VERSION = 7

@@ -48,6 +48,10 @@ class Sender:
         fresh = {node: bytes(keys[node]) for node in nodes if node in keys and node not in self._keys}
         self._shown = {node: key for node, key in fresh.items() if node_id_of(key) == node}
 
+    def not_kept(self, node: str) -> bytes:
+        """The key of a node that the stream brought and that is not kept, b"" for none."""
+        return self._shown.get(node, b"")
+
     def misshapen(self, entry: Entry) -> str:
         """What of an entry no honest node sends, or ""."""
         if entry.type not in (CHANGE, *ERASURES):

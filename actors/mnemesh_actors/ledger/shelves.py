@@ -27,12 +27,14 @@ _PLACES: Final = ", ".join("?" * 13)
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """An entry, the ledger (its incarnation) that brought it, when (ms, our clock), and over whose streams."""
+    """An entry, the ledger (its incarnation) that brought it, when (ms, our clock), and over whose streams. `key` is
+    the raw public key of its node, of an entry that was refused with a key that is not kept elsewhere."""
 
     entry: Entry
     origin: str
     received: int
     sender: str = ""
+    key: bytes = b""
 
 
 class Shelves:
@@ -113,7 +115,8 @@ class Shelves:
             self._noted(greediest, -1)
         self._noted(one.sender, 1)
         self._db.execute(
-            f"INSERT INTO quarantine ({COLUMNS}, reason) VALUES ({_PLACES}, ?)", (*_row(one, awaited), reason)
+            f"INSERT INTO quarantine ({COLUMNS}, reason, key) VALUES ({_PLACES}, ?, ?)",
+            (*_row(one, awaited), reason, one.key),
         )
 
     def _of(self, sender: str) -> int:
