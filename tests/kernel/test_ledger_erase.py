@@ -144,6 +144,34 @@ def test_a_memory_of_which_only_waiting_changes_are_here_can_be_erased(home: Hom
         assert traces(home.directory.path) == []
 
 
+@pytest.mark.parametrize("begun_here", [True, False])
+@pytest.mark.parametrize("came", ["before it", "since"])
+def test_an_erasure_takes_what_waits_under_its_id_in_another_space(
+    home: Home, pen: Pen, node: Node, begun_here: bool, came: str
+) -> None:
+    first, _, third = node.says("harmless"), node.says("not sent"), node.says("waits as well")
+    node.says("not sent", space=OTHER_SPACE)
+    elsewhere = node.says(SECRET, space=OTHER_SPACE)
+    with home.opened() as ledger:
+        taken(ledger, node, *([first] if begun_here else []), third)
+        if came == "since":
+            erased(ledger, pen, ID, as_admin=True)
+        assert outcome(taken(ledger, node, elsewhere)) == {"held": 1}
+        assert traces(home.directory.path) != []
+        erased(ledger, pen, ID, as_admin=True)
+        assert traces(home.directory.path) == []
+        assert (ledger.backlog().pending, ledger.backlog().erased) == (0, 1)
+
+
+def test_what_a_peer_erases_in_one_space_takes_nothing_that_waits_in_another(home: Home, node: Node) -> None:
+    first, second, third = node.says("one"), node.says("two"), node.says("three")
+    with home.opened() as ledger:
+        assert outcome(taken(ledger, node, first, third)) == {"accepted": 1, "held": 1}
+        taken(ledger, node, node.erases(ID, OTHER_SPACE))
+        taken(ledger, node, second)
+        assert contents(ledger) == ["three"]
+
+
 def test_many_memories_can_be_erased_among_many_that_stay(home: Home, pen: Pen) -> None:
     with home.opened() as ledger:
         made = [

@@ -50,6 +50,8 @@ def carry_out(db: sqlite3.Connection, journal: Journal, command: Erase) -> Gone:
     if row is None:
         done = db.execute("SELECT space, seq FROM entry WHERE doc = ? AND type <> 'change'", (command.id,)).fetchone()
         if done is not None and any_matches(command.within, done[0]):
+            if command.as_admin:  # what came since, and claims another space
+                _drop_aside(db, command.id)
             return Gone(id=command.id, space=done[0], seq=done[1], changes=0)
         row = done or _only_waiting(db, command)
     if row is None or not any_matches(command.within, row[0]):
@@ -59,8 +61,16 @@ def carry_out(db: sqlite3.Connection, journal: Journal, command: Erase) -> Gone:
     began = begun_by(journal.load(key).state())
     if not (type_ := kind_of_erasure(command.agent, began, as_admin=command.as_admin)):
         raise _denied(command.agent, key, began)
+    _drop_aside(db, command.id)
     seq, changes = journal.erase(journal.erasure(key, type_, command), command.actor)
     return Gone(id=command.id, space=space, seq=seq, changes=changes)
+
+
+def _drop_aside(db: sqlite3.Connection, id_: str) -> None:
+    """What waits or was refused under this id, whatever space it claims: an id is that of one memory, and these bytes
+    may be of its text. Whoever erases here says so; what a peer erases in one space lets wait what waits in another."""
+    for table in ("pending", "quarantine"):
+        db.execute(f"DELETE FROM {table} WHERE doc = ?", (id_,))
 
 
 def not_to_erase(db: sqlite3.Connection, journal: Journal, ids: Sequence[str], agent: str) -> dict[str, str]:
