@@ -14,7 +14,8 @@ from typing import Final
 
 import structlog
 
-from mnemesh_actors.members import Member, Pipe, Side, cursor_name
+from mnemesh_actors.ledger.twins import cursor_name
+from mnemesh_actors.members import Member, Pipe, Side
 from mnemesh_actors.news import News
 from mnemesh_actors.streaming import StreamShell
 from mnemesh_crdt.handshake import DIALER, LISTENER

@@ -123,8 +123,3 @@ class Pipe:
     def end(self) -> None:
         """Nothing more comes from this end."""
         self._out.put_nowait(None)
-
-
-def cursor_name(node_id: str) -> str:
-    """Under which a ledger keeps its cursors in the feeds of another of its node; no token bears a name with a star."""
-    return f"*replica:{node_id}"

@@ -11,7 +11,7 @@ from peer_builders import ANAS, EVERYTHING, FEED, ID, NOW, OTHER, Node, contents
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.aside import PutAside, Which, sender_of
 from mnemesh_actors.ledger.exchange import Incoming
-from mnemesh_actors.members import cursor_name
+from mnemesh_actors.ledger.twins import cursor_name
 from mnemesh_crdt.envelope import Entry
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument

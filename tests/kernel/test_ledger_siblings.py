@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from ledger_builders import SPACE
+from ledger_builders import SPACE, Pen, done
 from peer_builders import ID, Node, contents, outcome, reasons, taken
 
 from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_crdt.document import MemoryDocument
+from mnemesh_actors.ledger.exchange import Incoming
+from mnemesh_actors.ledger.twins import cursor_name
+from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.envelope import Entry
 from mnemesh_memory.grants import EVERY_SPACE, PeerGrant
 
@@ -60,3 +62,31 @@ def test_what_a_peer_brought_early_is_judged_also_when_the_other_ledger_brings_w
     taken(ledger, node, second)
     taken(ledger, node, first, grant=SIBLING)
     assert contents(ledger) == ["one"]
+
+
+def test_a_vote_that_is_repeated_after_another_ledger_of_the_node_took_it_counts_once(
+    ledger: Ledger, pen: Pen, node: Node
+) -> None:
+    memory = done(ledger, pen.create("rated")).memory
+
+    def voted(brought_as: str, by: Node) -> None:
+        by.knows(*ledger.sync_page(0, ("*",), "", 10, 10**6).entries)
+        entry = by.edits(Edit(vote=(f"{pen.agent}@{by.id}", True), at=by.now), memory.id, agent=pen.agent)
+        batch = Incoming(
+            peer=brought_as, origin=by.origin, grant=SIBLING, entries=(entry,), feed=f"{by.id}/scope", last_seq=1,
+            keys=by.keys,
+        )  # fmt: skip
+        assert ledger.take_in(batch, pen.now).accepted == 1
+
+    voted("ana:" + node.id, node)
+    again = done(ledger, pen.rate(memory, True))
+    assert (again.action, again.memory.useful) == ("RATE", 2), "another node's agent of that name is another"
+    second = done(ledger, pen.create("rated, too")).memory
+    memory, twin = second, Node("the other ledger")
+    voted(cursor_name(twin.id), twin)
+    again = done(ledger, pen.rate(memory, True))
+    assert (again.action, again.memory.useful, again.memory.not_useful) == ("NOOP", 1, 0)
+    assert done(ledger, pen.rate(memory, True, cited=True)).action == "NOOP"
+    otherwise = done(ledger, pen.rate(memory, False))
+    assert (otherwise.action, otherwise.memory.useful, otherwise.memory.not_useful) == ("RATE", 1, 1)
+    assert done(ledger, pen.rate(memory, False)).action == "NOOP"

@@ -13,6 +13,7 @@ from mnemesh_actors.ledger import link_table
 from mnemesh_actors.ledger.admission import refuse_endless
 from mnemesh_actors.ledger.commands import Committed, Rate, Tie
 from mnemesh_actors.ledger.journal import Journal
+from mnemesh_actors.ledger.twins import twins
 from mnemesh_crdt.document import Edit
 from mnemesh_memory import limits
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument
@@ -43,12 +44,15 @@ class Linking:
         return Committed(action=action, memory=changed, seq=seq, reason=f"{link.type} {link.id} {done}")
 
     def rate(self, command: Rate) -> Committed:
-        """Set the writer's one vote; a citation sets it only where there is none. Raises NotFound,
-        FailedPrecondition."""
+        """Set the writer's one vote; a citation sets it only where there is none. A vote that another ledger of this
+        node took is the writer's, too: it is not counted again when an answer was lost and the call repeated here; nor
+        can it be changed here, so that one to the contrary stands beside it. Raises NotFound, FailedPrecondition."""
         memory = self._writable(command.id)
         writer = f"{command.agent}@{self._node_id}"
-        before = self._journal.document(memory).state().votes.get(writer)
-        if before == command.useful or (command.cited and before is not None):
+        votes = self._journal.document(memory).state().votes
+        same = [writer] if writer in votes else [f"{command.agent}@{node}" for node in twins(self._db)]
+        before = {votes[one] for one in same if one in votes}
+        if command.useful in before or (command.cited and before):
             return self._nothing(memory, "rated already")
         changed, seq = self._write(memory, Edit(vote=(writer, command.useful), at=command.at), command)
         return Committed(action="RATE", memory=changed, seq=seq, reason="rated")

@@ -12,9 +12,27 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from mnemesh_actors.ledger.commands import Command, Committed, Create, Revise
 from mnemesh_actors.ledger.faults import reading
+
+_REPLICA: Final = "*replica:"  # no token bears a name with a star
+
+
+def cursor_name(node_id: str) -> str:
+    """Under which a ledger keeps its cursors in the feeds of another of its node."""
+    return f"{_REPLICA}{node_id}"
+
+
+def twins(db: sqlite3.Connection) -> list[str]:
+    """The ids of the other ledgers of this node that brought anything here, present ones and former ones."""
+    # In the order of SQLite's texts ";" is what follows ":".
+    rows = db.execute(
+        "SELECT DISTINCT substr(peer, ?) FROM peer_cursor WHERE peer >= ? AND peer < ?",
+        (len(_REPLICA) + 1, _REPLICA, _REPLICA[:-1] + ";"),
+    )
+    return [str(node) for (node,) in rows]
 
 
 @dataclass(frozen=True, slots=True)
