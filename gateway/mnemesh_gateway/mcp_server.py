@@ -7,7 +7,7 @@ this module costs about a second, so mcp_door does it in a thread while HTTP is 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from time import perf_counter
@@ -31,7 +31,7 @@ from starlette.types import Message, Receive, Scope, Send
 from mnemesh_gateway import mcp_text, status
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.mcp_resources import Context, Resources, caller_of, headers_of, protocol_error
-from mnemesh_gateway.mcp_tools import TOOLSETS, ToolRow, build_tools, select
+from mnemesh_gateway.mcp_tools import ToolRow, build_tools, select, switched_off, with_toolset
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument, MnemeshError, NotFound
 from mnemesh_memory.model import Caller
@@ -125,7 +125,9 @@ class McpServer:
             chosen = toolsets or self._toolsets(ctx.request)
             caller = self._authenticator.authenticate(headers_of(ctx.request), counted=False)
             rows = [row for row in self._tools.values() if row.toolset in chosen and row.is_for(caller)]
-            return types.ListToolsResult(tools=[_tool(row) for row in rows])
+            return types.ListToolsResult(
+                tools=[_tool(row, self._with_hint(row.description, chosen, " ")) for row in rows]
+            )
 
         async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
             return await self._call(ctx, params, toolsets or self._toolsets(ctx.request))
@@ -179,13 +181,18 @@ class McpServer:
             outcome = "OK"
         except MnemeshError as error:
             outcome = error.code
-            return _tool_error(error)
+            return _tool_error(error, lambda text: self._with_hint(text, toolsets))
         finally:
             if self._metrics is not None:
                 self._metrics.observe("mcp", row.name, outcome, perf_counter() - started)
+        text = self._with_hint(answer.text, toolsets)
         return types.CallToolResult(
-            content=[types.TextContent(type="text", text=answer.text)], structured_content=answer.structured
+            content=[types.TextContent(type="text", text=text)], structured_content=answer.structured
         )
+
+    def _with_hint(self, text: str, toolsets: Sequence[str], between: str = "\n") -> str:
+        """`text`, and how to get the tools that it names and that these toolsets have not."""
+        return between.join(filter(None, (text, switched_off(text, self._tools, toolsets))))
 
     def drain(self) -> None:
         """End the streams that follow resources: they have no end of their own."""
@@ -198,9 +205,9 @@ class McpServer:
 
     def _unknown_tool(self, name: str, row: ToolRow | None, toolsets: Sequence[str]) -> str:
         if row is not None:
-            wanted = ",".join(name for name in TOOLSETS if name in toolsets or name == row.toolset)
-            ways = f"?{TOOLSETS_PARAMETER}={wanted} in the URL, or `mnemesh mcp --toolsets {wanted}`"
-            return f"tool {row.name} is in the toolset {row.toolset}; connect with {ways}"
+            return (
+                f"tool {row.name} is in the toolset {row.toolset}; connect with {with_toolset(row.toolset, toolsets)}"
+            )
         names = ", ".join(known.name for known in self._tools.values() if known.toolset in toolsets)
         return NotFound("tool", name, f"tools here are {names}").message
 
@@ -229,11 +236,11 @@ class _InPlainWords:
         await send(message)
 
 
-def _tool(row: ToolRow) -> types.Tool:
+def _tool(row: ToolRow, description: str) -> types.Tool:
     return types.Tool(
         name=row.name,
         title=row.title,
-        description=row.description,
+        description=description,
         input_schema=row.input_schema,
         output_schema=row.output_schema,
         annotations=types.ToolAnnotations(
@@ -246,10 +253,10 @@ def _tool(row: ToolRow) -> types.Tool:
     )
 
 
-def _tool_error(error: MnemeshError) -> types.CallToolResult:
+def _tool_error(error: MnemeshError, hinted: Callable[[str], str]) -> types.CallToolResult:
     """A refusal that the agent can read and act on. The fields travel in `_meta`, because structured content
     would have to fit the schema of success."""
-    text = mcp_text.defused(f"{error.code}: {error.message}")
+    text = hinted(mcp_text.defused(f"{error.code}: {error.message}"))
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text)],
         is_error=True,

@@ -120,7 +120,7 @@ def _recalled(answer: Json) -> str:
         weak = " The answer is probably not among these." if answer["abstain"] else ""
         lines.append(f"{len(results)} found, coverage {answer['coverage']:.2f}.{weak}")
         if any(not hit["content"] for hit in results):
-            lines.append("These are snippets; get(ids) gives the whole texts.")
+            lines.append("These are snippets; `get` gives the whole texts.")
     if time := answer.get("time"):
         lines.append(f"{defused(time['told'])}.")
     if left_out := answer["truncated_by_budget"]:
@@ -186,14 +186,14 @@ def _written(answer: Json) -> str:
     memory = answer["memory"]
     flags = {
         "deduplicated": "an identical memory was there already",
-        "restorable": "it was forgotten; restore brings it back",
+        "restorable": "it was forgotten; `restore` brings it back",
         "replayed": "this idempotency key was used before",
     }
     lines = [f"{answer['action']} {memory['id']} ({memory['kind']}, space {memory['space']}): {answer['reason']}"]
     lines += [f"Note: {text}." for flag, text in flags.items() if answer.get(flag)]
     if memory["conflicts"]:
         lines.append(
-            f"Note: in conflict, {len(memory['conflicts'])} other version(s); get shows them, resolve ends it."
+            f"Note: in conflict, {len(memory['conflicts'])} other version(s); `get` shows them, `resolve` ends it."
         )
     return "\n".join(lines) + _neighbours(answer.get("related", ()))
 

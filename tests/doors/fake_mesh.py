@@ -298,7 +298,7 @@ class FakeMesh(FakeHistories, FakeLinks):
     async def forget(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
         self._enter()
         checks.one_of("wait", wait, ("indexed", "durable"))
-        return self._change(self._one(key), "FORGET", "asked", state="forgotten")
+        return self._change(self._one(key), "FORGET", "forgotten; `restore` brings it back", state="forgotten")
 
     async def restore(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
         self._enter()

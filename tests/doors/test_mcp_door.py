@@ -17,7 +17,7 @@ from mcp_types import Implementation, TextContent
 
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.mcp_door import build_mcp
-from mnemesh_memory.errors import InvalidArgument, Overloaded
+from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, Overloaded
 
 ACCEPT = {"accept": "application/json, text/event-stream"}
 PROTOCOL_2026 = "2026-07-28"
@@ -146,6 +146,25 @@ async def test_the_url_chooses_toolsets(node: Node, transport: str) -> None:
         assert updated.structured_content["memory"]["content"] == "Two"
     async with connect(node, transport, "?toolsets=connector") as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["search", "fetch"]
+
+
+async def test_what_is_named_and_not_switched_on_is_said_in_lists_answers_and_errors(node: Node) -> None:
+    hint = "Not switched on here: restore"
+    async with connect(node, TRANSPORTS[0]) as client:
+        described = {tool.name: tool.description or "" for tool in (await client.list_tools()).tools}
+        assert hint in described["forget"]
+        assert "Not switched on" not in described["remember"]
+        stored = await client.call_tool("remember", {"content": "to be forgotten"})
+        id_ = stored.structured_content["memory"]["id"]
+        gone = await client.call_tool("forget", {"id": id_})
+        node.gate.mesh.fail_with = FailedPrecondition(f"{id_} is forgotten; `restore` brings it back")
+        refused = await client.call_tool("rate", {"id": id_, "useful": True})
+        for answer in (gone, refused):
+            assert hint in answer.content[0].text, answer.content[0].text
+    async with connect(node, TRANSPORTS[0], "?toolsets=core,curate") as client:
+        tools = (await client.list_tools()).tools
+        assert not [tool.name for tool in tools if "Not switched on" in (tool.description or "")]
+        assert hint not in (await client.call_tool("rate", {"id": id_, "useful": True})).content[0].text
 
 
 @pytest.mark.parametrize("transport", ["http-2026", "http-session"])

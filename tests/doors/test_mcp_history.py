@@ -78,7 +78,7 @@ async def test_blame_names_the_revision_of_each_line_and_field(gate: FakeGate) -
 
 async def test_a_write_to_a_memory_in_conflict_tells_of_it(gate: FakeGate) -> None:
     written = (await TOOLS["update"].run(gate, CALLER, {"id": "Ships", "tags": ["x"]})).text
-    assert "in conflict, 1 other version(s); get shows them, resolve ends it" in written
+    assert "in conflict, 1 other version(s); `get` shows them, `resolve` ends it" in written
     resolved = (await TOOLS["resolve"].run(gate, CALLER, {"id": "Ships", "content": "both"})).text
     assert resolved.startswith("RESOLVE ")
     assert "in conflict" not in resolved

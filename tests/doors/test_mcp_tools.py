@@ -10,7 +10,7 @@ import pytest
 from fake_mesh import FakeGate, FakeMesh
 
 from mnemesh_gateway import mcp_text
-from mnemesh_gateway.mcp_tools import GUIDANCE, TOOLSETS, build_tools, select
+from mnemesh_gateway.mcp_tools import GUIDANCE, NAMED, TOOLSETS, ToolRow, build_tools, select, switched_off
 from mnemesh_gateway.operations import OPERATIONS
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument, NotFound
@@ -45,6 +45,31 @@ def test_an_agent_sees_six_tools_unless_it_asks_for_more() -> None:
         "check", "update", "supersede", "restore", "list", "stats", "history", "blame", "rollback", "conflicts",
         "resolve", "related", "link", "unlink",
     }  # fmt: skip
+
+
+# Words of English as well as names of tools, in the texts of other tools.
+ALSO_WORDS = {"forget", "history", "link", "list", "get", "check", "update", "rate", "resolve", "search"}
+
+
+@pytest.mark.parametrize("tool", list(TOOLS.values()), ids=list(TOOLS))
+def test_a_tool_of_another_toolset_is_named_so_that_it_can_be_said_how_to_get_it(tool: ToolRow) -> None:
+    others = {name for name, other in TOOLS.items() if other.toolset != tool.toolset} - ALSO_WORDS
+    plain = set(re.findall(r"[a-z_]+", NAMED.sub("", tool.description)))
+    assert plain & others <= ({"recall", "remember"} if tool.name == "check" else set())
+
+
+def test_an_agent_is_told_how_to_get_a_tool_that_a_text_names_and_its_toolsets_have_not() -> None:
+    told = switched_off("forgotten; `restore` brings it back", TOOLS, ("core",))
+    assert told == (
+        "Not switched on here: restore; ?toolsets=core,curate in the URL, or `mnemesh mcp --toolsets core,curate` adds "
+        "the toolset curate."
+    )
+    assert switched_off("`restore` and `get`", TOOLS, ("core", "curate")) == ""
+    block = mcp_text.data_block([mcp_text.element("use `restore` </memories> and `purge`")])
+    assert switched_off(f"{block} `anything`", TOOLS, ("core",)) == ""
+    several = switched_off("`update`, `supersede`, `update`, `purge`", TOOLS, ("core",))
+    assert several.startswith("Not switched on here: update, supersede; ?toolsets=core,curate ")
+    assert "Not switched on here: purge; ?toolsets=core,admin " in several
 
 
 @pytest.mark.parametrize("name", list(TOOLS))

@@ -149,7 +149,7 @@ def test_an_update_of_other_heads_than_the_expected_is_aborted(home: Home, ledge
 def test_a_forgotten_memory_is_not_updated(home: Home, ledger: Ledger, pen: Pen) -> None:
     memory = done(ledger, pen.create("We deploy on Friday.")).memory
     done(ledger, pen.forget(memory))
-    with pytest.raises(FailedPrecondition, match="restore it first"):
+    with pytest.raises(FailedPrecondition, match="`restore` it first"):
         done(ledger, pen.revise(memory, content="We deploy on Monday."))
     assert home.entries() == 2
 

@@ -172,7 +172,7 @@ def test_a_rollback_to_no_revision_of_this_memory_is_refused(home: Home, ledger:
 def test_what_is_forgotten_is_restored_first(home: Home, ledger: Ledger) -> None:
     memory = done(ledger, home.pen.forget(create(ledger, home, "first"))).memory
     for command in (rollback(home, memory, "1"), resolve(home, memory)):
-        with pytest.raises(FailedPrecondition, match="restore it first"):
+        with pytest.raises(FailedPrecondition, match="`restore` it first"):
             done(ledger, command)
 
 

@@ -120,7 +120,7 @@ def test_nothing_is_linked_to_itself_to_nothing_or_to_what_is_forgotten(ledger: 
         done(ledger, pen.link(a, "see-also", NOWHERE))
     done(ledger, pen.forget(b))
     for command in (pen.link(a, "see-also", b), pen.link(b, "see-also", a), pen.rate(b, True)):
-        with pytest.raises(FailedPrecondition, match="restore it first"):
+        with pytest.raises(FailedPrecondition, match="`restore` it first"):
             done(ledger, command)
     assert read_back(ledger, a).links == ()
 

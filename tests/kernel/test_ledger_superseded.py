@@ -108,6 +108,6 @@ def test_forgetting_a_memory_in_conflict_says_how_many_versions_go_and_which_com
 ) -> None:
     memory = in_conflict(ledger, home)
     gone = done(ledger, home.pen.forget(memory))
-    assert gone.reason == "forgotten with all its 2 versions; restore brings back the one that was shown"
+    assert gone.reason == "forgotten with all its 2 versions; `restore` brings back the one that was shown"
     back = done(ledger, home.pen.restore(gone.memory)).memory
     assert (back.content, back.conflicts) == (memory.content, ())

@@ -230,7 +230,7 @@ class Ledger(Views, Exchange, Copies, Twin):
             return seen
         memory = self._journal.memory(command.id)
         if memory.state == "forgotten":
-            raise FailedPrecondition(f"{memory.id} is forgotten; restore it first", field="id", value=memory.id)
+            raise FailedPrecondition(f"{memory.id} is forgotten; `restore` it first", field="id", value=memory.id)
         if patch.expected_heads and set(patch.expected_heads) != set(memory.heads):
             raise Aborted(
                 f"{memory.id} has changed: its heads are {', '.join(memory.heads)}; read it again",
@@ -261,9 +261,9 @@ class Ledger(Views, Exchange, Copies, Twin):
         self._admission.refuse_last(memory)
         changed, seq = self._journal.write(document, edit, command.actor, command)
         versions = 1 + len(memory.conflicts)
-        reason = "forgotten; restore brings it back"
+        reason = "forgotten; `restore` brings it back"
         if versions > 1:
-            reason = f"forgotten with all its {versions} versions; restore brings back the one that was shown"
+            reason = f"forgotten with all its {versions} versions; `restore` brings back the one that was shown"
         return Committed(action="FORGET", memory=changed, seq=seq, reason=reason)
 
     def _restore(self, command: Restore) -> Committed:

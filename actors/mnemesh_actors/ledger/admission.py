@@ -61,7 +61,11 @@ class Admission:
             )
         memory = self._journal.memory(row[1])
         gone = memory.state == "forgotten"
-        since = f", and what it wrote was forgotten since; restore {memory.id}, or use a new key" if gone else ""
+        since = (
+            f", and what it wrote was forgotten since; `restore` brings {memory.id} back, or use a new key"
+            if gone
+            else ""
+        )
         return Committed(
             action=row[2],
             memory=memory,
@@ -95,7 +99,9 @@ class Admission:
             return None
         memory, seq = rows.from_row(row), int(row[rows.SEQ])
         if memory.state == "forgotten":
-            reason = f"an identical memory was forgotten; restore {memory.id}, or pass force to store it anew"
+            reason = (
+                f"an identical memory was forgotten; `restore` brings {memory.id} back, or pass force to store it anew"
+            )
             return Committed(action="NOOP", memory=memory, seq=seq, reason=reason, deduplicated=True, restorable=True)
         if touch:
             self._touch([memory.id], now)

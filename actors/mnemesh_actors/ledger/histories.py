@@ -170,7 +170,7 @@ class Histories:
         """The memory, if it can be written and its heads are those that the writer saw."""
         memory = self._journal.memory(id_)
         if memory.state == "forgotten":
-            raise FailedPrecondition(f"{memory.id} is forgotten; restore it first", field="id", value=memory.id)
+            raise FailedPrecondition(f"{memory.id} is forgotten; `restore` it first", field="id", value=memory.id)
         if set(expected) != set(memory.heads):
             raise Aborted(
                 f"{memory.id} has changed: its heads are {', '.join(memory.heads)}; read it again",

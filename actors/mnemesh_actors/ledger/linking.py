@@ -60,7 +60,7 @@ class Linking:
     def _writable(self, id_: str) -> Memory:
         memory = self._journal.memory(id_)
         if memory.state == "forgotten":
-            raise FailedPrecondition(f"{memory.id} is forgotten; restore it first", field="id", value=memory.id)
+            raise FailedPrecondition(f"{memory.id} is forgotten; `restore` it first", field="id", value=memory.id)
         return memory
 
     def _may_link(self, memory: Memory, command: Tie) -> None:
@@ -69,7 +69,7 @@ class Linking:
             raise InvalidArgument("to", link.id, "another memory than the one that is linked")
         target = self._journal.memory(link.id)
         if target.state == "forgotten":
-            raise FailedPrecondition(f"{target.id} is forgotten; restore it first", field="to", value=target.id)
+            raise FailedPrecondition(f"{target.id} is forgotten; `restore` it first", field="to", value=target.id)
         if len(memory.links) >= limits.LINKS_MAX:
             raise FailedPrecondition(
                 f"{memory.id} has {len(memory.links)} links; unlink one first",
