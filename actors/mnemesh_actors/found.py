@@ -22,11 +22,21 @@ SORTED_SHARE_MIN: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A memory that may be shown, with the candidate that led to it."""
+    """A memory that may be shown, with the candidate that led to it: itself, or `origin`, which it replaced."""
 
     memory: Memory
     fused: Fused
-    redirected_from: str = ""
+    origin: Memory | None = None
+
+    @property
+    def redirected_from(self) -> str:
+        """The id of the superseded memory that matched in its place, "" when it matched by itself."""
+        return self.origin.id if self.origin else ""
+
+    @property
+    def matched(self) -> str:
+        """The text that the match is of: who replaces an answer says what the answer is now, in whatever words."""
+        return (self.origin or self.memory).content
 
     @property
     def liking(self) -> float:
@@ -37,6 +47,27 @@ class Found:
         """With what its ratings add."""
         fused = rated(self.fused, self.memory.useful, self.memory.not_useful)
         return self if fused is self.fused else replace(self, fused=fused)
+
+
+def redirected(
+    pairs: Iterable[tuple[Fused, Memory]], ends: Mapping[str, Memory], fused: Iterable[Fused], shown: set[str]
+) -> list[Found]:
+    """Of a part of the candidates, best first, what stands in the answer, each once at its best place: a superseded
+    memory gives way to the last of its successors in `ends`, which stands at its place unless it matched as well by
+    itself. `fused` are all candidates, `shown` the ids that stand in the answer already, to which these are added."""
+    successors = {memory.id for memory in ends.values()}
+    own = {item.id: item.score for item in fused if item.id in successors} if ends else {}
+    found: list[Found] = []
+    for fit, matching in pairs:
+        replaced = matching.state == "superseded"
+        memory = ends.get(matching.id) if replaced else matching
+        if memory is None or memory.state != "active" or memory.id in shown:
+            continue
+        if replaced and own.get(memory.id, -1.0) >= fit.score:
+            continue  # it comes by itself
+        shown.add(memory.id)
+        found.append(Found(memory, fit, matching if replaced else None))
+    return found
 
 
 def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:

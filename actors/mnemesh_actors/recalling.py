@@ -17,7 +17,17 @@ from mnemesh_actors.ahead import look_ahead
 from mnemesh_actors.asked_times import asked_in_time
 from mnemesh_actors.embedder import Vector
 from mnemesh_actors.follower import IndexFollower
-from mnemesh_actors.found import SNIPPET_CHARS, Found, end_of_equals, given, heat_of, lying_in, ordered, stretch_missed
+from mnemesh_actors.found import (
+    SNIPPET_CHARS,
+    Found,
+    end_of_equals,
+    given,
+    heat_of,
+    lying_in,
+    ordered,
+    redirected,
+    stretch_missed,
+)
 from mnemesh_actors.linking import Linking
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.query_plan import CANDIDATES_JUDGED_LATE, CANDIDATES_SORTED, listing_of, search_of
@@ -295,26 +305,12 @@ class Recalling:
     async def _redirected(
         self, query: Query, pairs: Sequence[tuple[Fused, Memory]], fused: Sequence[Fused], shown: set[str]
     ) -> list[Found]:
-        """A superseded memory gives way to the last of its successors, then or now. `fused` are all candidates,
-        `shown` the ids that stand in the answer already."""
+        """What is shown of `pairs`, a part of the candidates: for what is superseded its successor, then or now."""
         if query.include_superseded:
             return [Found(memory, fit) for fit, memory in pairs]
         old = [memory.id for _, memory in pairs if memory.state == "superseded"]
         ends: dict[str, Memory] = await self._parts.ledger.successors(old, query.as_of) if old else {}
-        matched = {item.id for item in fused} if ends else set()
-        found: list[Found] = []
-        for fit, matching in pairs:
-            memory, origin = matching, ""
-            if matching.state == "superseded":
-                if matching.id not in ends:
-                    continue
-                memory, origin = ends[matching.id], matching.id
-            # The successor keeps its own place when it matched by itself.
-            own_place = origin and memory.id in matched
-            if memory.state == "active" and memory.id not in shown and not own_place:
-                shown.add(memory.id)
-                found.append(Found(memory, fit, origin))
-        return found
+        return redirected(pairs, ends, fused, shown)
 
     async def _keep(self, query: Query, found: Sequence[Found]) -> list[Found]:
         """What passes the filters but `min_score`: the ledger is the last to judge, also of what the index judged."""
@@ -395,4 +391,4 @@ def _behind(follower: IndexFollower, gaps: int | None = None) -> tuple[str, ...]
 
 def _covered(query: Query, best: Sequence[Found]) -> float:
     """How well they answer what is asked beside the time."""
-    return coverage(query.about or query.text, [(item.fused, item.memory.content) for item in best])
+    return coverage(query.about or query.text, [(item.fused, item.matched) for item in best])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh_actors.found import Found, heat_of, ordered
+from mnemesh_actors.found import Found, heat_of, ordered, redirected
 from mnemesh_memory.fusion import OPTIONAL, SCORE_DECIMALS, Fused
 from mnemesh_memory.hyperdimensional import bundled, likeness
 from mnemesh_memory.model import Memory, Query
@@ -134,6 +134,36 @@ def test_nothing_but_relevance_pushes_one_result_above_another(known: list[Found
             )
             assert before < after
     assert [item for item in final if not item.fused.score] == [item for item in kept if not item.fused.score]
+
+
+@given(
+    st.lists(st.tuples(scores, st.sampled_from(["", "", "a0", "a1", "a2", "forgotten", "nowhere"])), max_size=12),
+    st.lists(scores, max_size=3),
+    st.integers(1, 13),
+)
+def test_each_memory_stands_once_at_the_best_place_that_leads_to_it(
+    known: list[tuple[float, str]], own: list[float], step: int
+) -> None:
+    """`known` are candidates, each with whom it gave way to, and `own` the scores of some of these by themselves."""
+    ends = {id_: memory(id_) for id_ in ("a0", "a1", "a2")} | {"forgotten": memory("forgotten", state="forgotten")}
+    pairs = [(Fused(f"a{at}", score), ends[f"a{at}"]) for at, score in enumerate(own)]
+    leads = {f"a{at}": [(score, "")] for at, score in enumerate(own)}
+    for at, (score, to) in enumerate(known):
+        pairs.append((Fused(f"m{at}", score), memory(f"m{at}", state="superseded" if to else "active")))
+        if not to or to[0] == "a":
+            leads.setdefault(to or f"m{at}", []).append((score, f"m{at}" if to else ""))
+    pairs.sort(key=lambda pair: (-pair[0].score, pair[0].id))
+    gave_way = {f"m{at}": ends[to] for at, (_, to) in enumerate(known) if to in ends}
+    shown: set[str] = set()
+    found: list[Found] = []
+    for start in range(0, len(pairs), step):
+        found += redirected(pairs[start : start + step], gave_way, [fit for fit, _ in pairs], shown)
+    best = {id_: max(score for score, _ in ways) for id_, ways in leads.items()}
+    assert {item.memory.id: item.fused.score for item in found} == best
+    assert len(found) == len(best) == len(shown)
+    for item in found:
+        by_itself = [score for score, origin in leads[item.memory.id] if not origin]
+        assert (item.redirected_from == "") == (by_itself == [item.fused.score])
 
 
 def test_what_is_not_due_by_ablation_is_off() -> None:
