@@ -53,10 +53,9 @@ from mnemesh_memory.fusion import signals
 from mnemesh_memory.ranking import Candidates, fuse
 
 RESULT: Final = Path(__file__).resolve().parent / "results" / "fitting.json"
-OBJECTIVE: Final = ("hit@10", "coverage@10", "MRR")
-FIGURES: Final = (
-    "hit@10", "coverage@10", "MRR", "multi-hop coverage@10", "session hit@1", "abstains", "abstains elsewhere",
-)  # fmt: skip
+# All that recall is judged by: with the first three alone, what is learned gives up pieces of several answers.
+OBJECTIVE: Final = ("hit@10", "coverage@10", "MRR", "multi-hop coverage@10", "session hit@1")
+FIGURES: Final = (*OBJECTIVE, "abstains", "abstains elsewhere")
 # At most so many of the questions that can be answered may be flagged, among those that the threshold is learned from.
 ABSTAIN_SHARE_MAX: Final = 0.05
 THRESHOLDS: Final = np.round(np.arange(0.0, 1.0, 0.01), 2)
@@ -166,8 +165,8 @@ def learned(asked: Sequence[Questions], columns: Sequence[str]) -> Fit:
 
 
 def objective_of(figures: Mapping[str, Column]) -> float:
-    """What is to be large: the sum of the means of OBJECTIVE."""
-    return float(sum(np.mean(figures[one]) for one in OBJECTIVE))
+    """What is to be large: the sum of the means of OBJECTIVE, each over the questions of its kind."""
+    return float(sum(np.nanmean(figures[one]) for one in OBJECTIVE))
 
 
 def starts(columns: Sequence[str], chance: np.random.Generator) -> Iterator[Point]:
