@@ -125,12 +125,12 @@ def supersede(state: DocumentState, successor: str, by: str, at: int) -> Edit | 
 
 
 def named(state: DocumentState, field: str, key: str) -> Revision:
-    """The revision that `key` names: an id, or the beginning of one that fits no other. Raises NotFound, or
-    InvalidArgument for `field` when several fit."""
+    """The revision that `key` names: an id, or the beginning of one that fits no other. Raises for `field`
+    NotFound, or InvalidArgument when several fit."""
     start = key if "@" in key else f"{key}@"
     found = [one for one in history(state) if one.id.startswith(start)]
     if not found:
-        raise NotFound("revision", key, f"it is none of memory {state.id}; `history` lists them")
+        raise NotFound("revision", key, f"it is none of memory {state.id}; `history` lists them", field=field)
     if len(found) > 1:
         shown = ", ".join(one.id for one in found[:3]) + (", ..." if len(found) > 3 else "")
         rule = "a beginning that fits one revision only, with some of what follows the @, or the whole id"

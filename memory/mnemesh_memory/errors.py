@@ -25,7 +25,7 @@ MEASURE: Final = re.compile(
 
 
 # The field of a request that names a thing, where it is not called as the thing is.
-NAMED_BY: Final = MappingProxyType({"memory": "id", "agent": "name", "peer": "name", "revision": "to"})
+NAMED_BY: Final = MappingProxyType({"memory": "id", "agent": "name", "peer": "name"})
 
 
 class MnemeshError(Exception):
@@ -83,13 +83,14 @@ class SecretRefused(MnemeshError):
 
 
 class NotFound(MnemeshError):
-    """No such thing, or not for this caller to see. The field is the one by which requests name `what`."""
+    """No such thing, or not for this caller to see. `field` is the one that named it, "" for the one by
+    which requests name `what`."""
 
     code = "NOT_FOUND"
 
-    def __init__(self, what: str, key: str, hint: str = "") -> None:
+    def __init__(self, what: str, key: str, hint: str = "", *, field: str = "") -> None:
         said = f"{what} {shorten(key)} not found" + (f"; {hint}" if hint else "")
-        super().__init__(said, field=NAMED_BY.get(what, what), value=shorten(key))
+        super().__init__(said, field=field or NAMED_BY.get(what, what), value=shorten(key))
 
 
 class FailedPrecondition(MnemeshError):

@@ -100,7 +100,7 @@ def _known(memory: Memory, field: str, key: str) -> str:
     wanted = checks.revision_key(field, key)
     found = [one.revision.id for one in _versions(memory) if one.revision.id.startswith(wanted)]
     if not found:
-        raise NotFound("revision", wanted, f"it is none of memory {memory.id}")
+        raise NotFound("revision", wanted, f"it is none of memory {memory.id}", field=field)
     return found[0]
 
 

@@ -255,7 +255,7 @@ def test_a_batch_keeps_order_and_gives_each_item_its_outcome() -> None:
 
 
 def test_what_is_not_found_is_named_by_the_field_that_asked_for_it() -> None:
-    for what in ("memory", "agent", "peer", "session", "revision"):
+    for what in ("memory", "agent", "peer", "session"):
         field = NotFound(what, "x").fields["field"]
         requests = [operation.request.DESCRIPTOR.fields_by_name for operation in OPERATIONS]
         assert any(field in fields for fields in requests), f"no request has {field}"

@@ -170,5 +170,6 @@ def test_a_revision_is_named_by_its_id_or_a_beginning_that_fits_no_other() -> No
         revisions.named(now, "to", "2")
     assert refused.value.fields["field"] == "to"
     for unknown in ("3", "11", f"1@{actor(9).hex()}"):
-        with pytest.raises(NotFound, match=ID):
-            revisions.named(now, "to", unknown)
+        with pytest.raises(NotFound, match=ID) as missing:
+            revisions.named(now, "keep", unknown)
+        assert missing.value.fields["field"] == "keep"
