@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -220,6 +221,14 @@ def test_a_list_and_a_recall_show_both_texts_of_a_conflict() -> None:
     lines = list(people.recalled(answer))
     assert f"          in conflict with {RIGHT} by bob/agent:" in lines
     assert "          right" in lines
+
+
+def test_a_list_shows_the_other_text_of_a_conflict_also_when_there_are_titles() -> None:
+    memory = replace(memory_in_conflict(), title="Gate")
+    for title, shown in (("Gate", "right"), ("Door", "Door: right"), ("", "right")):
+        other = replace(memory.conflicts[0], title=title)
+        (line,) = people.listed(values.Page(memories=(replace(memory, conflicts=(other,)),), cursor="", total=1))
+        assert line.endswith(f"in conflict with {RIGHT[:13]}: {shown}")
 
 
 def test_the_lines_of_a_page_without_a_next_say_nothing_of_one() -> None:

@@ -282,10 +282,16 @@ def _line(memory: values.Memory) -> str:
     tags = paint("  " + " ".join(f"#{one_line(tag)}" for tag in memory.tags), DIM) if memory.tags else ""
     others = "".join(
         paint(f"\n{' ' * ID_CHARS}  in conflict with {head.revision[:ID_CHARS]}: ", YELLOW)
-        + clip(one_line(head.title or head.content[:200]))
+        + clip(_said_by(head, memory.title))
         for head in memory.conflicts
     )
     return f"{memory.id[:ID_CHARS]}  {day}  {memory.kind:<11} {clip(title_of(memory))}{state}{tags}{others}"
+
+
+def _said_by(head: values.Head, shown_title: str) -> str:
+    """The beginning of another version's text, after its title when the shown one has another."""
+    title = head.title if head.title != shown_title else ""
+    return one_line(f"{title}: {head.content[:200]}" if title else head.content[:200])
 
 
 def _where(id: str, space: str, kind: str, tags: Iterable[str], *, whole_id: bool = False) -> str:
