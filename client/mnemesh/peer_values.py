@@ -13,8 +13,9 @@ class PeerStatus:
     what became of the token at the last contact: accepted, refused or unknown. `lag_s` is for how long one side has not
     had all that the other has for it, 0 while both have it, None when they never had. `comparing`: a comparison that
     somebody waits for is not over. `effective_direction` is what the peer's token leaves of the direction: both,
-    push, pull or none; `only_by` the principal whose entries alone the peer takes, "" for anyone's; `not_taken` counts
-    entries of this node in the spaces of a peer that is called which it does not take because of that."""
+    push, pull or none; `only_by` the principal whose entries alone are taken from the side that called, "" for
+    anyone's; `not_taken` counts entries of this node in the spaces of a peer that is called which it does not take
+    because of that."""
 
     name: str
     incoming: bool

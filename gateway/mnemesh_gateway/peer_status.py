@@ -12,7 +12,7 @@ from mnemesh_actors.ledger.contacts import Contact
 from mnemesh_actors.streaming import StreamShell
 from mnemesh_crdt.audience import common_patterns
 from mnemesh_crdt.messages import Status
-from mnemesh_memory.grants import any_matches
+from mnemesh_memory.grants import PeerGrant, any_matches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,8 @@ class PeerStatus:
     identity: a person has to see to it). `incoming` streams were opened by the peer, under the name of its token.
     `pending_out` and `pending_in` count log entries not yet known to be taken over, or looked through; times in ms.
     `takes` are patterns of the spaces of which the peer takes entries from here, None before the first contact in this
-    life of the node; `only_by` is the principal whose entries alone it takes, "" for anyone's. `auth` is unknown,
+    life of the node; `only_by` is the principal whose entries alone it takes, or brings when it
+    is `incoming`, "" for anyone's. `auth` is unknown,
     accepted or refused: what became of the token at the last contact. `caught_up_at` is when both sides last had all
     that the other had for them, as far as was known here; `lag_s` how long ago that is, None for never. `comparing`: a
     comparison that somebody waits for is not over."""
@@ -59,6 +60,12 @@ class PeerStatus:
             pending_in=max(0, self.head_in - self.cursor_in) if takes else 0,
             lag_s=None if lag_ms is None else lag_ms / 1000,
         )
+
+    def come(self, grant: PeerGrant | None, why: str) -> PeerStatus:
+        """Of a peer that called: with whose entries alone its token, if it stands, brings, and `why` it does not go
+        on, if it does not."""
+        only_by = self.name if grant is not None and grant.write and not grant.relay else ""
+        return replace(self, only_by=only_by, last_error=why or self.last_error)
 
     @property
     def effective(self) -> str:

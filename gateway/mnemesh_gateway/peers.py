@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 from weakref import WeakValueDictionary
@@ -200,7 +200,7 @@ class Peers:
         served = [one.status for one in self._served]
         served = sorted([*served, *self._contacts.away(served)], key=lambda one: (one.name, one.node_id))
         kept_up = (self._lines[name].status for name in sorted(self._lines))
-        return tuple(self._now(one) for one in (*kept_up, *served))
+        return self._told((*kept_up, *served))
 
     def deaf(self, space: str, principal: str) -> list[str]:
         """The names of the peers that this node calls for `space` and that take nothing of `principal` there."""
@@ -220,10 +220,11 @@ class Peers:
         called = {_called(peer.node_id): peer.grant for peer in self._book.all() if peer.node_id}
         return {**self._tokens(), **called}
 
-    def _now(self, status: PeerStatus) -> PeerStatus:
-        told = status.at(self.head, self._clock())
-        copied = self._copies.note(told.node_id) if told.incoming else ""
-        return replace(told, last_error=copied) if copied else told
+    def _told(self, statuses: Iterable[PeerStatus]) -> tuple[PeerStatus, ...]:
+        tokens, now = self._tokens(), self._clock()
+        told = [one.at(self.head, now) for one in statuses]
+        notes = {one.node_id: self._copies.note(one.node_id) for one in told if one.incoming}
+        return tuple(one.come(tokens.get(one.name), notes[one.node_id]) if one.incoming else one for one in told)
 
     async def now(self, name: str, wait_s: float) -> tuple[PeerStatus, ...]:
         """Call the peer (or all, for "") at once, and have both sides compare all that they hold: also those that
@@ -240,7 +241,7 @@ class Peers:
                 one.shell.compare()
         asked = [*lines, *served]
         await asyncio.gather(*(one.settled(wait_s, compared=True) for one in asked))
-        return tuple(self._now(one.status) for one in asked)
+        return self._told(one.status for one in asked)
 
     def _call_now(self, line: _Line) -> None:
         line.compared = -COMPARE_AGAIN_S

@@ -19,7 +19,9 @@ from test_cli import node as node
 
 from mnemesh import Client, history_values, link_values, recall_values, removal_values, transcript_values, values, wire
 from mnemesh.cli import people, people_history, people_identity, people_links, watching
+from mnemesh.cli.app import advised
 from mnemesh.cli.shell import count_of
+from mnemesh.errors import from_node
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_memory.errors import Unauthenticated
 from mnemesh_proto.v1 import history_pb2, memory_pb2, recall_pb2
@@ -278,6 +280,14 @@ def test_a_refused_space_that_came_from_the_directory_is_said_to(
     monkeypatch.setenv("MNEMESH_SPACE", tmp_path.name)
     refuse(node, tmp_path.name)
     assert hint not in cli("remember", "x").err
+
+
+def test_who_may_not_is_told_what_was_typed_and_not_the_operation_behind_it() -> None:
+    fields = {"principal": "ana", "action": "sync_status", "space": "", "granted": "writer of team/*"}
+    message = "ana may not {}; its token grants: writer of team/*"
+    error = from_node("PERMISSION_DENIED", message.format("sync_status"), fields)
+    assert advised(error, ["peer", "list", "--json"]) == message.format("peer list")
+    assert advised(error, ["sync", "status"]) == message.format("sync status")
 
 
 def test_a_wrong_token_is_told_of_in_the_words_of_the_command_line(cli: Run, node: RecordingNode) -> None:

@@ -49,6 +49,11 @@ def test_a_peer_that_takes_less_than_its_direction_says_so_in_its_line() -> None
     assert "both (only by ana)  *" in _line(peer(only_by="ana"))
 
 
+def test_what_is_pending_is_a_bound_because_entries_that_are_never_given_are_counted_too() -> None:
+    line = _line(peer(state="offline", caught_up=False, pending_out=3))
+    assert "offline: up to 3 to give, 0 to take" in line
+
+
 def test_a_peer_that_is_not_reached_is_said_to_be_kept_and_how_to_take_it_away() -> None:
     away = peer(
         name="hub-7433", state="offline", caught_up=False, last_error="no node answers at hub:7433: Connection refused"

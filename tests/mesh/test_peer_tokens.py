@@ -123,6 +123,8 @@ async def test_the_status_says_what_a_token_leaves_of_the_direction_and_how_much
         await here.remember("the owner wrote this", space="team/x")
         (peer,) = (await here.sync_now(wait_s=WAIT_S)).peers
         assert (peer.effective_direction, peer.only_by, peer.not_taken) == ("both", "ana", 2), "and the erasure"
+        hers = [one for one in (await there.sync_status()).peers if one.name == "ana"]
+        assert [(one.direction, one.only_by) for one in hers] == [("both", "ana")], "the hub says it in the same words"
         # An admin's takes everything of its spaces.
         token = (await there.add_agent("all", role="admin", spaces=["team/x"])).token
         again = await here.set_peer_token("hub", token=token)

@@ -126,6 +126,9 @@ def advised(error: MnemeshError, argv: Sequence[str]) -> str:
         # To `peer`, --token is that of the peer.
         how = "MNEMESH_TOKEN" if argv[0] == "peer" else "--token or MNEMESH_TOKEN"
         return error.message.replace(BEARER, f"give {how}")
+    if isinstance(error, PermissionDenied) and argv[0] in GROUPS and not error.details.get("space"):
+        # A group's command may ask for an operation of another name: `peer list` for sync_status.
+        return error.message.replace(f" may not {error.details.get('action')};", f" may not {' '.join(argv[:2])};")
     named = any(word.startswith(SPACE_OPTIONS) for word in argv)
     if not isinstance(error, PermissionDenied) or named or "MNEMESH_SPACE" in os.environ:
         return error.message

@@ -174,7 +174,12 @@ def _direction(peer: peer_values.PeerStatus) -> str:
 def _left(peer: peer_values.PeerStatus) -> str:
     if peer.caught_up:
         return "caught up, comparing" if peer.comparing else "caught up"
-    return f"{peer.pending_out} to give, {peer.pending_in} to take"
+    return f"{_up_to(peer.pending_out)} to give, {_up_to(peer.pending_in)} to take"
+
+
+def _up_to(entries: int) -> str:
+    """A log is counted whole, also what of it is in no space that the other side is given."""
+    return f"up to {entries}" if entries else "0"
 
 
 def _lag(peer: peer_values.PeerStatus) -> str:

@@ -372,7 +372,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.PeerStatus.name": "Name of the peer, or of the token with which it called this node.",
         "mnemesh.v1.PeerStatus.node_id": "Id of the node, once known.",
         "mnemesh.v1.PeerStatus.not_taken": "Entries of this node's log in the spaces of a peer that is called that it does not take from here: its token does not allow it.",
-        "mnemesh.v1.PeerStatus.only_by": "The principal whose entries alone the peer takes; empty when it takes anyone's.",
+        "mnemesh.v1.PeerStatus.only_by": "The principal whose entries alone are taken from the side that called, by its token; empty when anyone's are.",
         "mnemesh.v1.PeerStatus.pending_in": "Entries of the peer's log that this node has not taken in or looked through yet.",
         "mnemesh.v1.PeerStatus.pending_out": "Entries of this node's log that the peer has not acknowledged, or not looked through yet.",
         "mnemesh.v1.PeerStatus.spaces": "Patterns of the spaces.",
