@@ -255,6 +255,10 @@ def parser() -> argparse.ArgumentParser:
 
 def _target(options: argparse.Namespace) -> Target:
     endpoint = options.endpoint or (os.environ.get("MNEMESH_ENDPOINT", "") if options.data is None else "")
+    if options.space is not None and not options.space.strip():
+        # Mostly an empty variable of a host's configuration: neither the private space nor the default is sure.
+        rule = "give a path such as team/payments, or leave the option out for the default"
+        parser().error(f"argument --space: {options.space!r} is no space; {rule}")
     try:
         if endpoint:
             split_address(endpoint)

@@ -262,6 +262,8 @@ def test_text_comes_from_standard_input_or_a_file(
         ("update", "x", "--space", ""),
         ("recall", "x", "--space", ""),
         ("recall", "x", "-s", "a", "-s", ""),
+        ("agent", "add", "bob", "--spaces", ""),
+        ("peer", "add", "grpc://hub:7433", "--peer-token", "-", "--spaces", ""),
         ("remember", "x", "--endpoint", "nowhere"),
         ("remember", "bad \udcff bytes"),
         ("recall", "x", "--limit", "many"),

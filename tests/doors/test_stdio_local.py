@@ -20,6 +20,7 @@ from stdio_support import Host
 from mnemesh import local
 from mnemesh.entry import main
 from mnemesh.local import NodeNotStarted, NodeNotStopped, ensure_node, find_node, split_address, stop_node
+from mnemesh.stdio import main as stdio_main
 from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE, NodeAddress, read_node, write_node
 
 FAKE_NODE = Path(__file__).with_name("stdio_fake_node.py")
@@ -232,10 +233,19 @@ def test_a_large_log_makes_room_for_a_new_one(data_dir: Path, monkeypatch: pytes
 def test_the_proxy_says_why_a_node_could_not_be_started(tmp_path: Path) -> None:
     """Through the real command: this directory is one of a newer format, or the node is not installed."""
     (tmp_path / "file").write_text("")
-    with Host("--data", str(tmp_path / "file" / "data"), "--space", "") as ours:
+    with Host("--data", str(tmp_path / "file" / "data"), "--space", "@owner") as ours:
         refused = ours.answer(ours.ask("tools/list"))
     assert refused["error"]["code"] == -32000
     assert json.dumps(str(tmp_path / "file"))[1:-1] in refused["error"]["message"]
+
+
+@pytest.mark.parametrize("space", ["", " "])
+def test_the_proxy_refuses_an_empty_space(tmp_path: Path, space: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        stdio_main(["--data", str(tmp_path), "--space", space, "--no-start"])
+    assert ended.value.code == 2
+    told = f"argument --space: {space!r} is no space; give a path such as team/payments, or leave the option out"
+    assert told in capsys.readouterr().err
 
 
 def test_a_node_is_stopped_by_its_directory_and_waited_for(

@@ -39,7 +39,7 @@ def data_dir(tmp_path: Path) -> Iterator[Path]:
 def test_many_hosts_share_one_node_that_one_of_them_started_and_outlive_its_death(data_dir: Path) -> None:
     """The figures are printed and not judged: other programs may have the processor."""
     with ThreadPoolExecutor(HOSTS) as pool:
-        hosts = [Host("--data", str(data_dir), "--space", "", "--agent", f"host-{n}") for n in range(HOSTS)]
+        hosts = [Host("--data", str(data_dir), "--space", "@owner", "--agent", f"host-{n}") for n in range(HOSTS)]
         try:
             list(pool.map(Host.initialize, hosts))
             started = min(host.latency_s for host in hosts)
@@ -65,7 +65,7 @@ def test_many_hosts_share_one_node_that_one_of_them_started_and_outlive_its_deat
         finally:
             for host in hosts:
                 host.__exit__()
-    with Host("--data", str(data_dir), "--space", "", "--no-start") as newcomer:
+    with Host("--data", str(data_dir), "--space", "@owner", "--no-start") as newcomer:
         newcomer.initialize()
     print(
         f"initialize after {started:.2f} s with {HOSTS} hosts and a node to start, {newcomer.latency_s:.2f} s with one "

@@ -120,7 +120,7 @@ def test_toolsets_travel_in_the_url(node: Node) -> None:
     with host(node, "--toolsets", "core,curate") as ours:
         names = {tool["name"] for tool in ours.result("tools/list")["tools"]}
         assert {"recall", "supersede"} <= names
-    with Host("--endpoint", node.address, "--token", TOKEN, "--space", "", "--toolsets", "all") as other:
+    with Host("--endpoint", node.address, "--token", TOKEN, "--space", "@owner", "--toolsets", "all") as other:
         params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
         refused = other.answer(other.ask("initialize", **params))
         assert "core, curate, session, admin, connector" in refused["error"]["message"]
@@ -139,10 +139,10 @@ def test_the_proxy_knows_which_tools_only_read() -> None:
 def test_either_address_of_the_local_node_is_understood(node: Node, tmp_path: Path) -> None:
     (tmp_path / "owner.token").write_text(TOKEN)
     write_node(tmp_path, NodeAddress(pid=os.getpid(), grpc="127.0.0.1:1", http=node.address, version="0"))
-    with Host("--endpoint", "127.0.0.1:1", "--data", str(tmp_path), "--space", "") as ours:
+    with Host("--endpoint", "127.0.0.1:1", "--data", str(tmp_path), "--space", "@owner") as ours:
         ours.initialize()
     environ = {"MNEMESH_ENDPOINT": "127.0.0.1:1", "MNEMESH_DATA_DIR": str(tmp_path)}
-    with Host("--space", "", "--no-start", env=environ) as ours:
+    with Host("--space", "@owner", "--no-start", env=environ) as ours:
         ours.initialize()
 
 
@@ -158,7 +158,7 @@ def test_a_grpc_address_of_another_node_is_refused_at_once_and_the_other_one_ask
 @pytest.mark.parametrize("given", ["wrong", ""])
 def test_a_wrong_token_is_a_clear_error_for_every_call(node: Node, given: str, tmp_path: Path) -> None:
     option = ("--token", given) if given else ()
-    with Host("--endpoint", node.address, "--data", str(tmp_path), "--space", "", *option) as ours:
+    with Host("--endpoint", node.address, "--data", str(tmp_path), "--space", "@owner", *option) as ours:
         for method in ("initialize", "tools/list"):
             refused = ours.answer(ours.ask(method))
             assert refused["error"]["code"] == -32001
@@ -196,13 +196,13 @@ def test_the_project_directory_gives_the_space(node: Node, tmp_path: Path) -> No
 
 
 def test_a_name_may_be_given_that_signs_writes_instead_of_the_hosts(node: Node) -> None:
-    with Host("--endpoint", node.address, "--token", TOKEN, "--space", "", "--agent", "Nightly Review") as ours:
+    with Host("--endpoint", node.address, "--token", TOKEN, "--space", "@owner", "--agent", "Nightly Review") as ours:
         ours.initialize(name="codex")
         assert ours.call("remember", content="x")["structuredContent"]["memory"]["by"] == "owner/nightly-review"
 
 
 def test_a_host_that_stops_reading_ends_the_proxy_quietly(node: Node) -> None:
-    command = (sys.executable, "-m", "mnemesh.stdio", "--endpoint", node.address, "--token", TOKEN, "--space", "")
+    command = (sys.executable, "-m", "mnemesh.stdio", "--endpoint", node.address, "--token", TOKEN, "--space", "@owner")
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **pipes) as proxy:
         proxy.stdin.write(b"{}\n")
@@ -382,7 +382,7 @@ def test_what_was_asked_before_the_input_ended_is_answered(node: Node) -> None:
         {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "recall", "arguments": {}}},
     ]
     done = subprocess.run(
-        (sys.executable, "-m", "mnemesh.stdio", "--endpoint", node.address, "--token", TOKEN, "--space", ""),
+        (sys.executable, "-m", "mnemesh.stdio", "--endpoint", node.address, "--token", TOKEN, "--space", "@owner"),
         input="\n".join(map(json.dumps, lines)), capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     answers = {body["id"]: body for body in map(json.loads, done.stdout.splitlines())}
@@ -410,7 +410,7 @@ def test_only_the_standard_library_is_imported() -> None:
 def test_a_restarted_node_is_found_again_and_the_session_is_opened_again(tmp_path: Path, modern: bool) -> None:
     node = own_node(tmp_path)
     try:
-        with Host("--data", str(tmp_path), "--space", "", "--no-start") as ours:
+        with Host("--data", str(tmp_path), "--space", "@owner", "--no-start") as ours:
             if not modern:
                 ours.initialize(name="survivor")
             ours.call("remember", modern=modern, content="before")
@@ -427,7 +427,7 @@ def test_a_restarted_node_is_found_again_and_the_session_is_opened_again(tmp_pat
 def test_twenty_calls_after_a_restart_open_one_session(tmp_path: Path) -> None:
     node = own_node(tmp_path)
     try:
-        with Host("--data", str(tmp_path), "--space", "", "--no-start") as ours:
+        with Host("--data", str(tmp_path), "--space", "@owner", "--no-start") as ours:
             ours.initialize()
             node.stop()
             node.start()
@@ -441,7 +441,7 @@ def test_calls_wait_for_a_node_that_is_down_for_a_moment_also_at_another_port(tm
     node = own_node(tmp_path)
     stopped = False
     try:
-        with Host("--data", str(tmp_path), "--space", "", "--no-start") as ours:
+        with Host("--data", str(tmp_path), "--space", "@owner", "--no-start") as ours:
             ours.initialize()
             node.stop()
             stopped = True
@@ -459,7 +459,7 @@ def test_calls_wait_for_a_node_that_is_down_for_a_moment_also_at_another_port(tm
 def test_a_call_that_a_stopping_node_refuses_is_answered_by_the_next_one(tmp_path: Path) -> None:
     node = own_node(tmp_path)
     try:
-        with Host("--data", str(tmp_path), "--space", "", "--no-start") as ours:
+        with Host("--data", str(tmp_path), "--space", "@owner", "--no-start") as ours:
             ours.initialize()
             refusals: list[str] = []
 
@@ -482,7 +482,7 @@ def test_a_call_that_the_node_took_down_with_it_is_repeated_only_when_that_is_sa
     node = own_node(tmp_path)
     mesh = node.gate.mesh
     try:
-        with Host("--data", str(tmp_path), "--space", "", "--no-start") as ours:
+        with Host("--data", str(tmp_path), "--space", "@owner", "--no-start") as ours:
             ours.initialize()  # and no tools/list: not every host asks for it
             whole, entered = (mesh.remember, mesh.forget), []
 
@@ -514,7 +514,7 @@ def test_a_write_without_a_key_gets_one_and_is_repeated_under_it(
     node = own_node(tmp_path)
     mesh = node.gate.mesh
     try:
-        with Host("--data", str(tmp_path), "--space", "", "--no-start", "--toolsets", "core,curate") as ours:
+        with Host("--data", str(tmp_path), "--space", "@owner", "--no-start", "--toolsets", "core,curate") as ours:
             ours.initialize()
             first = ours.call("remember", content="first")["structuredContent"]["memory"]["id"]
             whole, seen = getattr(mesh, tool), []
@@ -546,7 +546,7 @@ def test_the_tools_that_get_a_key_are_those_that_write_and_take_one() -> None:
 
 
 def test_without_a_node_and_without_leave_to_start_one_the_error_says_what_to_do(tmp_path: Path) -> None:
-    with Host("--data", str(tmp_path), "--space", "", "--no-start") as ours:
+    with Host("--data", str(tmp_path), "--space", "@owner", "--no-start") as ours:
         refused = ours.answer(ours.ask("tools/list"))
         assert refused["error"]["code"] == -32000
         assert f"mnemesh up --data {tmp_path}" in refused["error"]["message"]

@@ -269,7 +269,7 @@ def _value_name(param: Any, kind: type) -> str:
 def _read(param: Any, kind: type | None, ctx: Any, value: Any) -> Any:
     """`value` is None, a text, a sequence of texts when the option may be repeated, or a default of its own type."""
     missing = value in (None, (), [])
-    if param.name == "space" and (value == "" or (isinstance(value, list | tuple) and "" in value)):
+    if param.name in ("space", "spaces") and (value == "" or (isinstance(value, list | tuple) and "" in value)):
         # Mostly an empty variable of a script: neither the private space nor the default is meant by it for sure.
         raise typer.BadParameter("'' is no space; leave the option out for the default", ctx=ctx, param=param)
     if (kind is None and not missing) or (param.required and missing):
