@@ -49,6 +49,12 @@ class Contacts:
             while len(self._gone) > PEER_CONTACTS_MAX:  # whoever left first; a token may prove any number of keys
                 del self._gone[next(iter(self._gone))]
 
+    def level(self, node_id: str) -> int | None:
+        """When a node and this one last had all that the other had for them (ms), under any name, None for never."""
+        known = [*self._on_disk.values(), *(one.contact() for one in self._gone.values())]
+        times = [one.caught_up for one in known if one is not None and one.peer.rpartition(":")[2] == node_id]
+        return max((at for at in times if at is not None), default=None)
+
     async def forget(self, principal: str) -> bool:
         """Know nothing more of who called with the token of `principal`; False when nothing was known."""
         names = [name for name, one in self._gone.items() if one.name == principal]

@@ -170,12 +170,17 @@ def gone(contact: Contact) -> PeerStatus:
 
 
 class Standing:
-    """How it stands with one peer now: the value, the open stream, and a bell for every change. `clock` gives ms."""
+    """How it stands with one peer now: the value, the open stream, and a bell for every change. `clock` gives ms,
+    `level(node_id)` when both sides last had all that the other had for them, under whatever name and token, None for
+    never: a node that comes with another token is the one that it was."""
 
-    def __init__(self, status: PeerStatus, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, status: PeerStatus, clock: Callable[[], int], level: Callable[[str], int | None] = lambda node_id: None
+    ) -> None:
         self.shell: StreamShell | None = None
         self._status = status
         self._clock = clock
+        self._level = level
         self._changed = asyncio.Event()
 
     @property
@@ -194,7 +199,10 @@ class Standing:
 
     def heard(self, status: Status) -> None:
         """The stream says how it stands."""
-        self.tell(self.status.with_stream(status, self._clock()))
+        before = self.status
+        if status.phase == "open" and before.caught_up_at is None:
+            before = replace(before, caught_up_at=self._level(status.node_id))
+        self.tell(before.with_stream(status, self._clock()))
 
     def ended(self, state: str, why: str) -> None:
         """The stream has ended, or did not begin."""

@@ -60,8 +60,8 @@ log = structlog.get_logger("mnemesh.sync")
 class _Line(Standing):
     """A peer that is kept up: how it stands with it, and a bell that ends the wait for the next call."""
 
-    def __init__(self, peer: Peer, status: PeerStatus, clock: Callable[[], int]) -> None:
-        super().__init__(status, clock)
+    def __init__(self, peer: Peer, status: PeerStatus, clock: Callable[[], int], contacts: Contacts) -> None:
+        super().__init__(status, clock, contacts.level)
         self.peer = peer
         self.log = PeerLog(peer.name, peer.target)
         self.task: asyncio.Task[None] | None = None
@@ -117,7 +117,7 @@ class Peers:
             spaces=peer.spaces,
             node_id=peer.node_id,
         )
-        line = self._lines[peer.name] = _Line(peer, self._contacts.of(status), self._clock)
+        line = self._lines[peer.name] = _Line(peer, self._contacts.of(status), self._clock, self._contacts)
         line.task = asyncio.create_task(self._call_again_and_again(line), name=f"peer-{peer.name}")
         line.task.add_done_callback(lambda task: self._ended(line, task))
         return line
@@ -339,7 +339,7 @@ class Peers:
         direction = "both" if grant.read and grant.write else "pull" if grant.write else "push"
         target = str(context.peer())
         status = PeerStatus(name=principal, incoming=True, target=target, direction=direction, spaces=spaces)
-        one = Standing(status, self._clock)
+        one = Standing(status, self._clock, self._contacts.level)
         one.shell = shell = StreamShell(
             self.syncing,
             Stream(self.syncing.me, grant),

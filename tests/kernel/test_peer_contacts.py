@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from ledger_builders import Home
@@ -11,8 +13,10 @@ from peer_builders import EVERYTHING, FEED, NOW, Node
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.contacts import DAY_MS, Contact
 from mnemesh_actors.ledger.exchange import Incoming
+from mnemesh_actors.syncing import Syncing
 from mnemesh_crdt.messages import Status
-from mnemesh_gateway.peer_status import PeerStatus, gone
+from mnemesh_gateway.peer_contacts import Contacts
+from mnemesh_gateway.peer_status import PeerStatus, Standing, gone
 from mnemesh_memory import limits
 
 CONTACT = Contact(
@@ -104,3 +108,24 @@ def test_a_peer_that_called_once_is_shown_as_it_was() -> None:
     assert shown.contact() == contact
     assert replace(shown, last_contact=None).contact() is None
     assert PEER.contact() is None, "its node is not known"
+
+
+async def test_a_node_that_comes_with_another_token_or_name_is_the_one_that_was_caught_up(home: Home) -> None:
+    node_id, other = "1" * 32, "2" * 32
+    with home.opened() as ledger:
+        ledger.keep_contacts([replace(CONTACT, peer=f"ana:{node_id}"), replace(CONTACT, peer=f":{other}")], NOW)
+
+        async def kept() -> list[Contact]:
+            return ledger.contacts(NOW)
+
+        contacts = Contacts(cast(Syncing, SimpleNamespace(contacts=kept)))
+        await contacts.load()
+    called = replace(PEER, name="bob", incoming=True)
+    contacts.left(replace(called, node_id=node_id, last_contact=NOW, caught_up_at=NOW - 3))
+    contacts.left(replace(called, name="eve", node_id=node_id, last_contact=NOW))
+    for status, node, lag_s in ((called, node_id, 1.003), (PEER, other, 1.005), (called, "3" * 32, None)):
+        standing = Standing(status, lambda: NOW, contacts.level)
+        standing.heard(Status(phase="greeting", node_id=node))
+        assert standing.status.at(9, NOW + 1_000).lag_s is None, "it has not proved yet who it is"
+        standing.heard(Status(phase="open", node_id=node, peer_head=6))
+        assert standing.status.at(9, NOW + 1_000).lag_s == lag_s
