@@ -24,7 +24,7 @@ from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.shard import ShardStatus
 from mnemesh_actors.waiting import Waiting
 from mnemesh_memory import limits
-from mnemesh_memory.errors import DataLoss, DeadlineExceeded, FailedPrecondition, MnemeshError, Unavailable
+from mnemesh_memory.errors import DataLoss, DeadlineExceeded, FailedPrecondition, MnemeshError, Unavailable, count_of
 
 PAGE_ENTRIES_MAX = 256
 # A flush holds the interpreter for tens of milliseconds; what it would save is applied again from the ledger.
@@ -129,7 +129,7 @@ class IndexFollower:
             self._notice(f"index rebuilt from the ledger: {status.rebuilt}")
         if self.away:
             log.info("index_back", seq=status.seq, behind=self.lag, looks=self._looks)
-            self._notice(f"index back: {self.lag} entries to take in")
+            self._notice(f"index back: {count_of(self.lag, 'entry')} to take in")
         self.away, self._looks, self._asked_for = "", 0, 0.0
         self._back.set()
         self._news.set()

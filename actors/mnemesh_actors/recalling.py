@@ -39,7 +39,7 @@ from mnemesh_actors.shard import Search
 from mnemesh_actors.words import scored
 from mnemesh_memory import limits, validate
 from mnemesh_memory.answers import Hit, Recalled
-from mnemesh_memory.errors import DeadlineExceeded, InvalidArgument, MnemeshError, Unavailable
+from mnemesh_memory.errors import DeadlineExceeded, InvalidArgument, MnemeshError, Unavailable, count_of
 from mnemesh_memory.explaining import Explainer
 from mnemesh_memory.filters import passes
 from mnemesh_memory.fusion import SIGNALS, Candidate, Fused, coverage, scaled_weights
@@ -380,10 +380,11 @@ class Recalling:
 def _behind(follower: IndexFollower, gaps: int | None = None) -> tuple[str, ...]:
     """Why the index may lack something, but for the usual lag right behind writes. `gaps` is the follower's count
     from before the search."""
+    lacking = f"{count_of(follower.lag, 'entry')} not searchable yet"
     if follower.fault:
-        return (f"index: {follower.fault}; {follower.lag} entries are not searchable yet",)
+        return (f"index: {follower.fault}; {lacking}",)
     if follower.catching_up or follower.lag > LAG_TOLERATED_ENTRIES:
-        return (f"index: {follower.lag} entries are not searchable yet",)
+        return (f"index: {lacking}",)
     if gaps is not None and gaps != follower.gaps:
         return ("index: opened anew during the search, and not complete then",)
     return ()

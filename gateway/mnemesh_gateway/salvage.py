@@ -20,7 +20,7 @@ from mnemesh_gateway.backup_file import LEDGER, NAMES
 from mnemesh_gateway.presence import NodeLock
 from mnemesh_gateway.settings import FILE_NAME as SETTINGS_FILE
 from mnemesh_gateway.staging import staged
-from mnemesh_memory.errors import FailedPrecondition
+from mnemesh_memory.errors import FailedPrecondition, count_of
 
 # As they are: the doctor tells of damage to them. The last two are in no backup, because they are of a machine.
 COPIED = (*(name for name in NAMES if name != LEDGER), SETTINGS_FILE, GENERATION_FILE)
@@ -39,9 +39,9 @@ class Rescued:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        yield f"{self.data_dir}: {self.ledger.entries} entries, {self.ledger.memories} memories"
+        yield f"{self.data_dir}: {count_of(self.ledger.entries, 'entry')}, {count_of(self.ledger.memories, 'memory')}"
         if self.ledger.lost:
-            yield f"not in it: {len(self.ledger.lost)} entries"
+            yield f"not in it: {count_of(len(self.ledger.lost), 'entry')}"
         for run in _runs(self.ledger.lost):
             first, last = run[0], run[-1]
             of = f" of {first.doc}" if first.doc else ""

@@ -184,6 +184,12 @@ def shorten(value: object, limit: int = 80) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
+def count_of(number: int, noun: str) -> str:
+    """`1 entry`, `2 entries`, `2 nodes`."""
+    several = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number} {noun if number == 1 else several}"
+
+
 def shown_time(ms: int) -> str:
     """`ms` since the epoch as people and doors write it: RFC 3339 in UTC; as a number where that has no words for
     it."""

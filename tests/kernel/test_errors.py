@@ -16,6 +16,7 @@ from mnemesh_memory.errors import (
     Overloaded,
     PermissionDenied,
     SecretRefused,
+    count_of,
     shorten,
 )
 
@@ -153,3 +154,8 @@ def test_what_is_missing_is_not_quoted_as_if_it_had_been_typed() -> None:
     assert missing.message == "update: missing; at least one field must be given"
     assert missing.fields == {"field": "update", "value": "'nothing'", "limit": "at least one field must be given"}
     assert InvalidArgument("title", "nothing", "another").message == "title: 'nothing' is not allowed; another"
+
+
+def test_one_of_a_thing_is_not_called_by_its_plural() -> None:
+    assert [count_of(number, "entry") for number in (0, 1, 2)] == ["0 entries", "1 entry", "2 entries"]
+    assert [count_of(number, "node") for number in (1, 2)] == ["1 node", "2 nodes"]

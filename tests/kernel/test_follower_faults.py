@@ -248,7 +248,7 @@ async def test_while_the_index_is_away_nobody_asks_it_and_it_is_looked_for_until
     assert scene.shelf.open_faults == []
     await until(lambda: scene.follower.applied == 1 and not scene.follower.fault)
     assert scene.shelved() == ["one"]
-    assert scene.notices[-2:] == ["index away: no answer", "index back: 1 entries to take in"]
+    assert scene.notices[-2:] == ["index away: no answer", "index back: 1 entry to take in"]
 
 
 async def test_an_index_that_was_only_slow_is_asked_again_also_while_the_follower_is_at_work(scene: Scene) -> None:

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -1065,3 +1066,10 @@ async def test_related_shows_nothing_of_spaces_that_the_caller_may_not_read(mesh
     assert seen.reasons == ("linked by it: see-also", "links to it: part-of")
     with pytest.raises(NotFound):
         await mesh.related(guest, secret.id)
+
+
+async def test_an_index_that_lacks_one_entry_says_so_in_the_singular() -> None:
+    behind = SimpleNamespace(fault="", lag=1, catching_up=True, gaps=0)
+    assert module._behind(cast(IndexFollower, behind)) == ("index: 1 entry not searchable yet",)
+    behind.fault = "no answer"
+    assert module._behind(cast(IndexFollower, behind)) == ("index: no answer; 1 entry not searchable yet",)

@@ -13,7 +13,7 @@ import typer
 from mnemesh.cli.import_report import Bar
 from mnemesh.cli.options import contract
 from mnemesh.cli.people import model_name
-from mnemesh.cli.shell import Shell, one_line, printable
+from mnemesh.cli.shell import Shell, count_of, one_line, printable
 from mnemesh.client import Client
 from mnemesh.embedding_values import ModelStatus, Reembedding
 from mnemesh.errors import FailedPrecondition
@@ -69,7 +69,8 @@ def lines(told: Reembedding) -> Iterator[str]:
         yield f"the memories are embedded with {_shown(told.model)}"
     other = told.reembed
     if other.model:
-        share = f"{other.done} of {other.total} entries" if other.state != "loading" else "its model is being loaded"
+        done = f"{other.done} of {count_of(other.total, 'entry')}"
+        share = done if other.state != "loading" else "its model is being loaded"
         yield f"{other.state}: {_shown(other.model)}, {share}"
     if other.fault:
         yield f"  {one_line(other.fault)}"

@@ -23,7 +23,7 @@ from mnemesh_gateway.access import ACCESS_FILE
 from mnemesh_gateway.access import MIGRATIONS as ACCESS_MIGRATIONS
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place
-from mnemesh_memory.errors import InvalidArgument, MnemeshError
+from mnemesh_memory.errors import InvalidArgument, MnemeshError, count_of
 from mnemesh_proto.rendezvous import TOKEN_FILE
 
 DISK_FREE_BYTES_MIN = 512 * 1024 * 1024
@@ -279,7 +279,8 @@ def index(place: Place) -> Iterator[Finding]:
     else:
         if meta.seq < head:
             yield Finding(
-                "index", f"the index in {folder} is {head - meta.seq} entries behind the ledger, as after a kill",
+                "index", f"the index in {folder} is {count_of(head - meta.seq, 'entry')} behind the ledger, as after a "
+                "kill",
                 "nothing to mend: the node catches up by itself at its next start", remark=True,
             )  # fmt: skip
         return

@@ -15,6 +15,7 @@ from typing import Any
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.neighbour import is_node
 from mnemesh_gateway.doctor.place import Place
+from mnemesh_memory.errors import count_of
 from mnemesh_proto.rendezvous import AUTHORIZATION, LOCK_FILE, NODE_FILE, TOKEN_FILE, read_token
 
 HEALTH_TIMEOUT_S = 3.0
@@ -91,7 +92,7 @@ def degraded_node(place: Place) -> Iterator[Finding]:
     if told is None:
         return
     faults = [
-        f"{part['name']} is {part['state']} ({part['lag']} entries behind the ledger)"
+        f"{part['name']} is {part['state']} ({count_of(part['lag'], 'entry')} behind the ledger)"
         for part in told.get("index", ())
         if part["state"] != "ok"
     ]
