@@ -84,6 +84,7 @@ def phrase(dates: Ranges, at: int) -> Phrase | None:
         return _nothing(at, read.end + 2)
     if end := dates.listed(lead, read):
         return _nothing(at, end)
+    read = dates.several(lead, word if lead > at else "", read)
     if (suffixed := _suffixed(dates, at, read)) is not None:
         return suffixed
     if dates.word(read.end) in ("between", "from") and read.span.before - read.span.since == DAY:

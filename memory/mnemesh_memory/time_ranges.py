@@ -14,6 +14,7 @@ from mnemesh_memory.time_tokens import BREAK
 
 _EDGES: Final = {"beginning": "since", "start": "since", "end": "before"}
 _OR: Final = ("and", "or", ",")
+_IN: Final = ("in", "during", "of", "throughout")
 # What may follow a number that is the day of a month; before anything else it counts: "between March 3 and 7 people".
 _AFTER_DAY: Final = frozenset(
     ("", BREAK, *_OR, "what", "who", "which", "how", "why", "when", "where", "did", "do", "does", "was", "were", "is",
@@ -69,6 +70,26 @@ class Ranges(Dates):
         if day is None or not one_day(day.span):
             return None
         return day._replace(span=Span(day.span.since + hours[0], day.span.since + hours[1], cycle=day.span.cycle))
+
+    def several(self, at: int, after: str, first: Read) -> Read:
+        """Months or years of which the first alone has its "in", as a stretch that holds them all: "in March or April",
+        "in 2023, 2024 and 2025"; else the `first` as it is."""
+        kind, whole, end = _kind(first.span), first, first.end
+        if after not in _IN or kind not in (1, 12) or first.relative:
+            return first
+        while self.word(end) in _OR:
+            last = self.word(end) != "," or self.word(end + 1) in _OR
+            at = end + 1 + (self.word(end) == "," and last)
+            other = self.read(at, after)
+            named = self.month_number(at) is not None or YEAR.fullmatch(self.word(at))
+            if other is None or not named or _kind(other.span) != kind:
+                break
+            if kind == 1 and self.doubtful(at) and self.word(other.end) not in ("", BREAK):
+                break  # "in April and may we"
+            span, end = _holding(first.span, other.span), other.end
+            first = first._replace(span=span, end=end)
+            whole = first if last else whole
+        return whole
 
     def numeric(self, at: int) -> bool:
         """Whether a bare number or a time of a day stands there, with or without its article."""
@@ -133,3 +154,19 @@ class Ranges(Dates):
         else:
             day = before - DAY - (before.weekday() - 1 - weekday) % 7 * DAY
         return whole._replace(span=spans.day_of(day)._replace(cycle=whole.span.cycle)) if day < before else None
+
+
+def _kind(span: Span) -> int:
+    """How many months a month or a year has, 0 for any other stretch."""
+    return next((months for months in (1, 12) if spans.shifted(span.since, months) == span.before), 0)
+
+
+def _holding(one: Span, other: Span) -> Span:
+    """The shortest stretch that holds both; a year that only one names counts for both."""
+    if one.cycle == "year" and not other.cycle:
+        one = one.back(one.since.year - other.since.year)
+    ways = [one, one.back(1)] if one.cycle and other.cycle else [one]
+    low, high = min(
+        ((min(way.since, other.since), max(way.before, other.before)) for way in ways), key=lambda way: way[1] - way[0]
+    )
+    return Span(low, high, cycle=one.cycle and other.cycle)
