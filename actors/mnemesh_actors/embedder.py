@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import Final
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
 from mnemesh_actors.batching import Batcher
 from mnemesh_actors.crew import Crew
-from mnemesh_actors.embedding import NO_PREFIXES, Prefixes
+from mnemesh_actors.embedding import LENGTH_TOLERANCE, NO_PREFIXES, Prefixes
 from mnemesh_memory import limits
 
 Vector = NDArray[np.float32]
@@ -35,8 +37,11 @@ YIELDING_BYTES_MAX = 2_000
 YIELDED_S = 0.5
 # A longer text is no question, and hardly comes again.
 CACHED_TEXT_CHARS_MAX = 2_000
+_FLOAT_BYTES: Final = 4
 # WordPiece gives up on a word of more than 100 characters.
 _PLAIN_WORD: Final = re.compile(r"(?<!\w)[A-Za-z0-9]{1,100}(?!\w)")
+
+log = structlog.get_logger("mnemesh.embedder")
 
 
 class Embedder:
@@ -60,6 +65,7 @@ class Embedder:
         self._cache: OrderedDict[str, Vector] = OrderedDict()
         self._cache_texts_max = cache_texts_max
         self._cached_chars = 0
+        self._told_damaged = False
         self.yields_to = yields_to
         bytes_max = CALL_BYTES_MAX if yields_to is None else YIELDING_BYTES_MAX
         self._batcher: Batcher[str, Vector] = Batcher(
@@ -118,6 +124,19 @@ class Embedder:
                 found[text] = result
                 self._keep(text, result)
         return [found[text] for text in texts]
+
+    def stored(self, kept: Mapping[str, bytes]) -> dict[str, Vector]:
+        """Vectors that the ledger has kept, each under its key. One that can't be of this model, because it has another
+        width, is not finite or not of length 1, was damaged where it lay and is left out: it is to be made again."""
+        keys = [key for key, data in kept.items() if len(data) == self.dimensions * _FLOAT_BYTES]
+        rows = np.frombuffer(b"".join(map(kept.__getitem__, keys)), np.float32).reshape(len(keys), self.dimensions)
+        with np.errstate(over="ignore", invalid="ignore"):
+            whole = np.abs(np.linalg.norm(rows, axis=1) - 1.0) <= LENGTH_TOLERANCE  # of NaN that is not so
+        found = dict(zip(compress(keys, whole), rows[whole], strict=True))
+        if len(found) < len(kept) and not self._told_damaged:
+            self._told_damaged = True
+            log.warning("cached_vectors_damaged", damaged=len(kept) - len(found), generation=self.generation)
+        return found
 
     def forget(self) -> None:
         """Drop every text from the cache: which of them an erased memory said, in any revision, nobody knows any

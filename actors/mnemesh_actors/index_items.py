@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.ledger.commands import FeedPage, Vectors
 from mnemesh_actors.runtime.base import Handle
@@ -56,10 +54,11 @@ class IndexItems:
         await self._shard.apply(items, list(page.removed), page.seq, after)
 
     async def of(self, page: FeedPage) -> list[IndexItem]:
-        """The memories of the page, in its order; what the ledger has no vectors of is embedded, and kept there."""
+        """The memories of the page, in its order; that of which the ledger has no vector, or a damaged one, is embedded
+        and kept there."""
         texts = {memory.id: index_texts(memory) for _, memory in page.memories}
         dense = {content_hash(pair[0]): pair[0] for pairs in texts.values() for pair in pairs}
-        vectors = {key: np.frombuffer(data, dtype=np.float32) for key, data in page.vectors.items()}
+        vectors = self._embedder.stored(page.vectors)
         if missing := [key for key in dense if key not in vectors]:
             made = await self._embedder.embed([dense[key] for key in missing])
             vectors |= dict(zip(missing, made, strict=True))

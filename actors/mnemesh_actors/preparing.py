@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from mnemesh_actors.bounded import NOTHING_STORED, answered, embedded
 from mnemesh_actors.embedder import Vector
 from mnemesh_actors.ledger.commands import Committed, Lookup
@@ -117,7 +115,7 @@ class Preparing:
 
     async def _embed(self, space: VectorSpace, items: Sequence[Prepared], cached: Mapping[str, bytes]) -> None:
         texts = {digest: text for item in items for digest, text in zip(item.hashes, item.texts, strict=True)}
-        vectors = {digest: np.frombuffer(cached[digest], np.float32) for digest in texts if digest in cached}
+        vectors = space.embedder.stored({digest: cached[digest] for digest in texts if digest in cached})
         missing = [digest for digest in texts if digest not in vectors]
         made = await embedded(self._parts, space.embedder, [texts[digest] for digest in missing])
         vectors.update(zip(missing, made, strict=True))

@@ -101,11 +101,9 @@ async def _vectors(parts: Parts, space: VectorSpace, memories: Sequence[Memory])
         memory.id: [content_hash(dense) for dense, _ in index_texts(memory)[:PASSAGES_MAX]] for memory in memories
     }
     wanted = [digest for part in hashes.values() for digest in part]
-    stored: dict[str, bytes] = await parts.ledger.vectors(wanted, space.embedder.generation) if wanted else {}
-    return {
-        id_: [np.frombuffer(stored[digest], np.float32) for digest in part if digest in stored]
-        for id_, part in hashes.items()
-    }
+    kept: dict[str, bytes] = await parts.ledger.vectors(wanted, space.embedder.generation) if wanted else {}
+    stored = space.embedder.stored(kept)
+    return {id_: [stored[digest] for digest in part if digest in stored] for id_, part in hashes.items()}
 
 
 def _cosine(some: list[Vector], others: list[Vector]) -> float:

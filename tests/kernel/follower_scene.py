@@ -48,7 +48,8 @@ class Model:
 
 
 def vector_of(text: str) -> np.ndarray[Any, Any]:
-    return np.asarray([len(text), sum(text.encode()), 1], dtype=np.float32)
+    made = np.asarray([len(text), sum(text.encode()), 1], dtype=np.float32)
+    return np.asarray(made / np.linalg.norm(made), dtype=np.float32)
 
 
 class Shelf:

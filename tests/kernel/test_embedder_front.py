@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 
 from mnemesh_actors import embedder as module
 from mnemesh_actors.crew import Crew
@@ -230,3 +231,24 @@ async def test_the_cache_is_bounded_by_its_characters_and_holds_no_long_text(mon
     assert worker.calls[-2:] == [[long], [long]]
     assert np.array_equal(await embedder.embed_one("bbbb"), vector_of("bbbb"))
     assert worker.calls[-1] == [long], "it made no room for what it does not keep"
+
+
+# ---- what was kept --------------------------------------------------------------------------------------------------
+
+
+def test_what_was_kept_is_taken_as_it_is_and_only_what_is_damaged_is_left_out_and_told_once() -> None:
+    embedder = front(Worker())
+    sound = {text: vector_of(text).tobytes() for text in ("one", "two", "three")}
+    damaged = {
+        "short": sound["one"][:-1], "long": sound["one"] * 2, "none": b"", "zero": bytes(4 * WIDTH),
+        "nan": np.full(WIDTH, np.nan, np.float32).tobytes(), "inf": np.full(WIDTH, np.inf, np.float32).tobytes(),
+        "huge": np.full(WIDTH, 3e38, np.float32).tobytes(), "twice": (2 * vector_of("one")).tobytes(),
+    }  # fmt: skip
+    with capture_logs() as lines:
+        assert {key: vector.tobytes() for key, vector in embedder.stored(sound).items()} == sound
+        assert embedder.stored({}) == {}
+        assert lines == []
+        for _ in range(2):
+            found = embedder.stored(damaged | sound)
+            assert {key: vector.tobytes() for key, vector in found.items()} == sound
+    assert [(line["event"], line["damaged"]) for line in lines] == [("cached_vectors_damaged", len(damaged))]

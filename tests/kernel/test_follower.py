@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 import pytest
-from follower_scene import PATIENCE_S, Scene, Shelf, played, until, vector_of
+from follower_scene import PATIENCE_S, WIDTH, Scene, Shelf, played, until, vector_of
 from ledger_builders import GENERATION, Home
+from structlog.testing import capture_logs
 
 from mnemesh_actors import follower as module
 from mnemesh_actors import handover
@@ -214,6 +217,39 @@ async def test_what_is_cached_is_not_embedded_again_and_what_was_embedded_is_cac
     assert scene.model.texts == ["one", "two"], "a rebuild embeds nothing that is cached"
     for id_, item in scene.shelf.items.items():
         assert np.array_equal(item.texts[0].dense, before[id_].texts[0].dense)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(bytes(WIDTH * 4 - 1), id="short"),
+        pytest.param(bytes(WIDTH * 4), id="zero"),
+        pytest.param(b"\xff" * WIDTH * 4, id="nan"),
+        pytest.param(b"\x7f\x7f\x7f\x7f" * WIDTH, id="huge"),
+        pytest.param(b"\x40" * WIDTH * 4, id="long"),
+    ],
+)
+async def test_a_cached_vector_that_was_damaged_is_embedded_again_and_kept(scene: Scene, damage: bytes) -> None:
+    await scene.start()
+    for text in ("one", "two", "three"):
+        await scene.remember(text)
+    sound = {item.id: item.texts[0].dense for item in scene.shelf.items.values()}
+    with closing(sqlite3.connect(scene.home.file)) as db, db:
+        db.execute("UPDATE vector SET data = ? WHERE hash = ?", (damage, bytes.fromhex(content_hash("two"))))
+    with capture_logs() as lines:
+        for _ in range(2):
+            await scene.follower.close()
+            scene.shelf = Shelf()
+            scene.follower = scene.another_follower()
+            await scene.start()
+            await scene.until_indexed(3)
+            assert scene.follower.fault == ""
+            assert scene.shelf.items.keys() == sound.keys()
+            for id_, item in scene.shelf.items.items():
+                assert np.array_equal(item.texts[0].dense, sound[id_])
+    assert scene.model.texts == ["one", "two", "three", "two"], "the next rebuild finds it sound"
+    told = [line["damaged"] for line in lines if line["event"] == "cached_vectors_damaged"]
+    assert told == [1]
 
 
 async def test_two_memories_of_one_text_are_embedded_once(scene: Scene) -> None:

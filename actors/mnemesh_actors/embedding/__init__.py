@@ -3,8 +3,8 @@
 One vector space a generation; there is never a made-up vector. docs/decisions/embedding.md says why it is so.
 """
 
-from mnemesh_actors.embedding.model import ModelConfig, ModelInfo
+from mnemesh_actors.embedding.model import LENGTH_TOLERANCE, ModelConfig, ModelInfo
 from mnemesh_actors.embedding.prefixes import NO_PREFIXES, Prefixes
 from mnemesh_actors.embedding.worker import EmbeddingWorker
 
-__all__ = ["NO_PREFIXES", "EmbeddingWorker", "ModelConfig", "ModelInfo", "Prefixes"]
+__all__ = ["LENGTH_TOLERANCE", "NO_PREFIXES", "EmbeddingWorker", "ModelConfig", "ModelInfo", "Prefixes"]

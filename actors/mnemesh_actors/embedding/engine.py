@@ -28,7 +28,7 @@ from fastembed.text.pooled_embedding import PooledEmbedding
 from fastembed.text.pooled_normalized_embedding import PooledNormalizedEmbedding
 from numpy.typing import NDArray
 
-from mnemesh_actors.embedding.model import MODEL_NAME, TOKENS_MAX, Located
+from mnemesh_actors.embedding.model import LENGTH_TOLERANCE, MODEL_NAME, TOKENS_MAX, Located
 from mnemesh_memory.errors import InvalidArgument, MnemeshError, Unavailable
 
 Vectors = NDArray[np.float32]
@@ -128,7 +128,7 @@ def _dimensions(probe: Vectors, found: Located) -> int:
     if not np.isfinite(probe).all():
         raise _refusal(found, "a model that gives finite numbers")
     norms = np.linalg.norm(probe, axis=1)
-    if np.abs(norms - 1).max() > 1e-3:
+    if np.abs(norms - 1).max() > LENGTH_TOLERANCE:
         raise _refusal(found, f"a model that gives vectors of length 1, not {norms[0]:.3f}; or a 1_Pooling/config.json")
     return int(probe.shape[1])
 

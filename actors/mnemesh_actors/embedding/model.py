@@ -15,6 +15,8 @@ MODEL_NAME: Final = "sentence-transformers/all-MiniLM-L6-v2"
 MODEL_FILE: Final = "model.onnx"
 # What the model was trained on; its position table is longer, its tokenizer file shorter.
 TOKENS_MAX: Final = 256
+# How far from 1 the length of a vector in float32 may be.
+LENGTH_TOLERANCE: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""Cached embeddings: float32 bytes by content hash and model generation. A cache: what is lost is embedded again.
+"""Cached embeddings: float32 bytes by content hash and model generation. A cache: what is lost is embedded again,
+and so is what is damaged; only who knows the model can tell (Embedder.stored).
 
 A text that an update does not say any more loses its vectors, unless another write brought the same text (`shared`).
 Those of several generations stand beside each other while one takes over from another. What was made by a model that
@@ -49,10 +50,12 @@ def keep(db: sqlite3.Connection, vectors: Vectors) -> None:
 
 
 def fill(db: sqlite3.Connection, vectors: Vectors) -> None:
-    """Add what was made for texts that are stored already, inside the caller's transaction."""
+    """Add what was made for texts that are stored already, inside the caller's transaction. It takes the place of what
+    is there and was of no use."""
     db.executemany(
-        "INSERT OR IGNORE INTO vector (hash, generation, data, shared) "
-        "VALUES (?1, ?2, ?3, coalesce((SELECT max(shared) FROM vector WHERE hash = ?1), 0))",
+        "INSERT INTO vector (hash, generation, data, shared) "
+        "VALUES (?1, ?2, ?3, coalesce((SELECT max(shared) FROM vector WHERE hash = ?1), 0)) "
+        "ON CONFLICT (hash, generation) DO UPDATE SET data = excluded.data WHERE data <> excluded.data",
         [(bytes.fromhex(digest), vectors.generation, data) for digest, data in vectors.items],
     )
 
