@@ -111,7 +111,7 @@ class Mesh:
         return await self._told(caller, await self._writing.forget(caller, key, wait or "indexed"))
 
     async def restore(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
-        """Undo of a soft deletion."""
+        """Undo of a soft deletion; see Writing.restore."""
         return await self._told(caller, await self._writing.restore(caller, key, wait or "indexed"))
 
     async def link(self, caller: Caller, key: str, type_: str, to: str, wait: str = "indexed") -> Written:

@@ -243,7 +243,7 @@ class Writing:
         )
 
     async def restore(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
-        """Bring a forgotten memory back as it was."""
+        """Bring a forgotten memory back as it was, or a superseded one whose successor is forgotten or erased."""
         checks.one_of("wait", wait, WAITS)
         memory = await find(self._parts, caller, key, forgotten=True)
         return await self.commit(

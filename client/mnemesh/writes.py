@@ -185,7 +185,8 @@ def forget(id: str, *, wait: str = "") -> Call[values.Written]:
 
 
 def restore(id: str, *, wait: str = "") -> Call[values.Written]:
-    """Bring a forgotten memory back, by its id or unique id prefix. NOOP when it was not forgotten.
+    """Bring a forgotten memory back, or a superseded one whose successor is forgotten or erased, by its id or unique id
+    prefix. NOOP for any other.
 
     >>> client.restore("018f6f0e").memory.state
     'active'

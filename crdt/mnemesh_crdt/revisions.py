@@ -8,7 +8,7 @@ never time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import fields, replace
 from typing import Final
 
@@ -122,6 +122,19 @@ def supersede(state: DocumentState, successor: str, by: str, at: int) -> Edit | 
         valid_to=at if winner.valid_to is None else min(winner.valid_to, at),
     )
     return Edit(revision=closed, links_put=(Link(SUPERSEDED_BY, successor),), at=at)
+
+
+def reopen(state: DocumentState, dead: Collection[Link], by: str, at: int) -> Edit:
+    """The edit that takes the links `dead` away from a superseded memory, and, when no other successor is left, says
+    again what it shows, naming all heads, with the end that it had before it was closed."""
+    if any(link.type == SUPERSEDED_BY and link not in dead for link in state.links):
+        return Edit(links_remove=tuple(dead), at=at)
+    known = sorted((one for one in state.revisions.values() if one.op == PUT), key=_rank)
+    closed = {one.valid_to for one in known if one.valid_to == one.at}  # as `supersede` writes it
+    end = next((one.valid_to for one in reversed(known) if one.valid_to not in closed), None)
+    said = shown(state)
+    again = replace(said, valid_to=end if said.valid_to in closed else said.valid_to)
+    return Edit(revision=_again(again, _heads(state.revisions.values()), by, at), links_remove=tuple(dead), at=at)
 
 
 def named(state: DocumentState, field: str, key: str) -> Revision:

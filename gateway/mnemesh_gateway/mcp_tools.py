@@ -82,7 +82,7 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
         "Supersede",
         "Use it when something has changed: the old memory stays as history, the new one is found.",
     ),
-    "restore": ("Restore", "Use it to undo `forget`."),
+    "restore": ("Restore", "Use it to undo `forget`, or `supersede` when the successor is forgotten or erased."),
     "link": (
         "Link",
         "Use it when one memory belongs to another: what resolves an error, what it is part of, what contradicts it.",

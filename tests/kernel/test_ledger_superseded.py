@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from ledger_builders import OTHER_SPACE, SPACE, START, Home, done, read_back
+from ledger_builders import OTHER_SPACE, SPACE, START, Home, all_done, done, read_back
 from peer_builders import Node, all_entries, taken
 from test_ledger_histories import create, in_conflict, resolve, rollback
 from test_ledger_histories import home as home
 from test_ledger_histories import ledger as ledger
 
 from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.erase import Erase
 from mnemesh_crdt import revisions
+from mnemesh_memory.errors import AlreadyExists
 from mnemesh_memory.model import Memory
 
 
@@ -87,7 +89,11 @@ def test_a_successor_in_another_space_is_not_named_to_who_may_not_know_of_it(hom
     assert closing is not None
     taken(ledger, far, far.edits(closing, memory.id))
     result = done(ledger, home.pen.revise(read_back(ledger, memory), content="Ships on Monday."))
-    assert result.reason == "new revision; it stays superseded: recall leads to its successor instead"
+    told = "recall leads to its successor instead, where that is there to be read"
+    assert result.reason == f"new revision; it stays superseded: {told}"
+    assert done(ledger, home.pen.forget(hidden)).action == "FORGET"
+    again = done(ledger, home.pen.restore(memory))
+    assert (again.action, again.reason) == ("NOOP", f"not forgotten but superseded; it stays superseded: {told}")
 
 
 def test_what_replaces_a_memory_in_conflict_says_how_many_versions_it_closes(home: Home, ledger: Ledger) -> None:
@@ -111,3 +117,110 @@ def test_forgetting_a_memory_in_conflict_says_how_many_versions_go_and_which_com
     assert gone.reason == "forgotten with all its 2 versions; `restore` brings back the one that was shown"
     back = done(ledger, home.pen.restore(gone.memory)).memory
     assert (back.content, back.conflicts) == (memory.content, ())
+
+
+# ---- what took its place is not there any more ----------------------------------------------------------------------
+
+
+def replaced(ledger: Ledger, home: Home, *contents: str) -> list[Memory]:
+    """A memory and those that replaced it, one after the other."""
+    chain = [create(ledger, home, contents[0], valid_to=START + 9_000_000)]
+    for content in contents[1:]:
+        chain.append(done(ledger, home.pen.create(content, supersedes=(chain[-1].id,))).memory)
+    return [read_back(ledger, one) for one in chain]
+
+
+def lose(ledger: Ledger, home: Home, memory: Memory, how: str) -> None:
+    if how == "forgotten":
+        done(ledger, home.pen.forget(memory))
+    else:
+        ledger.erase(Erase(**home.pen._next(), id=memory.id))
+
+
+@pytest.mark.parametrize("how", ["forgotten", "erased"])
+@pytest.mark.parametrize("links", [1, 2])
+def test_a_memory_whose_successor_is_gone_says_so_and_is_restored(
+    home: Home, ledger: Ledger, how: str, links: int
+) -> None:
+    old, *_, last = replaced(ledger, home, *("Ships on Friday.", "Ships daily.", "Ships hourly.")[: links + 1])
+    told = f"; it stays superseded: recall leads to {last.id} instead"
+    kept = done(ledger, home.pen.restore(old))
+    assert (kept.action, kept.reason) == ("NOOP", f"not forgotten but superseded{told}")
+    lose(ledger, home, last, how)
+    way = (
+        f"restore {old.id}, and recall finds it" if how == "erased" else "restore one of the two, and recall finds that"
+    )
+    changed = done(ledger, home.pen.revise(old, content="Ships on Monday."))
+    said = f"; it stays superseded: {last.id}, which took its place, is {how}; {way}"
+    assert (changed.memory.state, changed.reason) == ("superseded", f"new revision{said}")
+    back = done(ledger, home.pen.restore(old))
+    assert (back.action, back.reason) == ("RESTORE", f"as it was before {changed.memory.superseded_by} took its place")
+    found = back.memory
+    assert (found.state, found.content, found.valid_to) == ("active", "Ships on Monday.", START + 9_000_000)
+    assert (found.superseded_by, found.links, len(found.heads)) == ("", (), 1)
+    assert done(ledger, home.pen.restore(found)).reason == "not forgotten but active"
+    ledger.rebuild_view()
+    assert read_back(ledger, old) == found
+
+
+def test_a_memory_that_was_forgotten_too_says_what_it_came_back_as(home: Home, ledger: Ledger) -> None:
+    old, successor = replaced(ledger, home, "Ships on Friday.", "Ships daily.")
+    for one in (old, successor):
+        done(ledger, home.pen.forget(one))
+    first, second = (done(ledger, home.pen.restore(old)) for _ in range(2))
+    assert first.reason.startswith(
+        f"as it was before it was forgotten; it stays superseded: {successor.id}, which took"
+    )
+    assert (first.memory.state, second.memory.state) == ("superseded", "active")
+
+
+def test_of_two_successors_the_one_that_is_there_goes_on_standing_for_it(home: Home, ledger: Ledger) -> None:
+    old = create(ledger, home, "Ships on Friday.")
+    far = Node()
+    far.knows(*all_entries(ledger))
+    stays = create(ledger, home, "Ships weekly.")
+    closing = revisions.supersede(far.document(old.id).state(), stays.id, far.agent, START + 10)
+    assert closing is not None
+    home.pen.now = START + 1000
+    goes = done(ledger, home.pen.create("Ships daily.", supersedes=(old.id,))).memory
+    taken(ledger, far, far.edits(closing, old.id))
+    assert read_back(ledger, old).superseded_by == goes.id
+    lose(ledger, home, goes, "erased")
+    back = done(ledger, home.pen.restore(old))
+    told = f"as it was before {goes.id} took its place; it stays superseded: recall leads to {stays.id} instead"
+    assert (back.action, back.reason, back.memory.superseded_by) == ("RESTORE", told, stays.id)
+    lose(ledger, home, stays, "erased")
+    found = done(ledger, home.pen.restore(old)).memory
+    assert (found.state, found.valid_to, len(found.heads)) == ("active", None, 1)
+
+
+def test_what_replaced_each_other_at_once_is_restored(home: Home, ledger: Ledger) -> None:
+    one, other = create(ledger, home, "Ships on Friday."), create(ledger, home, "Ships daily.")
+    far = Node()
+    far.knows(*all_entries(ledger))
+    for old, new in ((one, other), (other, one)):
+        closing = revisions.supersede(far.document(old.id).state(), new.id, far.agent, START + 1000)
+        assert closing is not None
+        taken(ledger, far, far.edits(closing, old.id))
+    result = done(ledger, home.pen.revise(read_back(ledger, one), title="Shipping"))
+    assert result.reason.endswith(f"what took its place is in a circle; restore {one.id}, and recall finds it")
+    assert done(ledger, home.pen.restore(one)).memory.state == "active"
+    assert done(ledger, home.pen.restore(other)).action == "NOOP", "the one that is back stands for it"
+
+
+def test_what_was_remembered_anew_is_not_said_twice_by_a_restore(home: Home, ledger: Ledger) -> None:
+    old, successor = replaced(ledger, home, "Ships on Friday.", "Ships daily.")
+    lose(ledger, home, successor, "forgotten")
+    anew = done(ledger, home.pen.create(old.content)).memory
+    assert anew.id != old.id
+    with pytest.raises(AlreadyExists, match=anew.id):
+        all_done(ledger, home.pen.restore(old))
+
+
+def test_of_a_restored_memory_in_conflict_the_version_that_was_shown_comes_back(home: Home, ledger: Ledger) -> None:
+    old, successor = replaced_meanwhile(ledger, home)
+    lose(ledger, home, successor, "erased")
+    back = done(ledger, home.pen.restore(old))
+    assert back.reason.endswith("of its 2 versions the one that was shown, the others stay in its history")
+    found = back.memory
+    assert (found.state, found.content, found.valid_to, len(found.heads)) == ("active", old.content, None, 1)

@@ -158,6 +158,17 @@ async def test_a_successor_that_the_filters_leave_out_is_not_shown(mesh: Mesh, s
     assert found(await recall(mesh, space, "zebras graze", mode="keyword", tags_any=("animals",))) == []
 
 
+@pytest.mark.parametrize("how", ["forgotten", "erased"])
+async def test_a_memory_that_is_restored_after_its_successor_went_is_found_again(
+    mesh: Mesh, space: str, how: str
+) -> None:
+    old, new = await chain(mesh, space, "Zebras graze in the park", "Zebras graze no more")
+    await (mesh.forget if how == "forgotten" else mesh.purge)(READER, new.id)
+    assert found(await recall(mesh, space, "zebras graze")) == []
+    assert (await mesh.restore(READER, old.id)).action == "RESTORE"
+    assert found(await recall(mesh, space, "zebras graze")) == ["Zebras graze in the park"]
+
+
 async def test_of_the_past_the_version_of_that_time_is_shown(mesh: Mesh, space: str) -> None:
     first, second, third = await chain(mesh, space, "Zanzibar is the origin", "It is Pemba", "It is Mafia")
     for memory in (first, second, third):

@@ -271,13 +271,14 @@ class Ledger(Views, Exchange, Copies, Twin):
         document = self._journal.document(memory)
         edit = restore(document.state(), command.agent, command.at)
         if edit is None:
-            return self._nothing(memory, f"not forgotten but {memory.state}")
+            return self._histories.reopen(document, memory, command)
         if not memory.superseded_by:
             key = duplicate_key(memory.content)
             self._admission.refuse_twin(memory, key, "forget or change that one first")
         self._admission.refuse_last(memory)
         changed, seq = self._journal.write(document, edit, command.actor, command)
-        return Committed(action="RESTORE", memory=changed, seq=seq, reason="as it was before it was forgotten")
+        reason = f"as it was before it was forgotten{self._admission.still_closed(changed)}"
+        return Committed(action="RESTORE", memory=changed, seq=seq, reason=reason)
 
     def _nothing(self, memory: Memory, reason: str) -> Committed:
         return Committed(action="NOOP", memory=memory, seq=self._journal.seq_of(memory), reason=reason)

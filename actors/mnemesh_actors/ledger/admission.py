@@ -16,13 +16,15 @@ from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.ledger.journal import Journal
 from mnemesh_crdt.document import Edit, RevisionFields
 from mnemesh_crdt.envelope import CHANGE
+from mnemesh_crdt.revisions import SUPERSEDED_BY
 from mnemesh_memory import checks, limits
 from mnemesh_memory.errors import AlreadyExists, FailedPrecondition
-from mnemesh_memory.model import Draft, Memory, Patch
+from mnemesh_memory.model import Draft, Link, Memory, Patch
 from mnemesh_memory.patching import patched
 
 _REPLACE: Final = "write a new memory with `supersede`"
 _ERASE: Final = "erase it for good with `purge`"
+_LOST: Final = ("forgotten", "erased", "superseded")  # states of the end of a chain of successors that nobody finds
 KEY_LIFE_MS = limits.IDEMPOTENCY_DAYS * 24 * 3600 * 1000
 
 
@@ -152,10 +154,29 @@ class Admission:
         """What the answer to a write says when the memory is superseded all the same, "" when it is not."""
         if memory.state != "superseded":
             return ""
-        # A link that came from a peer may lead to a space that the writer may not know of.
-        here = "SELECT 1 FROM memory WHERE id = ? AND space = ?"
-        known = self._db.execute(here, (memory.superseded_by, memory.space)).fetchone()
-        return f"; it stays superseded: recall leads to {memory.superseded_by if known else 'its successor'} instead"
+        return f"; it stays superseded: {_instead(memory, *self._end(memory.superseded_by, memory.space))}"
+
+    def dead_ends(self, memory: Memory) -> list[Link]:
+        """The links to what took the place of a superseded memory and is not to be found any more."""
+        closers = [link for link in memory.links if link.type == SUPERSEDED_BY]
+        return [link for link in closers if self._end(link.id, memory.space)[1] in _LOST]
+
+    def _end(self, id_: str, space: str) -> tuple[str, str]:
+        """Where recall is led from what took the place of a memory of `space`, and the state of that: "superseded" in a
+        circle, "" when it is not in that space. A link that came from a peer may lead to another one, which the writer
+        may not know of."""
+        walked = set()
+        while id_ not in walked:
+            walked.add(id_)
+            here = "SELECT state, json_extract(detail, '$.superseded_by') FROM memory WHERE id = ? AND space = ?"
+            row = self._db.execute(here, (id_, space)).fetchone()
+            if row is None:
+                gone = self._db.execute("SELECT 1 FROM erased WHERE doc = ? AND space = ?", (id_, space)).fetchone()
+                return id_, "erased" if gone else ""
+            if row[0] != "superseded":
+                return id_, str(row[0])
+            id_ = str(row[1])
+        return id_, "superseded"
 
     def refuse_endless(self, memory: Memory) -> None:
         """A revision more, if there is room for it; see refuse_endless below."""
@@ -175,6 +196,18 @@ class Admission:
             (id_, CHANGE),
         )
         return found.fetchone() is not None
+
+
+def _instead(memory: Memory, end: str, state: str) -> str:
+    """What became of a superseded memory, whose chain of successors ends with `end` in that state."""
+    if state == "active":
+        return f"recall leads to {end} instead"
+    if state == "forgotten":
+        return f"{end}, which took its place, is forgotten; restore one of the two, and recall finds that"
+    if state in _LOST:
+        lost = f"{end}, which took its place, is erased" if state == "erased" else "what took its place is in a circle"
+        return f"{lost}; restore {memory.id}, and recall finds it"
+    return "recall leads to its successor instead, where that is there to be read"
 
 
 def refuse_endless(db: sqlite3.Connection, memory: Memory, most: int = 0, way_out: str = "") -> None:

@@ -71,7 +71,7 @@ class Forget(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restore(Command):
-    """Undo of a soft deletion."""
+    """Undo of a soft deletion, or of a replacement by what is not to be found any more."""
 
     id: str
 

@@ -1,4 +1,4 @@
-"""A memory's past in the ledger: its revisions with their origins, memories in conflict, and the two writes that go
+"""A memory's past in the ledger: its revisions with their origins, memories in conflict, and the writes that go
 back to what was said before. The writes run inside the commit, where no other write can come between.
 """
 
@@ -10,19 +10,19 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from mnemesh_actors.ledger.admission import Admission
-from mnemesh_actors.ledger.commands import Committed, Resolve, Rollback
+from mnemesh_actors.ledger.commands import Committed, Resolve, Restore, Rollback
 from mnemesh_actors.ledger.journal import Journal
 from mnemesh_actors.ledger.reads import covered, cursor_in, cursor_out
 from mnemesh_actors.ledger.rows import COLUMNS, from_rows
 from mnemesh_actors.ledger.vectors import keep
 from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import MemoryDocument
-from mnemesh_crdt.revisions import history, materialise, named, rollback, settle, visible
+from mnemesh_crdt.revisions import history, materialise, named, reopen, rollback, settle, visible
 from mnemesh_crdt.shape import FORGET, DocumentState, rank
 from mnemesh_memory.errors import Aborted, FailedPrecondition, InvalidArgument
 from mnemesh_memory.limits import CLOCK_AHEAD_MS_MAX
 from mnemesh_memory.model import Memory, Revision
-from mnemesh_memory.past import Conflict, ConflictPage, HistoryPage, Origin, Origins, Recorded
+from mnemesh_memory.past import Conflict, ConflictPage, HistoryPage, Origin, Origins, Recorded, in_conflict
 from mnemesh_memory.text import duplicate_key
 
 Past: TypeAlias = tuple[DocumentState, Origins]
@@ -165,6 +165,25 @@ class Histories:
         said = f"{kept} was kept" if command.content is None else "another text was given"
         reason = f"{len(heads)} versions became one: {said}{self._admission.still_closed(changed)}"
         return Committed(action="RESOLVE", memory=changed, seq=seq, reason=reason)
+
+    def reopen(self, document: MemoryDocument, memory: Memory, command: Restore) -> Committed:
+        """A superseded memory stands for itself again once what took its place is not to be found any more."""
+        dead = self._admission.dead_ends(memory)
+        if memory.superseded_by not in {link.id for link in dead}:
+            reason = f"not forgotten but {memory.state}{self._admission.still_closed(memory)}"
+            return Committed(action="NOOP", memory=memory, seq=self._journal.seq_of(memory), reason=reason)
+        edit = reopen(document.state(), dead, command.agent, command.at)
+        if edit.revision is not None:
+            self._admission.refuse_twin(memory, duplicate_key(memory.content), "forget or change that one first")
+        self._admission.refuse_last(memory)
+        changed, seq = self._journal.write(document, edit, command.actor, command)
+        gone = ", ".join(link.id for link in dead)
+        said = f"as it was before {gone} took its place{self._admission.still_closed(changed)}"
+        if edit.revision is not None and in_conflict(memory):
+            said += (
+                f"; of its {1 + len(memory.conflicts)} versions the one that was shown, the others stay in its history"
+            )
+        return Committed(action="RESTORE", memory=changed, seq=seq, reason=said)
 
     def _still(self, id_: str, expected: tuple[str, ...]) -> Memory:
         """The memory, if it can be written and its heads are those that the writer saw."""

@@ -104,7 +104,7 @@ def forget(shell: Shell, id: Id, wait: Wait = None, space: Space = None) -> None
 
 
 def restore(shell: Shell, id: Id, wait: Wait = None, space: Space = None) -> None:
-    """Bring a forgotten memory back, by its id or unique id prefix."""
+    """Bring a forgotten memory back, or a superseded one whose successor is forgotten or erased."""
     with shell.client(space) as client:
         done = client.restore(id, wait=wait or "")
     shell.answer(done, lambda: people.written(done))

@@ -185,7 +185,7 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Restore(self, request, context):
-        """Bring a forgotten memory back.
+        """Bring a forgotten memory back, or a superseded one whose successor is forgotten or erased.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
