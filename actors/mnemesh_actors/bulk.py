@@ -35,14 +35,18 @@ class BulkForgetting:
         only say which, and which of them the caller may not erase. Raises InvalidArgument, PermissionDenied for a space
         that the caller may not write."""
         clean = validate.list_query(query, caller)
-        for space in clean.spaces:
+        for space in clean.spaces or (caller.private_space,):  # who may write in one that it reads may in all
             grants.require_space(caller, grants.WRITE, space)
         page: Page = await self._parts.ledger.page(clean)
+        left_out = 0
+        if purge and clean.state == "active":
+            whole: Page = await self._parts.ledger.page(replace(clean, state="all", limit=1, cursor=""))
+            left_out = max(0, whole.total - page.total)
         refused: dict[str, str] = {}
         if dry_run:
             if purge:
                 refused = await self._purging.refused(caller, [memory.id for memory in page.memories])
-            return _told(page, refused, dry_run=True)
+            return replace(_told(page, refused, dry_run=True), left_out=left_out)
         pending: set[str] = set()
         room = asyncio.Semaphore(AT_ONCE)
 
@@ -58,7 +62,7 @@ class BulkForgetting:
                     refused[id_] = error.message
 
         await asyncio.gather(*(one(memory.id) for memory in page.memories))
-        return replace(_told(page, refused, dry_run=False), pending=tuple(sorted(pending)))
+        return replace(_told(page, refused, dry_run=False), pending=tuple(sorted(pending)), left_out=left_out)
 
 
 def _told(page: Page, refused: Mapping[str, str], *, dry_run: bool) -> Bulk:
@@ -70,4 +74,5 @@ def _told(page: Page, refused: Mapping[str, str], *, dry_run: bool) -> Bulk:
         refused=tuple(sorted(refused.items())),
         spaces=tuple(sorted({memory.space for memory in memories})),
         oldest=min((memory.created_at for memory in memories), default=0),
+        cursor=page.cursor,
     )

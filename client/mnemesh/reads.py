@@ -64,6 +64,7 @@ class RecallOptions(Filters, total=False):
 class ListOptions(Filters, total=False):
     """Which memories a listing shows and in what order; each field as in the contract's ListRequest."""
 
+    everywhere: bool
     state: str
     order: str
     cursor: str

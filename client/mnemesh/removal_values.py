@@ -21,7 +21,8 @@ class Bulk:
     """Many memories at once: how many the filters name in all, those that were forgotten or purged now or would be
     (`dry_run`), and those that were, or would be, refused. Of a purge: `pending` says what leaves the node's files
     later, `backups` which of its backups may hold some of them, `not_told` which peers do not hear of it, and keep what
-    they have."""
+    they have; `left_out` counts the forgotten and superseded ones that the filters would name besides, and that stay.
+    `cursor` is the token of the call that goes on, "" when nothing is left."""
 
     matched: int
     ids: tuple[str, ...]
@@ -30,6 +31,8 @@ class Bulk:
     pending: tuple[str, ...]
     backups: tuple[str, ...]
     not_told: tuple[str, ...]
+    cursor: str = ""
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,7 @@ def joined(first: Bulk, later: Bulk) -> Bulk:
         pending=_all(first.pending, later.pending),
         backups=_all(first.backups, later.backups),
         not_told=_all(first.not_told, later.not_told),
+        cursor=later.cursor,
     )
 
 

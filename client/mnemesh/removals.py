@@ -22,7 +22,8 @@ def forget_many(
     **options: Unpack[ListOptions],
 ) -> Call[removal_values.Bulk]:
     """Forget, or with `purge` erase for good, the memories that filters name, at most `limit` (1 to 200, default 20) a
-    call; only says which they are unless `dry_run` is False. Options: those of list.
+    call; only says which they are unless `dry_run` is False. Options: those of list; with the `cursor` of the last
+    answer a call goes on where that one ended.
 
     >>> client.forget_many(space="team/old", tags_any=["stale"]).matched
     17

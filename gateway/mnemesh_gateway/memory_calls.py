@@ -52,6 +52,8 @@ async def forget_many(
         pending=done.pending,
         backups=backups,
         not_told=deaf,
+        cursor=done.cursor,
+        left_out=done.left_out,
     )
 
 

@@ -163,6 +163,7 @@ def list_query(item: memory_pb2.ListRequest) -> model.ListQuery:
     """What a page is made of."""
     return model.ListQuery(
         spaces=spaces(item),
+        everywhere=item.everywhere,
         kinds=tuple(item.kinds),
         tags_any=tuple(item.tags_any),
         tags_all=tuple(item.tags_all),

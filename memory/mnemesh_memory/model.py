@@ -253,9 +253,12 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuery:
-    """A page of memories, newest first by default. `cursor` is the opaque token of the page before."""
+    """A page of memories, newest first by default. `cursor` is the opaque token of the page before; `everywhere` means
+    all spaces that the caller may read, which stand in `within`, as patterns, once that is checked."""
 
     spaces: tuple[str, ...] = ()
+    everywhere: bool = False
+    within: tuple[str, ...] | None = None
     kinds: tuple[str, ...] = ()
     tags_any: tuple[str, ...] = ()
     tags_all: tuple[str, ...] = ()

@@ -23,7 +23,8 @@ class Bulk:
     """Many memories at once. `matched` is how many the listing named in all; `ids` those that were forgotten or purged
     now, or would be (`dry_run`), `spaces` where these are and `oldest` when the first of them was made (ms); `refused`
     (id, reason) of those that were not, or would not be; `pending` says what of the purged leaves this node's files
-    later."""
+    later. `cursor` is where the next call goes on, "" when nothing is left; `left_out` counts what the listing named
+    besides, were it of every state."""
 
     matched: int
     ids: tuple[str, ...]
@@ -32,3 +33,5 @@ class Bulk:
     spaces: tuple[str, ...] = ()
     oldest: int = 0
     pending: tuple[str, ...] = ()
+    cursor: str = ""
+    left_out: int = 0

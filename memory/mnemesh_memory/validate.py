@@ -181,12 +181,15 @@ def queries(given: Sequence[Query], caller: Caller) -> None:
 
 
 def list_query(given: ListQuery, caller: Caller) -> ListQuery:
-    """A clean copy of `given` with its spaces resolved for `caller`."""
+    """A clean copy of `given` with its spaces resolved for `caller`, those of `everywhere` as patterns in `within`."""
     checks.whole("limit", given.limit, 1, limits.LIST_LIMIT_MAX)
     checks.window("since", given.since, "before", given.before)
+    if given.everywhere and given.spaces:
+        raise InvalidArgument("everywhere", "true", "one of spaces and everywhere")
     return replace(
         given,
-        spaces=read_spaces(given.spaces, caller),
+        spaces=() if given.everywhere else read_spaces(given.spaces, caller),
+        within=grants.readable(caller) if given.everywhere else None,
         kinds=checks.kinds("kinds", given.kinds),
         tags_any=checks.tags("tags_any", given.tags_any),
         tags_all=checks.tags("tags_all", given.tags_all),

@@ -255,7 +255,12 @@ class FakeMesh(FakeHistories, FakeLinks):
         clean = validate.list_query(query, caller)
         start = int(clean.cursor or 0)
         states = ("active", "forgotten", "superseded") if clean.state == "all" else (clean.state,)
-        found = [m for m in self.memories.values() if m.space in clean.spaces and m.state in states]
+        here = [
+            m
+            for m in self.memories.values()
+            if m.space in clean.spaces or grants.any_matches(clean.within or (), m.space)
+        ]
+        found = [m for m in here if m.state in states]
         if clean.order == "newest":
             found.reverse()
         end = start + clean.limit

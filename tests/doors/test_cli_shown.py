@@ -145,6 +145,11 @@ def test_what_many_would_be_forgotten_is_told_by_space_and_title(cli: Run, monke
     ]
 
 
+def test_of_no_memory_it_is_not_said_how_it_would_be_forgotten(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    forgetting(monkeypatch, ())
+    assert cli("forget-many", "--tag", "borne-by-none").out == "0 memories would be forgotten\n"
+
+
 @pytest.mark.parametrize(("answer", "status"), [("n", 4), ("y", 0)])
 def test_many_are_erased_only_after_a_yes(cli: Run, monkeypatch: pytest.MonkeyPatch, answer: str, status: int) -> None:
     id_ = cli("remember", "--json", "Deploys run from CI", "--space", "team/a").json["memory"]["id"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
+from typing import Any
 
 import pytest
 from forked import MNEMESH
@@ -28,11 +29,24 @@ def space() -> str:
     return f"many/{uuid.uuid4().hex}"
 
 
-async def command(node: NodeUnderTest, *words: str) -> dict[str, object]:
+async def command(node: NodeUnderTest, *words: str) -> dict[str, Any]:
     process = await MNEMESH.start(*words, "--json", "--data", str(node.data_dir))
     out, _ = await asyncio.wait_for(process.communicate(), WAIT_S)
-    found: dict[str, object] = json.loads(out)
+    found: dict[str, Any] = json.loads(out)
     return found
+
+
+async def shown(node: NodeUnderTest, *words: str) -> str:
+    status, out = await ended(node, *words)
+    assert status == 0, out
+    return out
+
+
+async def ended(node: NodeUnderTest, *words: str) -> tuple[int | None, str]:
+    """Exit status and standard output of a command for people."""
+    process = await MNEMESH.start(*words, "--data", str(node.data_dir))
+    out, _ = await asyncio.wait_for(process.communicate(), WAIT_S)
+    return process.returncode, out.decode()
 
 
 async def test_what_filters_name_is_told_first_then_forgotten_or_purged(node: NodeUnderTest, space: str) -> None:
@@ -82,3 +96,63 @@ async def test_who_may_not_write_there_forgets_nothing_and_a_writer_purges_its_o
         assert done.ids == (own.id,)
         assert [one.id for one in done.refused] == [theirs.id]
         assert (await ana.get(theirs.id)).content == "the owner's note"
+
+
+async def issued(node: NodeUnderTest, space: str, *toolsets: str) -> tuple[str, str]:
+    """Name and token of a writer of all below `space`."""
+    name = f"many-{uuid.uuid4().hex[:12]}"
+    async with AsyncClient(node.grpc, node.token) as owner:
+        made = await owner.add_agent(name, role="writer", spaces=[f"{space}/*"], toolsets=toolsets)
+    return name, made.token
+
+
+async def test_all_means_every_space_that_the_token_may_write_and_no_other(node: NodeUnderTest, space: str) -> None:
+    name, token = await issued(node, space)
+    async with AsyncClient(node.grpc, node.token) as owner, AsyncClient(node.grpc, token) as ana:
+        kept = (await owner.remember("beside it", space=space)).memory
+        own = [
+            (await ana.remember(f"in {here}", space=here)).memory for here in (f"{space}/a", f"{space}/b", f"@{name}")
+        ]
+        closed = await ana.supersede(own[0].id, "in its place")
+        forgotten = (await ana.forget(own[1].id)).memory
+        left = {closed.memory.id, own[2].id}
+        words = ("forget-many", "--all", "--token", token)
+        told = await command(node, *words, "--purge")
+        assert (told["matched"], set(told["ids"]), told["left_out"]) == (2, left, 2)
+        said = (await shown(node, *words, "--purge")).splitlines()
+        assert said[0] == f"2 memories would be purged, in @{name}, {space}/a; --apply does it"
+        assert said[-1] == "2 forgotten or superseded besides would stay; --state all names them too"
+        assert (await command(node, *words, "--space", f"{space}/b", "--state", "forgotten"))["ids"] == [forgotten.id]
+        gone = await command(node, *words, "--state", "all", "--purge", "--apply", "--yes")
+        assert (set(gone["ids"]), gone["left_out"]) == ({*left, own[0].id, forgotten.id}, 0)
+        assert (await ana.list(everywhere=True, state="all")).total == 0
+        assert (await owner.get(kept.id)).id == kept.id
+        with pytest.raises(InvalidArgument, match="everywhere"):
+            await ana.forget_many(space=f"{space}/a", everywhere=True)
+
+
+async def test_who_may_not_list_is_told_the_ids(node: NodeUnderTest, space: str) -> None:
+    _, token = await issued(node, space, "admin")
+    async with AsyncClient(node.grpc, node.token) as owner:
+        memory = (await owner.remember("a note", space=f"{space}/a")).memory
+    assert (await shown(node, "forget-many", "--all", "--token", token)).splitlines() == [
+        "1 memory would be forgotten; --apply does it",
+        memory.id,
+    ]
+
+
+async def test_what_is_refused_is_gone_past(node: NodeUnderTest, space: str) -> None:
+    _, token = await issued(node, space)
+    here = f"{space}/a"
+    async with AsyncClient(node.grpc, node.token) as owner, AsyncClient(node.grpc, token) as ana:
+        own = (await ana.remember("ana's, and older than a page of others", space=here)).memory
+        await owner.remember_batch([{"content": f"the owner's {number}", "space": here} for number in range(100)])
+        await owner.remember_batch([{"content": f"the owner's, too {number}", "space": here} for number in range(101)])
+        words = ("forget-many", "--space", here, "--purge", "--token", token)
+        told = await command(node, *words)
+        assert (told["matched"], told["ids"], len(told["refused"])) == (202, [own.id], 201)
+        gone = await command(node, *words, "--apply", "--yes")
+        assert gone["ids"] == [own.id]
+        assert (await ana.list(space=here)).total == 201
+        status, out = await ended(node, *words, "--apply", "--yes")
+        assert (status, out.splitlines()[0]) == (4, "0 memories purged")

@@ -60,7 +60,7 @@ queries = st.builds(
 )  # fmt: skip
 list_queries = st.builds(
     model.ListQuery, since=TIME, before=TIME, agent=TEXT, session=TEXT, state=WORDS["state"], order=WORDS["order"],
-    limit=LIMIT, cursor=TEXT, **FILTERS,
+    limit=LIMIT, cursor=TEXT, everywhere=st.booleans(), **FILTERS,
 )  # fmt: skip
 heads = st.builds(
     model.Revision, id=TEXT, op=st.just("put"), kind=TEXT, title=TEXT, content=TEXT, by=TEXT,

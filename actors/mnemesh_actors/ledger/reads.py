@@ -87,6 +87,9 @@ def page(db: sqlite3.Connection, query: ListQuery) -> Page:
 def _filters(query: ListQuery) -> tuple[str, list[Any]]:
     parts = [f"space IN ({_marks(query.spaces)})"]
     values: list[Any] = [*query.spaces]
+    if query.within is not None:
+        where, patterns = covered(query.within)
+        parts, values = [where], [*patterns]
     if query.state != "all":
         parts.append("state = ?")
         values.append(query.state)

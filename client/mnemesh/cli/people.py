@@ -96,8 +96,9 @@ def bulk(
         left = done.matched - len(done.refused)
         first = f"the first {len(done.ids)} " if left > len(done.ids) else ""
         where = ", ".join(sorted({one_line(memory.space) for memory in known.values()}))
-        told = count_of(left, "memory")
-        yield f"{told} would be {word}{f', {first}in {where}' if where else ''}{hint}"
+        # What comes after is judged when its turn comes; where some were refused, more may be.
+        told = ("up to " if done.refused and done.cursor else "") + count_of(left, "memory")
+        yield f"{told} would be {word}{f', {first}in {where}' if where else ''}{hint if left else ''}"
         for id_ in done.ids:
             yield f"{id_}  {_place_and_title(known[id_])}" if id_ in known else id_
     else:
@@ -105,6 +106,9 @@ def bulk(
     kept = "would be left as it is" if done.dry_run else "left as it was"
     for one in done.refused:
         yield f"{kept}: {one.id}: {one_line(one.reason)}"
+    if done.left_out:
+        stay = "would stay" if done.dry_run else "stay"
+        yield f"{done.left_out} forgotten or superseded besides {stay}; --state all names them too"
     yield from map(one_line, done.pending)
     yield from held(done)
 

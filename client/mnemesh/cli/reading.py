@@ -99,9 +99,10 @@ def list_memories(
     state: Annotated[str | None, _option("ListRequest.state", "--state")] = None,
     order: Annotated[str | None, _option("ListRequest.order", "--order")] = None,
     cursor: Annotated[str | None, _option("ListRequest.cursor", "--cursor")] = None,
+    everywhere: Annotated[bool, _option("ListRequest.everywhere", "--everywhere")] = False,
 ) -> None:
     """Page through memories with filters."""
-    options = given(limit=limit, state=state, order=order, cursor=cursor)
+    options = given(limit=limit, state=state, order=order, cursor=cursor, everywhere=everywhere)
     with shell.client() as client:
         page = client.list(**filters.fields(), **options)
     shell.answer(page, lambda: people.listed(page))

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from mnemesh import removal_values
+from mnemesh import removal_values, values
 from mnemesh.cli import people
 from mnemesh.cli.options import REPEAT, Changed, Described, Filters, Id, Origin, Space, Wait, Words, contract, given
 from mnemesh.cli.shell import Shell, count_of, one_line, text_of
 from mnemesh.entry import EXIT_REFUSED
-from mnemesh.errors import InvalidArgument, NotFound
+from mnemesh.errors import InvalidArgument, NotFound, PermissionDenied
+
+if TYPE_CHECKING:
+    from mnemesh.client import Client
 
 ID_CHARS: Final = 36  # of a whole id
 BULK_PAGE: Final = 200
 FILTERS_NEEDED: Final = (
     "at least one of --space, --kind, --tag, --tags-any, --tags-none, --since, --before, --by, --session; "
-    "or --all for everything"
+    "or --all for every space that the token may write"
 )
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
 TextFile = Annotated[Path | None, typer.Option("--file", "-f", metavar="FILE", help="Take the text from a file.")]
@@ -116,35 +120,65 @@ def forget_many(
     purge: Annotated[bool, typer.Option("--purge", help=contract("ForgetManyRequest.purge"))] = False,
     apply: Annotated[bool, typer.Option("--apply", help="Do it; without, only tell what would go.")] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="Without any filter: all memories that this token may write.")
+        bool,
+        typer.Option(
+            "--all", help="In every space that the token may write, unless --space is there; needs no filter."
+        ),
     ] = False,
+    state: Annotated[str | None, typer.Option("--state", help=contract("ListRequest.state"))] = None,
     yes: Yes = False,
 ) -> None:
     """Forget, or erase, all memories that filters name; only tells which unless --apply is there, and asks before it
     erases."""
-    which = filters.fields()
-    if not (which or everything):
+    named = filters.fields()
+    if not (named or everything):
         raise InvalidArgument("filters", "nothing", FILTERS_NEEDED, missing=True)
+    which = named | given(state=state, everywhere=everything and not filters.space)
+    if apply and purge and not yes:
+        _can_be_asked(shell)
     with shell.client() as client:
-
-        def page(*, dry_run: bool) -> removal_values.Bulk:
-            return client.forget_many(purge=purge, dry_run=dry_run, limit=BULK_PAGE, **which)
-
-        if apply and purge and not yes:
-            _can_be_asked(shell)
-            told = page(dry_run=True)
-            if told.ids:
-                for line in people.bulk(told, client.list(limit=BULK_PAGE, **which).memories, purge, hint=""):
-                    print(line)
-                if not typer.confirm("Erase them for good, at every peer?"):
-                    raise typer.Exit(EXIT_REFUSED)
-        whole = done = page(dry_run=not apply)
-        while done.ids and not done.dry_run:
-            done = page(dry_run=False)
-            whole = removal_values.joined(whole, done)
-        shown = not shell.json and whole.dry_run and bool(whole.ids)
-        memories = client.list(limit=BULK_PAGE, **which).memories if shown else ()
+        memories: Sequence[values.Memory] = ()
+        if not apply:
+            whole, memories = _told(shell, client, purge, which)
+        else:
+            if purge and not yes:
+                told, memories = _told(shell, client, purge, which)
+                if told.ids:
+                    for line in people.bulk(told, memories, purge, hint=""):
+                        print(line)
+                    if not typer.confirm("Erase them for good, at every peer?"):
+                        raise typer.Exit(EXIT_REFUSED)
+            whole = _done(client, purge, which)
     shell.answer(whole, lambda: people.bulk(whole, memories, purge))
+    if apply and whole.refused and not whole.ids:
+        raise typer.Exit(EXIT_REFUSED)
+
+
+def _told(
+    shell: Shell, client: Client, purge: bool, which: Mapping[str, Any]
+) -> tuple[removal_values.Bulk, Sequence[values.Memory]]:
+    """What would go, up to the first page of which anything may; and that page, to show it, where it may be listed."""
+    cursor = ""
+    told = client.forget_many(purge=purge, dry_run=True, limit=BULK_PAGE, **which)
+    while told.cursor and not told.ids:
+        cursor = told.cursor
+        later = client.forget_many(purge=purge, dry_run=True, limit=BULK_PAGE, cursor=cursor, **which)
+        told = removal_values.joined(told, later)
+    if shell.json or not told.ids:
+        return told, ()
+    try:
+        return told, client.list(limit=BULK_PAGE, cursor=cursor, **which).memories
+    except PermissionDenied:  # a token may forget what it may not list: then the ids have to do
+        return told, ()
+
+
+def _done(client: Client, purge: bool, which: Mapping[str, Any]) -> removal_values.Bulk:
+    """Forget or erase page after page, past those of which nothing may go."""
+    whole = done = client.forget_many(purge=purge, dry_run=False, limit=BULK_PAGE, **which)
+    while done.cursor:
+        done = client.forget_many(purge=purge, dry_run=False, limit=BULK_PAGE, cursor=done.cursor, **which)
+        whole = removal_values.joined(whole, done)
+    return whole
 
 
 def purge(shell: Shell, id: Id, yes: Yes = False, space: Space = None) -> None:

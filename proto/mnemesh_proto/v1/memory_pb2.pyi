@@ -149,7 +149,7 @@ class ForgetManyRequest(_message.Message):
     def __init__(self, which: _Optional[_Union[ListRequest, _Mapping]] = ..., purge: _Optional[bool] = ..., dry_run: _Optional[bool] = ...) -> None: ...
 
 class ForgetManyResponse(_message.Message):
-    __slots__ = ("matched", "ids", "dry_run", "refused", "pending", "backups", "not_told")
+    __slots__ = ("matched", "ids", "dry_run", "refused", "pending", "backups", "not_told", "cursor", "left_out")
     MATCHED_FIELD_NUMBER: _ClassVar[int]
     IDS_FIELD_NUMBER: _ClassVar[int]
     DRY_RUN_FIELD_NUMBER: _ClassVar[int]
@@ -157,6 +157,8 @@ class ForgetManyResponse(_message.Message):
     PENDING_FIELD_NUMBER: _ClassVar[int]
     BACKUPS_FIELD_NUMBER: _ClassVar[int]
     NOT_TOLD_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
     matched: int
     ids: _containers.RepeatedScalarFieldContainer[str]
     dry_run: bool
@@ -164,7 +166,9 @@ class ForgetManyResponse(_message.Message):
     pending: _containers.RepeatedScalarFieldContainer[str]
     backups: _containers.RepeatedScalarFieldContainer[str]
     not_told: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, matched: _Optional[int] = ..., ids: _Optional[_Iterable[str]] = ..., dry_run: _Optional[bool] = ..., refused: _Optional[_Iterable[_Union[Refused, _Mapping]]] = ..., pending: _Optional[_Iterable[str]] = ..., backups: _Optional[_Iterable[str]] = ..., not_told: _Optional[_Iterable[str]] = ...) -> None: ...
+    cursor: str
+    left_out: int
+    def __init__(self, matched: _Optional[int] = ..., ids: _Optional[_Iterable[str]] = ..., dry_run: _Optional[bool] = ..., refused: _Optional[_Iterable[_Union[Refused, _Mapping]]] = ..., pending: _Optional[_Iterable[str]] = ..., backups: _Optional[_Iterable[str]] = ..., not_told: _Optional[_Iterable[str]] = ..., cursor: _Optional[str] = ..., left_out: _Optional[int] = ...) -> None: ...
 
 class Refused(_message.Message):
     __slots__ = ("id", "reason")
@@ -354,7 +358,7 @@ class GetResponse(_message.Message):
     def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ..., memories: _Optional[_Iterable[_Union[Memory, _Mapping]]] = ..., missing: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ListRequest(_message.Message):
-    __slots__ = ("spaces", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "agent", "session", "state", "order", "limit", "cursor", "space")
+    __slots__ = ("spaces", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "agent", "session", "state", "order", "limit", "cursor", "space", "everywhere")
     SPACES_FIELD_NUMBER: _ClassVar[int]
     KINDS_FIELD_NUMBER: _ClassVar[int]
     TAGS_ANY_FIELD_NUMBER: _ClassVar[int]
@@ -369,6 +373,7 @@ class ListRequest(_message.Message):
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     CURSOR_FIELD_NUMBER: _ClassVar[int]
     SPACE_FIELD_NUMBER: _ClassVar[int]
+    EVERYWHERE_FIELD_NUMBER: _ClassVar[int]
     spaces: _containers.RepeatedScalarFieldContainer[str]
     kinds: _containers.RepeatedScalarFieldContainer[str]
     tags_any: _containers.RepeatedScalarFieldContainer[str]
@@ -383,7 +388,8 @@ class ListRequest(_message.Message):
     limit: int
     cursor: str
     space: str
-    def __init__(self, spaces: _Optional[_Iterable[str]] = ..., kinds: _Optional[_Iterable[str]] = ..., tags_any: _Optional[_Iterable[str]] = ..., tags_all: _Optional[_Iterable[str]] = ..., tags_none: _Optional[_Iterable[str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., agent: _Optional[str] = ..., session: _Optional[str] = ..., state: _Optional[str] = ..., order: _Optional[str] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ..., space: _Optional[str] = ...) -> None: ...
+    everywhere: bool
+    def __init__(self, spaces: _Optional[_Iterable[str]] = ..., kinds: _Optional[_Iterable[str]] = ..., tags_any: _Optional[_Iterable[str]] = ..., tags_all: _Optional[_Iterable[str]] = ..., tags_none: _Optional[_Iterable[str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., agent: _Optional[str] = ..., session: _Optional[str] = ..., state: _Optional[str] = ..., order: _Optional[str] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ..., space: _Optional[str] = ..., everywhere: _Optional[bool] = ...) -> None: ...
 
 class ListResponse(_message.Message):
     __slots__ = ("memories", "cursor", "total")
