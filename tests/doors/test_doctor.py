@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -29,6 +29,7 @@ from mnemesh_crdt.chunk import chunk_of
 from mnemesh_gateway import doctor
 from mnemesh_gateway.access import ACCESS_FILE, Access
 from mnemesh_gateway.doctor import directory as doctor_directory
+from mnemesh_gateway.doctor import neighbour
 from mnemesh_gateway.doctor.checks import examine
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place
@@ -204,6 +205,54 @@ def test_another_program_on_the_port(place: Place, door: str) -> None:
     assert not found.remark
     assert address in found.problem
     assert f"--{door} 127.0.0.1:0" in found.fix
+
+
+@contextmanager
+def answering(*parts: bytes) -> Iterator[str]:
+    """The address of a program that sends these parts to whoever calls, a tenth of a second between two."""
+    over = threading.Event()
+
+    def serve(listener: socket.socket) -> None:
+        while not over.is_set():
+            with suppress(OSError):
+                called, _ = listener.accept()
+                with called:
+                    for part in parts:
+                        called.sendall(part)
+                        if over.wait(0.1):
+                            return
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.1)
+        thread = threading.Thread(target=serve, args=(listener,))
+        thread.start()
+        try:
+            yield f"127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            over.set()
+            thread.join(10)
+
+
+OK = b"HTTP/1.1 200 OK\r\ncontent-length: 1024\r\n\r\n"
+
+
+@pytest.mark.parametrize("parts", [(OK + b"[" * 1024,), (OK, *[b" "] * 300), (b"HTTP/1.1 200 OK\r\n", *[b"a"] * 300)])
+def test_another_program_that_answers_with_garbage_or_without_end(
+    place: Place, monkeypatch: pytest.MonkeyPatch, parts: tuple[bytes, ...]
+) -> None:
+    monkeypatch.setattr(neighbour, "NEIGHBOUR_TIMEOUT_S", 0.3)
+    started = time.monotonic()
+    with answering(*parts) as address:
+        found = only(replace(place, settings=replace(place.settings, http=address)), "ports")
+    assert "another program listens" in found.problem
+    assert time.monotonic() - started < 15, "it goes on for half a minute"
+
+
+def test_a_directory_that_nobody_can_look_at(place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hidden = tmp_path / ("x" * 300)
+    assert "File name too long" in only(replace(place, data_dir=hidden), "data directory").problem
+    assert doctor.main(["--data", str(hidden)]) == 1
+    assert "File name too long" in capsys.readouterr().out
 
 
 def test_an_address_that_this_machine_does_not_have(place: Place) -> None:

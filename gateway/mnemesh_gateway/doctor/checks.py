@@ -34,5 +34,7 @@ CHECKS: tuple[Callable[[Place], Iterator[Finding]], ...] = (
 
 
 def examine(place: Place) -> list[Finding]:
-    """The findings of all checks, in order."""
+    """The findings of all checks, in order; of a directory out of sight that alone."""
+    if unseen := list(directory.out_of_sight(place)):
+        return unseen
     return [finding for check in CHECKS for finding in check(place)]

@@ -33,6 +33,19 @@ FAULTS_SHOWN = 8
 META, POINTS = "meta.json", "points"
 
 
+def out_of_sight(place: Place) -> Iterator[Finding]:
+    """A directory that nobody can look at: nothing else can be said of it then."""
+    path = place.data_dir
+    try:
+        path.exists()
+        (path / MANIFEST).exists()
+    except OSError as error:
+        yield Finding(
+            "data directory", f"{path} can't be looked at by user {os.getuid()}: {error.strerror}",
+            "give it to the user who runs the node, or name another directory with --data DIR or MNEMESH_DATA_DIR",
+        )  # fmt: skip
+
+
 def data_directory(place: Place) -> Iterator[Finding]:
     path = place.data_dir
     if not path.exists():

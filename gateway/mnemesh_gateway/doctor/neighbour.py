@@ -1,13 +1,18 @@
 """Whether what listens at an address is a Mnemesh node, of whatever directory. Sends no token, asks for health alone.
 
-Any program may listen there: each question ends within NEIGHBOUR_TIMEOUT_S of silence, and little of an answer is read.
+Any program may listen there: each question ends within NEIGHBOUR_TIMEOUT_S, however it is answered, and little of an
+answer is read.
 """
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
+import socket
+import threading
+from collections.abc import Iterator
 from typing import Final
 
 NEIGHBOUR_TIMEOUT_S: Final = 1.0
@@ -26,13 +31,33 @@ def _speaks_http(address: str) -> bool:
     host, _, port = address.rpartition(":")
     connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=NEIGHBOUR_TIMEOUT_S)
     try:
-        connection.request("GET", "/health/live")
-        answer = connection.getresponse()
-        return answer.status == http.client.OK and json.loads(answer.read(ANSWER_BYTES_MAX)) == LIVE
-    except (OSError, http.client.HTTPException, ValueError):
+        with ended_within(connection, NEIGHBOUR_TIMEOUT_S):
+            connection.request("GET", "/health/live")
+            answer = connection.getresponse()
+            return answer.status == http.client.OK and json.loads(answer.read(ANSWER_BYTES_MAX)) == LIVE
+    except (OSError, http.client.HTTPException, ValueError, RecursionError):
         return False
     finally:
         connection.close()
+
+
+@contextlib.contextmanager
+def ended_within(connection: http.client.HTTPConnection, seconds: float) -> Iterator[None]:
+    """A connection that is opened, and cut off after so long: its own timeout begins anew with every byte. Raises
+    OSError."""
+    connection.connect()
+
+    def cut_off(used: socket.socket) -> None:
+        with contextlib.suppress(OSError):  # the other side was quicker
+            used.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, cut_off, (connection.sock,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _speaks_grpc(address: str) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mnemesh_gateway.doctor.installation import Finding
-from mnemesh_gateway.doctor.neighbour import is_node
+from mnemesh_gateway.doctor.neighbour import ended_within, is_node
 from mnemesh_gateway.doctor.place import Place
 from mnemesh_memory.errors import count_of
 from mnemesh_proto.rendezvous import AUTHORIZATION, LOCK_FILE, NODE_FILE, TOKEN_FILE, read_token
@@ -131,9 +131,10 @@ def _get(address: str, path: str, token: str = "") -> tuple[int, bytes]:
     host, _, port = address.rpartition(":")
     connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=HEALTH_TIMEOUT_S)
     try:
-        connection.request("GET", path, headers={AUTHORIZATION: f"Bearer {token}"} if token else {})
-        answer = connection.getresponse()
-        return answer.status, answer.read()
+        with ended_within(connection, HEALTH_TIMEOUT_S):
+            connection.request("GET", path, headers={AUTHORIZATION: f"Bearer {token}"} if token else {})
+            answer = connection.getresponse()
+            return answer.status, answer.read()
     except (OSError, http.client.HTTPException):
         return 0, b""
     finally:

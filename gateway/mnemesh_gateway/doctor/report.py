@@ -78,7 +78,10 @@ def examine(loaded: Loaded) -> list[Finding]:
 def running(loaded: Loaded) -> dict[str, Any] | None:
     """Where the node of the directory listens, which may differ from the settings, and what it says; None when none
     runs. Its `settings` are those that it does not leave at their defaults; None when it does not tell them."""
-    node = read_node(loaded.data_dir)
+    try:
+        node = read_node(loaded.data_dir)
+    except OSError:  # which is a finding
+        node = None
     if node is None:
         return None
     from mnemesh_gateway.doctor.place import Place
