@@ -19,7 +19,7 @@ from typing import Final
 from urllib.parse import quote
 
 from mnemesh.errors import FailedPrecondition, InvalidArgument, MnemeshError, NotReachable, Unauthenticated
-from mnemesh.local import NodeNotStarted, ensure_node, split_address
+from mnemesh.local import NodeNotStarted, check_directory, ensure_node, split_address
 from mnemesh.space import space_here
 from mnemesh_proto.rendezvous import (
     AGENT_HEADER,
@@ -143,6 +143,7 @@ class Connection:
         return _address(node.grpc)
 
     def _owner_token(self) -> str:
+        check_directory(self.data_dir)
         try:
             return read_token(self.data_dir) or ""
         except (OSError, UnicodeDecodeError) as error:
@@ -158,12 +159,6 @@ def default_space(environ: Mapping[str, str] = os.environ) -> str:
 def local_data_dir(given: str | os.PathLike[str] | None, environ: Mapping[str, str] = os.environ) -> Path:
     """The data directory of the local node: the one given, else the environment's, else the default."""
     return default_data_dir(environ) if given is None else Path(given).expanduser()
-
-
-def check_directory(data_dir: Path) -> None:
-    """Raises InvalidArgument when `data_dir` is something else than a directory; it need not exist."""
-    if data_dir.exists() and not data_dir.is_dir():
-        raise InvalidArgument("data_dir", str(data_dir), "a directory, not a file")
 
 
 class Tries:

@@ -13,6 +13,7 @@ import importlib.util
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import threading
@@ -22,6 +23,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from mnemesh.errors import InvalidArgument, NotReachable
 from mnemesh_proto.rendezvous import (
     DEFAULT_GRPC,
     DEFAULT_HTTP,
@@ -35,6 +37,7 @@ from mnemesh_proto.rendezvous import (
 __all__ = [
     "NodeNotStarted",
     "NodeNotStopped",
+    "check_directory",
     "default_data_dir",
     "ensure_node",
     "find_node",
@@ -66,6 +69,20 @@ class NodeNotStarted(Exception):
 
 class NodeNotStopped(Exception):
     """A node runs on the data directory and could not be stopped; the message says why."""
+
+
+def check_directory(data_dir: Path) -> None:
+    """Raises InvalidArgument when `data_dir` is something else than a directory, NotReachable when nobody can look at
+    it; it need not exist."""
+    try:
+        is_other = not stat.S_ISDIR(data_dir.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise NotReachable(f"the data directory {data_dir} can't be looked at: {why}") from error
+    if is_other:
+        raise InvalidArgument("data_dir", str(data_dir), "a directory, not a file")
 
 
 def split_address(address: str) -> tuple[str, int]:

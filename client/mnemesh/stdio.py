@@ -21,8 +21,9 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from mnemesh.errors import InvalidArgument
-from mnemesh.local import default_data_dir, split_address
+from mnemesh.entry import EXIT_NOT_REACHABLE
+from mnemesh.errors import InvalidArgument, NotReachable
+from mnemesh.local import check_directory, default_data_dir, split_address
 from mnemesh.space import detect_space
 from mnemesh.stdio_exchange import Exchange, Session
 from mnemesh.stdio_link import Link, NodeUnreachable, Target
@@ -211,7 +212,11 @@ def say(text: str) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the proxy on this process's standard input and output; the exit status."""
-    target = _target(parser().parse_args(argv))
+    try:
+        target = _target(parser().parse_args(argv))
+    except NotReachable as error:
+        say(error.message)
+        return EXIT_NOT_REACHABLE
     lines = Lines(sys.stdout.buffer)
     sys.stdout = sys.stderr  # whatever else prints must not reach the host
     signal.signal(signal.SIGTERM, _terminated)
@@ -254,6 +259,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _target(options: argparse.Namespace) -> Target:
+    data_dir = options.data or default_data_dir(os.environ)
     endpoint = options.endpoint or (os.environ.get("MNEMESH_ENDPOINT", "") if options.data is None else "")
     if options.space is not None and not options.space.strip():
         # Mostly an empty variable of a host's configuration: neither the private space nor the default is sure.
@@ -264,10 +270,12 @@ def _target(options: argparse.Namespace) -> Target:
             split_address(endpoint)
         space = os.environ.get("MNEMESH_SPACE") if options.space is None else options.space
         space = detect_space(Path.cwd()) if space is None else space
+        if options.data is not None or not endpoint:
+            check_directory(data_dir)
     except (ValueError, InvalidArgument) as error:
         parser().error(str(error))
     return Target(
-        data_dir=options.data or default_data_dir(os.environ),
+        data_dir=data_dir,
         endpoint=endpoint,
         token=options.token or os.environ.get("MNEMESH_TOKEN", ""),
         toolsets=options.toolsets,

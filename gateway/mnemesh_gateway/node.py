@@ -36,7 +36,7 @@ from mnemesh_gateway.mcp_door import McpDoor, build_mcp
 from mnemesh_gateway.mcp_tools import select
 from mnemesh_gateway.metrics import Metrics
 from mnemesh_gateway.peer_book import PeerBook
-from mnemesh_gateway.presence import NodeLock, owner_token, withdraw
+from mnemesh_gateway.presence import NodeLock, is_there, owner_token, withdraw
 from mnemesh_gateway.settings import Loaded, Settings
 from mnemesh_memory import limits
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, MnemeshError
@@ -83,7 +83,7 @@ class Node:
         """Start, serve, drain. Raises MnemeshError when the start is refused; nothing is left behind then, and of
         addresses and settings that can't be used no directory either."""
         settings = self._settings
-        _refuse_unusable(settings, new=not self._data_dir.exists())
+        _refuse_unusable(settings, new=not is_there(self._data_dir))
         lock = NodeLock(self._data_dir)
         try:
             directory = open_directory(self._data_dir)

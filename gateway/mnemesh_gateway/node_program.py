@@ -13,9 +13,10 @@ from typing import Final
 
 from mnemesh_gateway.new_identity import Renewed, give_new_identity
 from mnemesh_gateway.salvage import Rescued, rescue
-from mnemesh_memory.errors import MnemeshError
+from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_proto.rendezvous import default_data_dir
 
+EXIT_USAGE: Final = 2
 EXIT_REFUSED: Final = 4
 
 
@@ -34,7 +35,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             print(json.dumps({"error": {"code": error.code, "message": error.message, **error.fields}}))
         else:
             print(f"mnemesh: {error.message}", file=sys.stderr)
-        return EXIT_REFUSED
+        return EXIT_USAGE if isinstance(error, InvalidArgument) else EXIT_REFUSED
     print(json.dumps(asdict(done)) if given.json else done.text)
     return 0
 

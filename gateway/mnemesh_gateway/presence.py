@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import stat
 from pathlib import Path
 
 from mnemesh_actors.directory import check_format
@@ -17,14 +18,29 @@ from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE, TOKEN_FILE, read_toke
 TOKEN_BYTES = 32
 
 
+def is_there(data_dir: Path) -> bool:
+    """Whether the directory exists. Raises InvalidArgument for something else, FailedPrecondition for what nobody can
+    look at."""
+    try:
+        mode = data_dir.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError) as error:
+        raise FailedPrecondition(
+            f"data_dir: cannot use {data_dir}: {error}", field="data_dir", value=str(data_dir)
+        ) from error
+    if not stat.S_ISDIR(mode):
+        raise InvalidArgument("data_dir", str(data_dir), "a directory, not a file")
+    return True
+
+
 class NodeLock:
     """Held from before anything in the directory is opened until the process ends; contains the pid."""
 
     def __init__(self, data_dir: Path) -> None:
-        if data_dir.exists() and not data_dir.is_dir():
-            raise InvalidArgument("data_dir", str(data_dir), "a directory, not a file")
-        check_format(data_dir)
+        is_there(data_dir)
         try:
+            check_format(data_dir)
             data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._file = open(data_dir / LOCK_FILE, "a+", encoding="utf-8")  # noqa: SIM115  held until close()
         except OSError as error:

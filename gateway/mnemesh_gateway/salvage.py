@@ -17,7 +17,7 @@ from mnemesh_actors.directory import MANIFEST, open_directory
 from mnemesh_actors.generations import FILE as GENERATION_FILE
 from mnemesh_actors.salvaging import Lost, Salvaged, salvage
 from mnemesh_gateway.backup_file import LEDGER, NAMES
-from mnemesh_gateway.presence import NodeLock
+from mnemesh_gateway.presence import NodeLock, is_there
 from mnemesh_gateway.settings import FILE_NAME as SETTINGS_FILE
 from mnemesh_gateway.staging import staged
 from mnemesh_memory.errors import FailedPrecondition, count_of
@@ -59,9 +59,10 @@ class Rescued:
 
 def rescue(data_dir: Path, new_dir: Path, now: int) -> Rescued:
     """Make the data directory `new_dir`, which is empty or not there, of what is sound in `data_dir`, at `now` (ms).
-    Raises FailedPrecondition when a node runs there or none lived there, DataLoss when nothing can be read or the
-    manifest or key is damaged, Unavailable when the disk fails; then nothing is left of the new one."""
-    if not (data_dir / MANIFEST).is_file():
+    Raises InvalidArgument when it is no directory, FailedPrecondition when a node runs there or none lived there,
+    DataLoss when nothing can be read or the manifest or key is damaged, Unavailable when the disk fails; then nothing
+    is left of the new one."""
+    if not (is_there(data_dir) and (data_dir / MANIFEST).is_file()):
         raise FailedPrecondition(
             f"data_dir: no node lived in {data_dir}; name one with --data", field="data_dir", value=str(data_dir)
         )

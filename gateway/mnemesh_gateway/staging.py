@@ -26,14 +26,18 @@ def staged(data_dir: Path, what: str, undone: str) -> Iterator[Path]:
     """A folder whose content is moved into `data_dir` at the end. That is empty or does not exist; when something
     fails, it is left as it was. `what` is done, and `undone` after a failure, say the errors. Raises
     FailedPrecondition, Unavailable."""
-    if data_dir.exists() and (not data_dir.is_dir() or {entry.name for entry in data_dir.iterdir()} - IGNORED):
+    try:
+        existed = data_dir.exists()
+        taken = existed and (not data_dir.is_dir() or {entry.name for entry in data_dir.iterdir()} - IGNORED)
+    except OSError as error:
+        raise Unavailable(f"{data_dir}: {error}; {undone}", part="backup") from error
+    if taken:
         raise FailedPrecondition(
             f"data_dir: {data_dir} is not empty; {what} into an empty directory only: name another one",
             field="data_dir",
             value=str(data_dir),
             limit="an empty directory",
         )
-    existed = data_dir.exists()
     staging = data_dir / STAGING
     try:
         data_dir.mkdir(parents=True, mode=0o700, exist_ok=True)

@@ -487,13 +487,22 @@ def test_version_needs_no_node(bare: Run) -> None:
     assert set(bare("version", "--json").json) == {"version"}
 
 
-@pytest.mark.parametrize("words", [("list",), ("status", "--start"), ("down",)])
+@pytest.mark.parametrize("words", [("list",), ("status", "--start"), ("down",), ("list", "--endpoint", "127.0.0.1:1")])
 def test_a_data_directory_that_is_a_file_is_bad_usage(bare: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
     (tmp_path / "file").write_text("not a directory")
     ended = bare(*words, "--data", str(tmp_path / "file"))
     assert ended.status == 2
     assert f"{tmp_path / 'file'}" in ended.err
     assert "a directory" in ended.err
+
+
+@pytest.mark.parametrize("words", [("list",), ("status", "--start"), ("down",), ("list", "--endpoint", "127.0.0.1:1")])
+def test_a_data_directory_that_nobody_can_look_at_is_said_in_a_line(
+    bare: Run, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    ended = bare(*words, "--data", str(tmp_path / ("x" * 300)))
+    assert (ended.status, ended.err.count("\n")) == (3, 1)
+    assert ended.err.endswith("can't be looked at: File name too long\n")
 
 
 def test_a_local_node_is_started_only_when_asked(

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from stdio_support import Host
 
-from mnemesh import local
+from mnemesh import local, stdio
 from mnemesh.entry import main
 from mnemesh.local import NodeNotStarted, NodeNotStopped, ensure_node, find_node, split_address, stop_node
 from mnemesh.stdio import main as stdio_main
@@ -275,3 +275,15 @@ def test_a_pid_of_a_directory_that_no_node_holds_is_not_touched(data_dir: Path) 
                 stop_node(data_dir)
         other.communicate(b"\n", timeout=60)
         assert other.returncode == 0
+
+
+def test_the_proxy_refuses_a_data_directory_that_is_none_before_it_is_asked_anything(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit) as ended:
+        stdio.main(["--data", str(tmp_path / "file")])
+    assert ended.value.code == 2
+    assert "a directory, not a file" in capsys.readouterr().err
+    assert stdio.main(["--data", str(tmp_path / ("x" * 300))]) == 3
+    assert "can't be looked at" in capsys.readouterr().err

@@ -110,3 +110,16 @@ def test_the_command_says_what_became_of_the_node(copy: Home, capsys: pytest.Cap
     assert "no node lived" in capsys.readouterr().err
     assert main(["new-identity", "--data", str(copy.directory.path / "no"), "--json"], {}) == 4
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "FAILED_PRECONDITION"
+
+
+@pytest.mark.parametrize("words", [["new-identity"], ["salvage", "new"]])
+def test_a_path_that_is_no_directory_is_bad_usage_and_one_out_of_sight_is_refused(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    assert main([*words, "--data", "file"], {}) == 2
+    assert "a directory, not a file" in capsys.readouterr().err
+    assert main([*words, "--data", "x" * 300], {}) == 4
+    assert "File name too long" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -22,10 +22,10 @@ from mnemesh.cli.options import (
     numbers,
 )  # fmt: skip
 from mnemesh.cli.shell import Shell, one_line, print_json
-from mnemesh.connection import check_directory, local_data_dir
+from mnemesh.connection import local_data_dir
 from mnemesh.entry import EXIT_REFUSED
 from mnemesh.errors import FailedPrecondition, NotFound, NotReachable
-from mnemesh.local import NodeNotStopped, stop_node
+from mnemesh.local import NodeNotStopped, check_directory, stop_node
 from mnemesh.values import Found
 
 
