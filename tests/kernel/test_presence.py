@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from ledger_builders import everything
 
 from mnemesh_actors.directory import FORMAT, MANIFEST, open_directory
+from mnemesh_gateway.node import _listen
 from mnemesh_gateway.presence import NodeLock, owner_token, withdraw
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument
 from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE, TOKEN_FILE, NodeAddress, read_node, write_node
@@ -171,3 +173,13 @@ def test_a_published_address_can_be_taken_back_and_that_twice(data_dir: Path) ->
     assert read_node(data_dir) is None
     assert not (data_dir / NODE_FILE).exists()
     withdraw(data_dir)
+
+
+def test_only_a_port_that_is_taken_is_said_to_be_another_programs() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as other,
+        pytest.raises(FailedPrecondition, match="another program holds the port"),
+    ):
+        _listen("http", f"127.0.0.1:{other.getsockname()[1]}")
+    with pytest.raises(FailedPrecondition, match=r"Errno 99.*; give an address of this machine, as another --http"):
+        _listen("http", "192.0.2.1:1")
