@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import importlib.util
 import os
+import select
 import signal
 import socket
 import stat
@@ -19,7 +20,8 @@ import sys
 import threading
 import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -151,23 +153,45 @@ def ensure_node(
 
 
 def stop_node(data_dir: Path, timeout_s: float = STOP_TIMEOUT_S) -> int | None:
-    """Ask the node of `data_dir` to end, and wait until it is gone; its pid, or None when none runs. The pid counts
-    only while node.lock is held, so that no other program that has the number now is hit. Raises NodeNotStopped."""
+    """Ask the node of `data_dir` to end, and wait until its process is gone, where the system can tell; its pid, or
+    None when none runs. The pid counts only while node.lock is held, so that no other program that has the number now
+    is hit. Raises NodeNotStopped."""
     deadline = time.monotonic() + timeout_s
     if not _node_lock_is_held(data_dir):
         return None
     pid = _pid_in_lock(data_dir)
-    try:
-        os.kill(pid, signal.SIGTERM)
-    except ProcessLookupError:
-        pass  # it has just ended; its lock goes with it
-    except PermissionError as error:
-        raise NodeNotStopped(f"the node on {data_dir} (pid {pid}) belongs to another user") from error
-    while _node_lock_is_held(data_dir):
-        if time.monotonic() > deadline:
-            raise NodeNotStopped(f"the node on {data_dir} (pid {pid}) still runs after {timeout_s:g} s")
-        time.sleep(POLL_S)
+    with _end_of(pid) as ended_within:
+        try:
+            os.kill(pid, signal.SIGTERM)
+        except ProcessLookupError:
+            pass  # it has just ended; its lock goes with it
+        except PermissionError as error:
+            raise NodeNotStopped(f"the node on {data_dir} (pid {pid}) belongs to another user") from error
+        while _node_lock_is_held(data_dir):
+            if time.monotonic() > deadline:
+                raise NodeNotStopped(f"the node on {data_dir} (pid {pid}) still runs after {timeout_s:g} s")
+            time.sleep(POLL_S)
+        if not ended_within(max(0.0, deadline - time.monotonic())):
+            still = f"but its process {pid} still runs after {timeout_s:g} s"
+            raise NodeNotStopped(f"the node has left {data_dir}, {still}")
     return pid
+
+
+@contextmanager
+def _end_of(pid: int) -> Iterator[Callable[[float], bool]]:
+    """Waits at most so many seconds for the process to end, reaped or not, and says whether it has; at once, and that
+    it has, where the system can't tell (macOS)."""
+    try:
+        process = os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        yield lambda _: True
+        return
+    try:
+        waiting = select.poll()
+        waiting.register(process, select.POLLIN)
+        yield lambda seconds: bool(waiting.poll(seconds * 1000))
+    finally:
+        os.close(process)
 
 
 def _pid_in_lock(data_dir: Path) -> int:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from stdio_support import Host
 
-from mnemesh import local, stdio
+from mnemesh import local
 from mnemesh.entry import main
 from mnemesh.local import NodeNotStarted, NodeNotStopped, ensure_node, find_node, split_address, stop_node
 from mnemesh.stdio import main as stdio_main
@@ -260,6 +260,29 @@ def test_a_node_is_stopped_by_its_directory_and_waited_for(
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "UNAVAILABLE"
 
 
+# Lets go of the directory when it is asked to end, and ends when its standard input does.
+LINGERING = """
+import fcntl, signal, sys
+lock = open(sys.argv[1], "w")
+fcntl.flock(lock, fcntl.LOCK_EX)
+signal.signal(signal.SIGTERM, lambda *_: fcntl.flock(lock, fcntl.LOCK_UN))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_node_that_has_let_go_of_its_directory_and_goes_on_is_not_said_to_be_stopped(data_dir: Path) -> None:
+    data_dir.mkdir()
+    words = (sys.executable, "-c", LINGERING, str(data_dir / LOCK_FILE))
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"held\n"
+        (data_dir / LOCK_FILE).write_text(str(child.pid))
+        with pytest.raises(NodeNotStopped, match=f"its process {child.pid} still runs"):
+            stop_node(data_dir, 1.0)
+        assert child.poll() is None
+
+
 def test_a_pid_of_a_directory_that_no_node_holds_is_not_touched(data_dir: Path) -> None:
     data_dir.mkdir()
     with subprocess.Popen((sys.executable, "-c", "input()"), stdin=subprocess.PIPE) as other:
@@ -282,8 +305,8 @@ def test_the_proxy_refuses_a_data_directory_that_is_none_before_it_is_asked_anyt
 ) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(SystemExit) as ended:
-        stdio.main(["--data", str(tmp_path / "file")])
+        stdio_main(["--data", str(tmp_path / "file")])
     assert ended.value.code == 2
     assert "a directory, not a file" in capsys.readouterr().err
-    assert stdio.main(["--data", str(tmp_path / ("x" * 300))]) == 3
+    assert stdio_main(["--data", str(tmp_path / ("x" * 300))]) == 3
     assert "can't be looked at" in capsys.readouterr().err
