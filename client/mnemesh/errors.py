@@ -53,12 +53,12 @@ def _rebuild(cls: type[MnemeshError], code: str, message: str, refused: bool, de
 
 class InvalidArgument(MnemeshError):
     """The input is wrong; `field`, `value` and `limit` say what and why. Sending it again will not help. Where it is
-    `missing`, `value` only says so in words that nobody typed."""
+    `missing`, `value` says so in words of ours, unquoted."""
 
     code = "INVALID_ARGUMENT"
 
     def __init__(self, field: str, value: object, limit: str, *, missing: bool = False) -> None:
-        shown = shorten(value)
+        shown = str(value) if missing else shorten(value)
         fault = "missing" if missing else f"{shown} is not allowed"
         super().__init__(
             f"{field}: {fault}; {limit}",

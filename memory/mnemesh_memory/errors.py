@@ -57,12 +57,12 @@ def _rebuild(cls: type[MnemeshError], message: str, fields: dict[str, Any]) -> M
 
 class InvalidArgument(MnemeshError):
     """The caller's input is wrong. Names the field, the value (shortened) and the limit that it broke; where it is
-    `missing`, the value only says so in words that nobody typed, and the message leaves it out."""
+    `missing`, the value says so in words of ours, unquoted, and the message leaves it out."""
 
     code = "INVALID_ARGUMENT"
 
     def __init__(self, field: str, value: object, limit: str, *, missing: bool = False) -> None:
-        shown = shorten(value)
+        shown = str(value) if missing else shorten(value)
         fault = "missing" if missing else f"{shown} is not allowed"
         super().__init__(f"{field}: {fault}; {limit}", field=field, value=shown, limit=limit)
 

@@ -260,7 +260,7 @@ def test_every_time_is_shown_in_the_same_zone_and_with_it() -> None:
 def test_a_text_that_is_missing_is_not_quoted_as_if_it_had_been_typed(cli: Run) -> None:
     assert cli("remember").err.startswith("mnemesh: content: missing; a text (after -- ")
     error = cli("remember", "--json").json["error"]
-    assert (error["field"], error["value"]) == ("content", "'nothing'")
+    assert (error["field"], error["value"]) == ("content", "nothing")
 
 
 def refuse(node: RecordingNode, space: str) -> None:

@@ -152,7 +152,7 @@ def test_a_measure_or_a_time_is_shown_without_quotes_and_any_other_text_with_the
 def test_what_is_missing_is_not_quoted_as_if_it_had_been_typed() -> None:
     missing = InvalidArgument("update", "nothing", "at least one field must be given", missing=True)
     assert missing.message == "update: missing; at least one field must be given"
-    assert missing.fields == {"field": "update", "value": "'nothing'", "limit": "at least one field must be given"}
+    assert missing.fields == {"field": "update", "value": "nothing", "limit": "at least one field must be given"}
     assert InvalidArgument("title", "nothing", "another").message == "title: 'nothing' is not allowed; another"
 
 
