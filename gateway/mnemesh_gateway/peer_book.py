@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from mnemesh_memory.errors import AlreadyExists, DataLoss, FailedPrecondition, InvalidArgument, NotFound, Unavailable
 from mnemesh_memory.grants import PATTERNS_MAX, PeerGrant, check_pattern
 
-UNKNOWN: Final = "`mnemesh peer list` shows the names"
+UNKNOWN: Final = "sync status shows the names"
 PEERS_FILE: Final = "peers.json"
 FORMAT: Final = 1
 DIRECTIONS: Final = ("both", "push", "pull")

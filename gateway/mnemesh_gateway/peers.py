@@ -179,7 +179,7 @@ class Peers:
             await _end(self._lines.pop(name))
         elif any(one.status.name == name for one in self._served):
             raise FailedPrecondition(
-                f"{name} called this node and is connected; end its token first: mnemesh agent revoke {name}",
+                f"{name} called this node and is connected; end its token first: agent revoke {name}",
                 field="name", value=name,
             )  # fmt: skip
         elif not await self._contacts.forget(name):

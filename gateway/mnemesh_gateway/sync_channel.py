@@ -24,6 +24,8 @@ NOT_CONNECTED: Final = re.compile(r"failed to connect to all addresses|errors re
 # What answers is no gRPC, or has no such service.
 NOT_A_NODE: Final = re.compile(r"parsing HTTP/2|Method not found")
 SILENT: Final = re.compile(r"before receiving SETTINGS|keepalive|ping timeout", re.IGNORECASE)
+# How a node says over HTTP and gRPC that a token comes; who reads it here gave the token to this node.
+HOW_SENT: Final = re.compile(r"; send `Authorization: Bearer <token>`.*", re.DOTALL)
 CUT: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 REFUSED: Final = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
 
@@ -64,7 +66,8 @@ class DialedChannel:
         told: Any = error
         message = str(told.details() or told.code().name)
         if told.code() in REFUSED:
-            self.refused = f"{self._target} refuses the token: {message}"
+            why = HOW_SENT.sub("; `mnemesh agent add` there issues one", message)
+            self.refused = f"{self._target} refuses the token: {why}"
             return Unauthenticated(self.refused)
         by_node = any(key == DETAILS_KEY for key, _ in told.trailing_metadata() or ())
         return Unavailable(

@@ -21,7 +21,7 @@ from mnemesh import Client, history_values, link_values, recall_values, removal_
 from mnemesh.cli import people, people_history, people_identity, people_links, watching
 from mnemesh.cli.app import advised
 from mnemesh.cli.shell import count_of
-from mnemesh.errors import from_node
+from mnemesh.errors import MnemeshError, from_node
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_memory.errors import Unauthenticated
 from mnemesh_proto.v1 import history_pb2, memory_pb2, recall_pb2
@@ -301,6 +301,14 @@ def test_a_wrong_token_is_told_of_in_the_words_of_the_command_line(cli: Run, nod
     node.fail["Status"].append(Failure("UNAUTHENTICATED", refused.value.message, {}))
     told = "mnemesh: missing or wrong token; give --token or MNEMESH_TOKEN with one that `mnemesh agent add` issued"
     assert cli("status").err.startswith(told)
+    assert "give --token or MNEMESH_TOKEN with" in advised(refused_by_node(refused.value.message), ["peer", "list"])
+    for command in ("add", "token"):
+        message = advised(refused_by_node(refused.value.message), ["peer", command, "hub:7433"])
+        assert "; give MNEMESH_TOKEN with" in message, "--token is that of the peer there"
+
+
+def refused_by_node(message: str) -> MnemeshError:
+    return from_node("UNAUTHENTICATED", message, {})
 
 
 def test_one_of_a_thing_is_not_called_by_its_plural(cli: Run) -> None:

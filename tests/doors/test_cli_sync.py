@@ -10,8 +10,10 @@ from grpc.aio import AioRpcError, Metadata
 
 from mnemesh.cli.peers import _added, _line, exit_status
 from mnemesh.peer_values import AddedPeer, PeerStatus
+from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.status import DETAILS_KEY
 from mnemesh_gateway.sync_channel import DialedChannel, broken
+from mnemesh_memory.errors import Unauthenticated
 
 
 def peer(**fields: Any) -> PeerStatus:
@@ -118,3 +120,16 @@ def test_what_a_peer_itself_says_is_left_as_it_is(monkeypatch: pytest.MonkeyPatc
     channel = DialedChannel.__new__(DialedChannel)
     monkeypatch.setattr(channel, "_target", HUB, raising=False)
     assert channel._explained(said).message == "hub:7433: the node is stopping: come back"
+
+
+def test_a_peer_that_does_not_know_the_token_is_not_told_of_in_the_words_of_http(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(Unauthenticated) as wrong:
+        Authenticator("the owner's").authenticate({})
+    said = AioRpcError(grpc.StatusCode.UNAUTHENTICATED, Metadata(), Metadata(), wrong.value.message)
+    channel = DialedChannel.__new__(DialedChannel)
+    monkeypatch.setattr(channel, "_target", HUB, raising=False)
+    told = "hub:7433 refuses the token: missing or wrong token; `mnemesh agent add` there issues one"
+    assert channel._explained(said).message == told
+    assert channel.refused == told

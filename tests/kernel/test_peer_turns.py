@@ -111,7 +111,7 @@ async def test_a_peer_removed_while_a_token_is_refused_is_gone_and_the_refusal_i
     assert "the token was not changed" in given.message
     assert (removed, callers()) == (None, 0)
     for asked in (peers.give_token("hub", "second", WAIT_S), peers.remove("hub"), peers.now("hub", WAIT_S)):
-        with pytest.raises(NotFound, match="'hub' not found; `mnemesh peer list` shows the names"):
+        with pytest.raises(NotFound, match="'hub' not found; sync status shows the names"):
             await asked
 
 

@@ -52,6 +52,8 @@ ALIASES: Final[Mapping[str, str]] = {
 }
 # How the node says that a token comes, in the words of HTTP and gRPC.
 BEARER: Final = "send `Authorization: Bearer <token>`"
+# Whose --token is that of the peer.
+PEERS_OWN: Final = (("peer", "add"), ("peer", "token"))
 SPACE_OPTIONS: Final = ("--space", "-s")
 SECRET_REFUSED: Final = "SECRET_REFUSED"
 HELP: Final = """One memory for all your agents.
@@ -123,8 +125,7 @@ def exit_status(error: MnemeshError) -> int:
 def advised(error: MnemeshError, argv: Sequence[str]) -> str:
     """What the node says, in the words of the command line: where a token is given, where a space came from."""
     if isinstance(error, Unauthenticated):
-        # To `peer`, --token is that of the peer.
-        how = "MNEMESH_TOKEN" if argv[0] == "peer" else "--token or MNEMESH_TOKEN"
+        how = "MNEMESH_TOKEN" if tuple(argv[:2]) in PEERS_OWN else "--token or MNEMESH_TOKEN"
         return error.message.replace(BEARER, f"give {how}")
     if isinstance(error, PermissionDenied) and argv[0] in GROUPS and not error.details.get("space"):
         # A group's command may ask for an operation of another name: `peer list` for sync_status.
