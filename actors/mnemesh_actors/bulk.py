@@ -54,8 +54,7 @@ class BulkForgetting:
             async with room:
                 try:
                     if purge:
-                        gone = await self._purging.purge(caller, id_)
-                        pending.update(gone.pending.split("; ") if gone.pending else ())
+                        pending.update((await self._purging.purge(caller, id_)).pending)
                     else:
                         await self._writing.forget(caller, id_)
                 except MnemeshError as error:

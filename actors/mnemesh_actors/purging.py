@@ -43,12 +43,11 @@ class Purging:
         serving.publish(gone.seq)
         pending = [] if gone.folded else ["its bytes leave the write-ahead log with a later write"]
         if gone.alone:
-            why = gone.alone.replace("; ", ", ")  # which stands between what is pending
-            pending.append(f"other machines erase it once they are level again ({why})")
+            pending.append(f"other machines erase it once they are level again ({gone.alone})")
         try:
             await self._parts.follower.wait_for(gone.seq)
-        except (DeadlineExceeded, Unavailable) as error:
-            pending.append(error.message)
+        except (DeadlineExceeded, Unavailable):
+            pending.append(f"the index drops it later ({self._parts.follower.fault or 'it is behind'})")
         if serving.next is not None and not await serving.next.follower.take_out(gone.id):
             pending.append("the index that `reembed` is making drops it in its turn")
         if unreached := serving.unreached():
@@ -57,7 +56,7 @@ class Purging:
             id=gone.id,
             space=gone.space,
             changes=gone.changes,
-            pending="; ".join(pending),
+            pending=tuple(pending),
             begun=memory.created_at if memory else 0,
         )
 

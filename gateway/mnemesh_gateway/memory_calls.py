@@ -64,7 +64,7 @@ async def purge(gate: MeshGate, caller: Caller, request: memory_pb2.PurgeRequest
         id=gone.id,
         space=gone.space,
         changes=gone.changes,
-        pending=gone.pending,
+        pending="; ".join(gone.pending),
         backups=await backup_calls.may_hold(gate, caller, gone.begun),
         not_told=peer_calls.not_told(gate, caller, [gone.space]),
     )

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 class Purged:
     """A memory that was erased for good: how many changes went, 0 when it had been erased before, or when nothing
     of it was here but changes that wait or were refused. `pending` says what of it still leaves this node's files
-    later, "" when nothing is left; `begun` is when it was made (ms), 0 when nothing here tells that."""
+    later, empty when nothing is left; `begun` is when it was made (ms), 0 when nothing here tells that."""
 
     id: str
     space: str
     changes: int
-    pending: str = ""
+    pending: tuple[str, ...] = ()
     begun: int = 0
 
 

@@ -14,13 +14,15 @@ from ledger_builders import AGENT, SPACE, START, Home
 from peer_builders import EVERYTHING, ID, NOW, OTHER, Node
 
 from mnemesh_actors.batching import Batcher
+from mnemesh_actors.bulk import BulkForgetting
 from mnemesh_actors.ledger.erase import Erase, Gone
 from mnemesh_actors.ledger.exchange import Incoming
 from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.purging import Purging
+from mnemesh_actors.writing import Writing
 from mnemesh_crdt.envelope import Entry
-from mnemesh_memory.errors import NotFound
-from mnemesh_memory.model import Caller
+from mnemesh_memory.errors import DeadlineExceeded, NotFound
+from mnemesh_memory.model import Caller, ListQuery
 
 CALLER = Caller(AGENT, "owner", default_space=SPACE)
 
@@ -72,7 +74,25 @@ async def test_what_only_one_machine_has_erased_is_pending(scene: Scene) -> None
     purging = Purging(parts_of(scene, Alone(scene, "degraded: on one machine only, a; b")))
     gone = await purging.purge(CALLER, memory.id)
     assert gone.changes == 1
-    assert gone.pending == "other machines erase it once they are level again (degraded: on one machine only, a, b)"
+    assert gone.pending == ("other machines erase it once they are level again (degraded: on one machine only, a; b)",)
+
+
+@pytest.mark.parametrize("fault", ["", "the disk is full; make room"])
+async def test_an_index_that_is_behind_is_one_thing_that_is_pending_of_many_memories(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    for number in range(3):
+        await scene.remember(f"the text {number}")
+
+    async def behind(seq: int) -> None:
+        monkeypatch.setattr(scene.follower, "fault", fault)
+        raise DeadlineExceeded("stored, but not taken in; use wait=durable", part="index")
+
+    monkeypatch.setattr(scene.follower, "wait_for", behind)
+    parts = parts_of(scene)
+    many = BulkForgetting(parts, Writing(parts), Purging(parts))
+    done = await many.forget_many(CALLER, ListQuery(spaces=(SPACE,)), purge=True, dry_run=False)
+    assert (len(done.ids), done.pending) == (3, (f"the index drops it later ({fault or 'it is behind'})",))
 
 
 async def test_a_second_purge_answers_as_the_first_did_with_no_changes(scene: Scene) -> None:

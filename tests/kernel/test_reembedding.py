@@ -238,7 +238,7 @@ async def test_a_question_and_a_write_that_began_before_the_change_end_with_the_
         await mesh.reembed("new")
         await until(lambda: reembed.state.active.name == "new")
         assert reembed.state.leaving, "somebody is inside still"
-        assert "is still to be removed" in (await mesh.purge(CALLER, gone)).pending
+        assert "is still to be removed" in "".join((await mesh.purge(CALLER, gone)).pending)
         models.gates["old"].set()
         assert [hit.memory.content for hit in (await question).results] == [TEXTS[3]]
         assert (await write).indexed
@@ -266,7 +266,7 @@ async def test_what_is_erased_meanwhile_leaves_both_indexes_and_both_caches(tmp_
             await mesh.reembed("new")
             await until(lambda: mesh._reembedding.status().done == 8)
             for number in (0, 11):
-                assert (await mesh.purge(CALLER, ids[number])).pending == ""
+                assert (await mesh.purge(CALLER, ids[number])).pending == ()
             beside: Any = mesh._parts.serving.next
             assert ((await beside.shard.status()).points, beside.follower.applied) == (7, 8), "before its turn"
             assert cached(tmp_path) == {"old": 10, "new": 7}
@@ -348,7 +348,7 @@ async def test_a_model_that_is_gone_stalls_the_change_and_asking_again_goes_on(t
         status = await mesh.status()
         assert (status.reembed.fault, status.notices) == ("it is not there", ("reembed: it is not there",))
         await finds_all(mesh, *TEXTS)
-        assert "is not open" in (await mesh.purge(CALLER, ids[0])).pending
+        assert "is not open" in "".join((await mesh.purge(CALLER, ids[0])).pending)
         models.missing.clear()
         models.revisions["new"] = "2"
         await mesh.reembed("new")
