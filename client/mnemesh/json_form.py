@@ -29,7 +29,7 @@ def as_json(value: object) -> Any:
     pairs = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
     body = {name: as_json(item) for name, item in pairs if item is not None}
     if isinstance(value, Result):
-        body["memory"]["content"] = ""
+        del body["memory"]["content"]
     return body
 
 

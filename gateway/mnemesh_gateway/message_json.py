@@ -1,10 +1,10 @@
 """JSON objects to protobuf messages and back, strictly: every refusal names the path of the field at fault.
 
-The form is proto3 JSON with the field names of the .proto files, and five differences that suit people and agents:
+The form is proto3 JSON with the field names of the .proto files, and six differences that suit people and agents:
 StringList and StringMap are a plain list and object, 64-bit numbers are JSON numbers while exact (below 2**53), a time
-may be given as a date, which means its start in UTC, `space` may be a list where there are `spaces`, and nothing is
-coerced: "5" is not 5. Knows messages by their
-descriptors only; judges no value that the type allows.
+may be given as a date, which means its start in UTC, `space` may be a list where there are `spaces`, a text that stands
+beside a message is left out of it, and nothing is coerced: "5" is not 5. Knows messages by their descriptors only;
+judges no value that the type allows.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ AnyMessage = TypeVar("AnyMessage", bound=Message)
 
 # Messages whose one field `values` stands for the whole message in JSON.
 BARE_MESSAGES: Final = ("mnemesh.v1.StringList", "mnemesh.v1.StringMap")
+# Of the message in a field, what stands beside that field already and is not repeated.
+STANDS_BESIDE: Final = {"mnemesh.v1.RecallResult.memory": "content"}
 # Proto3 JSON's words for what JSON can't write.
 NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 EXACT_INTEGERS_BELOW: Final = 2**53
@@ -130,6 +132,8 @@ def _value_writer(field: FieldDescriptor) -> Writer:
         name = inner_message(field).full_name
         if name == TIMESTAMP:
             return Timestamp.ToJsonString
+        if left_out := STANDS_BESIDE.get(field.full_name):
+            return lambda value: {name: item for name, item in to_json(value).items() if name != left_out}
         return (lambda value: to_json(value)["values"]) if name in BARE_MESSAGES else to_json
     if field.type == FieldDescriptor.TYPE_DOUBLE:
         return lambda value: value if math.isfinite(value) else NOT_FINITE[str(value)]

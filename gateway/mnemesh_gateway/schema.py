@@ -13,7 +13,7 @@ from typing import Any, Final
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from mnemesh_gateway.descriptors import TIMESTAMP, fields_of, inner_message, is_map, is_message, map_value
-from mnemesh_gateway.message_json import BARE_MESSAGES, several
+from mnemesh_gateway.message_json import BARE_MESSAGES, STANDS_BESIDE, several
 from mnemesh_gateway.request_rules import REQUIRED, rules_of
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
@@ -117,4 +117,8 @@ def _value_schema(field: FieldDescriptor, reference: Reference) -> Schema:
         values = field_schema(fields_of(message)[0], reference)
         values.pop("description", None)
         return values
+    if left_out := STANDS_BESIDE.get(field.full_name):
+        schema = response_schema(message, reference)
+        del schema["properties"][left_out]
+        return {**schema, "required": [name for name in schema["required"] if name != left_out]}
     return reference(message)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import jsonschema
 import pytest
 from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -14,6 +15,9 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mnemesh.json_form import as_json
+from mnemesh.recall_values import Recalled
+from mnemesh.wire import to_value
 from mnemesh_gateway import wire
 from mnemesh_gateway.descriptors import descriptor_of, fields_of, inner_message, is_map, is_message, map_value
 from mnemesh_gateway.message_json import BARE_MESSAGES, query_object
@@ -100,8 +104,17 @@ def uses_bare_messages(cls: type[Message]) -> bool:
     return any(is_message(f) and inner_message(f).full_name in BARE_MESSAGES for f in fields_of(descriptor_of(cls)))
 
 
+def recalled(message: Message) -> list[Any]:
+    """The results of recall in a message, whose memories come without their content."""
+    if isinstance(message, recall_pb2.RecallBatchResponse):
+        return [result for answer in message.answers for result in answer.results]
+    return list(message.results) if isinstance(message, recall_pb2.RecallResponse) else []
+
+
 @given(any_message)
 def test_a_message_written_as_json_is_read_back_as_the_same_message(message: Message) -> None:
+    for result in recalled(message):
+        result.memory.content = ""
     text = json.dumps(wire.to_json(message), allow_nan=False)
     value = wire.parse_body(text.encode())
     if type(message) not in WITH_64_BITS:
@@ -115,7 +128,25 @@ def test_our_json_is_protobufs_json_but_for_bare_lists_and_exact_64_bit_numbers(
     theirs = json_format.MessageToDict(
         message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
     )
+    for answer in theirs.get("answers", [theirs]) if recalled(message) else []:
+        for result in answer["results"]:
+            result.get("memory", {}).pop("content", None)
     assert wire.to_json(message) == theirs
+
+
+def test_the_content_of_a_result_stands_once_in_it_in_every_json_and_its_schema() -> None:
+    memory = memory_pb2.Memory(id="m", space="team")
+    answer = recall_pb2.RecallResponse(results=[recall_pb2.RecallResult(id="m", content="once", memory=memory)])
+    ours = wire.to_json(answer)["results"][0]
+    theirs = as_json(to_value(answer, Recalled))["results"][0]
+    for result in (ours, theirs):
+        assert result["content"] == "once"
+        assert "content" not in result["memory"]
+        assert result["memory"]["space"] == "team"
+    batch = recall_pb2.RecallBatchResponse(answers=[answer])
+    for name, message in (("recall", answer), ("recall_batch", batch)):
+        jsonschema.validate(wire.to_json(message), by_name(name).response_schema())
+    assert "content" in wire.to_json(memory)
 
 
 def test_a_64_bit_number_is_a_json_number_while_that_is_exact_and_text_beyond() -> None:
