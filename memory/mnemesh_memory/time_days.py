@@ -25,7 +25,7 @@ SHORT_DAYS: Final = {"mon": 0, "tue": 1, "tues": 1, "wed": 2, "thu": 3, "thur": 
 _NOT_A_DAY: Final = frozenset(
     ("every", "each", "black", "good", "cyber", "ruby", "easter", "super", "ash", "palm", "coming", "upcoming")
 )
-_VERBS: Final = frozenset(("may", "march"))
+VERBS: Final = frozenset(("may", "march"))
 HALF_HOUR_MS: Final = 1_800_000
 YEAR: Final = re.compile(r"(?:19|20)\d\d")
 DAY_NUMBER: Final = re.compile(r"([1-9]|[12]\d|3[01]|0[1-9])(st|nd|rd|th)?")
@@ -138,10 +138,7 @@ class Days:
             return Read(spans.day_of(monday + number * DAY), of + 2, True)
         if which in ("last", "past") and self.word(end) == "of":
             return None  # "the last Friday of the sprint"
-        if not which and (
-            self.word(at - 1 if at else len(self._words)) in _NOT_A_DAY
-            or (self.word(end) not in ("", ".", ",", "at") and self.word(end) not in PARTS)
-        ):
+        if not which and not (self.is_day_of_week(at) and self.ends_weekday(end)):
             return None  # "the Monday standup", "Black Friday"
         ahead = (number - self._today.weekday()) % 7
         if which == "next":
@@ -152,6 +149,14 @@ class Days:
             days = ahead - 7 if ahead or which in ("last", "past") else 0
         cycle = "" if which in ("last", "past", "this", "next") else "week"
         return Read(Span(*spans.day_of(self._today + days * DAY)[:2], cycle=cycle), end, True)
+
+    def is_day_of_week(self, at: int) -> bool:
+        """Whether the name of a weekday there is not part of another: "Black Friday", "every Monday"."""
+        return self.word(at - 1 if at else len(self._words)) not in _NOT_A_DAY
+
+    def ends_weekday(self, end: int) -> bool:
+        """Whether a weekday that ends there says no more of what follows: "the Monday standup"."""
+        return self.word(end) in ("", ".", ",", "at") or self.word(end) in PARTS
 
     def _iso(self, at: int) -> Read | None:
         word = self.word(at)
@@ -225,7 +230,7 @@ class Days:
 
     def doubtful(self, at: int) -> bool:
         """Whether the name of a month may be another word: "may", "march", "sep", when it is not written as a name."""
-        return (self.word(at) in _VERBS or self.word(at) not in MONTHS) and not self._tokens[at].capital
+        return (self.word(at) in VERBS or self.word(at) not in MONTHS) and not self._tokens[at].capital
 
     def _around(self, wall: datetime, cycle: str = "") -> Span:
         """Half an hour before and after; of a time that the clocks leave out, of the one that they then show."""

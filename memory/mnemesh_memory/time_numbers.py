@@ -20,6 +20,7 @@ TENS: Final = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60
 ARTICLES: Final = {"a": 1, "an": 1}
 NUMBERS: Final = {**ARTICLES, **ONES, **_TEENS, **TENS}
 _LARGE: Final = frozenset(("dozen", "hundred", "thousand", "million"))
+_JOINED: Final = ("and", "or", "to", ",")
 DIGITS_MAX: Final = 4
 
 
@@ -50,10 +51,10 @@ def is_distance(words: Sequence[str], end: int) -> bool:
 
 def is_cut(words: Sequence[str], at: int) -> bool:
     """Whether a number or distance that begins there is but the end of a longer one: "thirty | two weeks", "two or |
-    three days", "a year and | two months"."""
+    three days", "two, | three days", "a year and | two months", "a week or | a month"."""
     before, mark = _word(words, at - 1), _word(words, at)
     if mark in ARTICLES:
-        return before in ("and", ",") and is_distance(words, at - 1)
+        return before in _JOINED and is_distance(words, at - 1)
     same = before.isdigit() == mark.isdigit()
     if before not in ARTICLES and is_number(words, at - 1) and same:
         return True
@@ -63,7 +64,10 @@ def is_cut(words: Sequence[str], at: int) -> bool:
         and is_number(words, at - 2)
     ):
         return True
-    return is_distance(words, at - (before in ("and", ",")))
+    listed = _word(words, at - 2)
+    if before == "," and not mark.isdigit() and listed not in ARTICLES and listed in NUMBERS:
+        return True
+    return is_distance(words, at - (before in _JOINED))
 
 
 def _below_hundred(words: Sequence[str], at: int) -> tuple[int, int]:

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from mnemesh_memory.calendar_spans import DAY, PARTS
 from mnemesh_memory.time_days import Read
-from mnemesh_memory.time_numbers import UNITS, is_distance
-from mnemesh_memory.time_ranges import Ranges
+from mnemesh_memory.time_numbers import UNITS, is_distance, is_number
+from mnemesh_memory.time_rows import AND, ENDS, LISTED, TO, Rows
 from mnemesh_memory.time_tokens import BREAK
 
 _AT: Final = frozenset(("in", "on", "at", "during", "over", "within", "throughout", "from", "of", "for", "around"))
@@ -36,8 +36,6 @@ _MEASURES: Final = {tuple(said.split()): side for said, side in {
     "no more than": "since", "not more than": "since", "no longer than": "since",
 }.items()}  # fmt: skip
 _SAID_WORDS_MAX: Final = 3
-_TO: Final = frozenset(("to", "until", "till", "through", "-", "\u2013"))
-_AND: Final = frozenset(("and",))
 EVENT_BEGINS: Final = frozenset(
     ("the", "our", "my", "his", "her", "their", "its", "your", "we", "i", "you", "they", "he", "she")
 )
@@ -46,7 +44,6 @@ _DENIALS: Final = {("not",), ("except",), ("excluding",), ("without",), ("but",)
 _BEING: Final = frozenset(("is", "are", "was", "were", "be", "been", "am"))
 _ASIDE: Final = frozenset(("before", "after", "following", "prior", "from"))
 _VAGUE: Final = frozenset(("few", "couple", "several", "of"))
-_ENDS: Final = frozenset(("", BREAK, ",", "what", "who", "which", "how", "why", "when", "where", "did"))
 _RANGE_WORDS_MAX: Final = 8
 
 
@@ -61,11 +58,21 @@ class Phrase(NamedTuple):
     relative: bool
 
 
-def phrase(dates: Ranges, at: int) -> Phrase | None:
-    """The longest phrase of time that begins there."""
+def phrase(dates: Rows, at: int) -> Phrase | None:
+    """The longest phrase of time that begins there; one without a stretch when it goes on with what can't be read."""
+    read = _phrase(dates, at)
+    if read is None or read.since is read.before is None:
+        return read
+    if dates.continues(at):
+        return _nothing(at, read.end)
+    end = dates.continued(at, read.end, read.relative)
+    return _nothing(at, end) if end else read
+
+
+def _phrase(dates: Rows, at: int) -> Phrase | None:
     word = dates.word(at)
     if word in ("between", "from"):
-        joins = _AND if word == "between" else _TO
+        joins = AND if word == "between" else TO
         if (ranged := _range(dates, at, at + 1, word, joins)) is not None:
             return ranged
         if end := _unread(dates, at, joins):
@@ -73,22 +80,21 @@ def phrase(dates: Ranges, at: int) -> Phrase | None:
     if (bound := _bound(dates, at)) is not None:
         return bound
     lead = at + (word in _AT)
-    if (read := dates.read(lead, word if lead > at else "")) is None:
-        read = dates.days(lead, _TO) or dates.hours_of_day(lead, _TO)
+    if (read := dates.row(lead, word if lead > at else "", TO | LISTED)) is None:
+        read = dates.days(lead, TO) or dates.hours_of_day(lead, TO)
         return None if read is None else _plain(at, read)
     if in_distance(dates, at):
         return _nothing(at, read.end)  # "a week from yesterday"
-    if (ranged := _range(dates, at, lead, "from", _TO)) is not None and ranged.end > read.end:
+    if (ranged := _range(dates, at, lead, "from", TO)) is not None and ranged.end > read.end:
         return ranged
-    if dates.word(read.end) in _TO and not read.relative and dates.numeric(read.end + 1):
+    if dates.word(read.end) in TO and not read.relative and dates.numeric(read.end + 1):
         return _nothing(at, read.end + 2)
     if end := dates.listed(lead, read):
         return _nothing(at, end)
-    read = dates.several(lead, word if lead > at else "", read)
     if (suffixed := _suffixed(dates, at, read)) is not None:
         return suffixed
     if dates.word(read.end) in ("between", "from") and read.span.before - read.span.since == DAY:
-        hours = dates.hours(read.end + 1, _AND if dates.word(read.end) == "between" else _TO)
+        hours = dates.hours(read.end + 1, AND if dates.word(read.end) == "between" else TO)
         if hours is not None:
             day = read.span.since
             return Phrase(at, hours[2], day + hours[0], day + hours[1], read.relative)
@@ -96,7 +102,7 @@ def phrase(dates: Ranges, at: int) -> Phrase | None:
     return _plain(at + alone, read)
 
 
-def denied_until(dates: Ranges, at: int) -> Phrase | None:
+def denied_until(dates: Rows, at: int) -> Phrase | None:
     """The time that follows and is not the one that is meant: "not last week", "except in March or April"."""
     said = max((one for one in _DENIALS if _says(dates, at, one)), key=len, default=())
     if not said or (at and dates.word(at - 1) == "or"):
@@ -114,13 +120,17 @@ def denied_until(dates: Ranges, at: int) -> Phrase | None:
     return denied
 
 
-def in_distance(dates: Ranges, at: int) -> bool:
+def in_distance(dates: Rows, at: int) -> bool:
     """Whether what begins there is what a distance is counted from: "three days | after the release"."""
     if dates.word(at) not in _ASIDE or at < 2:
         return False
     unit, count = dates.word(at - 1), dates.word(at - 2)
-    if is_distance(dates.words(0, at), at) or (unit in UNITS and count in _VAGUE):
+    if is_distance(dates.words(0, at), at) or (unit in UNITS and (count in _VAGUE or count == "half")):
         return True
+    if unit == "half" and dates.words(max(0, at - 3), at - 1) == ["and", "a"]:
+        return True
+    if at > 2 and count == "or" and dates.word(at - 3) in UNITS and is_number(dates.words(0, at), at - 1):
+        return True  # "a week or two | before the release"
     one = unit in PARTS or unit == "weekend" or UNITS.get(unit) == unit  # "in the days before the release" is open
     return one and count in ("the", "next") and dates.word(at) != "from"
 
@@ -133,11 +143,11 @@ def _nothing(first: int, end: int) -> Phrase:
     return Phrase(first, end, None, None, relative=False)
 
 
-def _says(dates: Ranges, at: int, said: tuple[str, ...]) -> bool:
+def _says(dates: Rows, at: int, said: tuple[str, ...]) -> bool:
     return tuple(dates.words(at, at + len(said))) == said
 
 
-def _longest(dates: Ranges, at: int, table: dict[tuple[str, ...], str]) -> tuple[str, ...]:
+def _longest(dates: Rows, at: int, table: dict[tuple[str, ...], str]) -> tuple[str, ...]:
     """The longest of its keys that is said there, () for none."""
     for length in range(_SAID_WORDS_MAX, 0, -1):
         if (said := tuple(dates.words(at, at + length))) in table:
@@ -145,7 +155,7 @@ def _longest(dates: Ranges, at: int, table: dict[tuple[str, ...], str]) -> tuple
     return ()
 
 
-def _bound(dates: Ranges, at: int) -> Phrase | None:
+def _bound(dates: Rows, at: int) -> Phrase | None:
     """A phrase of which one side is open, by the words before it."""
     if said := _longest(dates, at, _MEASURES):
         inner = at + len(said)
@@ -156,7 +166,9 @@ def _bound(dates: Ranges, at: int) -> Phrase | None:
     if not said or (said[0] in ("starting", "following") and at and dates.word(at - 1) in _BEING):
         return None
     inner, side = at + len(said), _BOUNDS[said]
-    read = dates.edge(inner) or dates.read(inner, said[0] if len(said) == 1 else side)
+    if side in ("since", "after") and (pair := dates.pair(inner, side, TO)) is not None:
+        return _plain(at, pair)
+    read = dates.edge(inner) or dates.row(inner, said[0] if len(said) == 1 else side, LISTED)
     if read is None:
         return None
     return _nothing(at, read.end) if in_distance(dates, at) else _opened(dates, at, side, read)
@@ -171,45 +183,28 @@ def _measured(first: int, side: str, read: Read) -> Phrase:
     return Phrase(first, read.end, None, at + DAY if whole else at, read.relative)
 
 
-def _suffixed(dates: Ranges, first: int, read: Read) -> Phrase | None:
+def _suffixed(dates: Rows, first: int, read: Read) -> Phrase | None:
     """A phrase of which one side is open, by the words after it: "March 3 or later", "from March on"."""
     word, following = dates.word(read.end), dates.word(read.end + 1)
-    if word in ("onward", "onwards") or (word == "on" and dates.word(first) == "from" and following in _ENDS):
+    if word in ("onward", "onwards") or (word == "on" and dates.word(first) == "from" and following in ENDS):
         side, more = "since", 1
-    elif word in ("or", "and") and following in ("later", "newer", "onwards", "onward"):
+    elif word in ("or", "and") and following in ("later", "newer", "onwards", "onward", "beyond"):
         side, more = "since", 2
-    elif word in ("or", "and") and following in ("earlier", "older") and dates.word(read.end + 2) in _ENDS:
+    elif word in ("or", "and") and following in ("earlier", "older") and dates.word(read.end + 2) in ENDS:
         side, more = "until", 2
     else:
         return None
     return _opened(dates, first, side, read)._replace(end=read.end + more)
 
 
-def _range(dates: Ranges, first: int, at: int, word: str, joins: frozenset[str]) -> Phrase | None:
+def _range(dates: Rows, first: int, at: int, word: str, joins: frozenset[str]) -> Phrase | None:
     """`between A and B`, `from A to B`, where one end may name the day or month of both."""
     read = dates.days(at, joins) or dates.hours_of_day(at, joins)
-    return _pair(dates, first, at, word, joins) if read is None else _plain(first, read)
+    read = dates.pair(at, word, joins) if read is None else read
+    return None if read is None else _plain(first, read)
 
 
-def _pair(dates: Ranges, first: int, at: int, word: str, joins: frozenset[str]) -> Phrase | None:
-    """Up to the end of B, which comes after A."""
-    one = dates.read(at, word)
-    if one is None or dates.word(one.end) not in joins:
-        return None
-    other = dates.read(one.end + 1, word)
-    if other is None:
-        return None
-    early, late = one.span, other.span
-    if early.cycle == "year" and not late.cycle:
-        early = early.back(early.since.year - late.since.year)  # "between May and July 2023"
-    if early.since > late.since and early.cycle:
-        early = early.back(1)
-    if early.since > late.since:
-        early, late = late, early
-    return Phrase(first, other.end, early.since, late.before, one.relative and other.relative)
-
-
-def _unread(dates: Ranges, at: int, joins: frozenset[str]) -> int:
+def _unread(dates: Rows, at: int, joins: frozenset[str]) -> int:
     """Where a range ends that has a date at one end and can't be read, 0 for none: "between the release and last
     week"."""
     word, start = dates.word(at), at + 1
@@ -235,7 +230,7 @@ def _unread(dates: Ranges, at: int, joins: frozenset[str]) -> int:
     return to + 2 + (dates.word(to + 1) == "the") if numeric else max(to, first.end if first is not None else 0)
 
 
-def _opened(dates: Ranges, first: int, side: str, read: Read) -> Phrase:
+def _opened(dates: Rows, first: int, side: str, read: Read) -> Phrase:
     """A stretch of which one side is open."""
     span = read.span
     if side == "since":

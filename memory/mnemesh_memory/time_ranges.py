@@ -8,13 +8,13 @@ from typing import Final
 
 from mnemesh_memory import calendar_spans as spans
 from mnemesh_memory.calendar_spans import DAY, MONTHS_OF, WEEK, Span
-from mnemesh_memory.time_dates import ORDINALS, Dates
+from mnemesh_memory.time_dates import Dates
 from mnemesh_memory.time_days import DAY_NUMBER, DAY_RANGE, WEEKDAYS, YEAR, Read, one_day
+from mnemesh_memory.time_stretches import ORDINALS
 from mnemesh_memory.time_tokens import BREAK
 
 _EDGES: Final = {"beginning": "since", "start": "since", "end": "before"}
 _OR: Final = ("and", "or", ",")
-_IN: Final = ("in", "during", "of", "throughout")
 # What may follow a number that is the day of a month; before anything else it counts: "between March 3 and 7 people".
 _AFTER_DAY: Final = frozenset(
     ("", BREAK, *_OR, "what", "who", "which", "how", "why", "when", "where", "did", "do", "does", "was", "were", "is",
@@ -50,7 +50,7 @@ class Ranges(Dates):
         month = self.month_number(month_at)
         if month is None or first >= last or (self.doubtful(month_at) and not sure):
             return None
-        if named and not self._is_day(end):
+        if named and not self.is_day(end):
             return None
         return self._dated(first, last, month, end if named else month_at + 1)
 
@@ -71,26 +71,6 @@ class Ranges(Dates):
             return None
         return day._replace(span=Span(day.span.since + hours[0], day.span.since + hours[1], cycle=day.span.cycle))
 
-    def several(self, at: int, after: str, first: Read) -> Read:
-        """Months or years of which the first alone has its "in", as a stretch that holds them all: "in March or April",
-        "in 2023, 2024 and 2025"; else the `first` as it is."""
-        kind, whole, end = _kind(first.span), first, first.end
-        if after not in _IN or kind not in (1, 12) or first.relative:
-            return first
-        while self.word(end) in _OR:
-            last = self.word(end) != "," or self.word(end + 1) in _OR
-            at = end + 1 + (self.word(end) == "," and last)
-            other = self.read(at, after)
-            named = self.month_number(at) is not None or YEAR.fullmatch(self.word(at))
-            if other is None or not named or _kind(other.span) != kind:
-                break
-            if kind == 1 and self.doubtful(at) and self.word(other.end) not in ("", BREAK):
-                break  # "in April and may we"
-            span, end = _holding(first.span, other.span), other.end
-            first = first._replace(span=span, end=end)
-            whole = first if last else whole
-        return whole
-
     def numeric(self, at: int) -> bool:
         """Whether a bare number or a time of a day stands there, with or without its article."""
         lead = at + (self.word(at) == "the")
@@ -104,7 +84,7 @@ class Ranges(Dates):
             return None
         inner = lead + 2 + (self.word(lead + 2) == "the")
         day = self.day(inner, "on")
-        whole = day if day is not None and one_day(day.span) else self._stretch(inner, "in")
+        whole = day if day is not None and one_day(day.span) else self.stretch(inner, "in")
         if whole is None and inner > lead + 2:
             unit = self.word(inner)
             if unit not in (*MONTHS_OF, "week", "day") or self.word(inner + 1) == "of":
@@ -122,7 +102,7 @@ class Ranges(Dates):
         while DAY_NUMBER.fullmatch(self.word(read.end - 1)) and self.word(end) in _OR:
             number = end + 1 + (self.word(end) == "," and self.word(end + 1) in _OR)
             number += self.word(number) == "the"
-            if not DAY_NUMBER.fullmatch(self.word(number)) or not self._is_day(number + 1):
+            if not DAY_NUMBER.fullmatch(self.word(number)) or not self.is_day(number + 1):
                 break
             end = number + 1
         if end > read.end:
@@ -132,7 +112,7 @@ class Ranges(Dates):
         named = first > 2 and (self.month_number(first - 3) is not None)
         return read.end if bare and before and not named else 0
 
-    def _is_day(self, end: int) -> bool:
+    def is_day(self, end: int) -> bool:
         """Whether a number that ends there is not one of something that follows."""
         month_at = end + (self.word(end) == "of")
         following = self.word(end)
@@ -145,7 +125,7 @@ class Ranges(Dates):
         weekday = WEEKDAYS.get(self.word(lead + 1))
         if weekday is None or not (number or which == "last") or self.word(lead + 2) not in ("of", "in"):
             return None
-        whole = self._stretch(lead + 3 + (self.word(lead + 3) == "the"), "in")
+        whole = self.stretch(lead + 3 + (self.word(lead + 3) == "the"), "in")
         if whole is None or whole.span.before - whole.span.since < 4 * WEEK:
             return None
         since, before = whole.span.since, whole.span.before
@@ -154,19 +134,3 @@ class Ranges(Dates):
         else:
             day = before - DAY - (before.weekday() - 1 - weekday) % 7 * DAY
         return whole._replace(span=spans.day_of(day)._replace(cycle=whole.span.cycle)) if day < before else None
-
-
-def _kind(span: Span) -> int:
-    """How many months a month or a year has, 0 for any other stretch."""
-    return next((months for months in (1, 12) if spans.shifted(span.since, months) == span.before), 0)
-
-
-def _holding(one: Span, other: Span) -> Span:
-    """The shortest stretch that holds both; a year that only one names counts for both."""
-    if one.cycle == "year" and not other.cycle:
-        one = one.back(one.since.year - other.since.year)
-    ways = [one, one.back(1)] if one.cycle and other.cycle else [one]
-    low, high = min(
-        ((min(way.since, other.since), max(way.before, other.before)) for way in ways), key=lambda way: way[1] - way[0]
-    )
-    return Span(low, high, cycle=one.cycle and other.cycle)

@@ -16,7 +16,7 @@ from mnemesh_memory.calendar_spans import instant, unit_of
 from mnemesh_memory.fusion import terms
 from mnemesh_memory.time_dates import DATE_WORDS
 from mnemesh_memory.time_phrases import EVENT_BEGINS, OPENS, Phrase, denied_until, in_distance, phrase
-from mnemesh_memory.time_ranges import Ranges
+from mnemesh_memory.time_rows import Rows
 from mnemesh_memory.time_tokens import BREAK, Token, tokens_of
 
 # A longer text was pasted, and the dates in it are its own.
@@ -87,7 +87,7 @@ def read(text: str, now: int, zone: tzinfo) -> TimeWords | None:
 
 def _read(text: str, now: int, zone: tzinfo) -> TimeWords | None:
     tokens = tokens_of(text)
-    dates = Ranges(tokens, now, zone)
+    dates = Rows(tokens, now, zone)
     phrases: list[Phrase] = []
     event: Event | None = None
     event_at: Place | None = None
@@ -122,7 +122,7 @@ def _read(text: str, now: int, zone: tzinfo) -> TimeWords | None:
     return TimeWords(said, since, before, event, event_words, text, relative, others, event_at)
 
 
-def _instead(dates: Ranges, tokens: Sequence[Token], denied: Phrase) -> Phrase | None:
+def _instead(dates: Rows, tokens: Sequence[Token], denied: Phrase) -> Phrase | None:
     """What "but" puts in its place, which may be counted from it: "not last week but the week before"."""
     at = denied.end + (dates.word(denied.end) == ",")
     if dates.word(at) != "but":

@@ -245,7 +245,8 @@ def understood(text: str, now: str = "2026-03-18 15:00", zone: ZoneInfo = BERLIN
         ("in april or may?", "2025-04-01", "2025-06-01"),
         ("in April and may we go", "2025-04-01", "2025-05-01"),
         ("in October, November was warm", "2025-10-01", "2025-11-01"),
-        ("in October and 2024", "2025-10-01", "2025-11-01"),
+        ("in October and 2024", "2024-01-01", "2025-11-01"),
+        ("on Monday, Tuesday, and Friday", "2026-03-13", "2026-03-18"),
         ("in March or later", "2026-03-01", ""),
         ("from March 3 to 7", "2026-03-03", "2026-03-08"),
         ("from March 3 to 7, 2024", "2024-03-03", "2024-03-08"),
@@ -298,6 +299,82 @@ def understood(text: str, now: str = "2026-03-18 15:00", zone: ZoneInfo = BERLIN
         ("the first Monday in March", "2026-03-02", "2026-03-03"),
         ("not only last week", "2026-03-09", "2026-03-16"),
         ("whether or not last week went well", "2026-03-09", "2026-03-16"),
+        ("from March 3 to now", "2026-03-03", "2026-03-18 15:00:00.001000"),
+        ("from February to date", "2026-02-01", "2026-03-18 15:00:00.001000"),
+        ("what broke from last week until now", "2026-03-09", "2026-03-18 15:00:00.001000"),
+        ("from last week to the present day", "2026-03-09", "2026-03-18 15:00:00.001000"),
+        ("from January 3 up to now", "2026-01-03", "2026-03-18 15:00:00.001000"),
+        ("since 2022 until now", "2022-01-01", "2026-03-18 15:00:00.001000"),
+        ("this year to date", "2026-01-01", "2026-03-18 15:00:00.001000"),
+        ("between last week and now", "2026-03-09", "2026-03-18 15:00:00.001000"),
+        ("from now until Friday", "2026-03-18 15:00", "2026-03-21"),
+        ("from June to yesterday", "2025-06-01", "2026-03-18"),
+        ("from January to March", "2026-01-01", "2026-04-01"),
+        ("from March to May", "2025-03-01", "2025-06-01"),
+        ("since January to March", "2026-01-01", "2026-04-01"),
+        ("in January and February", "2026-01-01", "2026-03-01"),
+        ("in February or March", "2026-02-01", "2026-04-01"),
+        ("in January, February and March", "2026-01-01", "2026-04-01"),
+        ("in May and June we shipped", "2025-05-01", "2025-07-01"),
+        ("in jan and feb we shipped", "2026-01-01", "2026-03-01"),
+        ("in November and December", "2025-11-01", "2026-01-01"),
+        ("in 2023 or 2024", "2023-01-01", "2025-01-01"),
+        ("in 2022, 2023 and 2024", "2022-01-01", "2025-01-01"),
+        ("since 2022 or 2023", "2022-01-01", ""),
+        ("before January or February", "", "2026-01-01"),
+        ("until January or February", "", "2026-03-01"),
+        ("in Q1 and Q2", "2025-01-01", "2025-07-01"),
+        ("in Q4 and Q1", "2025-10-01", "2026-04-01"),
+        ("Q1 and Q2 2024", "2024-01-01", "2024-07-01"),
+        ("Q1 to Q3 2023", "2023-01-01", "2023-10-01"),
+        ("January and February 2024", "2024-01-01", "2024-03-01"),
+        ("March - May 2023", "2023-03-01", "2023-06-01"),
+        ("March to May 2023", "2023-03-01", "2023-06-01"),
+        ("January, February, and March 2023", "2023-01-01", "2023-04-01"),
+        ("in March 2023 and April 2024", "2023-03-01", "2024-05-01"),
+        ("Monday to Wednesday", "2026-03-16", "2026-03-19"),
+        ("Monday and Tuesday", "2026-03-16", "2026-03-18"),
+        ("Monday through Friday", "2026-03-09", "2026-03-14"),
+        ("Monday thru Friday", "2026-03-09", "2026-03-14"),
+        ("Mon to Wed", "2026-03-16", "2026-03-19"),
+        ("on Tuesday or Thursday", "2026-03-10", "2026-03-13"),
+        ("Monday, Tuesday and Wednesday", "2026-03-16", "2026-03-19"),
+        ("Monday to yesterday what broke", "2026-03-16", "2026-03-18"),
+        ("last Monday to Friday", "2026-03-09", "2026-03-14"),
+        ("next Monday to Friday", "2026-03-23", "2026-03-28"),
+        ("this Thursday and Friday", "2026-03-19", "2026-03-21"),
+        ("from yesterday to Friday", "2026-03-17", "2026-03-21"),
+        ("until Monday or Tuesday", "", "2026-03-25"),
+        ("yesterday and today", "2026-03-17", "2026-03-19"),
+        ("this month and last week", "2026-03-01", "2026-04-01"),
+        ("last week and the week before", "2026-03-02", "2026-03-16"),
+        ("in 2022 and beyond", "2022-01-01", ""),
+        ("early January and late February", "2026-01-01", "2026-03-01"),
+        ("the last year and a half", "2024-09-18", "2026-03-18 15:00:00.001000"),
+        ("the past month and a half", "2026-02-04", "2026-03-18 15:00:00.001000"),
+        ("in the last two and a half years", "2023-09-18", "2026-03-18 15:00:00.001000"),
+        ("the last hour and a half", "2026-03-18 13:30", "2026-03-18 15:00:00.001000"),
+        ("the last week or two", "2026-03-04", "2026-03-18 15:00:00.001000"),
+        ("the last 2 or 3 weeks", "2026-02-25", "2026-03-18 15:00:00.001000"),
+        ("the last 2-3 weeks", "2026-02-25", "2026-03-18 15:00:00.001000"),
+        ("the last week and a half of 2024", "2024-12-21 12:00", "2025-01-01"),
+        ("a year and a half ago", "2024-09-03", "2024-10-04"),
+        ("an hour and a half ago", "2026-03-18 13:15", "2026-03-18 13:45"),
+        ("a week and a half ago", "2026-03-05", "2026-03-12"),
+        ("a week or two ago", "2026-03-01", "2026-03-15"),
+        ("two, three days ago", "2026-03-15", "2026-03-17"),
+        ("in March and may we deploy", "2026-03-01", "2026-04-01"),
+        ("in May, April told us", "2025-05-01", "2025-06-01"),
+        ("in 2023, 2024 was planned", "2023-01-01", "2024-01-01"),
+        ("from last week to present our results", "2026-03-09", "2026-03-16"),
+        ("the first draft and the second week of November", "2025-11-08", "2025-11-15"),
+        ("in March and 5 people left", "2026-03-01", "2026-04-01"),
+        ("on March 3 and 2 more on March 5", "2026-03-03", "2026-03-06"),
+        ("after January until March", "2026-02-01", "2026-04-01"),
+        ("after Monday until yesterday", "2026-03-17", "2026-03-18"),
+        ("starting in January until February", "2026-01-01", "2026-03-01"),
+        ("the first run last week and second run this week", "2026-03-09", "2026-03-23"),
+        ("last week to 5 customers", "2026-03-09", "2026-03-16"),
     ],
 )
 def test_words_of_time_mean_a_stretch(text: str, since: str, before: str) -> None:
@@ -401,6 +478,37 @@ def test_words_of_time_mean_a_stretch(text: str, since: str, before: str) -> Non
         "the last two weeks before the release",
         "a week from yesterday",
         "the last Friday of the sprint",
+        "first and second quarter of 2023",
+        "the first quarter and the second quarter of 2023",
+        "the first and second week of March",
+        "every Monday and Friday",
+        "the Monday and Tuesday standups",
+        "the Monday through Friday schedule",
+        "every Monday until Friday",
+        "by April and May",
+        "compare January and February",
+        "Jan and May",
+        "introduce June to August",
+        "mail from April to Bob",
+        "in 2023 and 2024 tokens",
+        "in 2023 and a half",
+        "last year and March",
+        "last summer and fall",
+        "2022 to March 2024",
+        "until March to May",
+        "from March to May or June",
+        "between Monday and Wednesday and Friday",
+        "two weeks ago or three",
+        "a week or a month ago",
+        "the last week or month",
+        "the last week and two days",
+        "last 24h or 48h",
+        "at 3pm and 5pm yesterday",
+        "a week or two before March 3",
+        "a year and a half after the release",
+        "two and a half weeks after the release",
+        "until now",
+        "wait a second or two",
     ],
 )
 def test_words_that_only_look_like_a_time_are_not_read(text: str) -> None:
@@ -567,7 +675,8 @@ PIECES = st.sampled_from(
      "after", "3", "31", "2024", "2026-02-30", "3rd", "03:00", "pm", ",", ".", "week", "days", "years", "few", "a",
      "Q2", "early", "end", "night", "we", "release", "9999", "-", "half", "not", "but", "Monday",
      "except", "other", "than", "starting", "more", "no", "later", "2pm", "7", "on", "the",
-     "twenty", "hundred", "or", "two", "twenty-one", "99.99.2024", "24:61"]
+     "twenty", "hundred", "or", "two", "twenty-one", "99.99.2024", "24:61", "now", "date", "present", "up", "through",
+     "Q1", "2023", "May", "that"]
 )  # fmt: skip
 
 
@@ -586,3 +695,32 @@ def test_any_text_is_read_without_an_error_and_what_is_read_is_in_order(text: st
             rest = iter(text)  # what is left stands in the text, in its order
             assert all(character in rest for character in left if not character.isspace())
         assert all(said in text for said in answer.words)
+
+
+# Names of a kind, which in a row are one stretch.
+KINDS = {
+    "month": ("January", "March", "May", "June", "Sept"),
+    "quarter": ("Q1", "Q2", "Q4"),
+    "year": ("2022", "2023", "2024"),
+    "weekday": ("Monday", "Thursday", "Sunday"),
+}
+LEADS = ("", "in", "on", "from", "since", "before", "after", "until", "by", "for", "the", "every", "last", "between")
+
+
+@given(
+    st.sampled_from(sorted(KINDS)).flatmap(
+        lambda kind: st.lists(st.sampled_from(KINDS[kind]), min_size=2, max_size=3, unique=True)
+    ),
+    st.sampled_from(LEADS),
+    st.lists(st.sampled_from(("and", "or", "to", "through", "until", "thru", "up to")), min_size=2, max_size=2),
+    st.sampled_from(("", " 2021", " last year", " standups", " what broke", " we met", ", and who left", " or so")),
+    st.integers(0, 2_000_000_000_000),
+)
+def test_names_in_a_row_are_read_whole_or_not_at_all(
+    names: list[str], lead: str, joins: list[str], rest: str, now: int
+) -> None:
+    said = names[0] + "".join(f" {join} {name}" for join, name in zip(joins, names[1:], strict=False))
+    answer = read(f"who left {lead} {said}{rest}", now, BERLIN)
+    if answer is not None:
+        words = " ".join(answer.words).split()
+        assert [name in words for name in names] in ([True] * len(names), [False] * len(names))
