@@ -398,6 +398,18 @@ def test_the_gateway_joins_the_cluster_before_it_starts_and_offers_it_no_process
     assert said[2] == "mnemesh up --runtime ray --ray-address head:6379 [token]"
 
 
+def test_the_documented_commands_of_a_cluster_are_those_of_the_image(programs: Path) -> None:
+    block = (ROOT / "docs" / "ray.md").read_text("utf-8").partition("## Starting a cluster")[2].split("```")[1]
+    written = [line for line in block.splitlines() if line.startswith(("ray start", "mnemesh up"))]
+    for name in ("ray-head", "ray-worker", "gateway"):
+        said = role(programs, name, MNEMESH_RAY_ADDRESS="HEAD:6379")[2]
+    for line, role_of in zip(written, ("--head", "--address HEAD:6379", "mnemesh up"), strict=True):
+        (called, *_) = [one for one in said if role_of in one and "health-check" not in one]
+        assert set(line.split()) - {"--ray-replica-dir", "/var/lib/mnemesh"} <= set(called.split()), line
+    assert "RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=" in block
+    assert "RAY_worker_niceness=0" in block
+
+
 @pytest.mark.parametrize(
     ("name", "missing"),
     [("gateway", "MNEMESH_RAY_ADDRESS"), ("ray-worker", "MNEMESH_RAY_ADDRESS"), ("ray-token", "RAY_AUTH_TOKEN_PATH")],
