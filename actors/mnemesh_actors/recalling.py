@@ -36,6 +36,7 @@ from mnemesh_actors.refining import optional_weights, second_look
 from mnemesh_actors.searching import LATE, Searching
 from mnemesh_actors.serving import VectorSpace
 from mnemesh_actors.shard import Search
+from mnemesh_actors.worded_then import as_worded
 from mnemesh_actors.words import scored
 from mnemesh_memory import limits, validate
 from mnemesh_memory.answers import Hit, Recalled
@@ -172,6 +173,9 @@ class Recalling:
         candidates = Candidates.of(()) if among == () else await self._candidates(space.follower, search, by)
         if isinstance(candidates, str):
             return await self._by_words(query, candidates)
+        if query.as_of is not None and search.bm25:
+            candidates, beyond = await as_worded(self._parts, query, candidates)
+            degraded = (*degraded, *beyond)
         fused, failed = await self._fused(space, query, vector, candidates)
         kept, best, old = await self._pick(query, fused)
         if old and len(candidates) >= search.limit and (len(kept) < query.limit or old > query.limit):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -217,6 +218,20 @@ def test_a_memory_is_shown_as_it_was(ledger: Ledger, pen: Pen) -> None:
     assert ledger.read_as_of([first.id], forgotten_at)[first.id].state == "forgotten"
     assert ledger.read_as_of([first.id], pen.now)[first.id] == read_back(ledger, first)
     assert ledger.read_as_of(["unknown"], pen.now) == {}
+
+
+def test_texts_that_were_others_then_are_read_the_last_change_first(ledger: Ledger, pen: Pen) -> None:
+    first, second, third, same = (done(ledger, pen.create(name)).memory for name in ("one", "two", "three", "four"))
+    at = pen.now
+    for memory in (first, second, third):
+        done(ledger, pen.revise(memory, content=f"not {memory.content}"))
+    done(ledger, pen.forget(same))
+    asked = ListQuery(spaces=(SPACE,), state="all", before=at + 1, limit=9)
+    assert ledger.reworded(asked, at, []) == ([third, second, first], [], False)
+    # The last change was one of no text; of what matched as many are read again.
+    few = ledger.reworded(replace(asked, limit=1), at, [second.id, first.id])
+    assert few == ([second], [first.id], True)
+    assert ledger.reworded(replace(asked, spaces=(OTHER_SPACE,)), at, [first.id]) == ([], [], False)
 
 
 def test_a_superseded_memory_was_active_before(ledger: Ledger, pen: Pen) -> None:

@@ -84,6 +84,18 @@ def page(db: sqlite3.Connection, query: ListQuery) -> Page:
     return Page(memories=tuple(memories), cursor=cursor_out(memories[-1]) if more else "", total=total)
 
 
+def changed(db: sqlite3.Connection, query: ListQuery, at: int) -> list[str]:
+    """Ids of what `query` lists and was changed after `at` (ms), or is in conflict: the last change first, up to one
+    more than its limit."""
+    where, values = _filters(query)
+    rows = db.execute(
+        f"SELECT id FROM memory WHERE {where} AND (updated_at > ? OR conflicted = 1) "
+        "ORDER BY updated_at DESC, id LIMIT ?",
+        [*values, at, query.limit + 1],
+    )
+    return [str(id_) for (id_,) in rows]
+
+
 def _filters(query: ListQuery) -> tuple[str, list[Any]]:
     parts = [f"space IN ({_marks(query.spaces)})"]
     values: list[Any] = [*query.spaces]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mnemesh_actors.ledger import link_table, reads
 from mnemesh_actors.ledger.admission import Admission
@@ -17,6 +17,7 @@ from mnemesh_actors.ledger.histories import Histories, Past
 from mnemesh_actors.ledger.journal import Journal
 from mnemesh_actors.ledger.uses import Uses
 from mnemesh_memory.errors import NotFound
+from mnemesh_memory.indexing import index_texts
 from mnemesh_memory.linking import Linked
 from mnemesh_memory.model import ListQuery, Memory, Page, Query, Revision, Stats
 from mnemesh_memory.past import ConflictPage, HistoryPage
@@ -24,6 +25,15 @@ from mnemesh_memory.past import ConflictPage, HistoryPage
 QUICK_ROWS_MAX = 64
 # Texts of a draft that is looked up together with its vectors, so that a call with one draft is quick.
 QUICK_HASHES_MAX = 8
+
+
+class Reworded(NamedTuple):
+    """Memories as they were recorded then, whose texts are others by now; ids of those that matched and were changed,
+    but not read; and whether more were changed than were looked at."""
+
+    texts: list[Memory]
+    unread: list[str]
+    more: bool
 
 
 class Views:
@@ -76,6 +86,21 @@ class Views:
             if (then := self._histories.as_of(memory, at)) is not None:
                 found[then.id] = then
         return found
+
+    @reading
+    def reworded(self, query: ListQuery, at: int, matched: Sequence[str]) -> Reworded:
+        """Which searched texts were others at `at` (ms): of the memories that `query` lists, up to its limit, the last
+        changed ones, and when there are more, of as many of `matched`, the first ones, too."""
+        changed = reads.changed(self._db, query, at)
+        newest, more = changed[: query.limit], len(changed) > query.limit
+        rows = self.read([*newest, *(matched if more else ())])
+        now = {id_: one for id_, one in rows.items() if one.updated_at > at or one.conflicts}
+        known = set(newest)
+        rest = [id_ for id_ in matched if id_ in now and id_ not in known]
+        ids = [*newest, *rest[: query.limit]]
+        then = self.read_as_of(ids, at)
+        texts = [then[id_] for id_ in ids if id_ in then and index_texts(then[id_]) != index_texts(now[id_])]
+        return Reworded(texts, rest[query.limit :], more)
 
     @reading
     def past(self, id_: str) -> Past:

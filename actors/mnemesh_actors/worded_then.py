@@ -1,0 +1,55 @@
+"""What the index finds for a question about the past, with the words of the texts that stood there then.
+
+The index knows today's texts alone. Of those that were others then, the words are counted here; their meaning stays
+that of today, because no vector of an older text is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from mnemesh_actors.ledger.views import Reworded
+from mnemesh_actors.parts import Parts
+from mnemesh_actors.query_plan import listing_of
+from mnemesh_actors.words import scored
+from mnemesh_memory.fusion import Candidate
+from mnemesh_memory.model import Memory, Query
+from mnemesh_memory.ranking import Candidates
+from mnemesh_memory.traits import traits_of
+
+# So many texts that were changed since are read as they stood, the last change first, and when there are more, so many
+# of the best matches of today: each takes a millisecond.
+CHANGED_MAX = 200
+# So many matches are counted here too, so that the best count alike in both; what shares only a frequent word with the
+# question stands lower here, where nearly all that is counted holds it.
+MEASURES = 20
+
+
+async def as_worded(parts: Parts, query: Query, found: Candidates) -> tuple[Candidates, tuple[str, ...]]:
+    """`found` with the words as they stood at `query.as_of`, and what was not looked at."""
+    assert query.as_of is not None
+    best = sorted((one.bm25, one.id) for one in found if one.bm25 is not None)[::-1]
+    listing = replace(listing_of(query), limit=CHANGED_MAX)
+    then: Reworded = await parts.ledger.reworded(listing, query.as_of, [id_ for _, id_ in best])
+    if not (then.texts or then.unread):
+        return found, _told(CHANGED_MAX) if then.more else ()
+    reworded = {memory.id: memory for memory in then.texts}
+    other = reworded.keys() | then.unread
+    measures = {id_: bm25 for bm25, id_ in best if id_ not in other}
+    read: dict[str, Memory] = await parts.ledger.read(list(measures)[:MEASURES])
+    counted, here = await asyncio.to_thread(scored, query.text, [*read.values(), *then.texts])
+    words = {one.id: one.bm25 for one in here if one.bm25 is not None}
+    both = read.keys() & words.keys()
+    scale = max(measures[id_] for id_ in both) / max(words[id_] for id_ in both) if both else 1.0
+    rows = {one.id: one._replace(bm25=None) if one.id in other else one for one in found}
+    for id_, memory in reworded.items():
+        matched = words[id_] * scale if id_ in words else None
+        rows[id_] = rows.get(id_, Candidate(id_))._replace(bm25=matched, traits=traits_of(memory))
+    number = min(CHANGED_MAX, counted - len(read))
+    beyond = _told(number) if then.more or number < len(reworded) else ()
+    return Candidates.of(one for one in rows.values() if one.dense is not None or one.bm25 is not None), beyond
+
+
+def _told(number: int) -> tuple[str, ...]:
+    return (f"as_of: words are matched in {number} texts that were changed since, those changed last",)

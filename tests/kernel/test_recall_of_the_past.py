@@ -1,0 +1,72 @@
+"""A recall of the past finds texts by the words that stood in them then, and by no others.
+
+Each test has a space of its own.
+"""
+
+from __future__ import annotations
+
+import pytest
+from test_recalling import READER, found, recall, remember
+from test_recalling import mesh as mesh
+from test_recalling import space as space
+
+from mnemesh_actors import worded_then
+from mnemesh_actors.mesh import Mesh
+from mnemesh_memory.model import Memory, Patch
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+FEED, TURBINE = "The quokka feed schedule lists carrots", "Completely different: turbine maintenance interval"
+
+
+async def changed(mesh: Mesh, space: str, before: str, after: str) -> Memory:
+    """The memory as it was before it was changed."""
+    memory = await remember(mesh, space, before)
+    await mesh.update(READER, memory.id, Patch(content=after))
+    return memory
+
+
+async def test_a_text_of_the_past_is_found_by_its_own_words_and_not_by_those_of_today(mesh: Mesh, space: str) -> None:
+    memory = await changed(mesh, space, FEED, TURBINE)
+    then = await recall(mesh, space, "quokka", mode="keyword", as_of=memory.updated_at)
+    assert (found(then), then.degraded) == ([FEED], ())
+    assert then.results[0].score == 1.0
+    assert found(await recall(mesh, space, "turbine", mode="keyword", as_of=memory.updated_at)) == []
+    assert found(await recall(mesh, space, "turbine", mode="keyword")) == [TURBINE]
+    assert found(await recall(mesh, space, "quokka", mode="keyword")) == []
+    both = await recall(mesh, space, "what do quokkas eat", as_of=memory.updated_at, explain=True)
+    assert found(both) == [FEED]
+    assert {one.name: one.share > 0 for one in both.results[0].signals}["words"]
+
+
+async def test_what_the_index_found_and_what_was_read_then_stand_in_one_order(mesh: Mesh, space: str) -> None:
+    best = await remember(mesh, space, "The quokka feed schedule of winter lists carrots and hay")
+    for number in range(5):
+        await remember(mesh, space, f"Schedule {number} lists turbines")
+    memory = await remember(mesh, space, "Carrots for the quokka")
+    weak = await remember(mesh, space, "A schedule of turbines, also of the seventh one")
+    for one in (memory, weak):
+        await mesh.update(READER, one.id, Patch(content=f"Nothing of {one.id}"))
+    query = "quokka feed schedule of winter"
+    then = await recall(mesh, space, query, mode="keyword", as_of=weak.updated_at, limit=20)
+    assert found(then)[:2] == [best.content, memory.content]
+    assert weak.content in found(then)[2:]
+    assert [hit.score for hit in then.results] == sorted((hit.score for hit in then.results), reverse=True)
+    assert (then.results[0].score, len(then.results)) == (1.0, 8)
+
+
+async def test_more_changes_than_are_read_are_told_and_claim_no_word(
+    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worded_then, "CHANGED_MAX", 1)
+    kept = await remember(mesh, space, "A turbine that nobody changed")
+    for number in range(3):
+        last = await remember(mesh, space, f"Quokka {number} eats carrots")
+    for memory in (await recall(mesh, space, "")).results[:3]:
+        await mesh.update(READER, memory.memory.id, Patch(content=f"turbine {memory.memory.id}"))
+    then = await recall(mesh, space, "turbine", mode="keyword", as_of=last.updated_at)
+    assert found(then) == [kept.content]
+    told = ("as_of: words are matched in 1 texts that were changed since, those changed last",)
+    assert then.degraded == told
+    then = await recall(mesh, space, "quokka", mode="keyword", as_of=last.updated_at)
+    assert (len(then.results), then.degraded) == (1, told)
