@@ -199,7 +199,9 @@ def _written(answer: Json) -> str:
 
 
 def _checked(answer: Json) -> str:
-    target = f" {answer['target_id']} (similarity {answer['similarity']:.2f})" if answer["target_id"] else ""
+    target = ""
+    if answer["target_id"] and answer["action"] != "ADD":  # of what would be added, the reason names the neighbour
+        target = f" {answer['target_id']} (similarity {answer['similarity']:.2f})"
     return f"Would {answer['action']}{target}: {answer['reason']}" + _neighbours(answer["related"])
 
 

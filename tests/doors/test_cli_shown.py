@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import typer
 from client_support import Failure, RecordingNode
+from google.protobuf.json_format import MessageToDict
 from test_cli import Run
 from test_cli import bare as bare
 from test_cli import cli as cli
@@ -23,6 +24,7 @@ from mnemesh.cli.app import advised
 from mnemesh.cli.shell import count_of
 from mnemesh.errors import MnemeshError, from_node
 from mnemesh_gateway.auth import Authenticator
+from mnemesh_gateway.mcp_text import render
 from mnemesh_memory.errors import Unauthenticated
 from mnemesh_proto.v1 import history_pb2, memory_pb2, recall_pb2
 
@@ -322,3 +324,14 @@ def test_a_time_that_is_none_says_first_what_one_types(cli: Run) -> None:
     ended = cli("recall", "x", "--as-of", "yesterday")
     assert ended.status == 2
     assert "'yesterday' is not allowed; an RFC 3339 time with zone, such as" in ended.err
+
+
+@pytest.mark.parametrize(("action", "named"), [("ADD", False), ("NOOP", True), ("SUPERSEDE", True)])
+def test_a_check_names_the_memory_that_it_concerns_and_not_the_neighbour_of_what_would_be_added(
+    action: str, named: bool
+) -> None:
+    answer = memory_pb2.CheckResponse(action=action, target_id=MEMORY.id, similarity=0.5, reason="so it is")
+    (line,) = people.checked(wire.to_value(answer, values.Checked))
+    assert line == f"would {action}{f'  {MEMORY.id}' if named else ''}  so it is"
+    told = render("check", MessageToDict(answer, preserving_proto_field_name=True) | {"related": []})
+    assert told == f"Would {action}{f' {MEMORY.id} (similarity 0.50)' if named else ''}: so it is"

@@ -140,7 +140,8 @@ def superseded(done: values.Superseded) -> Iterator[str]:
 
 def checked(done: values.Checked) -> Iterator[str]:
     """What remember would do."""
-    target = f"  {done.target_id}" if done.target_id else ""
+    # Beside what would be added there is only its neighbour, which the reason names.
+    target = f"  {done.target_id}" if done.target_id and done.action != "ADD" else ""
     yield f"would {paint(done.action, GREEN)}{target}  {one_line(done.reason)}"
     yield from _near(done.related)
 
