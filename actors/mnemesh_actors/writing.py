@@ -74,10 +74,10 @@ class Writing:
             return await self._checked(caller, prepared)
 
     async def _checked(self, caller: Caller, prepared: Prepared) -> Checked:
-        clean, known = prepared.draft, None
-        if not clean.force:
-            lookup = replace(self._preparing.lookup(caller, prepared, touch=False), idempotency_key="", force=False)
-            ((known,), _) = await self._parts.ledger.prepare([lookup], [], self._parts.embedder.generation)
+        clean = prepared.draft
+        lookup = replace(self._preparing.lookup(caller, prepared, touch=False), idempotency_key="", force=False)
+        ((twin,), _) = await self._parts.ledger.prepare([lookup], [], self._parts.embedder.generation)
+        known = None if clean.force else twin
         targets: list[str] = []
         if clean.supersedes and not (known and known.restorable):
             found: list[str] = await self._parts.ledger.replaceable(
@@ -85,7 +85,10 @@ class Writing:
             )
             targets = [id_ for id_ in dict.fromkeys(found) if not (known and known.memory.id == id_)]
         if known is None or targets:
-            return gate.judge(prepared.related, targets)
+            judged = gate.judge(prepared.related, targets)
+            if twin is None or targets:
+                return judged
+            return replace(judged, reason=gate.although(twin.memory.id, forgotten=twin.restorable))
         return Checked(
             action=known.action,
             target_id=known.memory.id,

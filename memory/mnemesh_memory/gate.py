@@ -26,6 +26,11 @@ def near(neighbours: Iterable[Related]) -> tuple[Related, ...]:
     return tuple(item for item in neighbours if item.similarity >= NEAR_MIN)
 
 
+def although(twin: str, *, forgotten: bool) -> str:
+    """What is said of a text that `force` stores beside the memory with the id `twin`, which says the same."""
+    return f"stored although {twin}{', which was forgotten,' if forgotten else ''} says the same"
+
+
 def judge(related: Sequence[Related], supersedes: Sequence[str]) -> Checked:
     """What `remember` would do with a draft that is no exact duplicate, beside the neighbours of its space."""
     fresh, shown = novelty(related), near(related)

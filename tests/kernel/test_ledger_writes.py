@@ -99,11 +99,13 @@ def test_duplicates_in_one_group_commit_are_found_too(home: Home, ledger: Ledger
 def test_force_stores_the_same_text_anew(ledger: Ledger, pen: Pen) -> None:
     first = done(ledger, pen.create("We deploy on Friday."))
     second = done(ledger, pen.create("We deploy on Friday.", force=True))
-    assert second.action == "ADD"
+    assert (second.action, second.reason) == ("ADD", f"stored although {first.memory.id} says the same")
+    assert ledger.activity([first.memory.id]) == {}, "it was not met by chance"
     assert {memory.id for memory in ledger.page(ListQuery(spaces=(SPACE,))).memories} == {
         first.memory.id,
         second.memory.id,
     }
+    assert done(ledger, pen.create("We deploy on Monday.", force=True)).reason == "new in this space"
 
 
 def test_a_duplicate_reinforces_the_memory_that_is_there(ledger: Ledger, pen: Pen) -> None:
@@ -136,7 +138,11 @@ def test_an_identical_text_that_was_forgotten_is_offered_for_restore(home: Home,
     assert again.memory.state == "forgotten"
     assert first.id in again.reason
     assert home.entries() == 2
-    assert done(ledger, pen.create("We deploy on Friday.", force=True)).action == "ADD"
+    forced = done(ledger, pen.create("We deploy on Friday.", force=True))
+    assert (forced.action, forced.reason) == (
+        "ADD",
+        f"stored although {first.id}, which was forgotten, says the same",
+    )
 
 
 def test_an_active_twin_is_named_before_a_forgotten_one(ledger: Ledger, pen: Pen) -> None:

@@ -257,6 +257,17 @@ async def test_a_check_leaves_no_trace_and_a_write_reinforces(desk: Desk) -> Non
     assert await desk.uses(there) == 1
 
 
+async def test_by_force_an_identical_text_is_added_and_check_and_write_name_the_one_there(desk: Desk) -> None:
+    there = await desk.remember("We deploy on Friday.")
+    draft = Draft(content="We deploy on Friday.", force=True)
+    checked = await desk.writing.check(CALLER, draft)
+    said = f"stored although {there.memory.id} says the same"
+    assert (checked.action, checked.reason) == ("ADD", said)
+    assert (await desk.writing.remember(CALLER, draft)).reason == said
+    fresh = await desk.writing.check(CALLER, Draft(content="We deploy on Monday.", force=True))
+    assert "no identical text" in fresh.reason or "nothing near" in fresh.reason
+
+
 async def test_a_check_refuses_what_remember_would_refuse_to_replace(desk: Desk) -> None:
     old = await desk.remember("We deploy on Friday.", title="Deploys")
     elsewhere = await desk.remember("We deploy on Friday.", space="team/ops")

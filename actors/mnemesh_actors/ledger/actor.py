@@ -17,7 +17,7 @@ from pathlib import Path
 
 from mnemesh_actors.directory import load_key
 from mnemesh_actors.ledger import changes, feed, peers, schema
-from mnemesh_actors.ledger.admission import Admission, edit_of, refuse_endless, replaces, revision_of
+from mnemesh_actors.ledger.admission import Admission, edit_of, refuse_endless, replaces, revision_of, why_added
 from mnemesh_actors.ledger.checking import check_log
 from mnemesh_actors.ledger.commands import (
     Command,
@@ -165,7 +165,9 @@ class Ledger(Views, Exchange, Copies, Twin):
         draft = command.draft
         if seen := self._admission.seen(command.agent, draft.idempotency_key, command.fingerprint, command.at):
             return seen
-        if not draft.force and (known := self._admission.duplicate(draft.space, command.duplicate_key, command.at)):
+        touch = not draft.force
+        known = self._admission.duplicate(draft.space, command.duplicate_key, command.at, touch=touch)
+        if known is not None and not draft.force:
             if not known.restorable:
                 known = self._replace_by(known, command)
                 self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, known, command.at)
@@ -193,7 +195,7 @@ class Ledger(Views, Exchange, Copies, Twin):
             memory=memory,
             superseded=replaced,
             seq=self._journal.last_seq() if olds else seq,
-            reason=replaces(olds) if olds else "new in this space",
+            reason=replaces(olds) if olds else why_added(known),
         )
         self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, result, command.at)
         return result

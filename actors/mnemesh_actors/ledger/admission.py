@@ -19,6 +19,7 @@ from mnemesh_crdt.envelope import CHANGE
 from mnemesh_crdt.revisions import SUPERSEDED_BY
 from mnemesh_memory import checks, limits
 from mnemesh_memory.errors import AlreadyExists, FailedPrecondition
+from mnemesh_memory.gate import although
 from mnemesh_memory.model import Draft, Link, Memory, Patch
 from mnemesh_memory.patching import patched
 
@@ -227,6 +228,11 @@ def _endless(memory: Memory, found: int, most: int, what: str, way_out: str) -> 
         value=memory.id,
         limit=f"at most {most} {what} of one memory",
     )
+
+
+def why_added(twin: Committed | None) -> str:
+    """What is said of a new memory; `twin` tells of the one that says the same, beside which it was forced."""
+    return although(twin.memory.id, forgotten=twin.restorable) if twin else "new in this space"
 
 
 def replaces(olds: Sequence[Memory]) -> str:
