@@ -113,7 +113,7 @@ def test_a_key_whose_memory_was_forgotten_since_offers_it_for_restore(ledger: Le
     assert (again.action, again.replayed, again.restorable) == ("ADD", True, True)
     assert (again.memory.id, again.memory.state) == (first.memory.id, "forgotten")
     assert "forgotten since" in again.reason
-    assert f"restore {first.memory.id}" in again.reason
+    assert f"`restore` brings {first.memory.id}" in again.reason
     done(ledger, pen.restore(again.memory))
     after = done(ledger, pen.create("said once", idempotency_key="k"))
     assert (after.restorable, after.reason) == (False, "this key was seen before")
