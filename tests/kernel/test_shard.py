@@ -426,7 +426,8 @@ def test_no_tag_agent_or_session_of_a_memory_is_in_any_file_of_the_shard(tmp_pat
     one = RetrievalShard(config(tmp_path))
     one.open()
     one.apply([item(n, **names, place=n) for n in range(1, 80)], [], 1)
-    assert one.search(ask(tags_all=("zebratag",), agent="quaggaagent", session="okapisession")) != []
+    assert ids(one, ask(tags_all=("zebratag",), agent="quaggaagent", session="okapisession")) == set(range(1, 80))
+    assert ids(one, ask(tags_all=("zebratag",), agent="quaggaagent", session="another")) == set()
     one.flush()
     one.apply([], [memory(2)], 2)
     one.close()
