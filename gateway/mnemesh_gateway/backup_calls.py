@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mnemesh_gateway import wire
 from mnemesh_memory import grants
-from mnemesh_memory.errors import MnemeshError
+from mnemesh_memory.errors import MnemeshError, count_of
 from mnemesh_memory.model import Caller
 from mnemesh_proto.v1 import backup_pb2
 
@@ -41,7 +41,7 @@ async def may_hold(gate: MeshGate, caller: Caller, created_at: int) -> list[str]
         return [error.message]
     if grants.may(caller, grants.ADMINISTER, "admin"):
         return [one.path for one in found]
-    return [f"{len(found)} backups of the node; who administers it sees where"] if found else []
+    return [f"{count_of(len(found), 'backup')} of the node; who administers it sees where"] if found else []
 
 
 def _backup(value: Backup) -> backup_pb2.Backup:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from mnemesh_gateway.peer_book import new_peer, peer_token
 from mnemesh_gateway.wire import timestamp
-from mnemesh_memory.errors import InvalidArgument
+from mnemesh_memory.errors import InvalidArgument, count_of
 from mnemesh_memory.grants import OWN, OWNER, may
 from mnemesh_memory.model import Caller
 from mnemesh_proto.v1 import peer_pb2
@@ -78,7 +78,7 @@ def not_told(gate: MeshGate, caller: Caller, spaces: Iterable[str]) -> list[str]
     deaf = [] if peers is None else [name for space in spaces for name in peers.deaf(space, caller.principal)]
     found = sorted(set(deaf))
     if found and not may(caller, OWN, "admin"):
-        return [f"{len(found)} peers of the node; its owner sees which"]
+        return [f"{count_of(len(found), 'peer')} of the node; its owner sees which"]
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from node_process import NodeUnderTest
 
 from mnemesh import AsyncClient
 from mnemesh.errors import InvalidArgument, NotFound, PermissionDenied
+from mnemesh_gateway import backup_calls, peer_calls
+from mnemesh_memory.model import Caller
 
 WAIT_S = 60.0
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -156,3 +159,11 @@ async def test_what_is_refused_is_gone_past(node: NodeUnderTest, space: str) -> 
         assert (await ana.list(space=here)).total == 201
         status, out = await ended(node, *words, "--apply", "--yes")
         assert (status, out.splitlines()[0]) == (4, "0 memories purged")
+
+
+async def test_of_one_backup_and_one_peer_the_plural_is_not_said() -> None:
+    backups = SimpleNamespace(may_hold=lambda at: (object(),))
+    gate: Any = SimpleNamespace(backups=lambda: backups, peers_now=lambda: SimpleNamespace(deaf=lambda *_: ["hub"]))
+    bob = Caller(agent="bob", principal="bob", role="writer", spaces=("team/*",))
+    assert await backup_calls.may_hold(gate, bob, 0) == ["1 backup of the node; who administers it sees where"]
+    assert peer_calls.not_told(gate, bob, ["team/x"]) == ["1 peer of the node; its owner sees which"]
