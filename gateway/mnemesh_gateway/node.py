@@ -11,6 +11,7 @@ import errno
 import gc
 import os
 import secrets
+import shutil
 import signal
 import socket
 import time
@@ -43,7 +44,7 @@ from mnemesh_memory import limits
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, MnemeshError
 from mnemesh_memory.fusion import DEFAULT_WEIGHTS, OPTIONAL
 from mnemesh_memory.rules import rules_of
-from mnemesh_proto.rendezvous import NodeAddress, write_node
+from mnemesh_proto.rendezvous import LOCK_FILE, NodeAddress, write_node
 
 if TYPE_CHECKING:
     from mnemesh_actors.embedding.reranker import RerankerConfig
@@ -81,11 +82,24 @@ class Node:
         self._stop.set()
 
     async def serve(self) -> None:
-        """Start, serve, drain. Raises MnemeshError when the start is refused; nothing is left behind then, and of
-        addresses and settings that can't be used no directory either."""
-        settings = self._settings
-        _refuse_unusable(settings, new=not is_there(self._data_dir))
+        """Start, serve, drain. Raises MnemeshError when the start is refused; nothing is left behind then, and no
+        directory that was made for it."""
+        there = is_there(self._data_dir)
+        _refuse_unusable(self._settings, new=not there)
         lock = NodeLock(self._data_dir)
+        made = not there and os.listdir(self._data_dir) == [LOCK_FILE]  # and by no other process meanwhile
+        try:
+            await self._live()
+        except MnemeshError:
+            if made and self._mesh is None:
+                shutil.rmtree(self._data_dir, ignore_errors=True)
+            raise
+        finally:
+            lock.close()
+        log.info("stopped")  # not of a start that was refused
+
+    async def _live(self) -> None:
+        settings = self._settings
         try:
             directory = open_directory(self._data_dir)
             token = owner_token(self._data_dir)
@@ -134,8 +148,6 @@ class Node:
         finally:
             if self._mesh is not None:
                 await self._mesh.close()
-            lock.close()
-        log.info("stopped")  # not of a start that was refused
 
     @contextlib.asynccontextmanager
     async def _doors(
@@ -294,6 +306,8 @@ def _refuse_unusable(settings: Settings, *, new: bool) -> None:
     parts of the node would refuse of them is asked here too."""
     for name in ("grpc", "http"):
         _refuse_exposed(name, getattr(settings, name), settings.expose)
+    if settings.http == settings.grpc and not settings.http.endswith(":0"):
+        raise InvalidArgument("http", settings.http, "another address than that of grpc")
     select(_names(settings.mcp_toolsets))
     if not new:
         return
@@ -301,8 +315,9 @@ def _refuse_unusable(settings: Settings, *, new: bool) -> None:
         from mnemesh_actors.embedding.directory import configured
 
         configured(Path(settings.model_dir).expanduser())
-    for name in ("grpc", "http"):
-        _listen(name, getattr(settings, name)).close()
+    with contextlib.ExitStack() as both:
+        for name in ("grpc", "http"):
+            both.enter_context(_listen(name, getattr(settings, name)))
 
 
 def _refuse_exposed(field: str, address: str, expose: bool) -> None:

@@ -202,6 +202,26 @@ async def test_a_setting_that_a_part_of_the_node_refuses_makes_no_directory(
     assert not (tmp_path / "new").exists()
 
 
+async def test_a_start_that_is_refused_late_leaves_no_directory_that_it_made(tmp_path: Path) -> None:
+    reranker = ("--reranker-model", "nosuch/model", "--recall-weight-rerank", "0.5")
+    ended = await refused_start(tmp_path / "new", *reranker)
+    assert (ended.code, "reranker_model" in ended.stderr) == (EXIT_USAGE, True)
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "there").mkdir()
+    assert (await refused_start(tmp_path / "there", *reranker)).code == EXIT_USAGE
+    assert (tmp_path / "there").exists(), "it was somebody's before"
+
+
+async def test_one_address_is_not_for_both_doors(tmp_path: Path) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    for given in ((address, address), (address, address.replace("127.0.0.1", "localhost"))):
+        ended = await refused_start(tmp_path / "new", "--grpc", given[0], "--http", given[1])
+        assert ended.code in (EXIT_USAGE, EXIT_REFUSED)
+        assert "mnemesh: http: " in ended.stderr
+        assert not (tmp_path / "new").exists()
+
+
 async def test_a_data_directory_that_is_a_file_is_bad_usage(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a directory")
     ended = await refused_start(tmp_path / "file")
