@@ -335,3 +335,16 @@ def test_a_check_names_the_memory_that_it_concerns_and_not_the_neighbour_of_what
     assert line == f"would {action}{f'  {MEMORY.id}' if named else ''}  so it is"
     told = render("check", MessageToDict(answer, preserving_proto_field_name=True) | {"related": []})
     assert told == f"Would {action}{f' {MEMORY.id} (similarity 0.50)' if named else ''}: so it is"
+
+
+def test_what_a_refusal_names_as_a_field_of_get_is_its_option_here() -> None:
+    said = "memory 'x' not found; it was forgotten; `restore` brings it back, {} shows it"
+    error = from_node("NOT_FOUND", said.format("include_forgotten"), {})
+    assert advised(error, ["get", "x"]) == said.format("--include-forgotten")
+
+
+@pytest.mark.parametrize("command", ["stats", "conflicts"])
+def test_without_a_space_what_counts_all_says_so(cli: Run, command: str) -> None:
+    told = " ".join(cli(command, "--help").out.replace("│", " ").split())
+    assert "default all that the caller may see" in told
+    assert "project space" not in told

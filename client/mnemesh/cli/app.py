@@ -40,6 +40,7 @@ from mnemesh.errors import (
     DeadlineExceeded,
     InvalidArgument,
     MnemeshError,
+    NotFound,
     NotReachable,
     PermissionDenied,
     Unauthenticated,
@@ -123,7 +124,10 @@ def exit_status(error: MnemeshError) -> int:
 
 
 def advised(error: MnemeshError, argv: Sequence[str]) -> str:
-    """What the node says, in the words of the command line: where a token is given, where a space came from."""
+    """What the node says, in the words of the command line: an option, where a token is given, where a space came
+    from."""
+    if isinstance(error, NotFound):
+        return error.message.replace(" include_forgotten shows", " --include-forgotten shows")
     if isinstance(error, Unauthenticated):
         how = "MNEMESH_TOKEN" if tuple(argv[:2]) in PEERS_OWN else "--token or MNEMESH_TOKEN"
         return error.message.replace(BEARER, f"give {how}")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from mnemesh.cli import people, people_history
-from mnemesh.cli.options import REPEAT, Id, Space, Spaces, Wait, contract
+from mnemesh.cli.options import REPEAT, ConflictSpaces, Id, Space, Wait, contract
 from mnemesh.cli.shell import Shell, text_of
 
 Cursor = Annotated[str | None, typer.Option("--cursor", help=contract("HistoryRequest.cursor"))]
@@ -61,7 +61,7 @@ def rollback(
 
 def conflicts(
     shell: Shell,
-    space: Spaces = None,
+    space: ConflictSpaces = None,
     limit: Annotated[int | None, typer.Option("--limit", "-n", help=contract("ConflictsRequest.limit"))] = None,
     cursor: Cursor = None,
 ) -> None:

@@ -37,7 +37,10 @@ Space = Annotated[
         "--space", "-s", help="Space; default: MNEMESH_SPACE, else .mnemesh.toml, the git root's name, private."
     ),
 ]
-Spaces = Annotated[list[str] | None, _option("RecallRequest.spaces", "--space", "-s", "--spaces", more=REPEAT)]
+SPACES = ("--space", "-s", "--spaces")
+Spaces = Annotated[list[str] | None, _option("RecallRequest.spaces", *SPACES, more=REPEAT)]
+CountedSpaces = Annotated[list[str] | None, _option("StatsRequest.spaces", *SPACES, more=REPEAT)]
+ConflictSpaces = Annotated[list[str] | None, _option("ConflictsRequest.spaces", *SPACES, more=REPEAT)]
 Wait = Annotated[str | None, _option("RememberRequest.wait", "--wait", metavar="WHEN")]
 Superseded = Annotated[bool, _option("RecallRequest.include_superseded", "--include-superseded")]
 Forgotten = Annotated[bool, _option("GetRequest.include_forgotten", "--include-forgotten")]

@@ -11,6 +11,7 @@ from mnemesh.cli import people, people_identity
 from mnemesh.cli.options import (
     DASHES,
     REPEAT,
+    CountedSpaces,
     Filters,
     Forgotten,
     Id,
@@ -121,7 +122,7 @@ def timeline(
     shell.answer(line, lambda: people.timeline(line))
 
 
-def stats(shell: Shell, space: Spaces = None) -> None:
+def stats(shell: Shell, space: CountedSpaces = None) -> None:
     """Count memories by state, kind, tag, space and agent."""
     with shell.client() as client:
         counted = client.stats(space=space)
