@@ -39,7 +39,9 @@ Value = TypeVar("Value")
 TIMESTAMP: Final = "google.protobuf.Timestamp"
 LINK: Final = "mnemesh.v1.Link"
 # Of whole numbers that the node bounds: what it says of those that the wire can carry.
-RANGES: Final[Mapping[str, str]] = {"limit": " from 1 to 200", "before": " from 0 to 50", "after": " from 0 to 50"}
+RANGES: Final[Mapping[str, str]] = {
+    "limit": " from 1 to 200", "before": " from 0 to 50", "after": " from 0 to 50", "token_budget": " from 1 to 100000"
+}  # fmt: skip
 # Messages inside other messages, and the values that they become.
 NESTED: Final[Mapping[str, type]] = {
     "mnemesh.v1.Memory": values.Memory,

@@ -158,6 +158,14 @@ def test_an_export_names_spaces_as_the_reading_calls_do(client: Both, node: Reco
     assert list(node.calls[-1].request.spaces) == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize(("field", "to"), [("limit", 200), ("token_budget", limits.TOKEN_BUDGET_MAX)])
+def test_a_number_that_the_wire_can_not_carry_is_refused_with_the_range_of_the_node(
+    client: Both, field: str, to: int
+) -> None:
+    with pytest.raises(errors.InvalidArgument, match=f"a whole number from 1 to {to}"):
+        client.call("recall", query="x", **{field: -1})
+
+
 @pytest.mark.parametrize(
     ("method", "fields", "field"),
     [

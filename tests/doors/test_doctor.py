@@ -519,6 +519,13 @@ def test_a_bad_value_in_the_settings_file(place: Place) -> None:
     assert (found["check"], "drain_s" in found["problem"]) == ("settings", True)
 
 
+def test_an_ill_formed_settings_file_is_to_be_corrected_itself(place: Place) -> None:
+    (place.data_dir / "settings.toml").write_text("drain_s = \n", "utf-8")
+    found = json.loads(run_doctor(place).stdout)["findings"][0]
+    assert (found["check"], found["fix"]) == ("settings", "correct or remove the file")
+    assert str(place.data_dir / "settings.toml") in found["problem"]
+
+
 def test_an_unknown_flag_is_bad_usage(place: Place) -> None:
     assert run_doctor(place, "--nonsense").returncode == 2
 

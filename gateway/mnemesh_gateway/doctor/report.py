@@ -60,7 +60,10 @@ def settings_or_defaults(
     except InvalidArgument as error:
         directory = flags.get("data_dir") or str(default_data_dir(environ))
         defaults = Loaded(Settings(data_dir=directory), {entry.name: "default" for entry in table()})
-        return defaults, [Finding("settings", error.message, f"correct or remove {error.fields['field']}")]
+        field = error.fields["field"]
+        # That is no setting, but the file of them.
+        what = "the file" if field == "config" else field
+        return defaults, [Finding("settings", error.message, f"correct or remove {what}")]
 
 
 def examine(loaded: Loaded) -> list[Finding]:
