@@ -29,6 +29,11 @@ def _before(query: Query) -> int | None:
     return query.as_of + 1 if query.before is None else min(query.before, query.as_of + 1)
 
 
+def for_the_ledger(query: Query) -> bool:
+    """Whether it has a filter that the index can't judge."""
+    return bool(query.paths or query.source_dir or query.min_heat > 0 or query.valid_at is not None)
+
+
 def listing_of(query: Query) -> ListQuery:
     """The first page of what may pass."""
     past = query.as_of is not None

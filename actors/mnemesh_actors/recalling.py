@@ -30,7 +30,7 @@ from mnemesh_actors.found import (
 )
 from mnemesh_actors.linking import Linking
 from mnemesh_actors.parts import Parts
-from mnemesh_actors.query_plan import CANDIDATES_JUDGED_LATE, CANDIDATES_SORTED, listing_of, search_of
+from mnemesh_actors.query_plan import CANDIDATES_JUDGED_LATE, CANDIDATES_SORTED, for_the_ledger, listing_of, search_of
 from mnemesh_actors.reasons import why_empty
 from mnemesh_actors.refining import optional_weights, second_look
 from mnemesh_actors.searching import LATE, Searching
@@ -207,7 +207,7 @@ class Recalling:
     async def _matching(self, query: Query) -> tuple[list[str], list[str]] | None:
         """Which memories pass, when only the ledger can judge it; None when the index can, and for the past, whose
         memories are judged one by one."""
-        if query.as_of is not None or not (query.paths or query.source_dir or query.min_heat > 0):
+        if query.as_of is not None or not for_the_ledger(query):
             return None
         found: tuple[list[str], list[str]] = await self._parts.ledger.matching(query, self._parts.clock())
         return found

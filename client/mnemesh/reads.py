@@ -37,6 +37,7 @@ class Filters(TypedDict, total=False):
     tags_none: Words
     since: Time | None
     before: Time | None
+    valid_at: Time | None
     agent: str
     session: str
 
@@ -82,10 +83,11 @@ def recall(
 
     `query` is any text of at most 10,000 characters; an empty one lists by time. Options: `mode` hybrid, semantic
     or keyword; `kinds`, `tags_any`, `tags_all`, `tags_none`, `since`, `before`, `agent`, `session`, `paths`,
-    `source_dir` filter; `as_of` shows what was known then; `min_score` and `min_heat` from 0 to 1;
-    `token_budget` bounds the texts; `sort` relevance, recency or importance; `weights` of the signals dense and
-    bm25, and of the optional ones; `include_superseded`, `include_archive`, `explain`, `snippets_only`; `time_words` of
-    the query ("last week", "before the release") prefer, only or off, in `time_zone` (IANA): see `Recalled.time`.
+    `source_dir` and `valid_at` (what held in the world then) filter; `as_of` shows what was known then; `min_score` and
+    `min_heat` from 0 to 1; `token_budget` bounds the texts; `sort` relevance, recency or importance; `weights` of the
+    signals dense and bm25, and of the optional ones; `include_superseded`, `include_archive`, `explain`,
+    `snippets_only`; `time_words` of the query ("last week", "before the release") prefer, only or off, in `time_zone`
+    (IANA): see `Recalled.time`.
 
     >>> for result in client.recall("how do we deploy?", space="team/payments", limit=3).results:
     ...     print(f"{result.score:.2f}  {result.content}")

@@ -75,6 +75,9 @@ def _filters(query: Query, stretch: str) -> Iterator[tuple[str, str, dict[str, A
         yield "since", f"nothing is from {shown_time(query.since)} or later", {"since": query.since}
     if query.before is not None:
         yield "before", f"nothing is from before {shown_time(query.before)}", {"before": query.before}
+    if query.valid_at is not None and not past:  # it may have been said to hold at other times then
+        what = "nothing" if query.include_superseded else "nothing that is not superseded"
+        yield "valid_at", f"{what} held at {shown_time(query.valid_at)}", {"valid_at": query.valid_at}
     if query.agent:
         yield "agent", f"{shorten(query.agent)} has written nothing", {"agent": query.agent}
     if query.session:
@@ -111,8 +114,8 @@ def leftovers(query: Query, stretch: str = "") -> tuple[str, ...]:
     if query.window is not None:
         found.append(f"time_words: nothing that matches lies in {stretch}")
     given = (
-        ("paths", query.paths), ("source_dir", query.source_dir), ("min_heat", query.min_heat > 0),
-        ("min_score", query.min_score > 0),
+        ("valid_at", query.valid_at is not None), ("paths", query.paths), ("source_dir", query.source_dir),
+        ("min_heat", query.min_heat > 0), ("min_score", query.min_score > 0),
     )  # fmt: skip
     if names := [name for name, there in given if there]:
         found.append(f"{' and '.join(names)}: nothing that matches passes")

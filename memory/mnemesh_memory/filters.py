@@ -21,6 +21,7 @@ def passes(query: Query, memory: Memory) -> bool:
         and (not query.session or memory.source.session == query.session)
         and (query.since is None or memory.created_at >= query.since)
         and (query.before is None or memory.created_at < query.before)
+        and (query.valid_at is None or held_at(memory, query.valid_at))
         and (query.window is None or not query.window.only or query.window.holds(happened_at(memory), memory.id))
         and in_place(query, memory.paths, memory.source.dir)
     )
@@ -31,6 +32,14 @@ def in_place(query: Query, paths: Iterable[str], folder: str) -> bool:
     if query.paths and not any(_concern(path, wanted) for path in paths for wanted in query.paths):
         return False
     return not query.source_dir or _below(folder, query.source_dir)
+
+
+def held_at(memory: Memory, moment: int) -> bool:
+    """Whether what the memory says holds in the world at `moment` (ms). Its time is half-open, [valid_from, valid_to),
+    as an application-time period of SQL:2011 (Kulkarni and Michels, SIGMOD Record 41(3), 2012); an end that is missing
+    is open."""
+    begun = memory.valid_from is None or memory.valid_from <= moment
+    return begun and (memory.valid_to is None or moment < memory.valid_to)
 
 
 def _words_match(query: Query, memory: Memory) -> bool:

@@ -217,9 +217,10 @@ class Written:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What a reader hands to `recall`. Empty filters let everything through. Times bound `created_at`; the `window`,
-    when it happened, comes from the words of the text and not from the reader, and so does `about`: what is asked
-    beside the time, by which coverage judges; "" when that is the whole text."""
+    """What a reader hands to `recall`. Empty filters let everything through. `since` and `before` bound `created_at`;
+    `as_of` is a time of the mesh, `valid_at` one of the world. The `window`, when it happened, comes from the words of
+    the text and not from the reader, and so does `about`: what is asked beside the time, by which coverage judges; ""
+    when that is the whole text."""
 
     text: str
     spaces: tuple[str, ...] = ()
@@ -232,6 +233,7 @@ class Query:
     since: int | None = None
     before: int | None = None
     as_of: int | None = None
+    valid_at: int | None = None
     min_score: float = 0.0
     min_heat: float = 0.0
     token_budget: int | None = None
@@ -265,6 +267,7 @@ class ListQuery:
     tags_none: tuple[str, ...] = ()
     since: int | None = None
     before: int | None = None
+    valid_at: int | None = None
     agent: str = ""
     session: str = ""
     state: str = "active"

@@ -141,7 +141,7 @@ def query(given: Query, caller: Caller) -> Query:
     if given.weights.get(only) == 0:
         raise InvalidArgument(f"weights.{only}", 0, f"above 0 with mode {given.mode}, which has no other signal")
     # A window without a moment in it is no mistake of form: the answer is empty and says so.
-    for name in ("since", "before", "as_of"):
+    for name in ("since", "before", "as_of", "valid_at"):
         checks.moment(name, getattr(given, name))
     return replace(
         given,
@@ -184,6 +184,7 @@ def list_query(given: ListQuery, caller: Caller) -> ListQuery:
     """A clean copy of `given` with its spaces resolved for `caller`, those of `everywhere` as patterns in `within`."""
     checks.whole("limit", given.limit, 1, limits.LIST_LIMIT_MAX)
     checks.window("since", given.since, "before", given.before)
+    checks.moment("valid_at", given.valid_at)
     if given.everywhere and given.spaces:
         raise InvalidArgument("everywhere", "true", "one of spaces and everywhere")
     return replace(

@@ -202,9 +202,9 @@ def test_every_option_of_recall_arrives(cli: Run, node: RecordingNode) -> None:
         "recall", "a", "b", "--space", "s1", "--space", "s2", "--limit", "3", "--mode", "keyword", "--kind", "fact",
         "--tags-any", "a", "--tag", "b", "--tags-all", "c", "--tags-none", "d", "--since", "2026-05-01", "--before",
         "2026-06-01", "--as-of", "2026-05-15", "--min-score", "0.1", "--min-heat", "0.2", "--token-budget", "100",
-        "--include-superseded", "--include-archive", "--sort", "recency", "--weight", "dense=0.5", "--weight", "bm25=1",
-        "--path", "*.py", "--by", "owner/x", "--session", "s", "--source-dir", "/d", "--explain", "--snippets-only",
-        "--time-words", "only", "--time-zone", "Asia/Tokyo",
+        "--valid-at", "2026-05-14", "--include-superseded", "--include-archive", "--sort", "recency", "--weight",
+        "dense=0.5", "--weight", "bm25=1", "--path", "*.py", "--by", "owner/x", "--session", "s", "--source-dir", "/d",
+        "--explain", "--snippets-only", "--time-words", "only", "--time-zone", "Asia/Tokyo",
     )  # fmt: skip
     assert ended.status == 0
     (sent,) = node.requests("Recall")

@@ -52,15 +52,15 @@ patches = st.builds(
     expected_heads=TEXTS, idempotency_key=TEXT, wait=WORDS["wait"],
 )  # fmt: skip
 queries = st.builds(
-    model.Query, text=TEXT, limit=LIMIT, mode=WORDS["mode"], since=TIME, before=TIME, as_of=TIME,
+    model.Query, text=TEXT, limit=LIMIT, mode=WORDS["mode"], since=TIME, before=TIME, as_of=TIME, valid_at=TIME,
     min_score=st.floats(allow_nan=False), min_heat=st.floats(allow_nan=False), token_budget=st.none() | LIMIT,
     include_superseded=st.booleans(), include_archive=st.booleans(), sort=WORDS["sort"],
     weights=st.dictionaries(TEXT, st.floats(allow_nan=False), max_size=2), paths=TEXTS, agent=TEXT, session=TEXT,
     source_dir=TEXT, explain=st.booleans(), snippets_only=st.booleans(), **FILTERS,
 )  # fmt: skip
 list_queries = st.builds(
-    model.ListQuery, since=TIME, before=TIME, agent=TEXT, session=TEXT, state=WORDS["state"], order=WORDS["order"],
-    limit=LIMIT, cursor=TEXT, everywhere=st.booleans(), **FILTERS,
+    model.ListQuery, since=TIME, before=TIME, valid_at=TIME, agent=TEXT, session=TEXT, state=WORDS["state"],
+    order=WORDS["order"], limit=LIMIT, cursor=TEXT, everywhere=st.booleans(), **FILTERS,
 )  # fmt: skip
 heads = st.builds(
     model.Revision, id=TEXT, op=st.just("put"), kind=TEXT, title=TEXT, content=TEXT, by=TEXT,

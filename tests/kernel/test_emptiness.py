@@ -70,6 +70,16 @@ def test_what_only_a_match_is_judged_by_comes_last() -> None:
     assert [note.split(":")[0] for note in leftovers(asked(mode="keyword"))] == ["mode"]
 
 
+def test_what_held_is_counted_now_and_of_the_past_judged_with_the_matches() -> None:
+    counted = list(steps(asked(valid_at=DAY)))
+    assert counted[-1][0] == f"valid_at: nothing that is not superseded held at {SECOND} in the space 'team/x'"
+    assert (counted[-1][1].valid_at, counted[-1][1].state) == (DAY, "active")
+    counted = list(steps(asked(valid_at=DAY, include_superseded=True)))
+    assert counted[-1][0] == f"valid_at: nothing held at {SECOND} in the space 'team/x'"
+    assert not any(listing.valid_at for _, listing in steps(asked(valid_at=DAY, as_of=DAY)))
+    assert leftovers(asked(valid_at=DAY, as_of=DAY)) == ("valid_at: nothing that matches passes",)
+
+
 def test_a_stretch_of_time_is_a_filter_of_its_own_and_named_with_its_words() -> None:
     query = asked(window=Window(0, DAY, only=True), kinds=("fact",))
     reasons = list(steps(query, '"in 1970" read as 1970 (UTC)'))

@@ -14,7 +14,8 @@ from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, all_done, done
 
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.model import ListQuery, Memory
+from mnemesh_memory.filters import held_at
+from mnemesh_memory.model import ListQuery, Memory, Query
 
 
 def listed(ledger: Ledger, **query: Any) -> list[Memory]:
@@ -66,6 +67,28 @@ def test_since_is_included_and_before_is_not(ledger: Ledger, pen: Pen) -> None:
     assert names(listed(ledger, since=two.created_at)) == ["3", "2"]
     assert names(listed(ledger, before=two.created_at)) == ["1"]
     assert names(listed(ledger, since=one.created_at, before=three.created_at)) == ["2", "1"]
+
+
+@pytest.mark.parametrize(
+    ("valid_at", "held"),
+    [(-1, "dc"), (0, "dc"), (9, "dc"), (10, "dcba"), (19, "dcba"), (20, "cb"), (21, "cb")],
+)
+def test_what_held_at_a_moment_is_listed_from_valid_from_on_and_before_valid_to(
+    ledger: Ledger, pen: Pen, valid_at: int, held: str
+) -> None:
+    all_done(
+        ledger,
+        pen.create("a", valid_from=10, valid_to=20),
+        pen.create("b", valid_from=10),
+        pen.create("c"),
+        pen.create("d", valid_to=20),
+        pen.create("at no time", valid_from=10, valid_to=10),
+    )
+    page = ledger.page(ListQuery(spaces=(SPACE,), valid_at=valid_at))
+    assert ("".join(names(list(page.memories))), page.total) == (held, len(held))
+    found, _ = ledger.matching(Query(text="", spaces=(SPACE,), valid_at=valid_at), pen.now)
+    assert found == [memory.id for memory in page.memories]
+    assert [memory.id for memory in listed(ledger) if held_at(memory, valid_at)] == found
 
 
 def pages(ledger: Ledger, size: int, **query: Any) -> list[list[Memory]]:

@@ -239,10 +239,11 @@ async def test_of_a_chain_the_last_stands_at_the_best_place_of_all(mesh: Mesh, b
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def crowd(mesh: Mesh) -> str:
-    """600 memories that match a question better than the one from another place."""
+    """600 memories that match a question better than the one from another place, and that hold no longer."""
     space = "test/crowd"
     drafts = [
-        Draft(content=f"Payments deploy from pipeline {number}", space=space, wait="durable") for number in range(600)
+        Draft(content=f"Payments deploy from pipeline {number}", space=space, valid_to=5, wait="durable")
+        for number in range(600)
     ]
     for start in range(0, len(drafts), 200):
         await mesh.remember_batch(READER, drafts[start : start + 200])
@@ -251,10 +252,17 @@ async def crowd(mesh: Mesh) -> str:
 
 
 @pytest.mark.parametrize(
-    "place", [{"paths": ("src/ship.py",)}, {"paths": ("src",)}, {"paths": ("*.py",)}, {"source_dir": "/harbour"}]
+    "place",
+    [
+        {"paths": ("src/ship.py",)},
+        {"paths": ("src",)},
+        {"paths": ("*.py",)},
+        {"source_dir": "/harbour"},
+        {"valid_at": 5},
+    ],
 )
 @pytest.mark.parametrize("text", ["where do payments deploy", ""])
-async def test_the_one_memory_of_a_place_is_found_among_many(
+async def test_the_one_memory_of_a_place_or_time_is_found_among_many(
     mesh: Mesh, crowd: str, place: dict[str, Any], text: str
 ) -> None:
     answer = await recall(mesh, crowd, text, **place)
@@ -288,6 +296,50 @@ async def test_heat_is_judged_of_all_and_not_of_the_best_alone(mesh: Mesh, crowd
     answer = await recall(mesh, crowd, "where do payments deploy", min_heat=0.99, mode="semantic")
     assert found(answer) == [pinned.content]
     assert found(await recall(mesh, crowd, "", min_heat=0.99)) == [pinned.content]
+
+
+# ---- what held in the world ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["who is the head of Acme", ""])
+async def test_who_it_was_is_asked_by_the_time_of_the_world(mesh: Mesh, space: str, text: str) -> None:
+    await remember(mesh, space, "The head of Acme is Ann", valid_from=20, valid_to=24)
+    await remember(mesh, space, "The head of Acme is Bob", valid_from=24)
+    held = {
+        at: [name[-3:] for name in found(await recall(mesh, space, text, valid_at=at))] for at in (19, 20, 23, 24, 99)
+    }
+    assert held == {19: [], 20: ["Ann"], 23: ["Ann"], 24: ["Bob"], 99: ["Bob"]}
+    (note,) = (await recall(mesh, space, text, valid_at=19)).notes
+    assert note.startswith("valid_at: nothing that is not superseded held at 1970-01-01T00:00:00.019Z in the space ")
+
+
+@pytest.mark.parametrize("text", ["who is the head of Acme", ""])
+async def test_what_was_known_then_of_what_held_is_judged_by_the_revision_of_then(
+    mesh: Mesh, space: str, text: str
+) -> None:
+    ann = await remember(mesh, space, "The head of Acme is Ann", valid_from=20)
+    corrected = (await mesh.update(READER, ann.id, Patch(valid_to=24))).memory
+    known = ann.updated_at
+    assert found(await recall(mesh, space, text, valid_at=30)) == []
+    assert found(await recall(mesh, space, text, valid_at=30, as_of=known)) == [ann.content]
+    assert found(await recall(mesh, space, text, valid_at=30, as_of=corrected.updated_at)) == []
+    assert found(await recall(mesh, space, text, valid_at=22, as_of=corrected.updated_at)) == [ann.content]
+    empty = await recall(mesh, space, text, valid_at=19, as_of=known)
+    assert (empty.results, empty.notes) == ((), ("valid_at: nothing that matches passes",))
+
+
+async def test_what_was_superseded_held_until_then(mesh: Mesh, space: str) -> None:
+    ann = await remember(mesh, space, "The head of Acme is Ann")
+    draft = Draft(content="The head of Acme is Bob", space=space, valid_from=ann.created_at + 5000)
+    _, closed = await mesh.supersede(READER, ann.id, draft)
+    until = closed.valid_to or 0
+    for text in ("who is the head of Acme", ""):
+        assert found(await recall(mesh, space, text, valid_at=until - 1)) == []
+        held = await recall(mesh, space, text, valid_at=until - 1, include_superseded=True)
+        assert found(held) == [ann.content]
+        assert found(await recall(mesh, space, text, valid_at=until, include_superseded=True)) == []
+        (hit,) = (await recall(mesh, space, text, valid_at=ann.created_at + 5000)).results
+        assert hit.memory.content == draft.content
 
 
 # ---- without words --------------------------------------------------------------------------------------------------

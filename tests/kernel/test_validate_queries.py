@@ -157,6 +157,13 @@ def test_as_of_is_a_time() -> None:
     assert question(as_of=0).as_of == 0
 
 
+@BOTH
+def test_valid_at_is_a_time(ask: Callable[..., Any]) -> None:
+    for bad in (limits.TIME_MS_MIN - 1, limits.TIME_MS_MAX + 1):
+        assert refusal(lambda bad=bad: ask(valid_at=bad)).fields["field"] == "valid_at"
+    assert ask(valid_at=0).valid_at == 0
+
+
 # ---- words, filters -----------------------------------------------------------------------------------------------
 
 

@@ -127,6 +127,10 @@ def _filters(query: ListQuery) -> tuple[str, list[Any]]:
         if value is not None:
             parts.append(f"{column} {compare} ?")
             values.append(value)
+    if query.valid_at is not None:  # as filters.held_at
+        for end, compare in (("valid_from", "<="), ("valid_to", ">")):
+            parts.append(f"coalesce(json_extract(detail, '$.{end}') {compare} ?, 1)")
+            values.append(query.valid_at)
     if query.window is not None and query.window.only:
         for compare, value in ((">=", query.window.since), ("<", query.window.before)):
             if value is not None:
@@ -150,6 +154,7 @@ def matching(
             tags_none=query.tags_none,
             since=query.since,
             before=query.before,
+            valid_at=query.valid_at,
             agent=query.agent,
             session=query.session,
             window=query.window,

@@ -135,6 +135,7 @@ class Filters:
     ] = None
     since: Annotated[str | None, _option("RecallRequest.since", "--since", metavar="TIME")] = None
     before: Annotated[str | None, _option("RecallRequest.before", "--before", metavar="TIME")] = None
+    valid_at: Annotated[str | None, _option("RecallRequest.valid_at", "--valid-at", metavar="TIME")] = None
     by: Annotated[str | None, _option("RecallRequest.agent", "--by", metavar="AGENT")] = None
     session: Annotated[str | None, _option("RecallRequest.session", "--session")] = None
 
@@ -142,7 +143,8 @@ class Filters:
         """The fields of the request that were given."""
         return given(
             space=self.space, kinds=self.kind, tags_any=self.tags_any, tags_all=self.tags_all,
-            tags_none=self.tags_none, since=self.since, before=self.before, agent=self.by, session=self.session,
+            tags_none=self.tags_none, since=self.since, before=self.before, valid_at=self.valid_at, agent=self.by,
+            session=self.session,
         )  # fmt: skip
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 ID_CHARS: Final = 36  # of a whole id
 BULK_PAGE: Final = 200
 FILTERS_NEEDED: Final = (
-    "at least one of --space, --kind, --tag, --tags-any, --tags-none, --since, --before, --by, --session; "
-    "or --all for every space that the token may write"
+    "at least one of --space, --kind, --tag, --tags-any, --tags-none, --since, --before, --valid-at, --by, "
+    "--session; or --all for every space that the token may write"
 )
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
 TextFile = Annotated[Path | None, typer.Option("--file", "-f", metavar="FILE", help="Take the text from a file.")]

@@ -358,7 +358,7 @@ class GetResponse(_message.Message):
     def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ..., memories: _Optional[_Iterable[_Union[Memory, _Mapping]]] = ..., missing: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ListRequest(_message.Message):
-    __slots__ = ("spaces", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "agent", "session", "state", "order", "limit", "cursor", "space", "everywhere")
+    __slots__ = ("spaces", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "agent", "session", "state", "order", "limit", "cursor", "space", "everywhere", "valid_at")
     SPACES_FIELD_NUMBER: _ClassVar[int]
     KINDS_FIELD_NUMBER: _ClassVar[int]
     TAGS_ANY_FIELD_NUMBER: _ClassVar[int]
@@ -374,6 +374,7 @@ class ListRequest(_message.Message):
     CURSOR_FIELD_NUMBER: _ClassVar[int]
     SPACE_FIELD_NUMBER: _ClassVar[int]
     EVERYWHERE_FIELD_NUMBER: _ClassVar[int]
+    VALID_AT_FIELD_NUMBER: _ClassVar[int]
     spaces: _containers.RepeatedScalarFieldContainer[str]
     kinds: _containers.RepeatedScalarFieldContainer[str]
     tags_any: _containers.RepeatedScalarFieldContainer[str]
@@ -389,7 +390,8 @@ class ListRequest(_message.Message):
     cursor: str
     space: str
     everywhere: bool
-    def __init__(self, spaces: _Optional[_Iterable[str]] = ..., kinds: _Optional[_Iterable[str]] = ..., tags_any: _Optional[_Iterable[str]] = ..., tags_all: _Optional[_Iterable[str]] = ..., tags_none: _Optional[_Iterable[str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., agent: _Optional[str] = ..., session: _Optional[str] = ..., state: _Optional[str] = ..., order: _Optional[str] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ..., space: _Optional[str] = ..., everywhere: _Optional[bool] = ...) -> None: ...
+    valid_at: _timestamp_pb2.Timestamp
+    def __init__(self, spaces: _Optional[_Iterable[str]] = ..., kinds: _Optional[_Iterable[str]] = ..., tags_any: _Optional[_Iterable[str]] = ..., tags_all: _Optional[_Iterable[str]] = ..., tags_none: _Optional[_Iterable[str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., agent: _Optional[str] = ..., session: _Optional[str] = ..., state: _Optional[str] = ..., order: _Optional[str] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ..., space: _Optional[str] = ..., everywhere: _Optional[bool] = ..., valid_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class ListResponse(_message.Message):
     __slots__ = ("memories", "cursor", "total")
