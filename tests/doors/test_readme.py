@@ -14,7 +14,7 @@ import pytest
 from node_process import NodeUnderTest, start_node, stop_node
 
 ROOT = Path(__file__).resolve().parents[2]
-BLOCK_TIMEOUT_S = 100.0
+BLOCK_TIMEOUT_S = 200.0
 FENCE = re.compile(r"^```(\w+)( npm)?\n(.*?)^```", re.M | re.S)
 
 
