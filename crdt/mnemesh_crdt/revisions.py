@@ -15,6 +15,7 @@ from typing import Final
 from mnemesh_crdt.shape import FORGET, PUT, DocumentState, Edit, RevisionFields, rank
 from mnemesh_memory.errors import InvalidArgument, NotFound
 from mnemesh_memory.model import Link, Memory, Revision
+from mnemesh_memory.past import in_conflict
 
 SUPERSEDED_BY: Final = "superseded-by"
 _FIELD_NAMES: Final = tuple(one.name for one in fields(RevisionFields))
@@ -41,7 +42,7 @@ def materialise(state: DocumentState) -> Memory | None:
     shown = winner if winner.op == PUT else max(puts, key=_rank)
     first = min(known, key=_rank)
     successor = _successor(state, state.links)
-    return Memory(
+    memory = Memory(
         id=state.id,
         space=state.space,
         kind=shown.kind,
@@ -68,6 +69,7 @@ def materialise(state: DocumentState) -> Memory | None:
         useful=sum(state.votes.values()),
         not_useful=len(state.votes) - sum(state.votes.values()),
     )
+    return replace(memory, conflicts=()) if memory.conflicts and not in_conflict(memory) else memory
 
 
 def history(state: DocumentState) -> tuple[Revision, ...]:

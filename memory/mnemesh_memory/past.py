@@ -101,8 +101,9 @@ class ConflictPage:
 
 
 def in_conflict(memory: Memory) -> bool:
-    """Whether a memory has several visible heads. Superseding ends a statement, so two who supersede one memory at once
-    make heads that differ by their end alone: of a superseded memory those count that say different things."""
+    """Whether a memory with all its other visible heads in `conflicts` says several things. Superseding ends a
+    statement, so two who supersede one memory at once make heads that differ by their end alone: of a superseded memory
+    those count that say different things."""
     if memory.state != "superseded":
         return bool(memory.conflicts)
     return any(

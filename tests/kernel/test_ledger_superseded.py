@@ -64,8 +64,12 @@ def test_two_who_supersede_one_memory_at_once_leave_nothing_to_resolve(home: Hom
     done(ledger, home.pen.create("Ships daily.", supersedes=(memory.id,)))
     taken(ledger, far, far.edits(closing, memory.id))
     found = read_back(ledger, memory)
-    assert (found.state, len(found.heads)) == ("superseded", 2)
+    assert (found.state, found.conflicts, len(found.heads)) == ("superseded", (), 2)
     assert (ledger.conflicts((SPACE,), 10, "").total, ledger.stats((SPACE,)).conflicted) == (0, 0)
+    assert ledger.read_as_of([memory.id], START + 2_000_000)[memory.id] == found
+    assert done(ledger, home.pen.revise(found, title="")).action == "NOOP"
+    changed = done(ledger, home.pen.revise(found, content="Ships on Monday.")).memory
+    assert (changed.content, changed.conflicts, len(changed.heads)) == ("Ships on Monday.", (), 1)
 
 
 def test_a_write_to_a_superseded_memory_says_where_recall_leads_instead(home: Home, ledger: Ledger) -> None:

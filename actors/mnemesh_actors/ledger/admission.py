@@ -269,8 +269,10 @@ def revision_of(draft: Draft, command: Command) -> RevisionFields:
 
 def edit_of(memory: Memory, patch: Patch, command: Command) -> Edit | None:
     """What `patch` changes of `memory`, or None. Without `expected_heads` only the shown head is replaced, so that a
-    writer who did not see the other side of a conflict cannot settle it by accident."""
-    parents = patch.expected_heads or memory.heads[:1]
+    writer who did not see the other side of a conflict cannot settle it by accident. The heads of those who superseded
+    a memory at once say the same, and are replaced together."""
+    alike = memory.state == "superseded" and not memory.conflicts
+    parents = patch.expected_heads or (memory.heads if alike else memory.heads[:1])
     before = RevisionFields(
         op="put",
         kind=memory.kind,
@@ -304,7 +306,7 @@ def edit_of(memory: Memory, patch: Patch, command: Command) -> Edit | None:
     wanted = memory.tags if patch.tags is None else patch.tags
     put = tuple(tag for tag in wanted if tag not in memory.tags)
     removed = tuple(tag for tag in memory.tags if tag not in wanted)
-    settles = len(parents) > 1
+    settles = len(patch.expected_heads) > 1
     if after == before and not (put or removed or settles):
         return None
     if patch.valid_from is not None or patch.valid_to is not None:

@@ -22,7 +22,7 @@ from mnemesh_crdt.shape import FORGET, DocumentState, rank
 from mnemesh_memory.errors import Aborted, FailedPrecondition, InvalidArgument
 from mnemesh_memory.limits import CLOCK_AHEAD_MS_MAX
 from mnemesh_memory.model import Memory, Revision
-from mnemesh_memory.past import Conflict, ConflictPage, HistoryPage, Origin, Origins, Recorded, in_conflict
+from mnemesh_memory.past import Conflict, ConflictPage, HistoryPage, Origin, Origins, Recorded
 from mnemesh_memory.text import duplicate_key
 
 Past: TypeAlias = tuple[DocumentState, Origins]
@@ -179,7 +179,7 @@ class Histories:
         changed, seq = self._journal.write(document, edit, command.actor, command)
         gone = ", ".join(link.id for link in dead)
         said = f"as it was before {gone} took its place{self._admission.still_closed(changed)}"
-        if edit.revision is not None and in_conflict(memory):
+        if edit.revision is not None and memory.conflicts:
             said += (
                 f"; of its {1 + len(memory.conflicts)} versions the one that was shown, the others stay in its history"
             )

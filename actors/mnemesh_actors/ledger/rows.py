@@ -9,7 +9,6 @@ from itertools import starmap
 from typing import Any, Final
 
 from mnemesh_memory.model import Link, Memory, Revision, Source
-from mnemesh_memory.past import in_conflict
 
 COLUMNS = (
     "id, space, kind, title, content, state, tier, by, created_at, updated_at, seq, session, session_seq, conflicted, "
@@ -53,7 +52,7 @@ def to_row(memory: Memory, seq: int) -> tuple[Any, ...]:
         seq,
         memory.source.session,
         memory.source.seq,
-        int(in_conflict(memory)),
+        int(bool(memory.conflicts)),
         _json(memory.tags),
         _json(detail),
     )
