@@ -23,14 +23,14 @@ AT_ONCE = 32
 
 
 class BulkForgetting:
-    """The operation forget_many."""
+    """The operation bulk_forget."""
 
     def __init__(self, parts: Parts, writing: Writing, purging: Purging) -> None:
         self._parts = parts
         self._writing = writing
         self._purging = purging
 
-    async def forget_many(self, caller: Caller, query: ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
+    async def bulk_forget(self, caller: Caller, query: ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
         """Forget (or, with `purge`, erase for good) up to `query.limit` memories that `query` names; with `dry_run`
         only say which, and which of them the caller may not erase. Raises InvalidArgument, PermissionDenied for a space
         that the caller may not write."""

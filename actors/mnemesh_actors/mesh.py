@@ -172,9 +172,9 @@ class Mesh:
         )
         return await self._told(caller, done)
 
-    async def forget_many(self, caller: Caller, query: ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
-        """Forget or purge what a listing names; see BulkForgetting.forget_many."""
-        return await self._bulk.forget_many(caller, query, purge=purge, dry_run=dry_run)
+    async def bulk_forget(self, caller: Caller, query: ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
+        """Forget or purge what a listing names; see BulkForgetting.bulk_forget."""
+        return await self._bulk.bulk_forget(caller, query, purge=purge, dry_run=dry_run)
 
     async def purge(self, caller: Caller, key: str) -> Purged:
         """Erase a memory for good; see Purging.purge."""

@@ -109,7 +109,7 @@ class Client:
     unlink = _method(links.unlink)
     rate = _method(links.rate)
     purge = _method(removals.purge)
-    forget_many = _method(removals.forget_many)
+    bulk_forget = _method(removals.bulk_forget)
     history = _method(histories.history)
     blame = _method(histories.blame)
     rollback = _method(histories.rollback)

@@ -12,7 +12,7 @@ from mnemesh.wire import to_message
 from mnemesh_proto.v1 import memory_pb2
 
 
-def forget_many(
+def bulk_forget(
     *,
     space: Words | None = None,
     spaces: Words | None = None,
@@ -25,15 +25,15 @@ def forget_many(
     call; only says which they are unless `dry_run` is False. Options: those of list; with the `cursor` of the last
     answer a call goes on where that one ended.
 
-    >>> client.forget_many(space="team/old", tags_any=["stale"]).matched
+    >>> client.bulk_forget(space="team/old", tags_any=["stale"]).matched
     17
-    >>> client.forget_many(space="team/old", tags_any=["stale"], dry_run=False, limit=200).ids
+    >>> client.bulk_forget(space="team/old", tags_any=["stale"], dry_run=False, limit=200).ids
     """
     which = {"spaces": places(space, spaces), "limit": limit, **options}
     return Call(
-        rpc=MEMORY + "ForgetMany",
-        request=to_message(memory_pb2.ForgetManyRequest, {"which": which, "purge": purge, "dry_run": dry_run}),
-        response=memory_pb2.ForgetManyResponse,
+        rpc=MEMORY + "BulkForget",
+        request=to_message(memory_pb2.BulkForgetRequest, {"which": which, "purge": purge, "dry_run": dry_run}),
+        response=memory_pb2.BulkForgetResponse,
         read=reading(removal_values.Bulk),
         repeatable=True,
     )

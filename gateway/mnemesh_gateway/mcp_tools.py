@@ -53,8 +53,8 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
         "Read memories",
         "Use it for the full text of what `recall` showed as snippets, or for ids you were given.",
     ),
-    "forget_many": (
-        "Forget many",
+    "bulk_forget": (
+        "Forget in bulk",
         "Use it to clean up: first as it is, which only tells what would go; with dry_run=false once a person agreed.",
     ),
     "purge": (

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
 from mnemesh_gateway import backup_calls, peer_calls, wire
+from mnemesh_memory import grants
 from mnemesh_memory.model import Caller
 from mnemesh_proto.v1 import memory_pb2
 
@@ -33,18 +34,20 @@ async def check(gate: MeshGate, caller: Caller, request: memory_pb2.CheckRequest
     return wire.check_response(await (await gate.ready()).check(caller, draft))
 
 
-async def forget_many(
-    gate: MeshGate, caller: Caller, request: memory_pb2.ForgetManyRequest
-) -> memory_pb2.ForgetManyResponse:
+async def bulk_forget(
+    gate: MeshGate, caller: Caller, request: memory_pb2.BulkForgetRequest
+) -> memory_pb2.BulkForgetResponse:
     """Forget or erase what filters name, or tell what that would be; and where erased ones stay."""
+    if request.purge:
+        grants.require(caller, grants.WRITE, "purge", "admin")
     dry_run = request.dry_run if request.HasField("dry_run") else True
     query = wire.list_query(request.which)
-    done = await (await gate.ready()).forget_many(caller, query, purge=request.purge, dry_run=dry_run)
+    done = await (await gate.ready()).bulk_forget(caller, query, purge=request.purge, dry_run=dry_run)
     backups, deaf = [], []
     if request.purge and done.ids:
         backups = await backup_calls.may_hold(gate, caller, done.oldest)
         deaf = peer_calls.not_told(gate, caller, done.spaces)
-    return memory_pb2.ForgetManyResponse(
+    return memory_pb2.BulkForgetResponse(
         matched=done.matched,
         ids=done.ids,
         dry_run=done.dry_run,

@@ -161,9 +161,9 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         routes=(Route("POST", "/v1/memories/{id}/resolve", "id"),), destructive=True,
     ),
     Operation(
-        name="forget_many", service=MEMORY, rpc="ForgetMany", toolset="admin", needs=WRITE, mcp_name="forget_many",
-        invoke=memory_calls.forget_many, request=memory_pb2.ForgetManyRequest,
-        response=memory_pb2.ForgetManyResponse, routes=(Route("POST", "/v1/forget"),), flatten="which",
+        name="bulk_forget", service=MEMORY, rpc="BulkForget", toolset="curate", needs=WRITE, mcp_name="bulk_forget",
+        invoke=memory_calls.bulk_forget, request=memory_pb2.BulkForgetRequest,
+        response=memory_pb2.BulkForgetResponse, routes=(Route("POST", "/v1/forget"),), flatten="which",
         destructive=True, idempotent=True,
     ),
     Operation(

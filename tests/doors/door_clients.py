@@ -171,7 +171,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "agent_list": {},
     "agent_revoke": {"name": "first"},
     "purge": {"id": "first"},
-    "forget_many": {"tags_any": ["nothing"], "dry_run": False},
+    "bulk_forget": {"tags_any": ["nothing"], "dry_run": False},
     "peer_add": {"url": "grpc://new.example:7433", "token": "mnm_" + "B" * 43, "spaces": ["team/*"], "name": "new"},
     "peer_token": {"name": "hub", "token": "mnm_" + "C" * 43},
     "peer_remove": {"name": "hub"},

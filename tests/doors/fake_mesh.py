@@ -310,7 +310,7 @@ class FakeMesh(FakeHistories, FakeLinks):
         checks.one_of("wait", wait, ("indexed", "durable"))
         return self._change(self._one(key), "RESTORE", "asked", state="active")
 
-    async def forget_many(self, caller: Caller, query: ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
+    async def bulk_forget(self, caller: Caller, query: ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
         page = await self.list(caller, query)
         return Bulk(matched=page.total, ids=tuple(memory.id for memory in page.memories), dry_run=dry_run)
 

@@ -49,7 +49,7 @@ async def test_who_erases_a_memory_is_told_which_backups_may_still_hold_it(node:
         mine = owner.remember("a thing to be erased", space="team/ops").memory
         made = owner.create_backup(str(tmp_path)).backup
         later = owner.remember("a later thing", space="team/ops").memory
-        told = owner.forget_many(space="team/ops", purge=True)
+        told = owner.bulk_forget(space="team/ops", purge=True)
         assert (told.dry_run, told.backups, told.pending) == (True, (made.path,), ())
         assert owner.purge(mine.id).backups == (made.path,)
         assert [one.state for one in owner.list_backups().backups] == ["made"]

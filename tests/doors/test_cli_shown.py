@@ -108,17 +108,17 @@ def test_a_transcript_is_searched_by_words_as_they_come_or_in_quotes(
 
 
 def forgetting(monkeypatch: pytest.MonkeyPatch, ids: tuple[str, ...]) -> list[bool]:
-    """Lets forget_many name `ids` once more than it is told to act; whether each call was a dry run."""
+    """Lets bulk_forget name `ids` once more than it is told to act; whether each call was a dry run."""
     dry: list[bool] = []
 
-    def forget_many(client: Client, *, dry_run: bool, **options: Any) -> removal_values.Bulk:
+    def bulk_forget(client: Client, *, dry_run: bool, **options: Any) -> removal_values.Bulk:
         found = () if False in dry else ids
         dry.append(dry_run)
         return removal_values.Bulk(
             matched=len(found), ids=found, dry_run=dry_run, refused=(), pending=(), backups=(), not_told=()
         )
 
-    monkeypatch.setattr(Client, "forget_many", forget_many)
+    monkeypatch.setattr(Client, "bulk_forget", bulk_forget)
     return dry
 
 
@@ -127,11 +127,11 @@ def test_many_are_not_forgotten_without_a_filter_unless_all_are_meant(
     cli: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     dry = forgetting(monkeypatch, ("018f6f0e-7c1a-7000-8000-3f1f8d2f6a11",))
-    ended = cli("forget-many", *words)
+    ended = cli("bulk-forget", *words)
     assert (ended.status, ended.out, dry) == (2, "", [])
     assert ended.err.startswith("mnemesh: filters: missing; at least one of --space, --kind")
     assert "--all" in ended.err
-    assert cli("forget-many", "--all", *words).status == 0
+    assert cli("bulk-forget", "--all", *words).status == 0
     assert dry[0] is ("--apply" not in words)
 
 
@@ -139,7 +139,7 @@ def test_what_many_would_be_forgotten_is_told_by_space_and_title(cli: Run, monke
     titled = cli("remember", "--json", "text", "--title", "The rota", "--space", "team/b").json["memory"]["id"]
     bare_ = cli("remember", "--json", "Deploys run from CI", "--space", "team/a").json["memory"]["id"]
     forgetting(monkeypatch, (titled, bare_, "gone-meanwhile"))
-    assert cli("forget-many", "--tag", "x").out.splitlines() == [
+    assert cli("bulk-forget", "--tag", "x").out.splitlines() == [
         "3 memories would be forgotten, in team/a, team/b; --apply does it",
         f"{titled}  team/b  The rota",
         f"{bare_}  team/a  Deploys run from CI",
@@ -149,22 +149,22 @@ def test_what_many_would_be_forgotten_is_told_by_space_and_title(cli: Run, monke
 
 def test_of_no_memory_it_is_not_said_how_it_would_be_forgotten(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     forgetting(monkeypatch, ())
-    assert cli("forget-many", "--tag", "borne-by-none").out == "0 memories would be forgotten\n"
+    assert cli("bulk-forget", "--tag", "borne-by-none").out == "0 memories would be forgotten\n"
 
 
 @pytest.mark.parametrize(("answer", "status"), [("n", 4), ("y", 0)])
 def test_many_are_erased_only_after_a_yes(cli: Run, monkeypatch: pytest.MonkeyPatch, answer: str, status: int) -> None:
     id_ = cli("remember", "--json", "Deploys run from CI", "--space", "team/a").json["memory"]["id"]
     dry = forgetting(monkeypatch, (id_,))
-    refused = cli("forget-many", "--space", "team/a", "--purge", "--apply")
+    refused = cli("bulk-forget", "--space", "team/a", "--purge", "--apply")
     assert (refused.status, refused.err, dry) == (2, "mnemesh: yes: missing; --yes where nobody can be asked\n", [])
     asked: list[str] = []
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr(typer, "confirm", lambda text: asked.append(text) or answer == "y")
-    ended = cli("forget-many", "--space", "team/a", "--purge", "--apply")
+    ended = cli("bulk-forget", "--space", "team/a", "--purge", "--apply")
     assert (ended.status, len(asked), False in dry) == (status, 1, answer == "y")
     assert ended.out.startswith(f"1 memory would be purged, in team/a\n{id_}  team/a  Deploys run from CI\n")
-    assert cli("forget-many", "--space", "team/a", "--apply").status == 0
+    assert cli("bulk-forget", "--space", "team/a", "--apply").status == 0
     assert len(asked) == 1, "what can be undone is not asked about"
 
 

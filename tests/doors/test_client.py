@@ -520,7 +520,7 @@ def test_the_values_have_the_fields_of_the_messages() -> None:
         admin_pb2.WhoamiResponse: values.Identity,
         admin_pb2.ReembedResponse: embedding_values.Reembedding,
         memory_pb2.PurgeResponse: removal_values.Purged,
-        memory_pb2.ForgetManyResponse: removal_values.Bulk,
+        memory_pb2.BulkForgetResponse: removal_values.Bulk,
         peer_pb2.AddPeerResponse: peer_values.AddedPeer,
         peer_pb2.SetPeerTokenResponse: peer_values.AddedPeer,
         peer_pb2.RemovePeerResponse: peer_values.RemovedPeer,

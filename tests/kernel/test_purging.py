@@ -91,7 +91,7 @@ async def test_an_index_that_is_behind_is_one_thing_that_is_pending_of_many_memo
     monkeypatch.setattr(scene.follower, "wait_for", behind)
     parts = parts_of(scene)
     many = BulkForgetting(parts, Writing(parts), Purging(parts))
-    done = await many.forget_many(CALLER, ListQuery(spaces=(SPACE,)), purge=True, dry_run=False)
+    done = await many.bulk_forget(CALLER, ListQuery(spaces=(SPACE,)), purge=True, dry_run=False)
     assert (len(done.ids), done.pending) == (3, (f"the index drops it later ({fault or 'it is behind'})",))
 
 

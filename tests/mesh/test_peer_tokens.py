@@ -112,9 +112,9 @@ async def test_the_status_says_what_a_token_leaves_of_the_direction_and_how_much
         await until_texts(laptop, "team/x", 2)
         (peer,) = (await here.sync_status()).peers
         assert (peer.direction, peer.effective_direction, peer.not_taken) == ("both", "pull", 1), peer
-        told = await here.forget_many(space="team/x", purge=True)
+        told = await here.bulk_forget(space="team/x", purge=True)
         assert (told.matched, told.not_told) == (2, ("hub",))
-        assert (await here.forget_many(space="home/x", purge=True)).not_told == ()
+        assert (await here.bulk_forget(space="home/x", purge=True)).not_told == ()
         assert (await here.purge(memory.id)).not_told == ("hub",)
         # A writer's token of another name takes only what that one writes.
         token = (await there.add_agent("ana", role="writer", spaces=["team/*"])).token

@@ -14,7 +14,7 @@ from mnemesh.cli import people
 from mnemesh.cli.options import REPEAT, Changed, Described, Filters, Id, Origin, Space, Wait, Words, contract, given
 from mnemesh.cli.shell import Shell, count_of, one_line, text_of
 from mnemesh.entry import EXIT_REFUSED
-from mnemesh.errors import InvalidArgument, NotFound, PermissionDenied
+from mnemesh.errors import InvalidArgument, NotFound
 
 if TYPE_CHECKING:
     from mnemesh.client import Client
@@ -114,10 +114,10 @@ def restore(shell: Shell, id: Id, wait: Wait = None, space: Space = None) -> Non
     shell.answer(done, lambda: people.written(done))
 
 
-def forget_many(
+def bulk_forget(
     shell: Shell,
     filters: Filters,
-    purge: Annotated[bool, typer.Option("--purge", help=contract("ForgetManyRequest.purge"))] = False,
+    purge: Annotated[bool, typer.Option("--purge", help=contract("BulkForgetRequest.purge"))] = False,
     apply: Annotated[bool, typer.Option("--apply", help="Do it; without, only tell what would go.")] = False,
     everything: Annotated[
         bool,
@@ -157,26 +157,23 @@ def forget_many(
 def _told(
     shell: Shell, client: Client, purge: bool, which: Mapping[str, Any]
 ) -> tuple[removal_values.Bulk, Sequence[values.Memory]]:
-    """What would go, up to the first page of which anything may; and that page, to show it, where it may be listed."""
+    """What would go, up to the first page of which anything may; and that page, to show it."""
     cursor = ""
-    told = client.forget_many(purge=purge, dry_run=True, limit=BULK_PAGE, **which)
+    told = client.bulk_forget(purge=purge, dry_run=True, limit=BULK_PAGE, **which)
     while told.cursor and not told.ids:
         cursor = told.cursor
-        later = client.forget_many(purge=purge, dry_run=True, limit=BULK_PAGE, cursor=cursor, **which)
+        later = client.bulk_forget(purge=purge, dry_run=True, limit=BULK_PAGE, cursor=cursor, **which)
         told = removal_values.joined(told, later)
     if shell.json or not told.ids:
         return told, ()
-    try:
-        return told, client.list(limit=BULK_PAGE, cursor=cursor, **which).memories
-    except PermissionDenied:  # a token may forget what it may not list: then the ids have to do
-        return told, ()
+    return told, client.list(limit=BULK_PAGE, cursor=cursor, **which).memories
 
 
 def _done(client: Client, purge: bool, which: Mapping[str, Any]) -> removal_values.Bulk:
     """Forget or erase page after page, past those of which nothing may go."""
-    whole = done = client.forget_many(purge=purge, dry_run=False, limit=BULK_PAGE, **which)
+    whole = done = client.bulk_forget(purge=purge, dry_run=False, limit=BULK_PAGE, **which)
     while done.cursor:
-        done = client.forget_many(purge=purge, dry_run=False, limit=BULK_PAGE, cursor=done.cursor, **which)
+        done = client.bulk_forget(purge=purge, dry_run=False, limit=BULK_PAGE, cursor=done.cursor, **which)
         whole = removal_values.joined(whole, done)
     return whole
 
@@ -212,5 +209,5 @@ def _can_be_asked(shell: Shell) -> None:
 
 COMMANDS: Final = tuple(
     (command.__name__.replace("_", "-"), command)
-    for command in (remember, check, update, supersede, forget, forget_many, restore, purge)
+    for command in (remember, check, update, supersede, forget, bulk_forget, restore, purge)
 )

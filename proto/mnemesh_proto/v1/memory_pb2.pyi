@@ -138,7 +138,7 @@ class RelatedMemory(_message.Message):
     similarity: float
     def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., snippet: _Optional[str] = ..., similarity: _Optional[float] = ...) -> None: ...
 
-class ForgetManyRequest(_message.Message):
+class BulkForgetRequest(_message.Message):
     __slots__ = ("which", "purge", "dry_run")
     WHICH_FIELD_NUMBER: _ClassVar[int]
     PURGE_FIELD_NUMBER: _ClassVar[int]
@@ -148,7 +148,7 @@ class ForgetManyRequest(_message.Message):
     dry_run: bool
     def __init__(self, which: _Optional[_Union[ListRequest, _Mapping]] = ..., purge: _Optional[bool] = ..., dry_run: _Optional[bool] = ...) -> None: ...
 
-class ForgetManyResponse(_message.Message):
+class BulkForgetResponse(_message.Message):
     __slots__ = ("matched", "ids", "dry_run", "refused", "pending", "backups", "not_told", "cursor", "left_out")
     MATCHED_FIELD_NUMBER: _ClassVar[int]
     IDS_FIELD_NUMBER: _ClassVar[int]

@@ -81,10 +81,10 @@ class MemoryServiceStub:
                 request_serializer=mnemesh__proto_dot_v1_dot_memory__pb2.ForgetRequest.SerializeToString,
                 response_deserializer=mnemesh__proto_dot_v1_dot_memory__pb2.ForgetResponse.FromString,
                 _registered_method=True)
-        self.ForgetMany = channel.unary_unary(
-                '/mnemesh.v1.MemoryService/ForgetMany',
-                request_serializer=mnemesh__proto_dot_v1_dot_memory__pb2.ForgetManyRequest.SerializeToString,
-                response_deserializer=mnemesh__proto_dot_v1_dot_memory__pb2.ForgetManyResponse.FromString,
+        self.BulkForget = channel.unary_unary(
+                '/mnemesh.v1.MemoryService/BulkForget',
+                request_serializer=mnemesh__proto_dot_v1_dot_memory__pb2.BulkForgetRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_memory__pb2.BulkForgetResponse.FromString,
                 _registered_method=True)
         self.Restore = channel.unary_unary(
                 '/mnemesh.v1.MemoryService/Restore',
@@ -177,7 +177,7 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ForgetMany(self, request, context):
+    def BulkForget(self, request, context):
         """Forget, or erase, all memories that filters name, a page a call. Only says which they are unless dry_run is false.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -260,10 +260,10 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     request_deserializer=mnemesh__proto_dot_v1_dot_memory__pb2.ForgetRequest.FromString,
                     response_serializer=mnemesh__proto_dot_v1_dot_memory__pb2.ForgetResponse.SerializeToString,
             ),
-            'ForgetMany': grpc.unary_unary_rpc_method_handler(
-                    servicer.ForgetMany,
-                    request_deserializer=mnemesh__proto_dot_v1_dot_memory__pb2.ForgetManyRequest.FromString,
-                    response_serializer=mnemesh__proto_dot_v1_dot_memory__pb2.ForgetManyResponse.SerializeToString,
+            'BulkForget': grpc.unary_unary_rpc_method_handler(
+                    servicer.BulkForget,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_memory__pb2.BulkForgetRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_memory__pb2.BulkForgetResponse.SerializeToString,
             ),
             'Restore': grpc.unary_unary_rpc_method_handler(
                     servicer.Restore,
@@ -542,7 +542,7 @@ class MemoryService:
             _registered_method=True)
 
     @staticmethod
-    def ForgetMany(request,
+    def BulkForget(request,
             target,
             options=(),
             channel_credentials=None,
@@ -555,9 +555,9 @@ class MemoryService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mnemesh.v1.MemoryService/ForgetMany',
-            mnemesh__proto_dot_v1_dot_memory__pb2.ForgetManyRequest.SerializeToString,
-            mnemesh__proto_dot_v1_dot_memory__pb2.ForgetManyResponse.FromString,
+            '/mnemesh.v1.MemoryService/BulkForget',
+            mnemesh__proto_dot_v1_dot_memory__pb2.BulkForgetRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_memory__pb2.BulkForgetResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -57,15 +57,15 @@ async def test_what_filters_name_is_told_first_then_forgotten_or_purged(node: No
         for number in range(7):
             await client.remember(f"stale note number {number}", space=space, tags=["stale"])
         kept = (await client.remember("a good note", space=space)).memory
-        told = await client.forget_many(space=space, tags_any=["stale"], limit=5)
+        told = await client.bulk_forget(space=space, tags_any=["stale"], limit=5)
         assert (told.matched, len(told.ids), told.dry_run) == (7, 5, True)
         assert (await client.list(space=space)).total == 8
-        done = await client.forget_many(space=space, tags_any=["stale"], dry_run=False, limit=5)
+        done = await client.bulk_forget(space=space, tags_any=["stale"], dry_run=False, limit=5)
         assert (done.matched, len(done.ids), done.refused) == (7, 5, ())
         assert (await client.list(space=space)).total == 3
         assert (await client.list(space=space, state="forgotten")).total == 5
-        assert (await command(node, "forget-many", "--space", space, "--tag", "stale"))["matched"] == 2
-        gone = await command(node, "forget-many", "--space", space, "--tag", "stale", "--apply", "--purge", "--yes")
+        assert (await command(node, "bulk-forget", "--space", space, "--tag", "stale"))["matched"] == 2
+        gone = await command(node, "bulk-forget", "--space", space, "--tag", "stale", "--apply", "--purge", "--yes")
         assert isinstance(gone["ids"], list)
         assert len(gone["ids"]) == 2
         with pytest.raises(NotFound):
@@ -73,7 +73,7 @@ async def test_what_filters_name_is_told_first_then_forgotten_or_purged(node: No
         (left,) = (await client.list(space=space)).memories
         assert left.id == kept.id
         with pytest.raises(InvalidArgument, match="limit"):
-            await client.forget_many(space=space, limit=0)
+            await client.bulk_forget(space=space, limit=0)
 
 
 async def test_who_may_not_write_there_forgets_nothing_and_a_writer_purges_its_own_alone(
@@ -85,16 +85,16 @@ async def test_who_may_not_write_there_forgets_nothing_and_a_writer_purges_its_o
         writer = (await owner.add_agent("many-writer", role="writer", spaces=["many/*"])).token
     async with AsyncClient(node.grpc, reader) as rea:
         with pytest.raises(PermissionDenied):
-            await rea.forget_many(space=space)
+            await rea.bulk_forget(space=space)
     async with AsyncClient(node.grpc, writer) as ana:
         with pytest.raises((PermissionDenied, NotFound)):
-            await ana.forget_many(space="home/x", dry_run=False)
+            await ana.bulk_forget(space="home/x", dry_run=False)
         own = (await ana.remember("ana's note", space=space)).memory
-        told = await ana.forget_many(space=space, purge=True)
+        told = await ana.bulk_forget(space=space, purge=True)
         assert (told.matched, told.ids, told.dry_run) == (2, (own.id,), True)
         assert [(one.id, "begun by owner" in one.reason) for one in told.refused] == [(theirs.id, True)]
-        assert (await ana.forget_many(space=space)).refused == (), "to forget it, it may"
-        done = await ana.forget_many(space=space, purge=True, dry_run=False)
+        assert (await ana.bulk_forget(space=space)).refused == (), "to forget it, it may"
+        done = await ana.bulk_forget(space=space, purge=True, dry_run=False)
         assert done.refused == told.refused, "as it was told"
         assert done.ids == (own.id,)
         assert [one.id for one in done.refused] == [theirs.id]
@@ -119,7 +119,7 @@ async def test_all_means_every_space_that_the_token_may_write_and_no_other(node:
         closed = await ana.supersede(own[0].id, "in its place")
         forgotten = (await ana.forget(own[1].id)).memory
         left = {closed.memory.id, own[2].id}
-        words = ("forget-many", "--all", "--token", token)
+        words = ("bulk-forget", "--all", "--token", token)
         told = await command(node, *words, "--purge")
         assert (told["matched"], set(told["ids"]), told["left_out"]) == (2, left, 2)
         said = (await shown(node, *words, "--purge")).splitlines()
@@ -131,17 +131,19 @@ async def test_all_means_every_space_that_the_token_may_write_and_no_other(node:
         assert (await ana.list(everywhere=True, state="all")).total == 0
         assert (await owner.get(kept.id)).id == kept.id
         with pytest.raises(InvalidArgument, match="everywhere"):
-            await ana.forget_many(space=f"{space}/a", everywhere=True)
+            await ana.bulk_forget(space=f"{space}/a", everywhere=True)
 
 
-async def test_who_may_not_list_is_told_the_ids(node: NodeUnderTest, space: str) -> None:
-    _, token = await issued(node, space, "admin")
-    async with AsyncClient(node.grpc, node.token) as owner:
-        memory = (await owner.remember("a note", space=f"{space}/a")).memory
-    assert (await shown(node, "forget-many", "--all", "--token", token)).splitlines() == [
-        "1 memory would be forgotten; --apply does it",
-        memory.id,
-    ]
+async def test_who_has_no_administration_forgets_in_bulk_and_erases_nothing(node: NodeUnderTest, space: str) -> None:
+    _, token = await issued(node, space, "core", "curate")
+    here = f"{space}/a"
+    async with AsyncClient(node.grpc, node.token) as owner, AsyncClient(node.grpc, token) as ana:
+        memory = (await ana.remember("a note", space=here)).memory
+        for dry_run in (True, False):
+            with pytest.raises(PermissionDenied, match="may not purge"):
+                await ana.bulk_forget(space=here, purge=True, dry_run=dry_run)
+        assert (await ana.bulk_forget(space=here, dry_run=False)).ids == (memory.id,)
+        assert (await owner.get(memory.id, include_forgotten=True)).state == "forgotten"
 
 
 async def test_what_is_refused_is_gone_past(node: NodeUnderTest, space: str) -> None:
@@ -151,7 +153,7 @@ async def test_what_is_refused_is_gone_past(node: NodeUnderTest, space: str) -> 
         own = (await ana.remember("ana's, and older than a page of others", space=here)).memory
         await owner.remember_batch([{"content": f"the owner's {number}", "space": here} for number in range(100)])
         await owner.remember_batch([{"content": f"the owner's, too {number}", "space": here} for number in range(101)])
-        words = ("forget-many", "--space", here, "--purge", "--token", token)
+        words = ("bulk-forget", "--space", here, "--purge", "--token", token)
         told = await command(node, *words)
         assert (told["matched"], told["ids"], len(told["refused"])) == (202, [own.id], 201)
         gone = await command(node, *words, "--apply", "--yes")
