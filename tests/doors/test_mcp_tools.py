@@ -43,7 +43,7 @@ def test_an_agent_sees_six_tools_unless_it_asks_for_more() -> None:
     assert core == ["remember", "recall", "get", "timeline", "forget", "rate"]
     assert curate == {
         "check", "update", "supersede", "restore", "list", "stats", "history", "blame", "rollback", "conflicts",
-        "resolve", "related", "link", "unlink",
+        "resolve", "related", "link", "unlink", "bulk_forget",
     }  # fmt: skip
 
 
