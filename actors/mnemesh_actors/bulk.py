@@ -46,7 +46,7 @@ class BulkForgetting:
         if dry_run:
             if purge:
                 refused = await self._purging.refused(caller, [memory.id for memory in page.memories])
-            return replace(_told(page, refused, dry_run=True), left_out=left_out)
+            return replace(_told(page, refused, purge=purge, dry_run=True), left_out=left_out)
         pending: set[str] = set()
         room = asyncio.Semaphore(AT_ONCE)
 
@@ -61,11 +61,14 @@ class BulkForgetting:
                     refused[id_] = error.message
 
         await asyncio.gather(*(one(memory.id) for memory in page.memories))
-        return replace(_told(page, refused, dry_run=False), pending=tuple(sorted(pending)), left_out=left_out)
+        return replace(
+            _told(page, refused, purge=purge, dry_run=False), pending=tuple(sorted(pending)), left_out=left_out
+        )
 
 
-def _told(page: Page, refused: Mapping[str, str], *, dry_run: bool) -> Bulk:
-    memories = [memory for memory in page.memories if memory.id not in refused]
+def _told(page: Page, refused: Mapping[str, str], *, purge: bool, dry_run: bool) -> Bulk:
+    going = (memory for memory in page.memories if purge or memory.state != "forgotten")
+    memories = [memory for memory in going if memory.id not in refused]
     return Bulk(
         matched=page.total,
         ids=tuple(memory.id for memory in memories),

@@ -174,7 +174,7 @@ class Recalling:
         if isinstance(candidates, str):
             return await self._by_words(query, candidates)
         if query.as_of is not None and search.bm25:
-            candidates, beyond = await as_worded(self._parts, query, candidates)
+            candidates, beyond = await as_worded(self._parts, query, candidates, by)
             degraded = (*degraded, *beyond)
         fused, failed = await self._fused(space, query, vector, candidates)
         kept, best, old = await self._pick(query, fused)

@@ -7,9 +7,10 @@ that of today, because no vector of an older text is kept.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
-from mnemesh_actors.ledger.views import Reworded
+from mnemesh_actors.ledger.views import Changed
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.query_plan import listing_of
 from mnemesh_actors.words import scored
@@ -18,27 +19,34 @@ from mnemesh_memory.model import Memory, Query
 from mnemesh_memory.ranking import Candidates
 from mnemesh_memory.traits import traits_of
 
-# So many texts that were changed since are read as they stood, the last change first, and when there are more, so many
-# of the best matches of today: each takes a millisecond.
+# So many texts that were changed since are read as they stood, the last change first, and so many of the best matches
+# of today. Each takes a millisecond and more for each revision, and the ledger does nothing else meanwhile: some at a
+# time, and none after READING_S.
 CHANGED_MAX = 200
+READ_AT_ONCE = 8
+READING_S = 0.2
 # So many matches are counted here too, so that the best count alike in both; what shares only a frequent word with the
 # question stands lower here, where nearly all that is counted holds it.
 MEASURES = 20
 
 
-async def as_worded(parts: Parts, query: Query, found: Candidates) -> tuple[Candidates, tuple[str, ...]]:
-    """`found` with the words as they stood at `query.as_of`, and what was not looked at."""
+async def as_worded(parts: Parts, query: Query, found: Candidates, by: float) -> tuple[Candidates, tuple[str, ...]]:
+    """`found` with the words as they stood at `query.as_of`, and what was not looked at. Nothing is read after `by`, in
+    the event loop's time."""
     assert query.as_of is not None
     best = sorted((one.bm25, one.id) for one in found if one.bm25 is not None)[::-1]
     listing = replace(listing_of(query), limit=CHANGED_MAX)
-    then: Reworded = await parts.ledger.reworded(listing, query.as_of, [id_ for _, id_ in best])
-    if not (then.texts or then.unread):
-        return found, _told(CHANGED_MAX) if then.more else ()
-    reworded = {memory.id: memory for memory in then.texts}
-    other = reworded.keys() | then.unread
+    since: Changed = await parts.ledger.changed(listing, query.as_of, [id_ for _, id_ in best])
+    texts, read_all = await _texts(parts, since.ids, query.as_of, by)
+    unread = {*since.unread, *since.ids[read_all:]}
+    more = since.more or read_all < len(since.ids)
+    if not (texts or unread):
+        return found, _told(CHANGED_MAX) if more else ()
+    reworded = {memory.id: memory for memory in texts}
+    other = reworded.keys() | unread
     measures = {id_: bm25 for bm25, id_ in best if id_ not in other}
     read: dict[str, Memory] = await parts.ledger.read(list(measures)[:MEASURES])
-    counted, here = await asyncio.to_thread(scored, query.text, [*read.values(), *then.texts])
+    counted, here = await asyncio.to_thread(scored, query.text, [*read.values(), *texts])
     words = {one.id: one.bm25 for one in here if one.bm25 is not None}
     both = read.keys() & words.keys()
     scale = max(measures[id_] for id_ in both) / max(words[id_] for id_ in both) if both else 1.0
@@ -47,8 +55,20 @@ async def as_worded(parts: Parts, query: Query, found: Candidates) -> tuple[Cand
         matched = words[id_] * scale if id_ in words else None
         rows[id_] = rows.get(id_, Candidate(id_))._replace(bm25=matched, traits=traits_of(memory))
     number = min(CHANGED_MAX, counted - len(read))
-    beyond = _told(number) if then.more or number < len(reworded) else ()
+    beyond = _told(number) if more or number < len(reworded) else ()
     return Candidates.of(one for one in rows.values() if one.dense is not None or one.bm25 is not None), beyond
+
+
+async def _texts(parts: Parts, ids: Sequence[str], at: int, by: float) -> tuple[list[Memory], int]:
+    """Of the first of `ids` those that were worded otherwise, and how many were looked at."""
+    now = asyncio.get_running_loop().time
+    until = min(by, now() + READING_S)
+    texts: list[Memory] = []
+    for start in range(0, len(ids), READ_AT_ONCE):
+        if now() > until:
+            return texts, start
+        texts += await parts.ledger.reworded(ids[start : start + READ_AT_ONCE], at)
+    return texts, len(ids)
 
 
 def _told(number: int) -> tuple[str, ...]:

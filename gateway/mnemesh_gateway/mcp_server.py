@@ -31,7 +31,7 @@ from starlette.types import Message, Receive, Scope, Send
 from mnemesh_gateway import mcp_text, status
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.mcp_resources import Context, Resources, caller_of, headers_of, protocol_error
-from mnemesh_gateway.mcp_tools import ToolRow, build_tools, select, switched_off, with_toolset
+from mnemesh_gateway.mcp_tools import ToolRow, also_asked, build_tools, select, switched_off, with_toolset
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument, MnemeshError, NotFound
 from mnemesh_memory.model import Caller
@@ -173,6 +173,10 @@ class McpServer:
         row = self._tools.get(params.name)
         if row is None or row.toolset not in toolsets:
             raise MCPError(types.INVALID_PARAMS, self._unknown_tool(params.name, row, toolsets))
+        if (
+            other := self._tools.get(also_asked(params.name, params.arguments or {}))
+        ) and other.toolset not in toolsets:
+            raise MCPError(types.INVALID_PARAMS, self._unknown_tool(other.name, other, toolsets))
         started, outcome = perf_counter(), "INTERNAL"
         if self._metrics is not None:
             self._metrics.arrived("mcp")

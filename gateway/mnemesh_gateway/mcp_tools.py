@@ -168,6 +168,11 @@ def select(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in TOOLSETS if name in wanted)
 
 
+def also_asked(name: str, arguments: Mapping[str, object]) -> str:
+    """The other tool whose work a call asks for as well, "" for none: what erases is switched on with `purge`."""
+    return "purge" if name == "bulk_forget" and arguments.get("purge") not in (None, False) else ""
+
+
 def with_toolset(toolset: str, chosen: Collection[str]) -> str:
     """How to connect with a toolset as well as those that are switched on."""
     wanted = ",".join(name for name in TOOLSETS if name in chosen or name == toolset)

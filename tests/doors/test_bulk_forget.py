@@ -125,7 +125,8 @@ async def test_all_means_every_space_that_the_token_may_write_and_no_other(node:
         said = (await shown(node, *words, "--purge")).splitlines()
         assert said[0] == f"2 memories would be purged, in @{name}, {space}/a; --apply does it"
         assert said[-1] == "2 forgotten or superseded besides would stay; --state all names them too"
-        assert (await command(node, *words, "--space", f"{space}/b", "--state", "forgotten"))["ids"] == [forgotten.id]
+        in_b = (*words, "--space", f"{space}/b", "--state", "forgotten")
+        assert [(await command(node, *one))["ids"] for one in (in_b, (*in_b, "--purge"))] == [[], [forgotten.id]]
         gone = await command(node, *words, "--state", "all", "--purge", "--apply", "--yes")
         assert (set(gone["ids"]), gone["left_out"]) == ({*left, own[0].id, forgotten.id}, 0)
         assert (await ana.list(everywhere=True, state="all")).total == 0
@@ -144,6 +145,17 @@ async def test_who_has_no_administration_forgets_in_bulk_and_erases_nothing(node
                 await ana.bulk_forget(space=here, purge=True, dry_run=dry_run)
         assert (await ana.bulk_forget(space=here, dry_run=False)).ids == (memory.id,)
         assert (await owner.get(memory.id, include_forgotten=True)).state == "forgotten"
+
+
+async def test_what_is_forgotten_is_not_forgotten_again(node: NodeUnderTest, space: str) -> None:
+    async with AsyncClient(node.grpc, node.token) as client:
+        kept, gone = [(await client.remember(f"note {name}", space=space)).memory for name in ("one", "two")]
+        await client.forget(gone.id)
+        for dry_run in (True, False):
+            told = await client.bulk_forget(space=space, state="all", dry_run=dry_run)
+            assert (told.matched, told.ids) == (2, (kept.id,))
+        assert (await client.bulk_forget(space=space, state="all")).ids == ()
+        assert len((await client.bulk_forget(space=space, state="all", purge=True)).ids) == 2
 
 
 async def test_what_is_refused_is_gone_past(node: NodeUnderTest, space: str) -> None:

@@ -102,6 +102,16 @@ async def test_an_unknown_tool_is_a_protocol_error_that_lists_the_tools(node: No
 
 
 @every_transport
+async def test_what_erases_in_bulk_is_switched_on_with_purge(node: Node, transport: str) -> None:
+    async with connect(node, transport, "?toolsets=core,curate") as client:
+        for arguments in ({"kinds": ["fact"], "purge": True}, {"kinds": ["fact"], "purge": "yes", "dry_run": False}):
+            with pytest.raises(MCPError, match="tool purge is in the toolset admin; connect with"):
+                await client.call_tool("bulk_forget", arguments)
+        told = await client.call_tool("bulk_forget", {"kinds": ["fact"], "purge": False})
+        assert told.structured_content["dry_run"]
+
+
+@every_transport
 async def test_a_memory_is_a_resource(node: Node, transport: str) -> None:
     async with connect(node, transport) as client:
         written = await client.call_tool("remember", {"content": "Rows are kept for a year", "title": "Retention"})

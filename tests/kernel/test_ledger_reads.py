@@ -227,11 +227,27 @@ def test_texts_that_were_others_then_are_read_the_last_change_first(ledger: Ledg
         done(ledger, pen.revise(memory, content=f"not {memory.content}"))
     done(ledger, pen.forget(same))
     asked = ListQuery(spaces=(SPACE,), state="all", before=at + 1, limit=9)
-    assert ledger.reworded(asked, at, []) == ([third, second, first], [], False)
-    # The last change was one of no text; of what matched as many are read again.
-    few = ledger.reworded(replace(asked, limit=1), at, [second.id, first.id])
-    assert few == ([second], [first.id], True)
-    assert ledger.reworded(replace(asked, spaces=(OTHER_SPACE,)), at, [first.id]) == ([], [], False)
+    ids = [same.id, third.id, second.id, first.id]
+    assert ledger.changed(asked, at, []) == (ids, [], False)
+    assert ledger.reworded(ids, at) == [third, second, first]
+    # Of what matched as many are read again.
+    few = ledger.changed(replace(asked, limit=1), at, [second.id, first.id])
+    assert few == ([same.id, second.id], [first.id], True)
+    elsewhere = replace(asked, spaces=(OTHER_SPACE,))
+    assert ledger.changed(elsewhere, at, []) == ([], [], False)
+    assert ledger.changed(elsewhere, pen.now, [first.id]) == ([], [], False)
+
+
+def test_a_change_that_a_slow_clock_dates_back_is_one_of_what_it_builds_on(ledger: Ledger, pen: Pen) -> None:
+    memory = done(ledger, pen.create("one")).memory
+    pen.now += 1000
+    done(ledger, pen.revise(memory, content="two"))
+    pen.now -= 500
+    assert done(ledger, pen.revise(memory, content="three")).memory.updated_at == pen.now
+    at = pen.now + 200
+    asked = ListQuery(spaces=(SPACE,), state="all", before=at + 1, limit=9)
+    assert ledger.changed(asked, at, [memory.id]) == ([memory.id], [], False)
+    assert ledger.reworded([memory.id], at) == [memory]
 
 
 def test_a_superseded_memory_was_active_before(ledger: Ledger, pen: Pen) -> None:

@@ -70,3 +70,16 @@ async def test_more_changes_than_are_read_are_told_and_claim_no_word(
     assert then.degraded == told
     then = await recall(mesh, space, "quokka", mode="keyword", as_of=last.updated_at)
     assert (len(then.results), then.degraded) == (1, told)
+
+
+async def test_long_histories_are_read_for_a_while_and_the_rest_is_told(
+    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worded_then, "READ_AT_ONCE", 1)
+    monkeypatch.setattr(worded_then, "READING_S", 0.0)
+    said = [await remember(mesh, space, f"Quokka {number} eats carrots") for number in range(3)]
+    for number, memory in enumerate(said):
+        await mesh.update(READER, memory.id, Patch(content=f"turbine {number}"))
+    then = await recall(mesh, space, "turbine", mode="keyword", as_of=said[-1].updated_at)
+    assert (found(then), len(then.degraded)) == ([], 1)
+    assert then.degraded[0].startswith("as_of: words are matched in")

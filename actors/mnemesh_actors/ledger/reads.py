@@ -96,6 +96,14 @@ def changed(db: sqlite3.Connection, query: ListQuery, at: int) -> list[str]:
     return [str(id_) for (id_,) in rows]
 
 
+def changed_of(db: sqlite3.Connection, ids: Sequence[str], at: int) -> set[str]:
+    """Those of `ids` with a change after `at` (ms), whichever of their revisions stands now."""
+    rows = db.execute(
+        f"SELECT DISTINCT doc FROM entry WHERE doc IN ({_marks(ids)}) AND type = 'change' AND at > ?", [*ids, at]
+    )
+    return {str(id_) for (id_,) in rows}
+
+
 def _filters(query: ListQuery) -> tuple[str, list[Any]]:
     parts = [f"space IN ({_marks(query.spaces)})"]
     values: list[Any] = [*query.spaces]

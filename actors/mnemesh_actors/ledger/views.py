@@ -27,11 +27,11 @@ QUICK_ROWS_MAX = 64
 QUICK_HASHES_MAX = 8
 
 
-class Reworded(NamedTuple):
-    """Memories as they were recorded then, whose texts are others by now; ids of those that matched and were changed,
-    but not read; and whether more were changed than were looked at."""
+class Changed(NamedTuple):
+    """Ids of memories that were changed since, in the order to read them; of those that matched and are too many; and
+    whether more were changed than are listed."""
 
-    texts: list[Memory]
+    ids: list[str]
     unread: list[str]
     more: bool
 
@@ -88,19 +88,19 @@ class Views:
         return found
 
     @reading
-    def reworded(self, query: ListQuery, at: int, matched: Sequence[str]) -> Reworded:
-        """Which searched texts were others at `at` (ms): of the memories that `query` lists, up to its limit, the last
-        changed ones, and when there are more, of as many of `matched`, the first ones, too."""
-        changed = reads.changed(self._db, query, at)
-        newest, more = changed[: query.limit], len(changed) > query.limit
-        rows = self.read([*newest, *(matched if more else ())])
-        now = {id_: one for id_, one in rows.items() if one.updated_at > at or one.conflicts}
-        known = set(newest)
-        rest = [id_ for id_ in matched if id_ in now and id_ not in known]
-        ids = [*newest, *rest[: query.limit]]
-        then = self.read_as_of(ids, at)
-        texts = [then[id_] for id_ in ids if id_ in then and index_texts(then[id_]) != index_texts(now[id_])]
-        return Reworded(texts, rest[query.limit :], more)
+    def changed(self, query: ListQuery, at: int, matched: Sequence[str]) -> Changed:
+        """What was changed after `at` (ms): of the memories that `query` lists, up to its limit, the last changed ones,
+        and as many of the others in `matched`, the first ones."""
+        found = reads.changed(self._db, query, at)
+        newest, late = found[: query.limit], reads.changed_of(self._db, matched, at).difference(found[: query.limit])
+        rest = [id_ for id_ in matched if id_ in late]
+        return Changed([*newest, *rest[: query.limit]], rest[query.limit :], len(found) > query.limit)
+
+    @reading
+    def reworded(self, ids: Sequence[str], at: int) -> list[Memory]:
+        """Of these memories, as they were recorded at `at` (ms), those whose searched texts are others by now."""
+        now, then = self.read(ids), self.read_as_of(ids, at)
+        return [then[id_] for id_ in ids if id_ in then and index_texts(then[id_]) != index_texts(now[id_])]
 
     @reading
     def past(self, id_: str) -> Past:
