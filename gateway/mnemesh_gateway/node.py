@@ -82,8 +82,8 @@ class Node:
         self._stop.set()
 
     async def serve(self) -> None:
-        """Start, serve, drain. Raises MnemeshError when the start is refused; nothing is left behind then, and no
-        directory that was made for it."""
+        """Start, serve, drain. Raises MnemeshError when the start is refused; nothing goes on then, and no directory is
+        left that was made for it."""
         there = is_there(self._data_dir)
         _refuse_unusable(self._settings, new=not there)
         lock = NodeLock(self._data_dir)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import psutil
 import pytest
 import pytest_asyncio
 from draining import sigterm_answers_what_is_inside
-from node_process import Nodes, NodeUnderTest, alive, descendants, kill_node, refused_start, stop_node
+from node_process import Nodes, NodeUnderTest, alive, descendants, kill_node, launch_node, refused_start, stop_node
 from node_reads import contents, eventually
 from ray_head import RayHead
 from scenario_doors import GrpcDoor
@@ -23,6 +24,7 @@ AGENTS = {"ray::DashboardAgent", "ray::RuntimeEnvAgent"}
 ACTORS_GONE_S = 30.0
 AGENTS_GONE_S = 120.0
 EXIT_REFUSED = 4
+JOINING_S = 60.0
 
 
 async def test_sigterm_on_ray_answers_the_calls_that_are_inside_and_ends_every_process(
@@ -32,6 +34,22 @@ async def test_sigterm_on_ray_answers_the_calls_that_are_inside_and_ends_every_p
     processes = descendants(node.process.pid)
     await sigterm_answers_what_is_inside(node)
     await all_gone(processes, ACTORS_GONE_S)
+
+
+async def test_a_node_that_waits_for_a_cluster_that_is_not_there_ends_when_it_is_told_to(tmp_path: Path) -> None:
+    flags = ("--runtime", "ray", "--ray-address", "127.0.0.1:1", "--drain-s", "1")
+    process = await launch_node(tmp_path / "data", *flags)
+    try:
+        assert process.stderr is not None
+        async with asyncio.timeout(JOINING_S):
+            while b"GCS" not in await process.stderr.readline():  # Ray has waited for 5 s, and goes on for minutes
+                pass
+        process.terminate()
+        _, told = await asyncio.wait_for(process.communicate(), JOINING_S)
+    finally:
+        if process.returncode is None:
+            process.kill()
+    assert (process.returncode, b"start_abandoned" in told) == (0, True)
 
 
 @pytest.mark.proof

@@ -149,6 +149,17 @@ def _take_back_sigterm() -> None:
         signal.signal(signal.SIGTERM, ours)
 
 
+async def _to_its_end(call: Callable[[], object]) -> None:
+    """Run `call` in a thread. Who cancels waits for its end all the same: else a thread that tries to reach a cluster
+    for minutes would keep the process from ending, and nobody would know of it."""
+    running = asyncio.ensure_future(asyncio.to_thread(call))
+    try:
+        await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait((running,))
+        raise
+
+
 class RayRuntime:
     """`address` "" starts a head on this machine; otherwise joins the cluster there. `directory` holds its token.
     `node_id` keeps the actors of several nodes in one cluster apart."""
@@ -185,7 +196,7 @@ class RayRuntime:
         # Ray puts the driver's working directory on every worker's import path; a private one cannot shadow us.
         os.chdir(self._directory)
         try:
-            await asyncio.to_thread(partial(ray.init, **common))
+            await _to_its_end(partial(ray.init, **common))
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise Unavailable(
                 f"Ray did not start or answer at {self._address or 'this machine'}: {error}; "
