@@ -32,7 +32,8 @@ def heads(state: DocumentState) -> tuple[str, ...]:
 
 def materialise(state: DocumentState) -> Memory | None:
     """The memory as it is read, or None when there is nothing (yet). A forgotten memory carries the content of its
-    last visible revision: what `restore` would bring back."""
+    last visible revision: what `restore` would bring back. One that several superseded at once ended when the first of
+    them says, whichever wins."""
     known = list(state.revisions.values())
     puts = [one for one in known if one.op == PUT]
     if not puts:
@@ -69,7 +70,9 @@ def materialise(state: DocumentState) -> Memory | None:
         useful=sum(state.votes.values()),
         not_useful=len(state.votes) - sum(state.votes.values()),
     )
-    return replace(memory, conflicts=()) if memory.conflicts and not in_conflict(memory) else memory
+    if not memory.conflicts or in_conflict(memory):
+        return memory
+    return replace(memory, conflicts=(), valid_to=_first_end((winner, *memory.conflicts)))
 
 
 def history(state: DocumentState) -> tuple[Revision, ...]:
@@ -196,9 +199,11 @@ def _closed(state: DocumentState, said: Revision) -> Revision:
     """`said`, in a superseded memory with the time when that ended: of its visible heads one may not know of it."""
     if not _successor(state, state.links):
         return said
-    return replace(
-        said, valid_to=min((one.valid_to for one in visible(state) if one.valid_to is not None), default=None)
-    )
+    return replace(said, valid_to=_first_end(visible(state)))
+
+
+def _first_end(said: Iterable[Revision]) -> int | None:
+    return min((one.valid_to for one in said if one.valid_to is not None), default=None)
 
 
 def _rank(revision: Revision) -> tuple[int, str]:

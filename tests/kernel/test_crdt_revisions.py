@@ -153,6 +153,18 @@ def test_after_two_supersedes_at_once_the_later_link_names_the_successor() -> No
     assert memory(*log).superseded_by == third
 
 
+@pytest.mark.parametrize("ends", [(3000, 50_000), (50_000, 3000)])
+def test_a_memory_that_two_superseded_at_once_ended_when_the_first_of_them_says(ends: tuple[int, int]) -> None:
+    first = created()
+    both = [
+        written(document(first), supersede(state(first), OTHER, "owner/test", at), number)
+        for number, at in enumerate(ends, start=2)
+    ]
+    for log in ([first, *both], [first, *reversed(both)]):
+        found = memory(*log)
+        assert (found.state, found.valid_to, found.conflicts, len(found.heads)) == ("superseded", 3000, (), 2)
+
+
 def test_unlinking_the_successor_brings_the_memory_back() -> None:
     log = [created()]
     log.append(written(document(*log), supersede(state(*log), OTHER, "owner/test", 3000), 2))

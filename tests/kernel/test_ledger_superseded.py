@@ -13,7 +13,7 @@ from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.erase import Erase
 from mnemesh_crdt import revisions
 from mnemesh_memory.errors import AlreadyExists
-from mnemesh_memory.model import Memory
+from mnemesh_memory.model import ListQuery, Memory
 
 
 def replaced_meanwhile(ledger: Ledger, home: Home, *, edit_first: bool = False) -> tuple[Memory, Memory]:
@@ -70,6 +70,25 @@ def test_two_who_supersede_one_memory_at_once_leave_nothing_to_resolve(home: Hom
     assert done(ledger, home.pen.revise(found, title="")).action == "NOOP"
     changed = done(ledger, home.pen.revise(found, content="Ships on Monday.")).memory
     assert (changed.content, changed.conflicts, len(changed.heads)) == ("Ships on Monday.", (), 1)
+
+
+@pytest.mark.parametrize("ends", [(3, 50_000), (50_000, 3)])
+def test_an_update_of_a_memory_that_two_superseded_at_once_keeps_the_first_end(
+    home: Home, ledger: Ledger, ends: tuple[int, int]
+) -> None:
+    memory = create(ledger, home, "Ships on Friday.")
+    nodes = (Node(), Node("other"))
+    for node, end in zip(nodes, ends, strict=True):
+        node.knows(*all_entries(ledger)[:1])
+        closing = revisions.supersede(node.document(memory.id).state(), memory.id, node.agent, START + end)
+        assert closing is not None
+        taken(ledger, node, node.edits(closing, memory.id))
+    found = read_back(ledger, memory)
+    assert (found.valid_to, len(found.heads)) == (START + 3, 2)
+    asked = ListQuery(spaces=(SPACE,), state="superseded", valid_at=START + 4)
+    assert ledger.page(asked).memories == ()
+    changed = done(ledger, home.pen.revise(found, title="Shipping")).memory
+    assert (changed.title, changed.valid_to, len(changed.heads)) == ("Shipping", START + 3, 1)
 
 
 def test_a_write_to_a_superseded_memory_says_where_recall_leads_instead(home: Home, ledger: Ledger) -> None:

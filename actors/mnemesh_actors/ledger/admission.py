@@ -270,7 +270,7 @@ def revision_of(draft: Draft, command: Command) -> RevisionFields:
 def edit_of(memory: Memory, patch: Patch, command: Command) -> Edit | None:
     """What `patch` changes of `memory`, or None. Without `expected_heads` only the shown head is replaced, so that a
     writer who did not see the other side of a conflict cannot settle it by accident. The heads of those who superseded
-    a memory at once say the same, and are replaced together."""
+    a memory at once say the same but for its end, of which `memory` has the first, and are replaced together."""
     alike = memory.state == "superseded" and not memory.conflicts
     parents = patch.expected_heads or (memory.heads if alike else memory.heads[:1])
     before = RevisionFields(
