@@ -32,9 +32,12 @@ from peer_builders import (
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Vectors
 from mnemesh_actors.ledger.erase import Erase, Gone
+from mnemesh_actors.ledger.exchange import Incoming
+from mnemesh_actors.ledger.twins import cursor_name
 from mnemesh_actors.ledger.vectors import FIRST
-from mnemesh_crdt.envelope import RETRACT, verify
+from mnemesh_crdt.envelope import RETRACT, Entry, verify
 from mnemesh_memory.errors import FailedPrecondition, MnemeshError, NotFound, PermissionDenied
+from mnemesh_memory.grants import EVERY_SPACE
 from mnemesh_memory.model import Memory
 from mnemesh_memory.text import chunks as chunks_of
 from mnemesh_memory.text import content_hash, duplicate_key
@@ -170,6 +173,36 @@ def test_what_a_peer_erases_in_one_space_takes_nothing_that_waits_in_another(hom
         taken(ledger, node, node.erases(ID, OTHER_SPACE))
         taken(ledger, node, second)
         assert contents(ledger) == ["three"]
+
+
+@pytest.mark.parametrize("erased_before", [False, True])
+@pytest.mark.parametrize(("by", "waiting"), [("the other ledger", 0), ("a former ledger", 0), ("a peer", 1)])
+def test_what_another_ledger_of_the_node_erased_takes_what_waits_in_another_space_here_too(
+    home: Home, node: Node, by: str, waiting: int, erased_before: bool
+) -> None:
+    first = node.says("harmless")
+    node.says("not sent", space=OTHER_SPACE)
+    elsewhere = node.says(SECRET, space=OTHER_SPACE)
+    nodes = {name: Node(name) for name in ("the other ledger", "a former ledger", "a peer")}
+
+    def brought(ledger: Ledger, twin: Node, *entries: Entry) -> None:
+        keys = {id: key for one in nodes.values() for id, key in one.keys.items()}
+        grant = replace(EVERYTHING, write=(EVERY_SPACE,), principal="")
+        batch = Incoming(
+            peer=cursor_name(twin.id), origin=twin.origin, grant=grant, entries=entries, keys=keys,
+            feed=f"{twin.id}/feed", last_seq=1,
+        )  # fmt: skip
+        ledger.take_in(batch, NOW)
+
+    with home.opened() as ledger:
+        assert outcome(taken(ledger, node, first, elsewhere)) == {"accepted": 1, "held": 1}
+        brought(ledger, nodes["a former ledger"])
+        if erased_before:  # by somebody else, of whom the other ledger had not heard
+            taken(ledger, node, node.erases(ID))
+        assert ledger.backlog().pending == 1
+        brought(ledger, nodes["the other ledger"], nodes[by].erases(ID))
+        assert (ledger.backlog().pending, ledger.backlog().erased) == (waiting, 1)
+        assert (traces(home.directory.path) == []) == (waiting == 0)
 
 
 def test_many_memories_can_be_erased_among_many_that_stay(home: Home, pen: Pen) -> None:

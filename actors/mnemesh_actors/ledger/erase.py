@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from mnemesh_actors.ledger.commands import Command
 from mnemesh_actors.ledger.journal import Journal
+from mnemesh_actors.ledger.twins import twin_of, twins
+from mnemesh_crdt.envelope import ERASURES, Entry
 from mnemesh_crdt.erasing import begun_by, kind_of_erasure
 from mnemesh_crdt.replica_events import Key
 from mnemesh_memory.errors import NotFound, PermissionDenied
@@ -66,11 +68,25 @@ def carry_out(db: sqlite3.Connection, journal: Journal, command: Erase) -> Gone:
     return Gone(id=command.id, space=space, seq=seq, changes=changes)
 
 
-def _drop_aside(db: sqlite3.Connection, id_: str) -> None:
+def _drop_aside(db: sqlite3.Connection, id_: str) -> int:
     """What waits or was refused under this id, whatever space it claims: an id is that of one memory, and these bytes
-    may be of its text. Whoever erases here says so; what a peer erases in one space lets wait what waits in another."""
-    for table in ("pending", "quarantine"):
-        db.execute(f"DELETE FROM {table} WHERE doc = ?", (id_,))
+    may be of its text. Whoever erases here says so; what a peer erases in one space lets wait what waits in another.
+    Returns how many there were."""
+    tables = ("pending", "quarantine")
+    return sum(db.execute(f"DELETE FROM {table} WHERE doc = ?", (id_,)).rowcount for table in tables)
+
+
+def follow(db: sqlite3.Connection, peer: str, entries: Sequence[Entry]) -> int:
+    """Of a batch that was taken in from `peer` (the name of its cursors): what was erased at another ledger of this
+    node was erased here, so that it takes here, too, what waits under the id. What that one only carries on from a peer
+    does not. Returns how many there were that waited or were refused."""
+    erasures = [one for one in entries if one.type in ERASURES]
+    if not erasures or not (brings := twin_of(peer)):
+        return 0
+    own = {brings, *twins(db)}
+    here = "SELECT 1 FROM erased WHERE doc = ? AND space = ?"
+    ids = {one.doc for one in erasures if one.node in own and db.execute(here, (one.doc, one.space)).fetchone()}
+    return sum(_drop_aside(db, id_) for id_ in sorted(ids))
 
 
 def not_to_erase(db: sqlite3.Connection, journal: Journal, ids: Sequence[str], agent: str) -> dict[str, str]:

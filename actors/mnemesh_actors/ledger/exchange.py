@@ -110,7 +110,8 @@ class Exchange(ABC):
                 seq = peers.cursor(self._db, batch.peer, batch.feed)
             else:
                 seq = peers.save_cursor(self._db, batch.peer, batch.feed, batch.last_seq, now)
-        self._unfolded = self._unfolded or taken.erased > 0
+            gone = taken.erased + erase.follow(self._db, batch.peer, batch.entries)
+        self._unfolded = self._unfolded or gone > 0
         self._fold()
         return replace(taken, seq=seq)
 

@@ -25,6 +25,11 @@ def cursor_name(node_id: str) -> str:
     return f"{_REPLICA}{node_id}"
 
 
+def twin_of(peer: str) -> str:
+    """The id of the ledger of this node that has its cursors under that name, "" for a peer's."""
+    return peer.removeprefix(_REPLICA) if peer.startswith(_REPLICA) else ""
+
+
 def twins(db: sqlite3.Connection) -> list[str]:
     """The ids of the other ledgers of this node that brought anything here, present ones and former ones."""
     # In the order of SQLite's texts ";" is what follows ":".
