@@ -71,5 +71,7 @@ def _add(tokens: list[Token], bare: str, start: int) -> None:
         tokens.append(Token(glued[right], middle + 1, end, word[len(glued[left]) + 1].isupper()))
     elif _PLAIN.fullmatch(lower) and len(lower) == len(word):
         tokens.append(Token(lower, start, start + len(bare), word[0].isupper()))
+    elif bare == "&":
+        tokens.append(Token("and", start, start + len(bare)))
     elif bare:
         tokens.append(Token(OPAQUE, start, start + len(bare)))

@@ -235,6 +235,7 @@ def understood(text: str, now: str = "2026-03-18 15:00", zone: ZoneInfo = BERLIN
         ("from 14:00 to 16:00 on March 3", "2026-03-03 14:00", "2026-03-03 16:00"),
         ("between November 3 and 7", "2025-11-03", "2025-11-08"),
         ("in March or April", "2025-03-01", "2025-05-01"),
+        ("in March & April", "2025-03-01", "2025-05-01"),
         ("what happened in October and November", "2025-10-01", "2025-12-01"),
         ("in October, November, or december?", "2025-10-01", "2026-01-01"),
         ("in December or January", "2025-12-01", "2026-02-01"),
