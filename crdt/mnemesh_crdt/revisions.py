@@ -32,8 +32,8 @@ def heads(state: DocumentState) -> tuple[str, ...]:
 
 def materialise(state: DocumentState) -> Memory | None:
     """The memory as it is read, or None when there is nothing (yet). A forgotten memory carries the content of its
-    last visible revision: what `restore` would bring back. One that several superseded at once ended when the first of
-    them says, whichever wins."""
+    last visible revision: what `restore` would bring back. One that was superseded ended when the first of its visible
+    revisions says, whichever wins: several may have superseded it at once, and an edit may not have known of it."""
     known = list(state.revisions.values())
     puts = [one for one in known if one.op == PUT]
     if not puts:
@@ -61,7 +61,7 @@ def materialise(state: DocumentState) -> Memory | None:
         paths=shown.refs,
         source=shown.source,
         valid_from=shown.valid_from,
-        valid_to=shown.valid_to,
+        valid_to=_closed(state, shown).valid_to,
         keywords=shown.keywords,
         attrs=shown.attrs,
         links=tuple(state.links),
@@ -70,9 +70,7 @@ def materialise(state: DocumentState) -> Memory | None:
         useful=sum(state.votes.values()),
         not_useful=len(state.votes) - sum(state.votes.values()),
     )
-    if not memory.conflicts or in_conflict(memory):
-        return memory
-    return replace(memory, conflicts=(), valid_to=_first_end((winner, *memory.conflicts)))
+    return memory if not memory.conflicts or in_conflict(memory) else replace(memory, conflicts=())
 
 
 def history(state: DocumentState) -> tuple[Revision, ...]:
@@ -106,7 +104,8 @@ def restore(state: DocumentState, by: str, at: int) -> Edit | None:
     if not puts or current[0].op == PUT:
         return None
     names = tuple(one.id for one in current)
-    return Edit(revision=replace(fields_of(max(puts, key=_rank)), by=by, at=at, parents=names), at=at)
+    said = _closed(state, max(puts, key=_rank))
+    return Edit(revision=replace(fields_of(said), by=by, at=at, parents=names), at=at)
 
 
 def supersede(state: DocumentState, successor: str, by: str, at: int) -> Edit | None:
@@ -118,7 +117,7 @@ def supersede(state: DocumentState, successor: str, by: str, at: int) -> Edit | 
     current = _heads(state.revisions.values())
     if not current or current[0].op == FORGET:
         return None
-    winner = current[0]
+    winner = _closed(state, current[0])
     closed = replace(
         fields_of(winner),
         by=by,
@@ -196,14 +195,15 @@ def _again(said: Revision, current: Iterable[Revision], by: str, at: int) -> Rev
 
 
 def _closed(state: DocumentState, said: Revision) -> Revision:
-    """`said`, in a superseded memory with the time when that ended: of its visible heads one may not know of it."""
+    """`said`, in a superseded memory with the time when that ended: of its visible heads, or of those that were
+    forgotten with it, one may not know of it."""
     if not _successor(state, state.links):
         return said
-    return replace(said, valid_to=_first_end(visible(state)))
-
-
-def _first_end(said: Iterable[Revision]) -> int | None:
-    return min((one.valid_to for one in said if one.valid_to is not None), default=None)
+    seen = visible(state)
+    if not seen:
+        gone = {parent for one in _heads(state.revisions.values()) for parent in one.parents}
+        seen = tuple(one for one in state.revisions.values() if one.op == PUT and one.id in gone) or (said,)
+    return replace(said, valid_to=min((one.valid_to for one in seen if one.valid_to is not None), default=None))
 
 
 def _rank(revision: Revision) -> tuple[int, str]:

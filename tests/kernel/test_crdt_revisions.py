@@ -165,6 +165,30 @@ def test_a_memory_that_two_superseded_at_once_ended_when_the_first_of_them_says(
         assert (found.state, found.valid_to, found.conflicts, len(found.heads)) == ("superseded", 3000, (), 2)
 
 
+@pytest.mark.parametrize("ends", [(3000, 50_000), (50_000, 3000)])
+def test_what_is_written_to_a_memory_that_two_superseded_keeps_the_first_end(ends: tuple[int, int]) -> None:
+    first = created()
+    log = [first]
+    for number, at in enumerate(ends, start=2):
+        log.append(written(document(first), supersede(state(first), OTHER, "owner/test", at), number))
+    again = written(document(*log), supersede(state(*log), OTHER, "owner/test", 60_000), 4)
+    assert memory(*log, again).valid_to == 3000
+    log.append(forgotten(log, 5, 60_000))
+    assert (memory(*log).state, memory(*log).valid_to) == ("forgotten", 3000)
+    log.append(restored(log, 6, 70_000))
+    assert (memory(*log).state, memory(*log).valid_to, len(memory(*log).heads)) == ("superseded", 3000, 1)
+
+
+@pytest.mark.parametrize("numbers", [(2, 3), (3, 2)])
+def test_a_memory_that_was_superseded_while_another_changed_it_ended_then(numbers: tuple[int, int]) -> None:
+    log = [created()]
+    closing = written(document(*log), supersede(state(*log), OTHER, "owner/test", 3000), numbers[0])
+    log += [closing, edited(log, "changed meanwhile", numbers[1], at=9000)]
+    found = memory(*log)
+    assert (found.state, found.valid_to, len(found.conflicts)) == ("superseded", 3000, 1)
+    assert {found.conflicts[0].valid_to, state(*log).revisions[found.heads[0]].valid_to} == {3000, None}
+
+
 def test_unlinking_the_successor_brings_the_memory_back() -> None:
     log = [created()]
     log.append(written(document(*log), supersede(state(*log), OTHER, "owner/test", 3000), 2))

@@ -37,6 +37,7 @@ def test_an_edit_that_met_a_supersede_is_listed_as_a_conflict_until_it_is_resolv
 ) -> None:
     memory, successor = replaced_meanwhile(ledger, home, edit_first=edit_first)
     assert (memory.state, memory.superseded_by, len(memory.heads)) == ("superseded", successor.id, 2)
+    assert memory.valid_to == START + 1000
     (conflict,) = ledger.conflicts((SPACE,), 10, "").conflicts
     assert (conflict.memory, ledger.stats((SPACE,)).conflicted) == (memory, 1)
     assert {one.revision.content for one in conflict.versions} == {"Ships on Friday.", "Ships on Monday."}
