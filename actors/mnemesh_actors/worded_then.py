@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from mnemesh_actors.ledger.views import Changed
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.query_plan import listing_of
-from mnemesh_actors.words import scored
+from mnemesh_actors.words import CHARS_MAX, scored
 from mnemesh_memory.fusion import Candidate
 from mnemesh_memory.model import Memory, Query
 from mnemesh_memory.ranking import Candidates
@@ -28,6 +29,8 @@ READING_S = 0.2
 # So many matches are counted here too, so that the best count alike in both; what shares only a frequent word with the
 # question stands lower here, where nearly all that is counted holds it.
 MEASURES = 20
+# What they may take of the characters that are counted at once: the rest is for the texts that were changed.
+MEASURES_CHARS = CHARS_MAX // 4
 
 
 async def as_worded(parts: Parts, query: Query, found: Candidates, by: float) -> tuple[Candidates, tuple[str, ...]]:
@@ -46,7 +49,8 @@ async def as_worded(parts: Parts, query: Query, found: Candidates, by: float) ->
     other = reworded.keys() | unread
     measures = {id_: bm25 for bm25, id_ in best if id_ not in other}
     read: dict[str, Memory] = await parts.ledger.read(list(measures)[:MEASURES])
-    counted, here = await asyncio.to_thread(scored, query.text, [*read.values(), *texts])
+    beside = _short([read[id_] for id_ in measures if id_ in read])
+    counted, here = await asyncio.to_thread(scored, query.text, [*beside, *texts])
     words = {one.id: one.bm25 for one in here if one.bm25 is not None}
     both = read.keys() & words.keys()
     scale = max(measures[id_] for id_ in both) / max(words[id_] for id_ in both) if both else 1.0
@@ -54,9 +58,16 @@ async def as_worded(parts: Parts, query: Query, found: Candidates, by: float) ->
     for id_, memory in reworded.items():
         matched = words[id_] * scale if id_ in words else None
         rows[id_] = rows.get(id_, Candidate(id_))._replace(bm25=matched, traits=traits_of(memory))
-    number = min(CHANGED_MAX, counted - len(read))
+    number = min(CHANGED_MAX, counted - len(beside))
     beyond = _told(number) if more or number < len(reworded) else ()
     return Candidates.of(one for one in rows.values() if one.dense is not None or one.bm25 is not None), beyond
+
+
+def _short(memories: Sequence[Memory]) -> list[Memory]:
+    """The first one, and of those that follow as many as fit into MEASURES_CHARS with it."""
+    ends = accumulate(len(one.content) for one in memories)
+    fitting = sum(end <= MEASURES_CHARS for end in ends)
+    return list(memories[: max(1, fitting)])
 
 
 async def _texts(parts: Parts, ids: Sequence[str], at: int, by: float) -> tuple[list[Memory], int]:

@@ -10,7 +10,7 @@ from test_recalling import READER, found, recall, remember
 from test_recalling import mesh as mesh
 from test_recalling import space as space
 
-from mnemesh_actors import worded_then
+from mnemesh_actors import worded_then, words
 from mnemesh_actors.mesh import Mesh
 from mnemesh_memory.model import Memory, Patch
 
@@ -70,6 +70,18 @@ async def test_more_changes_than_are_read_are_told_and_claim_no_word(
     assert then.degraded == told
     then = await recall(mesh, space, "quokka", mode="keyword", as_of=last.updated_at)
     assert (len(then.results), then.degraded) == (1, told)
+
+
+async def test_long_texts_of_today_leave_room_for_those_of_the_past(
+    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(words, "CHARS_MAX", 4000)
+    monkeypatch.setattr(worded_then, "MEASURES_CHARS", 1000)
+    for number in range(9):
+        await remember(mesh, space, f"Quokka report {number}: " + "turbine " * 60)
+    memory = await changed(mesh, space, FEED, TURBINE)
+    then = await recall(mesh, space, "quokka schedule", mode="keyword", as_of=memory.updated_at, limit=20)
+    assert (found(then)[0], len(then.results), then.degraded) == (FEED, 10, ())
 
 
 async def test_long_histories_are_read_for_a_while_and_the_rest_is_told(
