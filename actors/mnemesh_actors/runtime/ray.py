@@ -157,6 +157,7 @@ async def _to_its_end(call: Callable[[], object]) -> None:
         await asyncio.shield(running)
     except asyncio.CancelledError:
         await asyncio.wait((running,))
+        running.exception()  # else asyncio would print it: nobody waits for it any more
         raise
 
 
