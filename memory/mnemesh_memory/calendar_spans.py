@@ -92,6 +92,13 @@ def third_of(span: Span, third: int) -> Span:
     return Span(cuts[third], cuts[third + 1], cycle=span.cycle)
 
 
+def half_of(span: Span, half: int) -> Span:
+    """Its first (0) or second (1) half: of a year six months, else whole days."""
+    year = shifted(span.since, 12) == span.before
+    middle = shifted(span.since, 6) if year else span.since + (span.before - span.since) // DAY // 2 * DAY
+    return Span(*((span.since, middle), (middle, span.before))[half], cycle=span.cycle)
+
+
 def part_of_day(day: Span, part: str) -> Span:
     """Its morning, afternoon, evening or night."""
     first, last = PARTS[part]

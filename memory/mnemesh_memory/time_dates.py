@@ -23,6 +23,7 @@ _VAGUE_LAST: Final = {"couple": 2, "few": 5, "several": 7}
 _HALVES: Final = {"year": (6, "month"), "quarter": (6, "week"), "month": (2, "week"), "week": (84, "hour"),
                   "day": (12, "hour"), "hour": (30, "minute"), "minute": (30, "second")}  # fmt: skip
 _AND_A_HALF: Final = ["and", "a", "half"]
+_HALF_NAMES: Final = {"first": 0, "second": 1, "latter": 1, "last": 1}
 _AGO: Final = ("ago", "earlier")
 _SHORT_UNITS: Final = {"h": "hour", "d": "day", "w": "week", "y": "year"}
 _COMPACT: Final = re.compile(r"(\d{1,4})([hdwy])")
@@ -32,7 +33,8 @@ DATE_WORDS: Final = frozenset(
 )  # fmt: skip
 # What every date begins with, if not with a digit.
 _BEGINS: Final = DATE_WORDS | {
-    "the", "year", "half", "noon", "midnight", "q1", "q2", "q3", "q4", *NUMBERS, *_VAGUE, *ORDINALS, *THIRDS, *PARTS
+    "the", "year", "half", "noon", "midnight", "latter", "q1", "q2", "q3", "q4", *NUMBERS, *_VAGUE, *ORDINALS, *THIRDS,
+    *PARTS
 }  # fmt: skip
 
 
@@ -54,8 +56,8 @@ class Dates(Stretches):
         )
 
     def stretch(self, at: int, after: str) -> Read | None:
-        """As Stretches reads it, or the last part of one: "the last week of March"."""
-        return self._last_of(at) or super().stretch(at, after)
+        """As Stretches reads it, or a part of one: "the last week of March", "the first half of 2025"."""
+        return self._last_of(at) or self._first_of(at) or self._half_of(at) or super().stretch(at, after)
 
     def coming(self, span: Span) -> Span:
         """Of what comes again each week the next one: "until Friday"."""
@@ -105,6 +107,9 @@ class Dates(Stretches):
         if (read := self._ago_halved(at)) is not None:
             return read
         number, unit, slack, end = self._distance(at)
+        if number and self.word(end - 1) in ("weekend", "weekends") and self.word(end) in _AGO:
+            far, near = (spans.unit_of(self._now, "weekend", -number - side) for side in (slack, -slack))
+            return Read(Span(far.since, near.before), end + 1, True)
         if number and (read := self._ago_added(at, number, unit, end) or self._ago_either(at)) is not None:
             return read
         if not number or not unit or self.word(end) not in _AGO:
@@ -228,11 +233,32 @@ class Dates(Stretches):
         since = self._earlier(whole.span.before, number, unit, half)
         return Read(whole.span._replace(since=since), whole.end, whole.relative) if since >= whole.span.since else None
 
-    def _last_units(self, at: int) -> tuple[int, str, bool, int]:
-        """How many units "the last ..." names, 0 for none, whether half of one is added, and the token after it."""
+    def _first_of(self, at: int) -> Read | None:
+        """The first three months of 2025, the first few days of March."""
+        number, unit, half, end = self._last_units(at, ("first",))
+        if self.word(end) not in ("of", "in"):
+            return None
+        whole = self.stretch(end + 1 + (self.word(end + 1) == "the"), "in") if number else None
+        if whole is None:
+            return None
+        span = whole.span._replace(before=self._earlier(whole.span.since, -number, unit, half))
+        return Read(span, whole.end, whole.relative) if span.before <= whole.span.before else None
+
+    def _half_of(self, at: int) -> Read | None:
+        """The first half of 2025, the latter half of last month."""
+        lead = at + (self.word(at) == "the")
+        half = _HALF_NAMES.get(self.word(lead))
+        if half is None or self.word(lead + 1) != "half" or self.word(lead + 2) != "of":
+            return None
+        whole = self.stretch(lead + 3 + (self.word(lead + 3) == "the"), "in")
+        return None if whole is None else Read(spans.half_of(whole.span, half), whole.end, whole.relative)
+
+    def _last_units(self, at: int, words: tuple[str, ...] = ("last", "past")) -> tuple[int, str, bool, int]:
+        """How many units "the last ..." names, 0 for none, whether half of one is added, and the token after it; the
+        same of another of these `words` in its place."""
         lead = at + (self.word(at) == "the")
         word, first, nothing = self.word(lead), lead + 1, (0, "", False, at)
-        if word not in ("last", "past"):
+        if word not in words:
             return nothing
         if compact := _COMPACT.fullmatch(self.word(first)):
             return int(compact[1]), _SHORT_UNITS[compact[2]], False, first + 1

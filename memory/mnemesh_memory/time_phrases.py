@@ -24,9 +24,10 @@ OPENS: Final = {"since": "since", "after": "after", "before": "before", "until":
                 "through": "until", "by": "until"}  # fmt: skip
 _BOUNDS: Final = {tuple(said.split()): side for said, side in {
     **OPENS, "on or before": "until", "before or on": "until", "no later than": "until", "not later than": "until",
-    "up to": "until", "as of": "until", "on or after": "since", "after or on": "since", "no earlier than": "since",
-    "not earlier than": "since", "starting": "since", "starting in": "since", "starting on": "since",
-    "starting from": "since", "starting with": "since", "following": "after", "later than": "after",
+    "up to": "until", "up to and including": "until", "until and including": "until",
+    "through and including": "until", "as of": "until", "on or after": "since", "after or on": "since",
+    "no earlier than": "since", "not earlier than": "since", "starting": "since", "starting in": "since",
+    "starting on": "since", "starting from": "since", "starting with": "since", "following": "after", "later than": "after",
     "newer than": "after", "prior to": "before", "earlier than": "before", "older than": "before",
 }.items()}  # fmt: skip
 # What lies before or after a distance from now: "more than two weeks ago". "until": that distance itself too.
@@ -35,7 +36,7 @@ _MEASURES: Final = {tuple(said.split()): side for said, side in {
     "not less than": "until", "less than": "since", "under": "since", "at most": "since", "within": "since",
     "no more than": "since", "not more than": "since", "no longer than": "since",
 }.items()}  # fmt: skip
-_SAID_WORDS_MAX: Final = 3
+_SAID_WORDS_MAX: Final = 4
 EVENT_BEGINS: Final = frozenset(
     ("the", "our", "my", "his", "her", "their", "its", "your", "we", "i", "you", "they", "he", "she")
 )

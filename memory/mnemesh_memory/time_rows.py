@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final, NamedTuple
 
-from mnemesh_memory.calendar_spans import SEASONS, WEEK, Span, unit_of
+from mnemesh_memory.calendar_spans import PARTS, SEASONS, WEEK, Span, day_of, part_of_day, unit_of
 from mnemesh_memory.time_days import SHORT_DAYS, VERBS, WEEKDAYS, YEAR, Read
 from mnemesh_memory.time_numbers import ARTICLES, UNITS, is_number, number_at
 from mnemesh_memory.time_ranges import Ranges
@@ -30,7 +30,9 @@ _LEADS: Final = {"weekday": "on", "month": "in", "quarter": "in", "year": "in"}
 _UNITS: Final = frozenset(("day", "week", "weekend", "month", "quarter", "year"))
 # "Last week and second" may be that of an attempt.
 _NO_UNITS: Final = frozenset(("second", "min"))
+_WHICH: Final = {"last": -1, "this": 0, "next": 1}
 _MOMENT: Final = timedelta(milliseconds=1)
+_HALF_DAY: Final = timedelta(hours=12)
 
 
 class _Joint(NamedTuple):
@@ -126,7 +128,10 @@ class Rows(Ranges):
     def _joint(self, end: int, joins: frozenset[str]) -> _Joint:
         end += self.word(end) == "," and self.word(end + 1) in ("and", "or") and self.word(end + 1) in joins
         end += self.word(end) == "up" and self.word(end + 1) in ("to", "until", "till")
-        return _Joint(self.word(end), end + 1) if self.word(end) in joins else _Joint("", end)
+        if self.word(end) not in joins:
+            return _Joint("", end)
+        including = self.word(end) in TO and self.words(end + 1, end + 3) == ["and", "including"]
+        return _Joint(self.word(end), end + (3 if including else 1))
 
     def _name(self, at: int) -> str:
         """What is named by a word that names no certain date: a "month", "weekday", "quarter", "season" or "year", ""
@@ -171,7 +176,8 @@ class Rows(Ranges):
     def _member(self, first: int, one: Read, joint: _Joint, after: str) -> Read | None:
         """The date that is joined to `one`, which begins at `first`."""
         word, to = joint
-        if (beside := self._next_to(one, to)) is not None:
+        beside = self._next_to(one, to) or self._this_one(one, to) or self._part_beside(one, to)
+        if beside is not None:
             return beside
         if (word in TO or after == "between") and (now := self._now_at(to)) is not None:
             return now
@@ -200,6 +206,24 @@ class Rows(Ranges):
         before = side == "before"
         edge = one.span.since if before else one.span.before - _MOMENT
         return Read(unit_of(edge, unit, -1 if before else 1), end, one.relative)
+
+    def _this_one(self, one: Read, at: int) -> Read | None:
+        """The other one that is named without its unit: "last week or | this", "this month and | the last one"."""
+        lead = at + (self.word(at) == "the")
+        which, unit, end = self.word(lead), self.word(one.end - 1), lead + 1
+        end += self.word(end) == "one"
+        if self.word(one.end - 2) not in _WHICH or unit not in _UNITS or self.word(end) not in _CLOSED:
+            return None
+        return Read(unit_of(self._now, unit, _WHICH[which]), end, True) if which in _WHICH else None
+
+    def _part_beside(self, one: Read, at: int) -> Read | None:
+        """Another part of the day that is named before: "yesterday morning and | evening"."""
+        part = at + (self.word(at) == "the")
+        if self.word(one.end - 1) not in PARTS or self.word(part) not in PARTS or self.word(part + 1) not in _CLOSED:
+            return None
+        # Half a day before its end every part lies on its day, a night that ends on the next one, too.
+        day = day_of(one.span.before - _HALF_DAY)._replace(cycle=one.span.cycle)
+        return Read(part_of_day(day, self.word(part)), part + 1, one.relative)
 
     def _now_at(self, at: int) -> Read | None:
         """The moment of asking at the end of a range: "to now", "to date", "until the present day"."""

@@ -26,6 +26,12 @@ _GLUED: Final = re.compile(
     r"[-\u2013]([^\W_]+)|(\d{1,2}),(\d{4})"
 )
 _POSSESSIVE: Final = re.compile(r"['\u2019]s$")
+# "March '25": a year of which the century is left out.
+_SHORT_YEAR: Final = re.compile(r"['\u2018\u2019](\d\d)(?:['\u2019]s)?")
+_CENTURY_FROM: Final = 70
+# What joins as "and" does.
+_AND: Final = frozenset(("&", "vs", "versus", "plus"))
+_AND_SAID: Final = (("as", "well", "as"), ("compared", "to"), ("compared", "with"))
 
 
 class Token(NamedTuple):
@@ -51,12 +57,30 @@ def tokens_of(text: str) -> list[Token]:
             tokens.append(Token(BREAK, found.start(), start))
         bare = core.rstrip(_CLOSING)
         marks = core[len(bare) :]
-        _add(tokens, bare, start)
+        if (year := _SHORT_YEAR.fullmatch(chunk[: len(chunk) - len(marks)])) is not None:
+            del tokens[-1]
+            century = "19" if int(year[1]) >= _CENTURY_FROM else "20"
+            tokens.append(Token(century + year[1], found.start(), start + len(bare)))
+        else:
+            _add(tokens, bare, start)
+            marks = "" if bare.lower() == "vs" and marks == "." else marks
         if marks:
             mark = "," if marks == "," else OPAQUE if marks in ("'", "\u2019") else BREAK
             if mark:
                 tokens.append(Token(mark, start + len(bare), start + len(core)))
-    return tokens
+    return _joined(tokens)
+
+
+def _joined(tokens: list[Token]) -> list[Token]:
+    """The same, with one "and" where several words say so: "March as well as April"."""
+    joined: list[Token] = []
+    at = 0
+    while at < len(tokens):
+        said = next((one for one in _AND_SAID if tuple(t.word for t in tokens[at : at + len(one)]) == one), ())
+        end = at + len(said)
+        joined += [Token("and", tokens[at].start, tokens[end - 1].end)] if said else tokens[at : at + 1]
+        at = max(end, at + 1)
+    return joined
 
 
 def _add(tokens: list[Token], bare: str, start: int) -> None:
@@ -69,9 +93,9 @@ def _add(tokens: list[Token], bare: str, start: int) -> None:
         if not glued[1]:
             tokens.append(Token(",", middle, middle + 1))
         tokens.append(Token(glued[right], middle + 1, end, word[len(glued[left]) + 1].isupper()))
+    elif lower in _AND:
+        tokens.append(Token("and", start, start + len(bare)))
     elif _PLAIN.fullmatch(lower) and len(lower) == len(word):
         tokens.append(Token(lower, start, start + len(bare), word[0].isupper()))
-    elif bare == "&":
-        tokens.append(Token("and", start, start + len(bare)))
     elif bare:
         tokens.append(Token(OPAQUE, start, start + len(bare)))
