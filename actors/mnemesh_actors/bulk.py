@@ -46,7 +46,7 @@ class BulkForgetting:
         if dry_run:
             if purge:
                 refused = await self._purging.refused(caller, [memory.id for memory in page.memories])
-            return replace(_told(page, refused, purge=purge, dry_run=True), left_out=left_out)
+            return replace(_told(caller, page, refused, purge=purge, dry_run=True), left_out=left_out)
         pending: set[str] = set()
         room = asyncio.Semaphore(AT_ONCE)
 
@@ -62,11 +62,11 @@ class BulkForgetting:
 
         await asyncio.gather(*(one(memory.id) for memory in page.memories))
         return replace(
-            _told(page, refused, purge=purge, dry_run=False), pending=tuple(sorted(pending)), left_out=left_out
+            _told(caller, page, refused, purge=purge, dry_run=False), pending=tuple(sorted(pending)), left_out=left_out
         )
 
 
-def _told(page: Page, refused: Mapping[str, str], *, purge: bool, dry_run: bool) -> Bulk:
+def _told(caller: Caller, page: Page, refused: Mapping[str, str], *, purge: bool, dry_run: bool) -> Bulk:
     going = (memory for memory in page.memories if purge or memory.state != "forgotten")
     memories = [memory for memory in going if memory.id not in refused]
     return Bulk(
@@ -75,6 +75,7 @@ def _told(page: Page, refused: Mapping[str, str], *, purge: bool, dry_run: bool)
         dry_run=dry_run,
         refused=tuple(sorted(refused.items())),
         spaces=tuple(sorted({memory.space for memory in memories})),
+        others=tuple(sorted({one.space for one in memories if grants.principal_of(one.by) != caller.principal})),
         oldest=min((memory.created_at for memory in memories), default=0),
         cursor=page.cursor,
     )

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from mnemesh_actors.bounded import answered, find
 from mnemesh_actors.ledger.erase import Erase, Gone
 from mnemesh_actors.parts import Parts
+from mnemesh_crdt.envelope import ERASE
 from mnemesh_memory import checks, grants
 from mnemesh_memory.errors import DeadlineExceeded, InvalidArgument, NotFound, Unavailable
 from mnemesh_memory.model import Caller, Memory
@@ -58,6 +59,7 @@ class Purging:
             changes=gone.changes,
             pending=tuple(pending),
             begun=memory.created_at if memory else 0,
+            as_admin=gone.type == ERASE,
         )
 
     async def refused(self, caller: Caller, ids: Sequence[str]) -> dict[str, str]:

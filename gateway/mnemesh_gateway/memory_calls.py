@@ -46,7 +46,7 @@ async def bulk_forget(
     backups, deaf = [], []
     if request.purge and done.ids:
         backups = await backup_calls.may_hold(gate, caller, done.oldest)
-        deaf = peer_calls.not_told(gate, caller, done.spaces)
+        deaf = peer_calls.not_told(gate, caller, done.spaces, others=done.others)
     return memory_pb2.BulkForgetResponse(
         matched=done.matched,
         ids=done.ids,
@@ -69,7 +69,7 @@ async def purge(gate: MeshGate, caller: Caller, request: memory_pb2.PurgeRequest
         changes=gone.changes,
         pending="; ".join(gone.pending),
         backups=await backup_calls.may_hold(gate, caller, gone.begun),
-        not_told=peer_calls.not_told(gate, caller, [gone.space]),
+        not_told=peer_calls.not_told(gate, caller, [gone.space], others=[gone.space] if gone.as_admin else ()),
     )
 
 

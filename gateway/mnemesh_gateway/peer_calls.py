@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
 from mnemesh_gateway.peer_book import new_peer, peer_token
@@ -72,11 +72,12 @@ async def sync_now(gate: MeshGate, caller: Caller, request: peer_pb2.SyncNowRequ
     return peer_pb2.SyncNowResponse(peers=[await _status(peers, one) for one in found])
 
 
-def not_told(gate: MeshGate, caller: Caller, spaces: Iterable[str]) -> list[str]:
-    """Peers that do not hear of what `caller` erases in `spaces`, for the owner; for others how many there are."""
-    peers = gate.peers_now()
-    deaf = [] if peers is None else [name for space in spaces for name in peers.deaf(space, caller.principal)]
-    found = sorted(set(deaf))
+def not_told(gate: MeshGate, caller: Caller, spaces: Iterable[str], *, others: Collection[str] = ()) -> list[str]:
+    """Peers that do not erase what `caller` erases in `spaces`, for the owner; for others how many there are. In
+    `others` it is not only what the caller began itself."""
+    if (peers := gate.peers_now()) is None:
+        return []
+    found = sorted({name for space in spaces for name in peers.deaf(space, caller.principal, space in others)})
     if found and not may(caller, OWN, "admin"):
         return [f"{count_of(len(found), 'peer')} of the node; its owner sees which"]
     return found

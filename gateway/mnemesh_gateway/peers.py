@@ -202,10 +202,12 @@ class Peers:
         kept_up = (self._lines[name].status for name in sorted(self._lines))
         return self._told((*kept_up, *served))
 
-    def deaf(self, space: str, principal: str) -> list[str]:
-        """The names of the peers that this node calls for `space` and that take nothing of `principal` there."""
+    def deaf(self, space: str, principal: str, others: bool) -> list[str]:
+        """The names of the peers that this node calls for `space` and that do not erase there what `principal` does;
+        with `others` what others began, of which a peer believes only who may relay."""
         called = [self._lines[name].status for name in sorted(self._lines)]
-        return [one.name for one in called if any_matches(one.spaces, space) and not one.hears(space, principal)]
+        asked = [one for one in called if any_matches(one.spaces, space)]
+        return [one.name for one in asked if not one.hears(space, principal) or (others and one.only_by)]
 
     def names(self) -> dict[str, str]:
         """What the nodes that this one calls are called, by the name under which the ledger knows what they brought."""

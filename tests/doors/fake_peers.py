@@ -98,7 +98,7 @@ class FakePeers:
             raise NotFound("peer", name)
         del self._peers[name]
 
-    def deaf(self, space: str, principal: str) -> list[str]:
+    def deaf(self, space: str, principal: str, others: bool) -> list[str]:
         return ["hub"] if principal != "owner" else []
 
     def status(self) -> tuple[PeerStatus, ...]:

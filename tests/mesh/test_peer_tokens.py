@@ -202,14 +202,16 @@ async def test_what_a_member_purges_at_home_is_gone_at_the_hub_though_another_ed
         theirs = (await there.remember("the hub's owner wrote this", space="team/x")).memory
         await converged("team/x", hub, laptop)
         await there.update(mine.id, content="the hub's owner wrote it again")
-        await here.purge(mine.id)
+        assert (await here.bulk_forget(space="team/x", purge=True)).not_told == ("ana",), "one of the two"
+        assert (await here.purge(mine.id)).not_told == ()
 
         async def gone() -> bool:
             return await texts(hub, "team/x") == ["the hub's owner wrote this"]
 
         await until(gone, "the purge reached the hub")
         # As an admin of her own node she erases what others wrote, there alone: the hub did not make her one.
-        await here.purge(theirs.id)
+        assert (await here.purge(theirs.id)).not_told == ("ana",), "what she is told of the peer that keeps it"
+        assert (await here.purge(theirs.id)).not_told == ("ana",), "also when she asks again"
         await here.sync_now(wait_s=WAIT_S)
         assert await texts(laptop, "team/x") == []
         assert await texts(hub, "team/x") == ["the hub's owner wrote this"]

@@ -36,12 +36,14 @@ class Erase(Command):
 class Gone:
     """What an erasure did: entry number `seq`, `changes` that went, 0 when it was erased before. `folded`: no byte of
     it is left in the write-ahead log either; when somebody else reads the file, that comes with a later write. `alone`
-    says why no second machine of a replicated ledger has erased it yet, "" when one has, or when there is but one."""
+    says why no second machine of a replicated ledger has erased it yet, "" when one has, or when there is but one.
+    `type` is that of the entry, ERASE or RETRACT."""
 
     id: str
     space: str
     seq: int
     changes: int
+    type: str
     folded: bool = True
     alone: str = ""
 
@@ -50,11 +52,12 @@ def carry_out(db: sqlite3.Connection, journal: Journal, command: Erase) -> Gone:
     """Erase, inside the caller's transaction. Raises NotFound, PermissionDenied."""
     row = db.execute("SELECT space FROM memory WHERE id = ?", (command.id,)).fetchone()
     if row is None:
-        done = db.execute("SELECT space, seq FROM entry WHERE doc = ? AND type <> 'change'", (command.id,)).fetchone()
+        erasure = "SELECT space, seq, type FROM entry WHERE doc = ? AND type <> 'change'"
+        done = db.execute(erasure, (command.id,)).fetchone()
         if done is not None and any_matches(command.within, done[0]):
             if command.as_admin:  # what came since, and claims another space
                 _drop_aside(db, command.id)
-            return Gone(id=command.id, space=done[0], seq=done[1], changes=0)
+            return Gone(id=command.id, space=done[0], seq=done[1], changes=0, type=done[2])
         row = done or _only_waiting(db, command)
     if row is None or not any_matches(command.within, row[0]):
         raise NotFound("memory", command.id)
@@ -65,7 +68,7 @@ def carry_out(db: sqlite3.Connection, journal: Journal, command: Erase) -> Gone:
         raise _denied(command.agent, key, began)
     _drop_aside(db, command.id)
     seq, changes = journal.erase(journal.erasure(key, type_, command), command.actor)
-    return Gone(id=command.id, space=space, seq=seq, changes=changes)
+    return Gone(id=command.id, space=space, seq=seq, changes=changes, type=type_)
 
 
 def _drop_aside(db: sqlite3.Connection, id_: str) -> int:

@@ -118,7 +118,7 @@ def held(gone: removal_values.Bulk | removal_values.Purged) -> Iterator[str]:
     for backup in gone.backups:
         yield f"may still be in {one_line(backup)}"
     for peer in gone.not_told:
-        yield f"{one_line(peer)}: takes nothing of it from here, so it stays there"
+        yield f"{one_line(peer)}: does not erase it with this node, so it stays there"
 
 
 def written(done: values.Written) -> Iterator[str]:
