@@ -27,8 +27,9 @@ _BOUNDS: Final = {tuple(said.split()): side for said, side in {
     "up to": "until", "up to and including": "until", "until and including": "until",
     "through and including": "until", "as of": "until", "on or after": "since", "after or on": "since",
     "no earlier than": "since", "not earlier than": "since", "starting": "since", "starting in": "since",
-    "starting on": "since", "starting from": "since", "starting with": "since", "following": "after", "later than": "after",
-    "newer than": "after", "prior to": "before", "earlier than": "before", "older than": "before",
+    "starting on": "since", "starting from": "since", "starting with": "since", "following": "after",
+    "later than": "after", "newer than": "after", "prior to": "before", "earlier than": "before",
+    "older than": "before",
 }.items()}  # fmt: skip
 # What lies before or after a distance from now: "more than two weeks ago". "until": that distance itself too.
 _MEASURES: Final = {tuple(said.split()): side for said, side in {
