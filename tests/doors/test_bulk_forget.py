@@ -155,6 +155,11 @@ async def test_what_is_forgotten_is_not_forgotten_again(node: NodeUnderTest, spa
             told = await client.bulk_forget(space=space, state="all", dry_run=dry_run)
             assert (told.matched, told.ids) == (2, (kept.id,))
         assert (await client.bulk_forget(space=space, state="all")).ids == ()
+        asked = ("bulk-forget", "--token", node.token, "--space", space, "--state", "all")
+        assert await shown(node, *asked) == "0 memories would be forgotten\n"
+        assert (await shown(node, *asked, "--purge")).startswith(f"2 memories would be purged, in {space}; --apply")
+        await client.restore(kept.id)
+        assert (await shown(node, *asked)).startswith(f"1 memory would be forgotten, in {space}; --apply does it\n")
         assert len((await client.bulk_forget(space=space, state="all", purge=True)).ids) == 2
 
 

@@ -147,6 +147,23 @@ def test_what_many_would_be_forgotten_is_told_by_space_and_title(cli: Run, monke
     ]
 
 
+@pytest.mark.parametrize(
+    ("idle", "refused", "cursor", "told"),
+    [
+        (False, 0, "more", "9 memories"), (True, 0, "more", "up to 9 memories"), (False, 1, "more", "up to 8 memories"),
+        (True, 0, "", "1 memory"), (False, 1, "", "1 memory"),
+    ],
+)  # fmt: skip
+def test_what_comes_after_the_first_page_is_counted_as_far_as_it_is_known(
+    idle: bool, refused: int, cursor: str, told: str
+) -> None:
+    left = tuple(removal_values.Refused(id=f"r{number}", reason="no") for number in range(refused))
+    done = removal_values.Bulk(
+        matched=9, ids=("a",), dry_run=True, refused=left, pending=(), backups=(), not_told=(), cursor=cursor
+    )
+    assert next(people.bulk(done, (), False, idle=idle)) == f"{told} would be forgotten; --apply does it"
+
+
 def test_of_no_memory_it_is_not_said_how_it_would_be_forgotten(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     forgetting(monkeypatch, ())
     assert cli("bulk-forget", "--tag", "borne-by-none").out == "0 memories would be forgotten\n"

@@ -87,17 +87,23 @@ def remembered(done: values.Remembered) -> Iterator[str]:
 
 
 def bulk(
-    done: removal_values.Bulk, memories: Sequence[values.Memory], purge: bool, hint: str = "; --apply does it"
+    done: removal_values.Bulk,
+    memories: Sequence[values.Memory],
+    purge: bool,
+    hint: str = "; --apply does it",
+    *,
+    idle: bool = False,
 ) -> Iterator[str]:
-    """What a call over many did, or would do and how (`hint`); `memories` tell what stands behind its ids."""
+    """What a call over many did, or would do and how (`hint`); `memories` tell what stands behind its ids. `idle`:
+    some that were named may be forgotten already."""
     word = "purged" if purge else "forgotten"
     if done.dry_run:
         known = {memory.id: memory for memory in memories if memory.id in done.ids}
-        left = done.matched - len(done.refused)
+        left = done.matched - len(done.refused) if done.cursor else len(done.ids)
         first = f"the first {len(done.ids)} " if left > len(done.ids) else ""
         where = ", ".join(sorted({one_line(memory.space) for memory in known.values()}))
         # What comes after is judged when its turn comes; where some were refused, more may be.
-        told = ("up to " if done.refused and done.cursor else "") + count_of(left, "memory")
+        told = ("up to " if done.cursor and (idle or done.refused) else "") + count_of(left, "memory")
         yield f"{told} would be {word}{f', {first}in {where}' if where else ''}{hint if left else ''}"
         for id_ in done.ids:
             yield f"{id_}  {_place_and_title(known[id_])}" if id_ in known else id_

@@ -149,7 +149,8 @@ def bulk_forget(
                     if not typer.confirm("Erase them for good, at every peer?"):
                         raise typer.Exit(EXIT_REFUSED)
             whole = _done(client, purge, which)
-    shell.answer(whole, lambda: people.bulk(whole, memories, purge))
+    idle = not purge and state in ("all", "forgotten")
+    shell.answer(whole, lambda: people.bulk(whole, memories, purge, idle=idle))
     if apply and whole.refused and not whole.ids:
         raise typer.Exit(EXIT_REFUSED)
 
