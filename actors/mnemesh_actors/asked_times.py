@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final
 
+from mnemesh_actors.found import cost_of
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.zones import name_of, zone_named
 from mnemesh_memory.answers import Recalled
@@ -28,6 +29,16 @@ ANYTHING: Final = terms(
     " list memories memory new news now occurred overview recall recap recent recorded remember said say show something"
     " stuff summarize summary talk tell thing told update work worked working write written wrote"
 )
+# A kind that is asked for by such words, as most people use it: "what did we decide last week", "yesterday's bugs".
+KIND_WORDS: Final = {
+    kind: terms(words)
+    for kind, words in {
+        "decision": "decide decided deciding decision decisions",
+        "error": "error errors bug bugs",
+        "requirement": "requirement requirements",
+    }.items()
+}
+_BESIDE_KIND: Final = terms("come came have made make making saw see seen take taken took")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 Find = Callable[[Query], Awaitable[Recalled]]
 
@@ -57,6 +68,10 @@ async def asked_in_time(parts: Parts, query: Query, find: Find) -> Recalled:
         answer = replace(answer, coverage=max(answer.coverage, plain.coverage), abstain=plain.abstain)
     elif inside and not asked.text:
         answer = _whole(answer, explain=query.explain)
+    if window is not None and (kind := _kind(query, found, event)):
+        answer = await _kind_first(replace(query, text="", kinds=(kind,), min_score=0.0), window, answer, find)
+        inside = _inside(answer, window)
+        widened = widened and not inside
     bounds = window or Window(None, None)
     said = TimeRead(
         words=(*found.words, *((found.event_words,) if event else ())),
@@ -98,6 +113,41 @@ def _asked(query: Query, found: TimeWords, event: Memory | None) -> tuple[Query,
         return replace(query, text="", min_score=0.0, window=window), window
     # The words of an event stay: it is told of, and judged, in the words of what came of it.
     return replace(query, text=found.searched(), about=found.about(event=False), window=window), window
+
+
+def _kind(query: Query, found: TimeWords, event: Memory | None) -> str:
+    """The kind that is asked for beside a time, and nothing else, "" for none: "what did we decide last week"."""
+    about = found.about(event=event is not None)
+    if query.sort != "relevance" or _named(about, query.text):
+        return ""
+    subject = terms(about) - ANYTHING - _BESIDE_KIND
+    kinds = [kind for kind, words in KIND_WORDS.items() if subject and subject <= words]
+    return next((kind for kind in kinds if not query.kinds or kind in query.kinds), "")
+
+
+async def _kind_first(listing: Query, window: Window, answer: Recalled, find: Find) -> Recalled:
+    """`answer` behind what `listing` gives of the stretch, the newest first: not every memory of a decision says that
+    something was decided, and not every one that says so was filed as one."""
+    first = _whole(await find(replace(listing, window=window._replace(only=True))), explain=listing.explain)
+    if not first.results:
+        return answer
+    there = {hit.memory.id for hit in first.results}
+    others = [hit for hit in answer.results if hit.memory.id not in there][: listing.limit - len(there)]
+    tokens, kept = first.tokens_used, []
+    for hit in [] if first.truncated_by_budget else others:
+        cost = cost_of(hit)
+        if listing.token_budget is not None and tokens + cost > listing.token_budget:
+            break
+        tokens += cost
+        kept.append(hit)
+    left_out = first.truncated_by_budget + (len(others) - len(kept) if listing.token_budget is not None else 0)
+    return replace(
+        first,
+        results=(*first.results, *kept),
+        tokens_used=tokens,
+        truncated_by_budget=left_out,
+        degraded=tuple(dict.fromkeys(first.degraded + answer.degraded)),
+    )
 
 
 def _named(about: str, text: str) -> bool:

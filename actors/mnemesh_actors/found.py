@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from mnemesh_memory.answers import Hit
 from mnemesh_memory.asked_time import Window
 from mnemesh_memory.fusion import Candidate, Fused
 from mnemesh_memory.heat import heat
@@ -125,6 +126,15 @@ def heat_of(memory: Memory, used: Mapping[str, tuple[int, int]], now: int) -> fl
     return heat(memory.kind, memory.tier, memory.importance, max(last, memory.updated_at), accesses, now)
 
 
+def cost_of(hit: Hit) -> int:
+    """The tokens of the texts of a result, as it is given."""
+    return _cost(hit.memory, hit.snippet)
+
+
+def _cost(memory: Memory, passage: str) -> int:
+    return sum(map(estimate_tokens, (memory.content or passage, *(head.content for head in memory.conflicts))))
+
+
 def given(memory: Memory, query: Query, passage: str, *, whole: bool) -> tuple[Memory, int]:
     """`memory` as it is given, and the tokens of its texts: whole, or without its content, for which `passage` stands,
     and with passages of its other versions."""
@@ -133,5 +143,4 @@ def given(memory: Memory, query: Query, passage: str, *, whole: bool) -> tuple[M
             replace(head, content=snippet(head.content, query.text, SNIPPET_CHARS)) for head in memory.conflicts
         )
         memory = replace(memory, content="", conflicts=others)
-    texts = (memory.content or passage, *(head.content for head in memory.conflicts))
-    return memory, sum(map(estimate_tokens, texts))
+    return memory, _cost(memory, passage)

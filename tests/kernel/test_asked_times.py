@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from mnemesh_actors.asked_times import asked_in_time
+from mnemesh_actors.found import cost_of
 from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.zones import LocalZone, machine_zone, name_of, zone_named
 from mnemesh_memory.answers import Hit, Recalled
@@ -29,9 +30,9 @@ def ms(text: str) -> int:
     return instant(datetime.fromisoformat(text), BERLIN)
 
 
-def memory(id_: str, when: str, valid: str = "") -> Memory:
+def memory(id_: str, when: str, valid: str = "", kind: str = "fact") -> Memory:
     return Memory(
-        id=id_, space="s", kind="fact", title="", content=id_, state="active", by="a", created_at=ms(when),
+        id=id_, space="s", kind=kind, title="", content=id_, state="active", by="a", created_at=ms(when),
         updated_at=ms(when), heads=(), valid_from=ms(valid) if valid else None,
     )  # fmt: skip
 
@@ -49,6 +50,7 @@ class Search:
         window = query.window or Window(None, None)
         inside = [one for one in self.memories if window.holds(happened_at(one), one.id)]
         found: Sequence[Memory] = inside if window.only else [*inside, *(o for o in self.memories if o not in inside)]
+        found = [one for one in found if not query.kinds or one.kind in query.kinds]
         named = [one for one in found if one.id in query.text]
         return Recalled(
             results=tuple(Hit(memory=one, score=0.5) for one in (named or found)[: query.limit]),
@@ -127,6 +129,60 @@ async def test_of_a_time_alone_what_lies_in_it_is_listed() -> None:
     assert read.inside == 1
 
 
+def store() -> Search:
+    return Search(
+        OLD, LAST_WEEK, memory("filed", "2026-03-12", kind="decision"), memory("bug", "2026-03-12", kind="error")
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["what did we decide last week", "Decisions from last week?", "which decisions were made last week"]
+)
+async def test_a_kind_that_is_asked_for_beside_a_time_alone_stands_first_before_what_matches(text: str) -> None:
+    answer = await asked_in_time(
+        replace(NODE, clock=lambda: ms("2026-03-18 15:00")), Query(text=text, spaces=("s",), limit=3), store()
+    )
+    assert [(hit.memory.id, hit.score) for hit in answer.results] == [("filed", 1.0), ("week", 0.5), ("bug", 0.5)]
+    assert (answer.coverage, answer.abstain) == (1.0, False)
+    assert answer.time is not None
+    assert answer.time.inside == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("what did we decide last week about keys", {}),
+        ("what bugs did we fix last week", {}),
+        ("what did we decide last week", {"kinds": ("fact",)}),
+        ("what did we decide last week", {"sort": "recency"}),
+        ("what did we decide in January", {}),
+    ],
+)
+async def test_a_kind_is_not_listed_when_more_or_another_one_is_asked_for_or_none_is_there(
+    text: str, fields: dict[str, Any]
+) -> None:
+    search = store()
+    answer = await asked_in_time(
+        replace(NODE, clock=lambda: ms("2026-03-18 15:00")), Query(text=text, spaces=("s",), **fields), search
+    )
+    assert {hit.score for hit in answer.results} == {0.5}
+
+
+async def test_what_stands_behind_those_of_a_kind_keeps_to_the_token_budget() -> None:
+    class Costly(Search):
+        async def __call__(self, query: Query) -> Recalled:
+            answer = await super().__call__(query)
+            return replace(answer, tokens_used=sum(map(cost_of, answer.results)))
+
+    parts = replace(NODE, clock=lambda: ms("2026-03-18 15:00"))
+    query = Query(text="what did we decide last week", spaces=("s",))
+    whole = await asked_in_time(parts, query, Costly(*store().memories))
+    assert [hit.memory.id for hit in whole.results] == ["filed", "week", "bug", "old"]
+    tight = await asked_in_time(parts, replace(query, token_budget=whole.tokens_used - 1), Costly(*store().memories))
+    assert [hit.memory.id for hit in tight.results] == ["filed", "week", "bug"]
+    assert (tight.tokens_used, tight.truncated_by_budget) == (sum(map(cost_of, tight.results)), 1)
+
+
 async def test_what_is_valid_from_a_time_happened_then() -> None:
     search = Search(memory("late", "2026-03-18", valid="2026-03-17"), OLD)
     assert (await asked(search, "what broke yesterday", time_words="only"))[0] == ["late"]
@@ -134,9 +190,9 @@ async def test_what_is_valid_from_a_time_happened_then() -> None:
 
 async def test_when_nothing_lies_in_the_stretch_all_times_are_searched_with_all_words_and_it_is_said() -> None:
     search = Search(OLD)
-    ids, read = await asked(search, "what did we decide last week")
+    ids, read = await asked(search, "what did we say about keys last week")
     assert ids == ["old"]
-    assert (search.asked[-1].text, search.asked[-1].window) == ("what did we decide last week", None)
+    assert (search.asked[-1].text, search.asked[-1].window) == ("what did we say about keys last week", None)
     assert read is not None
     assert read.told.endswith("nothing that fits lies in it, so all times were searched")
 
