@@ -36,8 +36,10 @@ class Found:
 
     @property
     def matched(self) -> str:
-        """The text that the match is of: who replaces an answer says what the answer is now, in whatever words."""
-        return (self.origin or self.memory).content
+        """All that words match of the memory that matched, which is not its text alone: who found it by its keyword
+        has found it. Who replaces an answer says what the answer is now, in whatever words."""
+        of = self.origin or self.memory
+        return "\n".join((of.title, of.content, *of.keywords, *of.tags, *of.paths))
 
     @property
     def liking(self) -> float:

@@ -879,6 +879,14 @@ async def test_a_recall_that_runs_out_of_time_declares_nobody_away(
     monkeypatch.setattr(follower, "read", read)
 
 
+@pytest.mark.parametrize("field", ["title", "keywords", "tags", "paths"])
+async def test_what_is_found_by_a_word_beside_its_text_is_an_answer(mesh: Mesh, space: str, field: str) -> None:
+    await remember(mesh, space, "Note 17 of the ops team", **{field: "backoff" if field == "title" else ("backoff",)})
+    answer = await recall(mesh, space, "backoff", mode="keyword")
+    assert [hit.score for hit in answer.results] == [1.0]
+    assert (answer.coverage, answer.abstain) == (1.0, False)
+
+
 async def test_whether_there_is_an_answer_is_judged_by_what_passes_the_filters(mesh: Mesh, space: str) -> None:
     await remember(mesh, space, "Ana rode her bicycle to Bern", kind="fact")
     await remember(mesh, space, "The printer is out of paper", kind="project")
