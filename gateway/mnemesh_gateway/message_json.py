@@ -1,10 +1,10 @@
 """JSON objects to protobuf messages and back, strictly: every refusal names the path of the field at fault.
 
-The form is proto3 JSON with the field names of the .proto files, and six differences that suit people and agents:
+The form is proto3 JSON with the field names of the .proto files, and seven differences that suit people and agents:
 StringList and StringMap are a plain list and object, 64-bit numbers are JSON numbers while exact (below 2**53), a time
 may be given as a date, which means its start in UTC, `space` may be a list where there are `spaces`, a text that stands
-beside a message is left out of it, and nothing is coerced: "5" is not 5. Knows messages by their descriptors only;
-judges no value that the type allows.
+beside a message is left out of it, a query of a batch may be its text alone, and nothing is coerced: "5" is not 5.
+Knows messages by their descriptors only; judges no value that the type allows.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ AnyMessage = TypeVar("AnyMessage", bound=Message)
 BARE_MESSAGES: Final = ("mnemesh.v1.StringList", "mnemesh.v1.StringMap")
 # Of the message in a field, what stands beside that field already and is not repeated.
 STANDS_BESIDE: Final = {"mnemesh.v1.RecallResult.memory": "content"}
+# What the text of a message stands for, where one may be given as its text alone.
+TEXT_ALONE: Final = {"mnemesh.v1.RecallBatchRequest.queries": "query"}
 # Proto3 JSON's words for what JSON can't write.
 NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 EXACT_INTEGERS_BELOW: Final = 2**53
@@ -197,7 +199,7 @@ def _set(message: Message, field: FieldDescriptor, value: Any, path: str) -> Non
         target = getattr(message, field.name)
         for i, entry in enumerate(value):
             if is_message(field):
-                _message(target.add(), entry, f"{path}[{i}]")
+                _message(target.add(), _unfolded(field, entry, f"{path}[{i}]"), f"{path}[{i}]")
             else:
                 target.append(_scalar(field, entry, f"{path}[{i}]"))
     elif is_message(field):
@@ -206,6 +208,16 @@ def _set(message: Message, field: FieldDescriptor, value: Any, path: str) -> Non
         _message(target, value, path)
     else:
         setattr(message, field.name, _scalar(field, value, path))
+
+
+def _unfolded(field: FieldDescriptor, value: Any, path: str) -> Any:
+    """A text as the object that it stands for, where it may stand for one."""
+    whole = TEXT_ALONE.get(field.full_name)
+    if whole is None or isinstance(value, dict):
+        return value
+    if not isinstance(value, str):
+        raise InvalidArgument(path, shown(value), "a string, or a JSON object")
+    return {whole: value}
 
 
 def _message(target: Message, value: Any, path: str) -> None:

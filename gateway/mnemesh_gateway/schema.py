@@ -13,7 +13,7 @@ from typing import Any, Final
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from mnemesh_gateway.descriptors import TIMESTAMP, fields_of, inner_message, is_map, is_message, map_value
-from mnemesh_gateway.message_json import BARE_MESSAGES, STANDS_BESIDE, several
+from mnemesh_gateway.message_json import BARE_MESSAGES, STANDS_BESIDE, TEXT_ALONE, several
 from mnemesh_gateway.request_rules import REQUIRED, rules_of
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
@@ -121,4 +121,7 @@ def _value_schema(field: FieldDescriptor, reference: Reference) -> Schema:
         schema = response_schema(message, reference)
         del schema["properties"][left_out]
         return {**schema, "required": [name for name in schema["required"] if name != left_out]}
+    if text := TEXT_ALONE.get(field.full_name):
+        alone = field_schema(message.fields_by_name[text], reference)
+        return {"anyOf": [alone, reference(message)]}
     return reference(message)

@@ -36,6 +36,12 @@ def test_the_description_is_valid_openapi_3_1() -> None:
     assert (DOCUMENT["openapi"], DOCUMENT["info"]["version"]) == ("3.1.0", "1.2.3")
 
 
+def test_a_query_of_a_batch_may_be_a_text_or_an_object() -> None:
+    body = DOCUMENT["paths"]["/v1/recall/batch"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert [form["type"] for form in body["properties"]["queries"]["items"]["anyOf"]] == ["string", "object"]
+    jsonschema.validate({"queries": ["who is on call?", {"query": "x", "limit": 3}]}, body)
+
+
 def test_every_route_of_the_app_is_described_and_every_described_path_is_a_route() -> None:
     doors = Doors()
     door = _HttpDoor(doors.gate, doors.authenticator, doors.metrics, loopback=True)

@@ -287,6 +287,17 @@ def test_each_query_of_a_batch_may_have_a_list_as_its_space() -> None:
     assert list(request.queries[0].spaces) == ["team/a", "team/b"]
 
 
+def test_a_query_of_a_batch_may_be_its_text_alone_as_in_python_and_on_the_command_line() -> None:
+    read = by_name("recall_batch").read_json
+    request = read({"queries": ["who is on call?", {"query": "x", "limit": 3}]})
+    assert [query.query for query in request.queries] == ["who is on call?", "x"]
+    for wrong in (5, None, ["x"]):
+        with pytest.raises(InvalidArgument) as caught:
+            read({"queries": ["x", wrong]})
+        assert caught.value.fields["field"] == "queries[1]"
+        assert caught.value.fields["limit"] == "a string, or a JSON object"
+
+
 def test_a_query_string_may_name_several_spaces_by_space() -> None:
     pairs = [("space", "team/a"), ("space", "team/b"), ("space", "team/c"), ("spaces", "team/d")]
     request = wire.from_query(memory_pb2.ListRequest, pairs)
