@@ -7,6 +7,7 @@ default. An unknown key anywhere is an error. Nothing else reads the environment
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import math
 import tomllib
 from collections.abc import Callable, Mapping
@@ -309,7 +310,7 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | No
     given |= variables
     for name, value in flags.items():
         if name not in known:
-            raise InvalidArgument(name, value, f"a setting; they are {', '.join(sorted(known))}")
+            raise InvalidArgument(name, value, _no_setting(name, known))
         if known[name].metadata["secret"]:
             variable = PREFIX + name.upper()
             raise InvalidArgument(name, NOT_SHOWN, f"no flag, which others can read; set {variable} or the file")
@@ -325,6 +326,13 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | No
         raise InvalidArgument("recall_weight_rerank", settings.recall_weight_rerank, "0 without a reranker_model")
     _check_key_travels_safely(settings)
     return Loaded(settings, origins)
+
+
+def _no_setting(name: str, known: Mapping[str, object]) -> str:
+    """What is wrong with a key that is not in the table: the nearest one that is, and all there are."""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    hint = f", did you mean {near[0]}?" if near else "."
+    return f"no such setting{hint} They are {', '.join(sorted(known))}"
 
 
 def _check_key_travels_safely(settings: Settings) -> None:
@@ -343,7 +351,7 @@ def _variables(environ: Mapping[str, str], known: Mapping[str, object]) -> dict[
             continue
         if rest.lower() not in known:
             # Not its value: a misspelt MNEMESH_TOKEN must not be shown.
-            raise InvalidArgument(variable, NOT_SHOWN, f"a setting; they are {', '.join(sorted(known))}")
+            raise InvalidArgument(variable, NOT_SHOWN, _no_setting(rest.lower(), known))
         found[rest.lower()] = (value, f"variable {variable}")
     return found
 
@@ -361,5 +369,5 @@ def _file(path: Path, known: Mapping[str, object], *, required: bool) -> dict[st
         raise InvalidArgument("data_dir", values["data_dir"], f"not in {path}, which lies in the data directory itself")
     for name in values:
         if name not in known:
-            raise InvalidArgument(name, NOT_SHOWN, f"a setting ({path}); they are {', '.join(sorted(known))}")
+            raise InvalidArgument(name, NOT_SHOWN, f"in {path}: {_no_setting(name, known)}")
     return {name: (value, f"file {path}") for name, value in values.items()}

@@ -27,9 +27,10 @@ def bounded_text(field: str, value: str, bytes_max: int, *, empty: bool) -> str:
     if not empty and not value.strip():
         raise InvalidArgument(field, value, f"1 to {bytes_max} bytes of text, not only blanks")
     if (size := len(value.encode())) > bytes_max:
-        raise InvalidArgument(
-            field, f"{size} bytes", f"at most {bytes_max} bytes of UTF-8; split it, for example with `mnemesh import`"
-        )
+        limit = f"at most {bytes_max} bytes of UTF-8"
+        if field.rpartition(".")[2] == "content":
+            limit += "; split it, for example with `mnemesh import`"
+        raise InvalidArgument(field, f"{size} bytes", limit)
     return value
 
 

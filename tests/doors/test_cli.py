@@ -449,6 +449,12 @@ def test_help_names_every_command_and_every_exit_status(bare: Run) -> None:
     assert bare().status == 2
 
 
+def test_help_breaks_no_line_where_the_source_does(bare: Run) -> None:
+    for words in (("--help",), ("supersede", "--help")):
+        lines = [line.strip(" │") for line in bare(*words).out.splitlines()]
+        assert not any(line in ("its", "linked, and leaves every read surface. The new one has its") for line in lines)
+
+
 def test_help_shows_no_value_after_a_flag(bare: Run) -> None:
     shown = bare("recall", "--help").out
     assert "--explain" in shown

@@ -166,6 +166,7 @@ def test_an_unknown_key_is_refused_by_name_in_every_source(tmp_path: Path) -> No
     assert refusal(tmp_path, flags={"grcp": "x"}).fields["field"] == "grcp"
     for error in (in_file, refusal(tmp_path, environ={"MNEMESH_GRCP": "x"}), refusal(tmp_path, flags={"grcp": "x"})):
         assert "recall_timeout_s" in error.message, "it says which there are"
+        assert "no such setting, did you mean grpc?" in error.message
 
 
 def test_a_table_in_the_file_is_an_unknown_key(tmp_path: Path) -> None:

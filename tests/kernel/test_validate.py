@@ -12,6 +12,14 @@ from mnemesh_memory import limits
 from mnemesh_memory.kinds import KIND_FOLD, KINDS, LEDGER_LINK_TYPES, TIERS, WAITS, WRITABLE_LINK_TYPES
 from mnemesh_memory.model import Link, Source
 
+# ---- what to do about it ----
+
+
+def test_only_a_text_too_long_is_to_be_split() -> None:
+    assert "mnemesh import" in refusal(lambda: clean(content="x" * 32769)).message
+    assert "mnemesh import" not in refusal(lambda: clean(attrs={"note": "x" * 1025})).message
+
+
 # ---- content --------------------------------------------------------------------------------------------------------
 
 

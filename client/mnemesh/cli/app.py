@@ -32,7 +32,7 @@ from mnemesh.cli import (
     watching,
     writing,
 )
-from mnemesh.cli.options import expanded
+from mnemesh.cli.options import expanded, flowing
 from mnemesh.cli.shell import print_json, printable
 from mnemesh.connection import default_space
 from mnemesh.entry import EXIT_INTERRUPTED, EXIT_NOT_REACHABLE, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, run_program
@@ -177,7 +177,7 @@ def _report(body: dict[str, str], as_json: bool) -> None:
 
 def _app() -> typer.Typer:
     commands = typer.Typer(
-        cls=_Commands, help=HELP, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
+        cls=_Commands, help=flowing(HELP), add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["--help", "-h"]},
     )  # fmt: skip
     for name, function in (

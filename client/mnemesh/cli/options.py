@@ -166,7 +166,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
         }
         command(**made, **arguments)
 
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__name__, run.__doc__ = command.__name__, flowing(command.__doc__ or "")
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     vars(run)["__signature__"] = inspect.Signature(parameters)
     return run
@@ -180,6 +180,11 @@ def _parameters(group: type) -> list[inspect.Parameter]:
         )
         for field in dataclasses.fields(group)
     ]
+
+
+def flowing(text: str) -> str:
+    """`text` with one line a paragraph, which help wraps at its own width; it would keep each line break."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
 def given(**fields: object) -> dict[str, Any]:
