@@ -18,6 +18,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from importlib import import_module
 from importlib.metadata import version
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,6 +86,7 @@ class Node:
         """Start, serve, drain. Raises MnemeshError when the start is refused; nothing goes on then, and no directory is
         left that was made for it."""
         there = is_there(self._data_dir)
+        above = list(takewhile(lambda one: not one.exists(), self._data_dir.parents))
         _refuse_unusable(self._settings, new=not there)
         lock = NodeLock(self._data_dir)
         made = not there and os.listdir(self._data_dir) == [LOCK_FILE]  # and by no other process meanwhile
@@ -93,6 +95,9 @@ class Node:
         except MnemeshError:
             if made and self._mesh is None:
                 shutil.rmtree(self._data_dir, ignore_errors=True)
+                with contextlib.suppress(OSError):  # somebody else has put something there meanwhile
+                    for folder in above:
+                        folder.rmdir()
             raise
         finally:
             lock.close()

@@ -204,10 +204,10 @@ async def test_a_setting_that_a_part_of_the_node_refuses_makes_no_directory(
 
 async def test_a_start_that_is_refused_late_leaves_no_directory_that_it_made(tmp_path: Path) -> None:
     reranker = ("--reranker-model", "nosuch/model", "--recall-weight-rerank", "0.5")
-    ended = await refused_start(tmp_path / "new", *reranker)
-    assert (ended.code, "reranker_model" in ended.stderr) == (EXIT_USAGE, True)
-    assert not (tmp_path / "new").exists()
     (tmp_path / "there").mkdir()
+    ended = await refused_start(tmp_path / "there" / "above" / "new", *reranker)
+    assert (ended.code, "reranker_model" in ended.stderr) == (EXIT_USAGE, True)
+    assert not (tmp_path / "there" / "above").exists()
     assert (await refused_start(tmp_path / "there", *reranker)).code == EXIT_USAGE
     assert (tmp_path / "there").exists(), "it was somebody's before"
 
