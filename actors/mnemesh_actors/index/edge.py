@@ -186,17 +186,27 @@ class EdgeBackend:
 
     def delete(self, selector: Filter | Sequence[str]) -> None:
         self._opened()
-        if isinstance(selector, Filter):
-            self._update(edge.UpdateOperation.delete_points_by_filter(self._filter(selector)))
-        else:
-            # Also of points that are not there: a crash may have come between their deletion and the log's emptying.
-            self._erased = self._erased or bool(selector)
-            numbers: list[Any] = sorted(self._numbers_of(selector))
-            if numbers:
-                self._update(edge.UpdateOperation.update_vectors(self._harmless(numbers)))
-                self._update(edge.UpdateOperation.delete_points(numbers))
-            for number in numbers:
-                del self._numbers[self._ids.pop(number)]
+        # Also of points that are not there: a crash may have come between their deletion and the log's emptying.
+        self._erased = self._erased or isinstance(selector, Filter) or bool(selector)
+        # By a filter Edge would leave their vectors, and nobody would know which numbers are free.
+        numbers = self._found(selector) if isinstance(selector, Filter) else sorted(self._numbers_of(selector))
+        if numbers:
+            self._update(edge.UpdateOperation.update_vectors(self._harmless(numbers)))
+            self._update(edge.UpdateOperation.delete_points(numbers))
+        for number in numbers:
+            del self._numbers[self._ids.pop(number)]
+
+    def _found(self, where: Filter) -> list[Any]:
+        """The numbers of the points that a filter leaves."""
+        numbers: list[Any] = []
+        passing = self._filter(where)
+        offset: Any = 0
+        while offset is not None:
+            request = edge.ScrollRequest(offset=offset, limit=SCROLL_LIMIT_MAX, filter=passing, with_payload=False)
+            with self._translated():
+                records, offset = self._opened().scroll(request)
+            numbers += [record.id for record in records]
+        return numbers
 
     def _harmless(self, numbers: Sequence[int]) -> list[edge.PointVectors]:
         """Vectors to lie where those of points lie that go: Edge leaves them there. The fields stay, so that a crash
