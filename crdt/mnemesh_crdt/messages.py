@@ -157,8 +157,7 @@ Message: TypeAlias = Hello | Proof | Batch | Ack | Comparing | Ping | Pong | Ref
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
     """The stream stands. `role` is dialer or listener; `head` the last number of the own log; `nonce` NONCE_BYTES that
-    nobody could foresee. A dialer that knows its peer gives its saved `cursors`; a listener is asked for them by
-    Meet."""
+    nobody could foresee. A dialer that knows its peer gives its saved `cursors`, a listener when Meet asks."""
 
     role: str
     head: int
@@ -377,14 +376,15 @@ class Close:
 class Status:
     """How the stream stands now; said when it changed.
 
-    `phase` is new, greeting, open or closed. The peer takes entries of spaces that `takes` covers, of the principal
-    `only_by` alone unless it is "". `acked` of `head` is what it durably has of what it may see, `taken` of `peer_head`
-    how far we read; `sending` batches are under way. The first `compared` of the Compare events that came are over.
+    `phase` is new, greeting, open or closed. The peer takes entries of spaces that `takes` covers, a part of what it
+    `wants`, of the principal `only_by` alone unless it is "". `acked` of `head` is what it durably has of what it may
+    see, `taken` of `peer_head` how far we read; `sending` batches are under way. `compared` Compare events are over.
     """
 
     phase: str = "new"
     node_id: str = ""
     takes: tuple[str, ...] = ()
+    wants: tuple[str, ...] = ()
     only_by: str = ""
     head: int = 0
     acked: int = 0

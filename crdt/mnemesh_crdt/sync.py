@@ -386,6 +386,7 @@ class Stream:
             phase=self._phase,
             node_id=self._greeting.peer.node_id if known else self.expects,
             takes=self._out.audience.patterns,
+            wants=self._greeting.peer.wants if known else (),
             only_by=self._greeting.peer.only_by if known else "",
             head=self._head,
             acked=self._out.flow.acked,

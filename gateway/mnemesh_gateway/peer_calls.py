@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
+from mnemesh_crdt.audience import common_patterns
 from mnemesh_gateway.peer_book import new_peer, peer_token
 from mnemesh_gateway.wire import timestamp
 from mnemesh_memory.errors import InvalidArgument, count_of
@@ -85,7 +86,15 @@ def not_told(gate: MeshGate, caller: Caller, spaces: Iterable[str], *, others: C
 
 def note(peer: PeerStatus, owner: str) -> str:
     """What the one who gives a token should know, "" for nothing: what it does not allow, and who is one with whom."""
-    if peer.direction == "pull" or peer.takes is None:
+    if peer.takes is None:
+        return ""
+    if peer.wants and not common_patterns(peer.wants, peer.spaces):
+        return (
+            f"nothing is exchanged with this peer: its token covers {', '.join(peer.wants)}, and none of "
+            f"{', '.join(peer.spaces)}. Remove it and add it with spaces of the former, or ask the "
+            "peer for a token that covers the latter"
+        )
+    if peer.direction == "pull":
         return ""
     if not peer.takes:
         return (
@@ -99,7 +108,7 @@ def note(peer: PeerStatus, owner: str) -> str:
             f"the owner writes here goes there. Start this node with --owner {peer.only_by}, or ask the peer for a "
             "token with --role admin, which may bring what anyone wrote"
         )
-    if not peer.takes_all and not peer.only_by:
+    if peer.takes != common_patterns(peer.spaces, peer.spaces):
         return f"this peer takes only entries of {', '.join(peer.takes)} from here: its token covers no more"
     if owner == OWNER and peer.effective == "both":
         return (

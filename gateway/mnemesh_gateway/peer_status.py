@@ -21,8 +21,8 @@ class PeerStatus:
     identity: a person has to see to it). `incoming` streams were opened by the peer, under the name of its token.
     `pending_out` and `pending_in` count log entries not yet known to be taken over, or looked through; times in ms.
     `takes` are patterns of the spaces of which the peer takes entries from here, None before the first contact in this
-    life of the node; `only_by` is the principal whose entries alone it takes, or brings when it
-    is `incoming`, "" for anyone's. `auth` is unknown,
+    life of the node, and `wants` of all that it would take; `only_by` is the principal whose entries alone it takes,
+    or brings when it is `incoming`, "" for anyone's. `auth` is unknown,
     accepted or refused: what became of the token at the last contact. `caught_up_at` is when both sides last had all
     that the other had for them, as far as was known here; `lag_s` how long ago that is, None for never. `comparing`: a
     comparison that somebody waits for is not over."""
@@ -36,6 +36,7 @@ class PeerStatus:
     auth: str = "unknown"
     node_id: str = ""
     takes: tuple[str, ...] | None = None
+    wants: tuple[str, ...] = ()
     only_by: str = ""
     caught_up: bool = False
     caught_up_at: int | None = None
@@ -96,6 +97,7 @@ class PeerStatus:
             auth="accepted",
             node_id=status.node_id,
             takes=status.takes,
+            wants=status.wants,
             only_by=status.only_by,
             caught_up=status.caught_up,
             caught_up_at=caught_up_at,

@@ -125,6 +125,12 @@ async def test_the_status_says_what_a_token_leaves_of_the_direction_and_how_much
         assert (peer.effective_direction, peer.only_by, peer.not_taken) == ("both", "ana", 2), "and the erasure"
         hers = [one for one in (await there.sync_status()).peers if one.name == "ana"]
         assert [(one.direction, one.only_by) for one in hers] == [("both", "ana")], "the hub says it in the same words"
+        # One that covers none of the spaces, or some of them, is told from one that brings nothing.
+        for spaces, direction in ((["home/*"], "both"), (["home/*", "shed"], "pull")):
+            other = await here.add_peer(hub.grpc, token=token, spaces=spaces, name="other", direction=direction)
+            assert "nothing is exchanged" in other.note, other.note
+            assert "its token covers team/*, @ana" in other.note
+            await here.remove_peer("other")
         # An admin's takes everything of its spaces.
         token = (await there.add_agent("all", role="admin", spaces=["team/x"])).token
         again = await here.set_peer_token("hub", token=token)
