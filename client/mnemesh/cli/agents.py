@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
 from mnemesh import agent_values
-from mnemesh.cli.options import REPEAT, contract
+from mnemesh.cli.options import REPEAT, contract, option, several
 from mnemesh.cli.people_identity import granted
 from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.json_form import rfc3339
@@ -17,17 +17,13 @@ HELP: Final = "Issue, list and revoke the tokens of agents; needs the owner's to
 Name = Annotated[str, typer.Argument(metavar="NAME", help=contract("AddAgentRequest.name"))]
 
 
-def _option(field: str, *names: str, metavar: str | None = None, more: str = "") -> Any:
-    return typer.Option(*names, metavar=metavar, help=contract(field) + more)
-
-
 def add(
     shell: Shell,
     name: Name,
-    role: Annotated[str, _option("AddAgentRequest.role", "--role", metavar="ROLE")],
+    role: Annotated[str, option("AddAgentRequest.role", "--role", metavar="ROLE")],
     spaces: Annotated[
         list[str] | None,
-        _option(
+        option(
             "AddAgentRequest.spaces",
             "--spaces",
             "--space",
@@ -37,15 +33,13 @@ def add(
     ] = None,
     toolsets: Annotated[
         list[str] | None,
-        _option("AddAgentRequest.toolsets", "--toolsets", metavar="NAMES", more=" Commas separate several." + REPEAT),
+        option("AddAgentRequest.toolsets", "--toolsets", metavar="NAMES", more=" Commas separate several." + REPEAT),
     ] = None,
-    expires: Annotated[str | None, _option("AddAgentRequest.expires", "--expires", metavar="TIME")] = None,
+    expires: Annotated[str | None, option("AddAgentRequest.expires", "--expires", metavar="TIME")] = None,
 ) -> None:
     """Issue a token to an agent; it is shown this once."""
     with shell.client() as client:
-        issued = client.add_agent(
-            name, role=role, spaces=_several(spaces), toolsets=_several(toolsets), expires=expires
-        )
+        issued = client.add_agent(name, role=role, spaces=several(spaces), toolsets=several(toolsets), expires=expires)
     shell.answer(issued, lambda: _issued(issued))
 
 
@@ -61,10 +55,6 @@ def revoke(shell: Shell, name: Name) -> None:
     with shell.client() as client:
         done = client.revoke_agent(name)
     shell.answer(done, lambda: [_line(done.agent)])
-
-
-def _several(values_: list[str] | None) -> list[str]:
-    return [part.strip() for value in values_ or () for part in value.split(",") if part.strip()]
 
 
 def _issued(issued: agent_values.IssuedToken) -> Iterator[str]:

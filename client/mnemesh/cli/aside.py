@@ -10,22 +10,18 @@ from typing import Annotated, Any, Final
 import typer
 
 from mnemesh import peer_values
-from mnemesh.cli.options import contract
+from mnemesh.cli.options import option
 from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.errors import InvalidArgument
 from mnemesh.json_form import rfc3339
-
-
-def _option(field: str, *names: str, metavar: str | None = None) -> Any:
-    return typer.Option(*names, metavar=metavar, help=contract(field))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
     """Which entries."""
 
-    space: Annotated[str | None, _option("ListQuarantineRequest.space", "--space", "-s", metavar="SPACE")] = None
-    peer: Annotated[str, _option("ListQuarantineRequest.peer", "--peer", metavar="NAME")] = ""
+    space: Annotated[str | None, option("ListQuarantineRequest.space", "--space", "-s", metavar="SPACE")] = None
+    peer: Annotated[str, option("ListQuarantineRequest.peer", "--peer", metavar="NAME")] = ""
 
     @property
     def given(self) -> dict[str, Any]:
@@ -36,9 +32,9 @@ class Filters:
 class Listing:
     """Which page of them."""
 
-    limit: Annotated[int, _option("ListQuarantineRequest.limit", "--limit", metavar="NUMBER")] = 50
-    cursor: Annotated[str, _option("ListQuarantineRequest.cursor", "--cursor", metavar="CURSOR")] = ""
-    oldest_first: Annotated[bool, _option("ListQuarantineRequest.oldest_first", "--oldest-first")] = False
+    limit: Annotated[int, option("ListQuarantineRequest.limit", "--limit", metavar="NUMBER")] = 50
+    cursor: Annotated[str, option("ListQuarantineRequest.cursor", "--cursor", metavar="CURSOR")] = ""
+    oldest_first: Annotated[bool, option("ListQuarantineRequest.oldest_first", "--oldest-first")] = False
 
     @property
     def given(self) -> dict[str, Any]:
@@ -47,10 +43,10 @@ class Listing:
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of entries, with --retry or --discard.")]
 All = Annotated[bool, typer.Option("--all", help="With --retry or --discard: all that the filters name.")]
-Discard = Annotated[bool, _option("PeerService.DiscardQuarantine", "--discard")]
+Discard = Annotated[bool, option("PeerService.DiscardQuarantine", "--discard")]
 PendingIds = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of entries, with --discard.")]
 AllPending = Annotated[bool, typer.Option("--all", help="With --discard: all that the filters name.")]
-DiscardPending = Annotated[bool, _option("PeerService.DiscardPending", "--discard")]
+DiscardPending = Annotated[bool, option("PeerService.DiscardPending", "--discard")]
 
 
 def quarantine(
@@ -58,8 +54,8 @@ def quarantine(
     filters: Filters,
     listing: Listing,
     ids: Ids = None,
-    retry: Annotated[bool, _option("PeerService.RetryQuarantine", "--retry")] = False,
-    trust: Annotated[bool, _option("RetryQuarantineRequest.trust", "--trust")] = False,
+    retry: Annotated[bool, option("PeerService.RetryQuarantine", "--retry")] = False,
+    trust: Annotated[bool, option("RetryQuarantineRequest.trust", "--trust")] = False,
     discard: Discard = False,
     everything: All = False,
 ) -> None:

@@ -26,6 +26,7 @@ from mnemesh.cli.import_report import Bar, Report
 from mnemesh.cli.import_state import ImportState
 from mnemesh.cli.shell import Shell
 from mnemesh.connection import default_space, local_data_dir
+from mnemesh.entry import EXIT_REFUSED
 from mnemesh.errors import MnemeshError, NotReachable, Overloaded
 from mnemesh.importer import Defaults, Entry, Problem, finish
 from mnemesh.writes import Item
@@ -38,7 +39,6 @@ OVERLOADED_TRIES_MAX: Final = 20
 OVERLOADED_PAUSE_MAX_S: Final = 5.0
 INDEX_WAIT_S: Final = 600.0
 INDEX_POLL_S: Final = 0.2
-EXIT_REFUSED: Final = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ def contract(field: str) -> str:
     return FIELD_HELP[f"mnemesh.v1.{field}"]
 
 
-def _option(field: str, *names: str, metavar: str | None = None, more: str = "") -> Any:
+def option(field: str, *names: str, metavar: str | None = None, more: str = "") -> Any:
+    """An option that says what the contract says of `field`."""
     return typer.Option(*names, metavar=metavar, help=contract(field) + more)
 
 
@@ -38,36 +39,36 @@ Space = Annotated[
     ),
 ]
 SPACES = ("--space", "-s", "--spaces")
-Spaces = Annotated[list[str] | None, _option("RecallRequest.spaces", *SPACES, more=REPEAT)]
-CountedSpaces = Annotated[list[str] | None, _option("StatsRequest.spaces", *SPACES, more=REPEAT)]
-ConflictSpaces = Annotated[list[str] | None, _option("ConflictsRequest.spaces", *SPACES, more=REPEAT)]
-Wait = Annotated[str | None, _option("RememberRequest.wait", "--wait", metavar="WHEN")]
-Superseded = Annotated[bool, _option("RecallRequest.include_superseded", "--include-superseded")]
-Forgotten = Annotated[bool, _option("GetRequest.include_forgotten", "--include-forgotten")]
+Spaces = Annotated[list[str] | None, option("RecallRequest.spaces", *SPACES, more=REPEAT)]
+CountedSpaces = Annotated[list[str] | None, option("StatsRequest.spaces", *SPACES, more=REPEAT)]
+ConflictSpaces = Annotated[list[str] | None, option("ConflictsRequest.spaces", *SPACES, more=REPEAT)]
+Wait = Annotated[str | None, option("RememberRequest.wait", "--wait", metavar="WHEN")]
+Superseded = Annotated[bool, option("RecallRequest.include_superseded", "--include-superseded")]
+Forgotten = Annotated[bool, option("GetRequest.include_forgotten", "--include-forgotten")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
     """What describes a memory besides its text: options of remember, check and supersede."""
 
-    kind: Annotated[str | None, _option("RememberRequest.kind", "--kind", "-k")] = None
-    title: Annotated[str | None, _option("RememberRequest.title", "--title", "-t")] = None
-    tag: Annotated[list[str] | None, _option("RememberRequest.tags", "--tag", more=REPEAT)] = None
-    importance: Annotated[float | None, _option("RememberRequest.importance", "--importance")] = None
-    path: Annotated[list[str] | None, _option("RememberRequest.paths", "--path", more=REPEAT)] = None
-    valid_from: Annotated[str | None, _option("RememberRequest.valid_from", "--valid-from", metavar="TIME")] = None
-    valid_to: Annotated[str | None, _option("RememberRequest.valid_to", "--valid-to", metavar="TIME")] = None
+    kind: Annotated[str | None, option("RememberRequest.kind", "--kind", "-k")] = None
+    title: Annotated[str | None, option("RememberRequest.title", "--title", "-t")] = None
+    tag: Annotated[list[str] | None, option("RememberRequest.tags", "--tag", more=REPEAT)] = None
+    importance: Annotated[float | None, option("RememberRequest.importance", "--importance")] = None
+    path: Annotated[list[str] | None, option("RememberRequest.paths", "--path", more=REPEAT)] = None
+    valid_from: Annotated[str | None, option("RememberRequest.valid_from", "--valid-from", metavar="TIME")] = None
+    valid_to: Annotated[str | None, option("RememberRequest.valid_to", "--valid-to", metavar="TIME")] = None
     keyword: Annotated[
-        list[str] | None, _option("RememberRequest.keywords", "--keyword", metavar="WORD", more=REPEAT)
+        list[str] | None, option("RememberRequest.keywords", "--keyword", metavar="WORD", more=REPEAT)
     ] = None
-    attr: Annotated[list[str] | None, _option("RememberRequest.attrs", "--attr", metavar="KEY=VALUE", more=REPEAT)] = (
+    attr: Annotated[list[str] | None, option("RememberRequest.attrs", "--attr", metavar="KEY=VALUE", more=REPEAT)] = (
         None
     )
-    tier: Annotated[str | None, _option("RememberRequest.tier", "--tier")] = None
-    sensitive: Annotated[bool, _option("RememberRequest.sensitive", "--sensitive")] = False
-    force: Annotated[bool, _option("RememberRequest.force", "--force")] = False
+    tier: Annotated[str | None, option("RememberRequest.tier", "--tier")] = None
+    sensitive: Annotated[bool, option("RememberRequest.sensitive", "--sensitive")] = False
+    force: Annotated[bool, option("RememberRequest.force", "--force")] = False
     idempotency_key: Annotated[
-        str | None, _option("RememberRequest.idempotency_key", "--idempotency-key", metavar="KEY")
+        str | None, option("RememberRequest.idempotency_key", "--idempotency-key", metavar="KEY")
     ] = None
     wait: Wait = None
 
@@ -85,31 +86,31 @@ class Described:
 class Changed(Described):
     """The same options as update has them: each says what it replaces, and none has a default."""
 
-    kind: Annotated[str | None, _option("UpdateRequest.kind", "--kind", "-k")] = None
-    title: Annotated[str | None, _option("UpdateRequest.title", "--title", "-t")] = None
-    tag: Annotated[list[str] | None, _option("UpdateRequest.tags", "--tag", more=REPEAT)] = None
-    importance: Annotated[float | None, _option("UpdateRequest.importance", "--importance")] = None
-    path: Annotated[list[str] | None, _option("UpdateRequest.paths", "--path", more=REPEAT)] = None
-    valid_from: Annotated[str | None, _option("UpdateRequest.valid_from", "--valid-from", metavar="TIME")] = None
-    valid_to: Annotated[str | None, _option("UpdateRequest.valid_to", "--valid-to", metavar="TIME")] = None
-    keyword: Annotated[
-        list[str] | None, _option("UpdateRequest.keywords", "--keyword", metavar="WORD", more=REPEAT)
-    ] = None
-    attr: Annotated[list[str] | None, _option("UpdateRequest.attrs", "--attr", metavar="KEY=VALUE", more=REPEAT)] = None
-    tier: Annotated[str | None, _option("UpdateRequest.tier", "--tier")] = None
-    force: Annotated[bool, _option("UpdateRequest.force", "--force")] = False
+    kind: Annotated[str | None, option("UpdateRequest.kind", "--kind", "-k")] = None
+    title: Annotated[str | None, option("UpdateRequest.title", "--title", "-t")] = None
+    tag: Annotated[list[str] | None, option("UpdateRequest.tags", "--tag", more=REPEAT)] = None
+    importance: Annotated[float | None, option("UpdateRequest.importance", "--importance")] = None
+    path: Annotated[list[str] | None, option("UpdateRequest.paths", "--path", more=REPEAT)] = None
+    valid_from: Annotated[str | None, option("UpdateRequest.valid_from", "--valid-from", metavar="TIME")] = None
+    valid_to: Annotated[str | None, option("UpdateRequest.valid_to", "--valid-to", metavar="TIME")] = None
+    keyword: Annotated[list[str] | None, option("UpdateRequest.keywords", "--keyword", metavar="WORD", more=REPEAT)] = (
+        None
+    )
+    attr: Annotated[list[str] | None, option("UpdateRequest.attrs", "--attr", metavar="KEY=VALUE", more=REPEAT)] = None
+    tier: Annotated[str | None, option("UpdateRequest.tier", "--tier")] = None
+    force: Annotated[bool, option("UpdateRequest.force", "--force")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
     """Where a new memory comes from and what it is tied to: options of remember, check and supersede."""
 
-    session: Annotated[str | None, _option("Source.session", "--session")] = None
-    dir: Annotated[str | None, _option("Source.dir", "--dir")] = None
-    seq: Annotated[int | None, _option("Source.seq", "--seq")] = None
-    link: Annotated[list[str] | None, _option("RememberRequest.links", "--link", metavar="TYPE:ID", more=REPEAT)] = None
+    session: Annotated[str | None, option("Source.session", "--session")] = None
+    dir: Annotated[str | None, option("Source.dir", "--dir")] = None
+    seq: Annotated[int | None, option("Source.seq", "--seq")] = None
+    link: Annotated[list[str] | None, option("RememberRequest.links", "--link", metavar="TYPE:ID", more=REPEAT)] = None
     supersedes: Annotated[
-        list[str] | None, _option("RememberRequest.supersedes", "--supersedes", metavar="ID", more=REPEAT)
+        list[str] | None, option("RememberRequest.supersedes", "--supersedes", metavar="ID", more=REPEAT)
     ] = None
 
     def fields(self) -> dict[str, Any]:
@@ -123,21 +124,21 @@ class Filters:
     """Which memories a reading command looks at: options of recall and list."""
 
     space: Spaces = None
-    kind: Annotated[list[str] | None, _option("RecallRequest.kinds", "--kind", "-k", more=REPEAT)] = None
+    kind: Annotated[list[str] | None, option("RecallRequest.kinds", "--kind", "-k", more=REPEAT)] = None
     tags_any: Annotated[
-        list[str] | None, _option("RecallRequest.tags_any", "--tags-any", metavar="TAG", more=REPEAT)
+        list[str] | None, option("RecallRequest.tags_any", "--tags-any", metavar="TAG", more=REPEAT)
     ] = None
     tags_all: Annotated[
-        list[str] | None, _option("RecallRequest.tags_all", "--tag", "--tags-all", metavar="TAG", more=REPEAT)
+        list[str] | None, option("RecallRequest.tags_all", "--tag", "--tags-all", metavar="TAG", more=REPEAT)
     ] = None
     tags_none: Annotated[
-        list[str] | None, _option("RecallRequest.tags_none", "--tags-none", metavar="TAG", more=REPEAT)
+        list[str] | None, option("RecallRequest.tags_none", "--tags-none", metavar="TAG", more=REPEAT)
     ] = None
-    since: Annotated[str | None, _option("RecallRequest.since", "--since", metavar="TIME")] = None
-    before: Annotated[str | None, _option("RecallRequest.before", "--before", metavar="TIME")] = None
-    valid_at: Annotated[str | None, _option("RecallRequest.valid_at", "--valid-at", metavar="TIME")] = None
-    by: Annotated[str | None, _option("RecallRequest.agent", "--by", metavar="AGENT")] = None
-    session: Annotated[str | None, _option("RecallRequest.session", "--session")] = None
+    since: Annotated[str | None, option("RecallRequest.since", "--since", metavar="TIME")] = None
+    before: Annotated[str | None, option("RecallRequest.before", "--before", metavar="TIME")] = None
+    valid_at: Annotated[str | None, option("RecallRequest.valid_at", "--valid-at", metavar="TIME")] = None
+    by: Annotated[str | None, option("RecallRequest.agent", "--by", metavar="AGENT")] = None
+    session: Annotated[str | None, option("RecallRequest.session", "--session")] = None
 
     def fields(self) -> dict[str, Any]:
         """The fields of the request that were given."""
@@ -218,3 +219,8 @@ def numbers(field: str, items: Iterable[str] | None) -> dict[str, float]:
         except ValueError:
             raise InvalidArgument(f"{field}.{key}", value, "a number") from None
     return result
+
+
+def several(items: Iterable[str] | None) -> list[str]:
+    """The values of an option that is given several times, or once with commas."""
+    return [part.strip() for item in items or () for part in item.split(",") if part.strip()]

@@ -6,13 +6,13 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from mnemesh import peer_values
 from mnemesh.cli.aside import ASIDE_COMMANDS
-from mnemesh.cli.options import REPEAT, contract
+from mnemesh.cli.options import REPEAT, contract, option, several
 from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.entry import EXIT_NOT_REACHABLE, EXIT_OK, EXIT_REFUSED
 from mnemesh.errors import InvalidArgument
@@ -49,25 +49,20 @@ class Introduction(Shell):
         return token.strip()
 
 
-def _option(field: str, *names: str, metavar: str | None = None, more: str = "") -> Any:
-    return typer.Option(*names, metavar=metavar, help=contract(field) + more)
-
-
 def add(
     shell: Introduction,
     url: Annotated[str, typer.Argument(metavar="URL", help=contract("AddPeerRequest.url"))],
     spaces: Annotated[
         list[str],
-        _option("AddPeerRequest.spaces", "--spaces", metavar="PATTERNS", more=" Commas separate several." + REPEAT),
+        option("AddPeerRequest.spaces", "--spaces", metavar="PATTERNS", more=" Commas separate several." + REPEAT),
     ],
-    direction: Annotated[str, _option("AddPeerRequest.direction", "--direction", metavar="DIRECTION")] = "",
-    name: Annotated[str, _option("AddPeerRequest.name", "--name", metavar="NAME")] = "",
+    direction: Annotated[str, option("AddPeerRequest.direction", "--direction", metavar="DIRECTION")] = "",
+    name: Annotated[str, option("AddPeerRequest.name", "--name", metavar="NAME")] = "",
 ) -> None:
     """Exchange entries with another node from now on."""
     token = shell.peer_token()
-    several = [part.strip() for value in spaces for part in value.split(",") if part.strip()]
     with shell.client() as client:
-        added = client.add_peer(url, token=token, spaces=several, direction=direction, name=name)
+        added = client.add_peer(url, token=token, spaces=several(spaces), direction=direction, name=name)
     shell.answer(added, lambda: _added(added))
 
 
@@ -106,7 +101,7 @@ def status(shell: Shell) -> None:
 def now(
     shell: Shell,
     name: Annotated[str, typer.Argument(metavar="[NAME]", help=contract("SyncNowRequest.name"))] = "",
-    wait: Annotated[float, _option("SyncNowRequest.wait_s", "--wait", metavar="SECONDS")] = 30.0,
+    wait: Annotated[float, option("SyncNowRequest.wait_s", "--wait", metavar="SECONDS")] = 30.0,
 ) -> None:
     """Call the peers at once, compare everything, and wait until what is missing is exchanged, with what is left
     meanwhile. Exit status 4 when a peer refuses, 3 when one was not reached or not all is exchanged yet."""

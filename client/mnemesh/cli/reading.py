@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -21,6 +21,7 @@ from mnemesh.cli.options import (
     contract,
     given,
     numbers,
+    option,
 )  # fmt: skip
 from mnemesh.cli.shell import Shell, one_line, print_json
 from mnemesh.connection import local_data_dir
@@ -30,34 +31,30 @@ from mnemesh.local import NodeNotStopped, check_directory, stop_node
 from mnemesh.values import Found
 
 
-def _option(field: str, *names: str, metavar: str | None = None, more: str = "") -> Any:
-    return typer.Option(*names, metavar=metavar, help=contract(field) + more)
-
-
 def recall(
     shell: Shell,
     filters: Filters,
     query: Annotated[
         list[str] | None, typer.Argument(metavar="QUERY", help=contract("RecallRequest.query") + DASHES)
     ] = None,
-    limit: Annotated[int | None, _option("RecallRequest.limit", "--limit", "-n")] = None,
-    mode: Annotated[str | None, _option("RecallRequest.mode", "--mode")] = None,
-    as_of: Annotated[str | None, _option("RecallRequest.as_of", "--as-of", metavar="TIME")] = None,
-    min_score: Annotated[float | None, _option("RecallRequest.min_score", "--min-score")] = None,
-    min_heat: Annotated[float | None, _option("RecallRequest.min_heat", "--min-heat")] = None,
-    token_budget: Annotated[int | None, _option("RecallRequest.token_budget", "--token-budget")] = None,
-    sort: Annotated[str | None, _option("RecallRequest.sort", "--sort", metavar="ORDER")] = None,
+    limit: Annotated[int | None, option("RecallRequest.limit", "--limit", "-n")] = None,
+    mode: Annotated[str | None, option("RecallRequest.mode", "--mode")] = None,
+    as_of: Annotated[str | None, option("RecallRequest.as_of", "--as-of", metavar="TIME")] = None,
+    min_score: Annotated[float | None, option("RecallRequest.min_score", "--min-score")] = None,
+    min_heat: Annotated[float | None, option("RecallRequest.min_heat", "--min-heat")] = None,
+    token_budget: Annotated[int | None, option("RecallRequest.token_budget", "--token-budget")] = None,
+    sort: Annotated[str | None, option("RecallRequest.sort", "--sort", metavar="ORDER")] = None,
     weight: Annotated[
-        list[str] | None, _option("RecallRequest.weights", "--weight", metavar="SIGNAL=NUMBER", more=REPEAT)
+        list[str] | None, option("RecallRequest.weights", "--weight", metavar="SIGNAL=NUMBER", more=REPEAT)
     ] = None,
-    path: Annotated[list[str] | None, _option("RecallRequest.paths", "--path", more=REPEAT)] = None,
-    source_dir: Annotated[str | None, _option("RecallRequest.source_dir", "--source-dir", metavar="DIR")] = None,
+    path: Annotated[list[str] | None, option("RecallRequest.paths", "--path", more=REPEAT)] = None,
+    source_dir: Annotated[str | None, option("RecallRequest.source_dir", "--source-dir", metavar="DIR")] = None,
     include_superseded: Superseded = False,
-    include_archive: Annotated[bool, _option("RecallRequest.include_archive", "--include-archive")] = False,
-    explain: Annotated[bool, _option("RecallRequest.explain", "--explain")] = False,
-    snippets_only: Annotated[bool, _option("RecallRequest.snippets_only", "--snippets-only")] = False,
-    time_words: Annotated[str | None, _option("RecallRequest.time_words", "--time-words", metavar="MODE")] = None,
-    time_zone: Annotated[str | None, _option("RecallRequest.time_zone", "--time-zone", metavar="NAME")] = None,
+    include_archive: Annotated[bool, option("RecallRequest.include_archive", "--include-archive")] = False,
+    explain: Annotated[bool, option("RecallRequest.explain", "--explain")] = False,
+    snippets_only: Annotated[bool, option("RecallRequest.snippets_only", "--snippets-only")] = False,
+    time_words: Annotated[str | None, option("RecallRequest.time_words", "--time-words", metavar="MODE")] = None,
+    time_zone: Annotated[str | None, option("RecallRequest.time_zone", "--time-zone", metavar="NAME")] = None,
 ) -> None:
     """Find the memories that answer a question or match words, best first."""
     options = given(
@@ -76,7 +73,7 @@ def get(
     shell: Shell,
     ids: Annotated[list[str], typer.Argument(metavar="ID", help=contract("GetRequest.ids"))],
     include_forgotten: Forgotten = False,
-    as_of: Annotated[str | None, _option("GetRequest.as_of", "--as-of", metavar="TIME")] = None,
+    as_of: Annotated[str | None, option("GetRequest.as_of", "--as-of", metavar="TIME")] = None,
     space: Spaces = None,
 ) -> None:
     """Read memories by id, unique id prefix or title; exit status 4 when one is not found."""
@@ -96,11 +93,11 @@ def get(
 def list_memories(
     shell: Shell,
     filters: Filters,
-    limit: Annotated[int | None, _option("ListRequest.limit", "--limit", "-n")] = None,
-    state: Annotated[str | None, _option("ListRequest.state", "--state")] = None,
-    order: Annotated[str | None, _option("ListRequest.order", "--order")] = None,
-    cursor: Annotated[str | None, _option("ListRequest.cursor", "--cursor")] = None,
-    everywhere: Annotated[bool, _option("ListRequest.everywhere", "--everywhere")] = False,
+    limit: Annotated[int | None, option("ListRequest.limit", "--limit", "-n")] = None,
+    state: Annotated[str | None, option("ListRequest.state", "--state")] = None,
+    order: Annotated[str | None, option("ListRequest.order", "--order")] = None,
+    cursor: Annotated[str | None, option("ListRequest.cursor", "--cursor")] = None,
+    everywhere: Annotated[bool, option("ListRequest.everywhere", "--everywhere")] = False,
 ) -> None:
     """Page through memories with filters."""
     options = given(limit=limit, state=state, order=order, cursor=cursor, everywhere=everywhere)
@@ -112,8 +109,8 @@ def list_memories(
 def timeline(
     shell: Shell,
     id: Id,
-    before: Annotated[int | None, _option("TimelineRequest.before", "--before")] = None,
-    after: Annotated[int | None, _option("TimelineRequest.after", "--after")] = None,
+    before: Annotated[int | None, option("TimelineRequest.before", "--before")] = None,
+    after: Annotated[int | None, option("TimelineRequest.after", "--after")] = None,
     space: Spaces = None,
 ) -> None:
     """Show what was written just before and after a memory, in its session or its space."""

@@ -23,6 +23,7 @@ from mnemesh.cli.importing import life_of
 from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.cli.transcript_state import Offsets
 from mnemesh.connection import local_data_dir
+from mnemesh.entry import EXIT_REFUSED
 from mnemesh.errors import FailedPrecondition, InvalidArgument, PermissionDenied
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 LINE_BYTES_MAX: Final = 64 * 1024 * 1024
 PENDING_BYTES_MAX: Final = 8 * 1024 * 1024  # read and not yet sent
-EXIT_REFUSED: Final = 4
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from mnemesh import transcript_values as values
-from mnemesh.cli.options import DASHES, REPEAT, contract
+from mnemesh.cli.options import DASHES, REPEAT, contract, option
 from mnemesh.cli.people import BOLD, DIM, GREEN, YELLOW, clip, paint
 from mnemesh.cli.shell import Shell, count_of, one_line, printable, text_of
 from mnemesh.errors import InvalidArgument
@@ -21,13 +21,9 @@ Place = tuple[str, str, int]
 HELP: Final = "Search, read, list and erase sessions as they were said; they are no memories."
 
 
-def _option(field: str, *names: str, metavar: str | None = None, more: str = "") -> Any:
-    return typer.Option(*names, metavar=metavar, help=contract(field) + more)
-
-
 Session = Annotated[str, typer.Argument(metavar="SESSION", help=contract("ReadTranscriptRequest.session"))]
 Spaces = Annotated[
-    list[str] | None, _option("SearchTranscriptsRequest.spaces", "--space", "-s", "--spaces", more=REPEAT)
+    list[str] | None, option("SearchTranscriptsRequest.spaces", "--space", "-s", "--spaces", more=REPEAT)
 ]
 
 
@@ -38,11 +34,11 @@ def add(
         Path | None,
         typer.Option("--file", "-f", metavar="FILE", help="Read the turns from a file; default: standard input."),
     ] = None,
-    space: Annotated[str | None, _option("AddTranscriptRequest.space", "--space", "-s")] = None,
-    part_of: Annotated[str | None, _option("AddTranscriptRequest.part_of", "--part-of", metavar="SESSION")] = None,
-    source: Annotated[str | None, _option("AddTranscriptRequest.source", "--source", metavar="NAME")] = None,
-    dir: Annotated[str | None, _option("AddTranscriptRequest.dir", "--dir", metavar="DIR")] = None,
-    title: Annotated[str | None, _option("AddTranscriptRequest.title", "--title", "-t")] = None,
+    space: Annotated[str | None, option("AddTranscriptRequest.space", "--space", "-s")] = None,
+    part_of: Annotated[str | None, option("AddTranscriptRequest.part_of", "--part-of", metavar="SESSION")] = None,
+    source: Annotated[str | None, option("AddTranscriptRequest.source", "--source", metavar="NAME")] = None,
+    dir: Annotated[str | None, option("AddTranscriptRequest.dir", "--dir", metavar="DIR")] = None,
+    title: Annotated[str | None, option("AddTranscriptRequest.title", "--title", "-t")] = None,
 ) -> None:
     """Add turns to a session: one JSON object a line, with id, role, text and perhaps at."""
     turns = list(_turns(text_of(["-"] if file is None else None, file)))
@@ -60,13 +56,13 @@ def search(
         list[str], typer.Argument(metavar="QUERY", help=contract("SearchTranscriptsRequest.query") + DASHES)
     ],
     space: Spaces = None,
-    session: Annotated[str | None, _option("SearchTranscriptsRequest.session", "--session", metavar="SESSION")] = None,
-    by: Annotated[str | None, _option("SearchTranscriptsRequest.agent", "--by", metavar="NAME")] = None,
-    role: Annotated[list[str] | None, _option("SearchTranscriptsRequest.roles", "--role", more=REPEAT)] = None,
-    since: Annotated[str | None, _option("SearchTranscriptsRequest.since", "--since", metavar="TIME")] = None,
-    before: Annotated[str | None, _option("SearchTranscriptsRequest.before", "--before", metavar="TIME")] = None,
-    limit: Annotated[int | None, _option("SearchTranscriptsRequest.limit", "--limit", "-n")] = None,
-    context: Annotated[int | None, _option("SearchTranscriptsRequest.context", "--context", "-C")] = None,
+    session: Annotated[str | None, option("SearchTranscriptsRequest.session", "--session", metavar="SESSION")] = None,
+    by: Annotated[str | None, option("SearchTranscriptsRequest.agent", "--by", metavar="NAME")] = None,
+    role: Annotated[list[str] | None, option("SearchTranscriptsRequest.roles", "--role", more=REPEAT)] = None,
+    since: Annotated[str | None, option("SearchTranscriptsRequest.since", "--since", metavar="TIME")] = None,
+    before: Annotated[str | None, option("SearchTranscriptsRequest.before", "--before", metavar="TIME")] = None,
+    limit: Annotated[int | None, option("SearchTranscriptsRequest.limit", "--limit", "-n")] = None,
+    context: Annotated[int | None, option("SearchTranscriptsRequest.context", "--context", "-C")] = None,
 ) -> None:
     """Find turns of past sessions by their words, best first, each with the turns around it."""
     with shell.client() as client:
@@ -80,9 +76,9 @@ def search(
 def read(
     shell: Shell,
     session: Session,
-    space: Annotated[str | None, _option("ReadTranscriptRequest.space", "--space", "-s")] = None,
-    first: Annotated[int | None, _option("ReadTranscriptRequest.first", "--first", metavar="POSITION")] = None,
-    count: Annotated[int | None, _option("ReadTranscriptRequest.count", "--count", "-n")] = None,
+    space: Annotated[str | None, option("ReadTranscriptRequest.space", "--space", "-s")] = None,
+    first: Annotated[int | None, option("ReadTranscriptRequest.first", "--first", metavar="POSITION")] = None,
+    count: Annotated[int | None, option("ReadTranscriptRequest.count", "--count", "-n")] = None,
 ) -> None:
     """Read turns of a session in their order."""
     with shell.client() as client:
@@ -93,11 +89,11 @@ def read(
 def list_sessions(
     shell: Shell,
     space: Spaces = None,
-    by: Annotated[str | None, _option("ListTranscriptsRequest.agent", "--by", metavar="NAME")] = None,
-    since: Annotated[str | None, _option("ListTranscriptsRequest.since", "--since", metavar="TIME")] = None,
-    before: Annotated[str | None, _option("ListTranscriptsRequest.before", "--before", metavar="TIME")] = None,
-    limit: Annotated[int | None, _option("ListTranscriptsRequest.limit", "--limit", "-n")] = None,
-    cursor: Annotated[str | None, _option("ListTranscriptsRequest.cursor", "--cursor")] = None,
+    by: Annotated[str | None, option("ListTranscriptsRequest.agent", "--by", metavar="NAME")] = None,
+    since: Annotated[str | None, option("ListTranscriptsRequest.since", "--since", metavar="TIME")] = None,
+    before: Annotated[str | None, option("ListTranscriptsRequest.before", "--before", metavar="TIME")] = None,
+    limit: Annotated[int | None, option("ListTranscriptsRequest.limit", "--limit", "-n")] = None,
+    cursor: Annotated[str | None, option("ListTranscriptsRequest.cursor", "--cursor")] = None,
 ) -> None:
     """List stored sessions, those with the latest turns first."""
     with shell.client() as client:
@@ -110,7 +106,7 @@ def list_sessions(
 def erase(
     shell: Shell,
     session: Session,
-    space: Annotated[str | None, _option("EraseTranscriptRequest.space", "--space", "-s")] = None,
+    space: Annotated[str | None, option("EraseTranscriptRequest.space", "--space", "-s")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
 ) -> None:
     """Erase a session for good, with those that are part of it."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from mnemesh.cli.options import REPEAT, Spaces, contract
+from mnemesh.cli.options import REPEAT, Spaces, option
 from mnemesh.cli.people import ID_CHARS, clip, shown_time
 from mnemesh.cli.shell import Shell, one_line, print_json
 from mnemesh.json_form import as_json
@@ -19,18 +19,14 @@ if TYPE_CHECKING:
 TYPE_CHARS: Final = 10
 
 
-def _option(field: str, *names: str, metavar: str | None = None, more: str = "") -> Any:
-    return typer.Option(*names, metavar=metavar, help=contract(field) + more)
-
-
 def watch(
     shell: Shell,
     space: Spaces = None,
-    kind: Annotated[list[str] | None, _option("WatchRequest.kinds", "--kind", "-k", more=REPEAT)] = None,
-    not_agent: Annotated[str, _option("WatchRequest.not_agent", "--not-agent", metavar="NAME")] = "",
-    cursor: Annotated[str, _option("WatchRequest.cursor", "--cursor")] = "",
-    from_start: Annotated[bool, _option("WatchRequest.from_start", "--from-start")] = False,
-    include_content: Annotated[bool, _option("WatchRequest.include_content", "--include-content")] = False,
+    kind: Annotated[list[str] | None, option("WatchRequest.kinds", "--kind", "-k", more=REPEAT)] = None,
+    not_agent: Annotated[str, option("WatchRequest.not_agent", "--not-agent", metavar="NAME")] = "",
+    cursor: Annotated[str, option("WatchRequest.cursor", "--cursor")] = "",
+    from_start: Annotated[bool, option("WatchRequest.from_start", "--from-start")] = False,
+    include_content: Annotated[bool, option("WatchRequest.include_content", "--include-content")] = False,
     limit: Annotated[int | None, typer.Option("--limit", "-n", help="End after so many changes.")] = None,
 ) -> None:
     """Show changes of memories as they happen, a line each (with --json an object a line), until Ctrl-C. A broken
