@@ -141,12 +141,12 @@ def test_a_dry_run_asks_the_node_about_each_item_and_says_what_an_earlier_run_di
     path = lines(tmp_path / "a.jsonl", 2)
     cli("import", str(path))
     with path.open("a") as file:
-        file.write('{"content": "a secret"}\n{"content": "new"}\n{"content": " NEW "}\n{"content": "newer"}\n')
+        file.write('{"content": "a secret"}\n{"content": "new"}\n{"content": " new "}\n{"content": "New"}\n')
     busy = Failure("RESOURCE_EXHAUSTED", "full", {"field": "inbox"}, retry_after_s=0.01)
     node.fail["Check"].extend([Failure("INVALID_ARGUMENT", "content: secret", {"field": "content"}), busy])
     status, summary = cli("import", str(path), "--dry-run")
     assert (status, [place["line"] for place in summary["refused"]]) == (4, [3])
-    assert [item["snippet"] for item in summary["items"]] == ["new", "newer"]
+    assert [item["snippet"] for item in summary["items"]] == ["new", "New"]
     assert (summary["done_before"], summary["already_there"]) == (2, 1)
     assert (summary["checked_by_node"], summary["judged_here"]) == (4, 0)
     assert len(node.memories) == 2

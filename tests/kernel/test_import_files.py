@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from mnemesh import exporter, importer
 from mnemesh.cli import sources
+from mnemesh.cli.import_dry import normal_form
 from mnemesh.cli.import_state import ImportState
 from mnemesh.errors import InvalidArgument
 from mnemesh.importer import Defaults, Entry, Problem, finish, parse_jsonl, parse_text, session_of
@@ -21,6 +22,7 @@ from mnemesh.markdown import parse_markdown
 from mnemesh.values import Link, Memory, Source
 from mnemesh_memory import limits
 from mnemesh_memory.secrets import find_secret
+from mnemesh_memory.text import normalise
 
 
 def memory(**fields: Any) -> Memory:
@@ -382,3 +384,8 @@ def test_a_state_that_is_new_or_half_written_is_gone_on_with(tmp_path: Path, tex
         state.add(["import-41"])
     with ImportState(path) as state:
         assert "import-41" in state
+
+
+@given(st.text(alphabet="abA \t\n\r\x85e\u0301\u00e9\u2028\u3000\ufb01", max_size=30))
+def test_a_dry_run_takes_the_same_texts_for_one_as_the_node(text: str) -> None:
+    assert normal_form(text) == normalise(text)

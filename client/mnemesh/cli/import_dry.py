@@ -10,6 +10,7 @@ import math
 import time
 import unicodedata
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from mnemesh.batch import CONTENT_BYTES_MAX
@@ -49,7 +50,7 @@ class DryRun:
         except MnemeshError as error:
             self._report.outcome(file, entry.line, error)
             return
-        text = entry.fields.get("space"), _folded(str(entry.fields["content"]))
+        text = entry.fields.get("space"), normal_form(str(entry.fields["content"]))
         if is_there or text in self._texts:
             self._report.already_there += 1
         else:
@@ -89,6 +90,16 @@ def judge(fields: Mapping[str, Any]) -> None:
         raise InvalidArgument("importance", request.importance, "a number from 0 to 1")
 
 
-def _folded(text: str) -> str:
-    """Equal for texts that the node takes for one."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+def normal_form(text: str) -> str:
+    """Equal for two texts that the node takes for one: mnemesh_memory.text.normalise, which no client has."""
+    lines = unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    starts = [line[: len(line) - len(line.lstrip())] for line in lines if line.strip()]
+    alike = (len(set(chars)) == 1 for chars in zip(*starts, strict=False))
+    shared = sum(1 for _ in takewhile(bool, alike))
+    folded: list[str] = []
+    for line in lines:
+        words = line.split()
+        indentation = line[shared : len(line) - len(line.lstrip())] if words else ""
+        if words or (folded and folded[-1]):
+            folded.append(indentation + " ".join(words))
+    return "\n".join(folded).rstrip("\n")
