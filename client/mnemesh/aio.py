@@ -1,7 +1,7 @@
 """AsyncClient: the operations of a node as methods to await. It differs from Client in nothing else.
 
-Every method is built from mnemesh.reads, mnemesh.writes or mnemesh.histories, where its arguments are explained; only
-sending is here.
+Every method is built from a function of mnemesh.reads, mnemesh.writes or a module beside them, where its arguments are
+explained; only sending is here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """One call to the node as a value: where it goes, what is sent, how the answer is read, whether it may be repeated.
 
-Built by mnemesh.reads and mnemesh.writes, carried out by Client and AsyncClient, which differ in nothing else.
+Built by mnemesh.reads, mnemesh.writes and the modules beside them, carried out by Client and AsyncClient, which differ
+in nothing else.
 """
 
 from __future__ import annotations

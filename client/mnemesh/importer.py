@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mnemesh.batch import CONTENT_BYTES_MAX
@@ -60,7 +60,7 @@ class Defaults:
     space: str = ""
     home: str = ""
     kind: str = ""
-    tags: tuple[str, ...] = field(default=())
+    tags: tuple[str, ...] = ()
 
 
 Parsed = Iterator[Entry | Problem]
@@ -148,8 +148,8 @@ def pieces(text: str, bytes_max: int = CONTENT_BYTES_MAX) -> list[str]:
     return [part for part in parts if part.strip()]
 
 
-def _in_parts(text: str, parts: Iterable[str]) -> str:
-    return f"{len(text.encode())} bytes are stored in {len(list(parts))} parts"
+def _in_parts(text: str, parts: Sequence[str]) -> str:
+    return f"{len(text.encode())} bytes are stored in {len(parts)} parts"
 
 
 def clip_title(parts: tuple[str, ...], mark: str = "") -> str:

@@ -32,21 +32,8 @@ from mnemesh_proto.rendezvous import (
     LOCK_FILE,
     NODE_FILE,
     NodeAddress,
-    default_data_dir,
     read_node,
 )
-
-__all__ = [
-    "NodeNotStarted",
-    "NodeNotStopped",
-    "check_directory",
-    "default_data_dir",
-    "ensure_node",
-    "find_node",
-    "missing_node_modules",
-    "split_address",
-    "stop_node",
-]
 
 START_LOCK_FILE = "start.lock"
 LOG_FILE = "node.log"

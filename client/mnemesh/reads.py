@@ -126,7 +126,7 @@ def get(
         rpc=MEMORY + "Get",
         request=_get_request((id,), include_forgotten, places(space, spaces), as_of),
         response=memory_pb2.GetResponse,
-        read=_only,
+        read=_memory,
         repeatable=True,
     )
 
@@ -169,7 +169,7 @@ def _get_request(
     return to_message(memory_pb2.GetRequest, fields)
 
 
-def _only(response: memory_pb2.GetResponse) -> values.Memory:
+def _memory(response: memory_pb2.GetResponse | memory_pb2.ExportResponse) -> values.Memory:
     return to_value(response.memory, values.Memory)
 
 
@@ -256,14 +256,10 @@ def export(
         rpc=MEMORY + "Export",
         request=to_message(memory_pb2.ExportRequest, fields),
         response=memory_pb2.ExportResponse,
-        read=_exported,
+        read=_memory,
         repeatable=False,
         timeout_s=EXPORT_TIMEOUT_S,
     )
-
-
-def _exported(response: memory_pb2.ExportResponse) -> values.Memory:
-    return to_value(response.memory, values.Memory)
 
 
 def watch(

@@ -93,8 +93,8 @@ class Related:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What a write did. `action` is ADD, UPDATE, NOOP, SUPERSEDE, FORGET, RESTORE, ROLLBACK or RESOLVE, `reason` says
-    why; `indexed` says whether recall sees the change already."""
+    """What a write did. `action` is ADD, UPDATE, NOOP, SUPERSEDE, FORGET, RESTORE, LINK, UNLINK, ROLLBACK or
+    RESOLVE, `reason` says why; `indexed` says whether recall sees the change already."""
 
     action: str
     memory: Memory

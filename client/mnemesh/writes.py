@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Final, Required, TypedDict, Unpack
 
 from mnemesh import values
 from mnemesh.call import Call, reading
-from mnemesh.reads import MEMORY
+from mnemesh.reads import MEMORY, Time, Words
 from mnemesh.wire import to_message
 from mnemesh_proto.v1 import memory_pb2
-
-Words = str | Iterable[str]
-Time = datetime | str
 
 
 class DraftFields(TypedDict, total=False):
@@ -100,9 +96,9 @@ def remember(content: str, **fields: Unpack[DraftFields]) -> Call[values.Remembe
     )
 
 
-def remember_request(fields: Mapping[str, object], path: str = "") -> memory_pb2.RememberRequest:
+def remember_request(fields: Mapping[str, object]) -> memory_pb2.RememberRequest:
     """The message of one item, with an idempotency key of its own unless it brings one."""
-    request = to_message(memory_pb2.RememberRequest, fields, path)
+    request = to_message(memory_pb2.RememberRequest, fields)
     request.idempotency_key = request.idempotency_key or new_key()
     return request
 

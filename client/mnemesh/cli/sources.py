@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from mnemesh.errors import InvalidArgument
-from mnemesh.importer import Parsed, parse_jsonl, parse_text
-from mnemesh.importer import Problem as Problem
+from mnemesh.importer import Parsed, Problem, parse_jsonl, parse_text
 
 FORMATS: Final[Mapping[str, str]] = {
     ".md": "markdown", ".markdown": "markdown", ".mdown": "markdown",
