@@ -48,11 +48,21 @@ TABLE_CHARS = 150
 def main(argv: list[str]) -> int:
     """Measure, print, write. A missed promise is said in the table and the file; it is no failure of the run."""
     given = _arguments(argv)
+    if lacking := _lacking(given):
+        print(f"{lacking}: no such file or folder", file=sys.stderr)
+        return 2
     status = 0 if given.no_speed else _speed(given)
     if given.scale and not status:
         status = scale.main(_scale_words(given))
     with tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as node:
         return status or _quality(given, Path(node))
+
+
+def _lacking(given: argparse.Namespace) -> str:
+    """The first path that is not there, behind its option: said at once, not after the hour that the speed takes."""
+    paths = [(name, vars(given)[name]) for name in ("corpus", "mem0", "reference", "longmemeval", "beam")]
+    paths += [("locomo", path) for path in given.locomo or ()]
+    return next((f"--{name} {path}" for name, path in paths if path and not Path(path).exists()), "")
 
 
 def _speed(given: argparse.Namespace) -> int:
@@ -107,6 +117,10 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     given = parser.parse_args(argv)
     if given.mem0 and not given.scale:
         parser.error("--mem0 is measured with --scale")
+    if given.reference and not given.locomo:
+        parser.error("--reference is measured with --locomo")
+    if given.no_speed and not (given.scale or given.locomo or given.longmemeval or given.beam):
+        parser.error("--no-speed leaves nothing to measure without --scale, --locomo, --longmemeval or --beam")
     return given
 
 

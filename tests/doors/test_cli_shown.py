@@ -51,6 +51,13 @@ def test_an_answer_that_is_probably_none_says_so_but_a_listing_answers_no_questi
     assert not [line for line in rest if "probably" in line]
 
 
+def test_a_result_that_was_replaced_says_so(cli: Run) -> None:
+    said = cli("remember", "The build takes 8 minutes", "--json").json
+    new = cli("supersede", said["memory"]["id"], "The build takes 5 minutes", "--json").json["memory"]["id"]
+    shown = cli("recall", "how long is the build", "--include-superseded").out.splitlines()
+    assert [line.strip() for line in shown if "superseded" in line] == [f"superseded by {new[:13]}"]
+
+
 def test_recall_without_words_lists(cli: Run) -> None:
     cli("remember", "Deploys run from CI only")
     assert cli("recall").out.startswith(" 1     -  Deploys run from CI only\n")

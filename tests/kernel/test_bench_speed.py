@@ -50,8 +50,11 @@ def test_the_words_are_scored_by_bm25s_with_the_parameters_of_the_index() -> Non
     ],
 )
 def test_one_command_measures_the_growth_too(
-    monkeypatch: pytest.MonkeyPatch, given: list[str], passed: list[str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: list[str], passed: list[str]
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("there", "texts"):
+        (tmp_path / name).mkdir()
     asked: list[Sequence[str]] = []
 
     def measured(words: Sequence[str]) -> int:
@@ -63,7 +66,12 @@ def test_one_command_measures_the_growth_too(
     assert asked == [passed]
 
 
-def test_one_command_measures_all_that_the_pages_show_of_quality(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_command_measures_all_that_the_pages_show_of_quality(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("harness", "data", "program"):
+        (tmp_path / name).touch()
     asked: dict[str, list[str]] = {}
 
     def measuring(name: str) -> Callable[[Sequence[str]], int]:
@@ -83,9 +91,24 @@ def test_one_command_measures_all_that_the_pages_show_of_quality(monkeypatch: py
 
 
 def test_a_comparison_that_would_not_be_made_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        bench.main(["--no-speed", "--mem0", "there"])
-    assert "--mem0 is measured with --scale" in capsys.readouterr().err
+    for given, reason in (
+        (["--no-speed", "--mem0", "there"], "--mem0 is measured with --scale"),
+        (["--reference", "program"], "--reference is measured with --locomo"),
+        (["--no-speed"], "--no-speed leaves nothing to measure"),
+    ):
+        with pytest.raises(SystemExit):
+            bench.main(given)
+        assert reason in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--corpus", "--longmemeval", "--beam", "--locomo"])
+def test_a_path_that_is_not_there_is_named_before_anything_is_measured(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    away = str(tmp_path / "away")
+    given = [option, str(tmp_path), away] if option == "--locomo" else [option, away]
+    assert bench.main(given) == 2
+    assert capsys.readouterr().err == f"{option} {away}: no such file or folder\n"
 
 
 def test_the_command_that_the_readme_names_for_its_tables_is_one_that_the_program_takes() -> None:

@@ -47,6 +47,8 @@ def recalled(answer: recall_values.Recalled, *, explain: bool = False, asked: bo
         for head in result.memory.conflicts:
             yield paint(f"          in conflict with {head.revision} by {one_line(head.by)}:", YELLOW)
             yield f"          {one_line(head.content)}"
+        if result.memory.superseded_by:
+            yield paint(f"          superseded by {result.memory.superseded_by[:ID_CHARS]}", YELLOW)
         if result.redirected_from:
             yield paint(f"          replaces {result.redirected_from[:ID_CHARS]}, which matched", DIM)
         for line in people_links.ends(result.attached):
