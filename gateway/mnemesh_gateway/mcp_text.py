@@ -236,6 +236,13 @@ def _revision(one: Json, **more: object) -> str:
         at=one.get("at", ""),
         node=one["node"],
         parents=one["parents"],
+        valid_from=one.get("valid_from", ""),
+        valid_to=one.get("valid_to", ""),
+        importance=one.get("importance"),
+        tier=one["tier"] if one["tier"] != "normal" else "",
+        paths=one["paths"],
+        keywords=one["keywords"],
+        attrs=[f"{key}={value}" for key, value in one["attrs"].items()],
     )
 
 

@@ -252,6 +252,19 @@ def test_conflicts_are_listed_with_the_commands_that_end_them() -> None:
     assert shown[-4:] == ENDS
 
 
+def test_a_revision_shows_the_fields_in_which_alone_it_may_differ_from_another() -> None:
+    one = history_pb2.Revision(id=HEADS[0], op="put", kind="decision", title="Gate", content="x", by="ana")
+    other = history_pb2.Revision(id=HEADS[2], op="put", kind="fact", title="Gate", content="x", by="bob")
+    other.importance, other.tier, other.keywords[:] = 0.9, "pinned", ["door", "wing"]
+    other.attrs["wing"] = "east"
+    other.valid_to.FromJsonString("2026-05-01T00:00:00Z")
+    versions = tuple(wire.to_value(version, history_values.Revision) for version in (one, other))
+    conflict = history_values.Conflict(id=MEMORY.id, space="team", versions=versions, state="active")
+    shown = list(people_history.conflicts(history_values.Conflicts(conflicts=(conflict,), cursor="", total=1)))
+    fields = "fact  valid to 2026-05-01T00:00:00Z  importance 0.9  tier pinned  keywords door, wing  attrs wing=east"
+    assert [shown[at].strip() for at in (2, 6)] == ["decision", fields]
+
+
 @pytest.fixture
 def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patched:

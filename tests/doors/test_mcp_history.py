@@ -58,6 +58,14 @@ async def test_a_history_marks_what_is_shown_and_what_else_stands(gate: FakeGate
     assert "newest first" in text
 
 
+async def test_a_version_says_the_fields_in_which_alone_it_may_differ_from_another(gate: FakeGate) -> None:
+    (memory,) = gate.mesh.memories
+    assert "importance=" not in await said(gate, "conflicts")
+    gate.mesh.memories[memory] = replace(gate.mesh.memories[memory], importance=0.9, keywords=("door", "wing"))
+    text = await said(gate, "conflicts")
+    assert 'importance="0.9" keywords="door, wing"' in text
+
+
 async def test_conflicts_name_the_memory_with_each_version(gate: FakeGate) -> None:
     text = await said(gate, "conflicts")
     (memory,) = gate.mesh.memories

@@ -55,10 +55,25 @@ def _revision(revision: history_values.Revision) -> Iterator[str]:
     if revision.op == "forget":
         yield INDENT + "(forgotten)"
         return
+    yield paint(INDENT + _fields(revision), DIM)
     if revision.title:
         yield INDENT + one_line(revision.title)
     for line in revision.content.split("\n"):
         yield INDENT + printable(line)
+
+
+def _fields(revision: history_values.Revision) -> str:
+    """What else it says: two revisions, or the sides of a conflict, may differ in nothing but this."""
+    fields = (
+        ("valid from", shown_time(revision.valid_from)),
+        ("valid to", shown_time(revision.valid_to)),
+        ("importance", "" if revision.importance is None else f"{revision.importance:g}"),
+        ("tier", revision.tier if revision.tier != "normal" else ""),
+        ("paths", ", ".join(revision.paths)),
+        ("keywords", ", ".join(revision.keywords)),
+        ("attrs", ", ".join(f"{key}={value}" for key, value in revision.attrs.items())),
+    )
+    return "  ".join([revision.kind, *(f"{name} {one_line(value)}" for name, value in fields if value)])
 
 
 def _who(
