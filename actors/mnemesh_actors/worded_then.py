@@ -21,10 +21,11 @@ from mnemesh_memory.ranking import Candidates
 from mnemesh_memory.traits import traits_of
 
 # So many texts that were changed since are read as they stood, the last change first, and so many of the best matches
-# of today. Each takes a millisecond and more for each revision, and the ledger does nothing else meanwhile: some at a
-# time, and none after READING_S.
+# of today. Each takes a millisecond and more for each revision, up to tenths of a second, and the ledger does nothing
+# else meanwhile: some at a time, for READ_AT_ONCE_S, and none after READING_S.
 CHANGED_MAX = 200
 READ_AT_ONCE = 8
+READ_AT_ONCE_S = 0.02
 READING_S = 0.2
 # So many matches are counted here too, so that the best count alike in both; what shares only a frequent word with the
 # question stands lower here, where nearly all that is counted holds it.
@@ -75,11 +76,12 @@ async def _texts(parts: Parts, ids: Sequence[str], at: int, by: float) -> tuple[
     now = asyncio.get_running_loop().time
     until = min(by, now() + READING_S)
     texts: list[Memory] = []
-    for start in range(0, len(ids), READ_AT_ONCE):
-        if now() > until:
-            return texts, start
-        texts += await parts.ledger.reworded(ids[start : start + READ_AT_ONCE], at)
-    return texts, len(ids)
+    start = 0
+    while start < len(ids) and now() <= until:
+        found, read = await parts.ledger.reworded(ids[start : start + READ_AT_ONCE], at, READ_AT_ONCE_S)
+        texts += found
+        start += read
+    return texts, start
 
 
 def _told(number: int) -> tuple[str, ...]:

@@ -229,7 +229,8 @@ def test_texts_that_were_others_then_are_read_the_last_change_first(ledger: Ledg
     asked = ListQuery(spaces=(SPACE,), state="all", before=at + 1, limit=9)
     ids = [same.id, third.id, second.id, first.id]
     assert ledger.changed(asked, at, []) == (ids, [], False)
-    assert ledger.reworded(ids, at) == [third, second, first]
+    assert ledger.reworded(ids, at, 60.0) == ([third, second, first], 4)
+    assert ledger.reworded(ids[1:], at, 0.0) == ([third], 1), "the first one, however little time there is"
     # Of what matched as many are read again.
     few = ledger.changed(replace(asked, limit=1), at, [second.id, first.id])
     assert few == ([same.id, second.id], [first.id], True)
@@ -247,7 +248,7 @@ def test_a_change_that_a_slow_clock_dates_back_is_one_of_what_it_builds_on(ledge
     at = pen.now + 200
     asked = ListQuery(spaces=(SPACE,), state="all", before=at + 1, limit=9)
     assert ledger.changed(asked, at, [memory.id]) == ([memory.id], [], False)
-    assert ledger.reworded([memory.id], at) == [memory]
+    assert ledger.reworded([memory.id], at, 60.0) == ([memory], 1)
 
 
 def test_a_superseded_memory_was_active_before(ledger: Ledger, pen: Pen) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from mnemesh_actors.ledger import link_table, reads
@@ -97,10 +98,20 @@ class Views:
         return Changed([*newest, *rest[: query.limit]], rest[query.limit :], len(found) > query.limit)
 
     @reading
-    def reworded(self, ids: Sequence[str], at: int) -> list[Memory]:
-        """Of these memories, as they were recorded at `at` (ms), those whose searched texts are others by now."""
-        now, then = self.read(ids), self.read_as_of(ids, at)
-        return [then[id_] for id_ in ids if id_ in then and index_texts(then[id_]) != index_texts(now[id_])]
+    def reworded(self, ids: Sequence[str], at: int, within_s: float) -> tuple[list[Memory], int]:
+        """Of these memories, as they were recorded at `at` (ms), those whose searched texts are others by now; and how
+        many were looked at: the first one, and more until `within_s` is over, because nobody else is served meanwhile.
+        """
+        until = perf_counter() + within_s
+        now = self.read(ids)
+        texts: list[Memory] = []
+        for number, id_ in enumerate(ids):
+            if number and perf_counter() > until:
+                return texts, number
+            then = self._histories.as_of(now[id_], at) if id_ in now else None
+            if then is not None and index_texts(then) != index_texts(now[id_]):
+                texts.append(then)
+        return texts, len(ids)
 
     @reading
     def past(self, id_: str) -> Past:
