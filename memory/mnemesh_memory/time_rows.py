@@ -45,6 +45,10 @@ class _Joint(NamedTuple):
 class Rows(Ranges):
     """Reads any stretch from the tokens of one text, and several of them that are joined."""
 
+    def read(self, at: int, after: str) -> Read | None:
+        """As Ranges reads it, or two of one unit that is named once: "this and last week"."""
+        return self._both(at) or super().read(at, after)
+
     def row(self, at: int, after: str, joins: frozenset[str]) -> Read | None:
         """One date, or as many as are joined by one of `joins`, as one stretch."""
         name, joint = self._name(at), self._joint(at + 1, joins)
@@ -206,6 +210,14 @@ class Rows(Ranges):
         before = side == "before"
         edge = one.span.since if before else one.span.before - _MOMENT
         return Read(unit_of(edge, unit, -1 if before else 1), end, one.relative)
+
+    def _both(self, at: int) -> Read | None:
+        to = self._joint(at + 1, LISTED - _MARKS).end
+        first, last, unit = self.word(at), self.word(to), self.word(to + 1)
+        if to == at + 1 or first == last or not {first, last} <= _WHICH.keys() or unit not in _UNITS:
+            return None
+        spans = sorted(unit_of(self._now, unit, _WHICH[which]) for which in (first, last))
+        return Read(Span(spans[0].since, spans[1].before), to + 2, True)
 
     def _this_one(self, one: Read, at: int) -> Read | None:
         """The other one that is named without its unit: "last week or | this", "this month and | the last one"."""

@@ -378,6 +378,8 @@ def understood(text: str, now: str = "2026-03-18 15:00", zone: ZoneInfo = BERLIN
         ("last week to 5 customers", "2026-03-09", "2026-03-16"),
         ("what did we do last week or this", "2026-03-09", "2026-03-23"),
         ("this week and next", "2026-03-16", "2026-03-30"),
+        ("what did we ship this and last month", "2026-02-01", "2026-04-01"),
+        ("this vs last week", "2026-03-09", "2026-03-23"),
         ("this month and the last one", "2026-02-01", "2026-04-01"),
         ("Last week or this problem was fixed", "2026-03-09", "2026-03-16"),
         ("this morning and afternoon", "2026-03-18 04:00", "2026-03-18 18:00"),
