@@ -48,7 +48,7 @@ class Linking:
         type_ = checks.link_type("type", type_)
         memory = await find(self._parts, caller, key)
         async with answered(self._parts, "ledger"):
-            target = await find_one(self._parts, caller, to)
+            target = await self._other_end(caller, to)
         return await self._tie(caller, memory, Link(type_, target.id), put=True, wait=wait)
 
     async def unlink(self, caller: Caller, key: str, type_: str, to: str, wait: str = "indexed") -> Written:
@@ -60,11 +60,17 @@ class Linking:
         if _ID.fullmatch(to.strip()):
             id_ = to.strip().lower()
             if await self.hidden(caller, (id_,)):
-                raise NotFound("memory", to)  # as `link` says: it may not be known to be there
+                raise NotFound("memory", to).named("to")  # as `link` says: it may not be known to be there
         else:
             async with answered(self._parts, "ledger"):
-                id_ = (await find_one(self._parts, caller, to, forgotten=True)).id
+                id_ = (await self._other_end(caller, to, forgotten=True)).id
         return await self._tie(caller, memory, Link(type_, id_), put=False, wait=wait)
+
+    async def _other_end(self, caller: Caller, to: str, *, forgotten: bool = False) -> Memory:
+        try:
+            return await find_one(self._parts, caller, to, forgotten=forgotten)
+        except (NotFound, InvalidArgument) as error:
+            raise error.named("to") from None
 
     async def _tie(self, caller: Caller, memory: Memory, link: Link, *, put: bool, wait: str) -> Written:
         command = Tie(

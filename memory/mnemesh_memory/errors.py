@@ -45,6 +45,11 @@ class MnemeshError(Exception):
             return _rebuild(type(self), f"{place}: {self.message}", self.fields)
         return _rebuild(type(self), f"{place}.{self.message}", {**self.fields, "field": f"{place}.{field}"})
 
+    def named(self, field: str) -> MnemeshError:
+        """The same of the `field` that held the name, where it is another one than usual."""
+        said = self.message.removeprefix(f"{self.fields.get('field')}: ")
+        return _rebuild(type(self), f"{field}: {said}", {**self.fields, "field": field})
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.message, self.fields)
 

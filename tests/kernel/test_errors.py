@@ -105,6 +105,13 @@ def test_a_full_queue_says_when_to_come_back() -> None:
     assert "try again in 0.2 s" in error.message
 
 
+def test_an_error_about_a_name_says_which_field_held_it() -> None:
+    for error in (NotFound("memory", "abc"), InvalidArgument("id", "abc", "a prefix that fits one memory only")):
+        named = error.named("to")
+        assert (type(named), named.fields["field"], named.message.count("to: ")) == (type(error), "to", 1)
+        assert "id:" not in named.message
+
+
 def test_not_found_tells_what_was_looked_for_and_the_hint() -> None:
     assert "'abc'" in NotFound("memory", "abc", "look again").message
     assert NotFound("memory", "abc", "look again").message.endswith("; look again")

@@ -728,6 +728,10 @@ async def test_links_given_with_a_memory_may_dangle_and_rates_pass_over_what_is_
     ((read,), _) = await mesh.get(READER, [one.id])
     assert [(end.type, end.id, end.state) for end in read.linked] == [("depends-on", nowhere, "missing")]
     assert (await mesh.unlink(READER, one.id, "depends-on", nowhere)).memory.links == ()
+    for call in (mesh.link, mesh.unlink):
+        with pytest.raises(NotFound) as caught:
+            await call(READER, one.id, "see-also", "no such memory")
+        assert (caught.value.fields["field"], caught.value.message[:11]) == ("to", "to: memory ")
     cited = await mesh.rate(READER, answer=f"See {one.id.upper()}, {nowhere} and {one.id}0.")
     assert [(rated.id, rated.useful, rated.changed) for rated in cited] == [(one.id, 1, True)]
     assert await mesh.rate(READER, answer="It cites nothing") == []

@@ -274,8 +274,10 @@ async def test_a_check_refuses_what_remember_would_refuse_to_replace(desk: Desk)
     for target, error in (("no such memory", NotFound), (elsewhere.memory.id, FailedPrecondition)):
         draft = Draft(content="We deploy on Monday.", supersedes=(target,))
         for call in (desk.writing.check(CALLER, draft), desk.writing.remember(CALLER, draft)):
-            with pytest.raises(error):
+            with pytest.raises(error) as caught:
                 await call
+            assert caught.value.fields["field"] == "supersedes"
+            assert caught.value.message.startswith("supersedes: ")
     checked = await desk.writing.check(CALLER, Draft(content="We deploy on Monday.", supersedes=("Deploys",)))
     assert (checked.action, checked.target_id) == ("SUPERSEDE", old.memory.id)
     itself = await desk.writing.check(CALLER, Draft(content="We deploy on Friday.", supersedes=("Deploys",)))

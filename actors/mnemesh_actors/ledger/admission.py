@@ -18,7 +18,7 @@ from mnemesh_crdt.document import Edit, RevisionFields
 from mnemesh_crdt.envelope import CHANGE
 from mnemesh_crdt.revisions import SUPERSEDED_BY
 from mnemesh_memory import checks, limits
-from mnemesh_memory.errors import AlreadyExists, FailedPrecondition
+from mnemesh_memory.errors import AlreadyExists, FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.gate import although
 from mnemesh_memory.model import Draft, Link, Memory, Patch
 from mnemesh_memory.patching import patched
@@ -139,7 +139,11 @@ class Admission:
     def replaceable(self, key: str, space: str, visible: Sequence[str]) -> Memory:
         """The memory that `key` names, if one of `space` can take its place. Of other spaces only those of `visible`
         are known to exist. Raises NotFound, InvalidArgument or FailedPrecondition."""
-        old = self._journal.memory(reads.resolve(self._db, key, (space,), (space, *visible)))
+        try:
+            id_ = reads.resolve(self._db, key, (space,), (space, *visible))
+        except (NotFound, InvalidArgument) as error:
+            raise error.named("supersedes") from None
+        old = self._journal.memory(id_)
         if old.space != space:
             raise FailedPrecondition(
                 f"supersedes: {old.id} lies in {old.space}; a memory is replaced in its own space",
