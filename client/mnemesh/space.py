@@ -71,7 +71,16 @@ def _space_in(path: Path) -> str:
         raise BadSpaceFile(str(path), str(error), "a readable TOML file") from error
     if not isinstance(value, str) or not value.strip():
         raise BadSpaceFile(f"{path}: space", value, 'a line such as space = "team/payments"')
+    if not _is_path(value.strip()):
+        raise BadSpaceFile(f"{path}: space", value, "a space path such as team/payments or @alice")
     return value.strip()
+
+
+def _is_path(space: str) -> bool:
+    """Whether a node could take it; refused there, the error could not say where it came from."""
+    first, *others = unicodedata.normalize("NFC", space).split("/")
+    segments = (first.removeprefix("@"), *others)
+    return len(space.encode()) <= SPACE_BYTES_MAX and all(part and segment_of(part) == part for part in segments)
 
 
 def _upwards(directory: Path, home: Path) -> Iterator[Path]:

@@ -84,8 +84,10 @@ def judge(fields: Mapping[str, Any]) -> None:
     """What can be known of an item without a node. Raises InvalidArgument."""
     request = remember_request(fields)
     size = len(request.content.encode())
-    if not request.content.strip() or size > CONTENT_BYTES_MAX:
-        raise InvalidArgument("content", f"{size} bytes", f"1 to {CONTENT_BYTES_MAX} bytes of UTF-8, not only blanks")
+    if not request.content.strip():
+        raise InvalidArgument("content", request.content, f"1 to {CONTENT_BYTES_MAX} bytes of text, not only blanks")
+    if size > CONTENT_BYTES_MAX:
+        raise InvalidArgument("content", f"{size} bytes", f"at most {CONTENT_BYTES_MAX} bytes of UTF-8")
     if request.HasField("importance") and not (math.isfinite(request.importance) and 0 <= request.importance <= 1):
         raise InvalidArgument("importance", request.importance, "a number from 0 to 1")
 

@@ -88,7 +88,8 @@ class Report:
             title = clip(one_line(str(item.get("title") or item["snippet"])))
             yield f"{one_line(item['file'])}:{item['line']}  {item['bytes']} bytes  {title}"
         yield from _places("notice", self.notices)
-        yield from _places("refused", self.refused)
+        # The node's refusals come after those of the file's own form.
+        yield from _places("refused", sorted(self.refused, key=lambda place: (place["file"], place["line"])))
         skipped = ", ".join(f"{count} {reason}" for reason, count in sorted(self.found.skipped.items()))
         files = count_of(len(self.found.files), "file") + (f" (skipped: {skipped})" if skipped else "")
         where = ", ".join(map(one_line, sorted(self.spaces)))
