@@ -137,7 +137,7 @@ class Peers:
             line = self._keep_up(peer)
             await line.settled(wait_s)
             if line.status.state != "refused":
-                return line.status
+                return self._told([line.status])[0]
             await self._forget(peer.name)
             raise FailedPrecondition(
                 f"{line.status.last_error}; the peer was not added", field="url", value=peer.target
@@ -165,7 +165,7 @@ class Peers:
         finally:  # also when the caller hangs up meanwhile: a peer of the book is called
             line = self._keep_up(peer, line.status.ended("connecting", "", self._clock()))
         await line.settled(wait_s)
-        return line.status
+        return self._told([line.status])[0]
 
     async def remove(self, name: str) -> None:
         """End the stream and forget the peer with its token, or else forget those who called with the token of that

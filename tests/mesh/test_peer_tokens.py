@@ -50,6 +50,7 @@ async def test_a_token_revoked_in_the_middle_lets_nothing_out_or_in_from_then_on
         token = (await there.add_agent("laptop", role="admin", spaces=["team/*"])).token
         again = (await here.set_peer_token("laptop", token=token)).peer
         assert (again.state, again.auth, again.node_id) == ("connected", "accepted", peer.node_id)
+        assert again.lag_s is not None, "they had been level before"
     await connected_again(laptop)
     await converged("team/x", hub, laptop)
     assert len(await texts(hub, "team/x")) == 3
