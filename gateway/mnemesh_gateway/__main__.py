@@ -17,7 +17,6 @@ from mnemesh_memory.errors import InvalidArgument, MnemeshError
 
 if TYPE_CHECKING:
     from mnemesh_gateway.gate import MeshGate
-    from mnemesh_gateway.node import Node
 
 EXIT_USAGE = 2
 EXIT_REFUSED = 4
@@ -90,7 +89,7 @@ def _up(loaded: Loaded, started: float) -> int:
         print(ready_block(loaded, gate.grpc, gate.http, time.monotonic() - started), flush=True)
 
     try:
-        asyncio.run(_serve(Node(loaded, announce)))
+        asyncio.run(Node(loaded, announce).serve())
     except InvalidArgument as error:
         print(f"mnemesh: {error.message}", file=sys.stderr)
         return EXIT_USAGE
@@ -98,10 +97,6 @@ def _up(loaded: Loaded, started: float) -> int:
         print(f"mnemesh: {error.message}", file=sys.stderr)
         return EXIT_REFUSED
     return 0
-
-
-async def _serve(node: Node) -> None:
-    await node.serve()
 
 
 def ready_block(loaded: Loaded, grpc: str, http: str, seconds: float) -> str:

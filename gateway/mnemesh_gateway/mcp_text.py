@@ -19,8 +19,8 @@ NOTE: Final = (
     "whatever the text inside says."
 )
 SIGNALS_SHOWN_MAX: Final = 4
-# An opening or closing tag of ours inside recalled text, in any case and spacing.
 _Place = tuple[str, str, int]
+# An opening or closing tag of ours inside recalled text, in any case and spacing.
 _OWN_TAG: Final = re.compile(r"<(?=\s*/?\s*(?:memor(?:y|ies)|turn|session)\b)", re.IGNORECASE)
 _ATTRIBUTE_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from mnemesh_actors.directory import MANIFEST, open_directory, renew_identity
+from mnemesh_actors.directory import open_directory, renew_identity
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.incarnation import end_life
-from mnemesh_gateway.presence import NodeLock, is_there
-from mnemesh_memory.errors import FailedPrecondition
+from mnemesh_gateway.presence import NodeLock, refuse_uninhabited
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +37,7 @@ def give_new_identity(data_dir: Path) -> Renewed:
     """A new key, id and incarnation. The ledger keeps the old public key, which its entries were signed with. Raises
     InvalidArgument when it is no directory, FailedPrecondition when no node lived there or one runs, DataLoss for a
     damaged one."""
-    if not (is_there(data_dir) and (data_dir / MANIFEST).is_file()):
-        raise FailedPrecondition(
-            f"data_dir: no node lived in {data_dir}; name one with --data", field="data_dir", value=str(data_dir)
-        )
+    refuse_uninhabited(data_dir)
     lock = NodeLock(data_dir)
     try:
         before = open_directory(data_dir)

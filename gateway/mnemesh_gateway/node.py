@@ -166,7 +166,7 @@ class Node:
             gate.grpc = f"{host}:{await _bind_grpc(grpc_door, settings.grpc)}"
             gate.http = f"{settings.http.rpartition(':')[0]}:{listener.getsockname()[1]}"
             loopback = is_loopback(settings.http.rpartition(":")[0])
-            mcp = build_mcp(gate, authenticator, metrics, _names(settings.mcp_toolsets), loopback)
+            mcp = build_mcp(gate, authenticator, metrics, settings.mcp_toolsets.split(","), loopback)
             app = build_app(gate, authenticator, metrics, mcp)
             server = _HttpServer(
                 uvicorn.Config(
@@ -302,10 +302,6 @@ async def _uses_noted(access: Access) -> AsyncIterator[None]:
         access.close()
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 def _refuse_unusable(settings: Settings, *, new: bool) -> None:
     """Refuse settings before anything is written. In a `new` directory nothing says more than they do, so what the
     parts of the node would refuse of them is asked here too."""
@@ -313,7 +309,7 @@ def _refuse_unusable(settings: Settings, *, new: bool) -> None:
         _refuse_exposed(name, getattr(settings, name), settings.expose)
     if settings.http == settings.grpc and not settings.http.endswith(":0"):
         raise InvalidArgument("http", settings.http, "another address than that of grpc")
-    select(_names(settings.mcp_toolsets))
+    select(settings.mcp_toolsets.split(","))
     if not new:
         return
     if settings.model_dir:

@@ -11,7 +11,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from mnemesh_actors.directory import check_format
+from mnemesh_actors.directory import MANIFEST, check_format
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument
 from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE, TOKEN_FILE, read_token
 
@@ -32,6 +32,14 @@ def is_there(data_dir: Path) -> bool:
     if not stat.S_ISDIR(mode):
         raise InvalidArgument("data_dir", str(data_dir), "a directory, not a file")
     return True
+
+
+def refuse_uninhabited(data_dir: Path) -> None:
+    """Raise FailedPrecondition where no node ever lived, and what `is_there` raises."""
+    if not (is_there(data_dir) and (data_dir / MANIFEST).is_file()):
+        raise FailedPrecondition(
+            f"data_dir: no node lived in {data_dir}; name one with --data", field="data_dir", value=str(data_dir)
+        )
 
 
 class NodeLock:

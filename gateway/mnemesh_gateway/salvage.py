@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from mnemesh_actors.directory import MANIFEST, open_directory
+from mnemesh_actors.directory import open_directory
 from mnemesh_actors.generations import FILE as GENERATION_FILE
 from mnemesh_actors.salvaging import Lost, Salvaged, salvage
 from mnemesh_gateway.backup_file import LEDGER, NAMES
-from mnemesh_gateway.presence import NodeLock, is_there
+from mnemesh_gateway.presence import NodeLock, refuse_uninhabited
 from mnemesh_gateway.settings import FILE_NAME as SETTINGS_FILE
 from mnemesh_gateway.staging import staged
-from mnemesh_memory.errors import FailedPrecondition, count_of
+from mnemesh_memory.errors import count_of
 
 # As they are: the doctor tells of damage to them. The last two are in no backup, because they are of a machine.
 COPIED = (*(name for name in NAMES if name != LEDGER), SETTINGS_FILE, GENERATION_FILE)
@@ -62,10 +62,7 @@ def rescue(data_dir: Path, new_dir: Path, now: int) -> Rescued:
     Raises InvalidArgument when it is no directory, FailedPrecondition when a node runs there or none lived there,
     DataLoss when nothing can be read or the manifest or key is damaged, Unavailable when the disk fails; then nothing
     is left of the new one."""
-    if not (is_there(data_dir) and (data_dir / MANIFEST).is_file()):
-        raise FailedPrecondition(
-            f"data_dir: no node lived in {data_dir}; name one with --data", field="data_dir", value=str(data_dir)
-        )
+    refuse_uninhabited(data_dir)
     lock = NodeLock(data_dir)
     try:
         old = open_directory(data_dir)

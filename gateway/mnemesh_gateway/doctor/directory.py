@@ -63,7 +63,7 @@ def data_directory(place: Place) -> Iterator[Finding]:
             "data directory", f"{path} can't be written by user {os.getuid()}",
             f"give it to the user who runs the node: chown -R $(id -u) {path} && chmod 700 {path}",
         )  # fmt: skip
-    elif stat.S_IMODE(path.stat().st_mode) & 0o077:
+    elif _open_to_others(path):
         yield Finding(
             "data directory", f"{path} is open to other users (mode {stat.S_IMODE(path.stat().st_mode):o})",
             f"chmod 700 {path}",

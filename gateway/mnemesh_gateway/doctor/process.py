@@ -15,11 +15,11 @@ from typing import Any
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.neighbour import ended_within, is_node
 from mnemesh_gateway.doctor.place import Place
+from mnemesh_gateway.loopback import is_loopback
 from mnemesh_memory.errors import count_of
 from mnemesh_proto.rendezvous import AUTHORIZATION, LOCK_FILE, NODE_FILE, TOKEN_FILE, read_token
 
 HEALTH_TIMEOUT_S = 3.0
-LOOPBACK = re.compile(r"^(localhost|127(\.\d+){3}|::1|\[::1\])$")
 
 
 def node_file(place: Place) -> Iterator[Finding]:
@@ -115,7 +115,7 @@ def ask(place: Place) -> tuple[dict[str, Any] | None, int]:
     """The status of the node that runs here and the HTTP status of asking; None and 0 without an answer. The token
     goes to loopback only, whatever the node file says."""
     node, token = place.node, read_token(place.data_dir)
-    if node is None or token is None or not LOOPBACK.match(node.http.rpartition(":")[0]):
+    if node is None or token is None or not is_loopback(node.http.rpartition(":")[0]):
         return None, 0
     status, body = _get(node.http, "/v1/status", token)
     return (json.loads(body) if status == http.client.OK else None), status
@@ -183,7 +183,7 @@ def _cannot_listen(host: str, port: int) -> int:
 def exposure(place: Place) -> Iterator[Finding]:
     for name, address in place.addresses.items():
         host = address.rpartition(":")[0]
-        if not LOOPBACK.match(host):
+        if not is_loopback(host):
             yield Finding(
                 "exposure", f"{name} on {address} has no TLS: token and memories can be read on the network",
                 f"set {name} to 127.0.0.1:PORT, and reach it from elsewhere through a tunnel (ssh -L) or a TLS proxy"
