@@ -146,13 +146,12 @@ def granted(caller: Caller) -> str:
     return f"{caller.role} of {', '.join(readable(caller))}{only}"
 
 
-def caller_of(agent: Agent, name: str = "", default_space: str = "") -> Caller:
-    """The caller that speaks with the token of `agent`; `name` is what its writes are signed with."""
+def caller_of(agent: Agent) -> Caller:
+    """The caller that speaks with the token of `agent`."""
     return Caller(
-        agent=name or agent.name,
+        agent=agent.name,
         principal=agent.name,
         role=agent.role,
-        default_space=default_space,
         spaces=agent.spaces,
         toolsets=agent.toolsets,
         expires_at=agent.expires_at,

@@ -36,13 +36,6 @@ def completed(
     return state
 
 
-def energy(state: NDArray[np.float64], patterns: NDArray[np.float32], beta: float = BETA) -> float:
-    """E of a state but for what does not depend on it. Lower is nearer to rest."""
-    scaled = beta * (patterns.astype(np.float64) @ state)
-    top = float(scaled.max())
-    return float(state @ state) / 2 - (top + float(np.log(np.exp(scaled - top).sum()))) / beta
-
-
 def resemblance(state: NDArray[np.float64], patterns: NDArray[np.float32]) -> NDArray[np.float64]:
     """The cosine of each pattern (n, dimensions) with a state, (n,) in [0, 1]: below 0 counts as 0."""
     norms = np.linalg.norm(patterns, axis=1) * float(np.linalg.norm(state))

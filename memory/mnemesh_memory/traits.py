@@ -10,13 +10,15 @@ nothing but the gain.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
 from typing import Final, NamedTuple
 from zlib import crc32
 
 from mnemesh_memory.asked_time import Window
+from mnemesh_memory.calendar_spans import EPOCH
 from mnemesh_memory.model import Memory
+from mnemesh_memory.time_days import MONTHS, SHORT_MONTHS
 from mnemesh_memory.wordlists import COMMON_WORDS, UNSPACED
 
 # A statement of so many words that carry meaning is a whole one; more say nothing.
@@ -27,16 +29,11 @@ SPEAKERS_MAX: Final = 8
 LOOKED_AT_CHARS: Final = 4000
 # Of what was read in a question, which is looked at several times while it is answered.
 QUESTIONS_KEPT: Final = 64
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _WORD: Final = re.compile(r"[^\W_]+")
-_MONTHS: Final = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december",
-)  # fmt: skip
 _TIME_WORD: Final = re.compile(
     r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|week|weekend|month|year|days?|weeks|months|years|monday|tuesday"
     r"|wednesday|thursday|friday|saturday|sunday|morning|evening|night|summer|winter|spring|fall|autumn|recently|soon"
-    rf"|since|{'|'.join(_MONTHS)}|\d{{4}}|\d+(?:st|nd|rd|th))\b",
+    rf"|since|{'|'.join(MONTHS)}|\d{{4}}|\d+(?:st|nd|rd|th))\b",
     re.IGNORECASE,
 )
 # "[Ana] ..." or "Ana: ..." at the beginning of a line: whose words these are.
@@ -47,7 +44,7 @@ _ASKS_WHEN: Final = re.compile(
     re.IGNORECASE,
 )
 # Many a month is a name or a verb as well ("may", "april", "jan"), so it takes a word before it, a day or a year.
-_MONTH_NAMES: Final = rf"({'|'.join(_MONTHS)}|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
+_MONTH_NAMES: Final = rf"({'|'.join(MONTHS)}|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
 _MONTH: Final = re.compile(
     rf"\b(?:in|last|next|this|since|during|of|early|late|mid|until|till|by|before|after|from)\s+{_MONTH_NAMES}\b"
     rf"|\b{_MONTH_NAMES}\s+(?:the\s+)?\d"
@@ -56,7 +53,7 @@ _MONTH: Final = re.compile(
 )
 _YEAR: Final = re.compile(
     r"\b(?:(?:in|since|of|during|by|until|till|before|after|from|year)\s+|"
-    rf"(?:{'|'.join(_MONTHS)})\s+(?:\d{{1,2}}(?:st|nd|rd|th)?,?\s+)?)((?:19|20)\d\d)\b",
+    rf"(?:{'|'.join(MONTHS)})\s+(?:\d{{1,2}}(?:st|nd|rd|th)?,?\s+)?)((?:19|20)\d\d)\b",
     re.IGNORECASE,
 )
 
@@ -116,7 +113,7 @@ def traits_of(memory: Memory) -> Traits:
 
 def month_of(at: int) -> tuple[int, int]:
     """Year and month (1 to 12) of a moment (ms), in UTC."""
-    moment = _EPOCH + timedelta(milliseconds=at)
+    moment = EPOCH + timedelta(milliseconds=at)
     return moment.year, moment.month
 
 
@@ -128,7 +125,7 @@ def happened_at(memory: Memory) -> int:
 @lru_cache(maxsize=QUESTIONS_KEPT)
 def question_of(text: str, window: Window | None = None) -> Question:
     """What a question tells of its answer; `window` is the stretch of time that its words mean."""
-    months = {_number(next(filter(None, names))) for names in _MONTH.findall(text)}
+    months = {SHORT_MONTHS[next(filter(None, names)).casefold()[:3]] for names in _MONTH.findall(text)}
     return Question(
         when=_ASKS_WHEN.search(text) is not None,
         months=frozenset(months),
@@ -136,11 +133,6 @@ def question_of(text: str, window: Window | None = None) -> Question:
         words=frozenset(crc32(word.encode()) for word in _WORD.findall(text.casefold())),
         window=window,
     )
-
-
-def _number(month: str) -> int:
-    beginning = month.casefold()[:3]
-    return 1 + next(number for number, name in enumerate(_MONTHS) if name.startswith(beginning))
 
 
 def _speaker(label: str) -> int:
