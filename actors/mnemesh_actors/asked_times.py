@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from datetime import tzinfo
 from typing import Final
 
 from mnemesh_actors.found import cost_of
@@ -43,10 +44,15 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 Find = Callable[[Query], Awaitable[Recalled]]
 
 
+def zone_of(parts: Parts, query: Query) -> tzinfo:
+    """The zone in which the query's words of time are meant. Raises InvalidArgument for one that is none."""
+    return zone_named("time_zone", query.time_zone) if query.time_zone else parts.config.zone
+
+
 async def asked_in_time(parts: Parts, query: Query, find: Find) -> Recalled:
     """What `find` gives for `query`, with the stretch of time that its words mean. Raises InvalidArgument for a zone
     that is none."""
-    zone = zone_named("time_zone", query.time_zone) if query.time_zone else parts.config.zone
+    zone = zone_of(parts, query)
     if query.time_words == "off":
         return await find(query)
     found = read(query.text, parts.clock() if query.as_of is None else query.as_of, zone)

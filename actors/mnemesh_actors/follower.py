@@ -351,7 +351,6 @@ class IndexFollower:
                 for id_, done in erased.items():
                     del self._erased[id_]
                     done.set_result(None)
-                self._dirty = True
         return True
 
     async def _rebase(self, seq: int, before: int) -> bool:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from mnemesh_actors.asked_times import Find, asked_in_time
+from mnemesh_actors.asked_times import Find, asked_in_time, zone_of
 from mnemesh_actors.parts import Parts
-from mnemesh_actors.zones import zone_named
 from mnemesh_memory.answers import Recalled
 from mnemesh_memory.asked_time import Window, stretch_told
 from mnemesh_memory.emptiness import contradictions, left_out, leftovers, steps, unread, without_words
@@ -58,7 +57,7 @@ def _in_stretch(parts: Parts, query: Query, answer: Recalled) -> tuple[Query, st
     time = answer.time
     if query.time_words != "only" or time is None or (time.since is None and time.before is None):
         return query, ""
-    zone = zone_named("time_zone", query.time_zone) if query.time_zone else parts.config.zone
+    zone = zone_of(parts, query)
     return replace(query, window=Window(time.since, time.before, only=True)), stretch_told(time, zone)
 
 

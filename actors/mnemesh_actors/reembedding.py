@@ -16,6 +16,7 @@ import structlog
 
 from mnemesh_actors.crew import Crew
 from mnemesh_actors.embedding import ModelInfo
+from mnemesh_actors.embedding.model import PRECISIONS
 from mnemesh_actors.generations import Choice, Generation, GenerationFile, Generations
 from mnemesh_actors.ledger.vectors import FIRST, Key
 from mnemesh_actors.making import Workshop
@@ -23,7 +24,6 @@ from mnemesh_actors.serving import Serving, VectorSpace
 from mnemesh_memory.embedding import ModelStatus, ReembedStatus
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, MnemeshError
 
-PRECISIONS = ("fp32", "int8")
 MODEL_CHARS_MAX = 1024
 SLOT_BYTES = 4
 # What did not work is tried again after this.

@@ -142,8 +142,8 @@ async def test_a_change_replaces_and_a_forgotten_memory_is_marked(scene: Scene) 
 async def test_an_item_carries_what_recall_filters_by(scene: Scene) -> None:
     await scene.start()
     memory = await scene.remember(
-        "one", title="T", kind="decision", tags=("a", "b"), importance=0.5, paths=("p.py",), tier="pinned",
-        source=Source("s1", "/d", 3), valid_from=5, valid_to=6, keywords=("k",),
+        "one", title="T", kind="decision", tags=("a", "b"), tier="pinned", source=Source("s1", "/d", 3),
+        valid_from=5, valid_to=6, keywords=("k",),
     )  # fmt: skip
     (item,) = scene.shelf.items.values()
     ((dense, lexical),) = index_texts(memory)
@@ -152,11 +152,11 @@ async def test_an_item_carries_what_recall_filters_by(scene: Scene) -> None:
     assert (item.id, item.space, item.kind, item.tags, item.agent) == (
         memory.id, memory.space, "decision", ("a", "b"), memory.by,
     )  # fmt: skip
-    assert (item.session, item.dir, item.paths, item.seq) == ("s1", "/d", ("p.py",), 1)
+    assert (item.session, item.place, item.seq) == ("s1", 3, 1)
     assert (item.created_at, item.updated_at, item.valid_from, item.valid_to) == (
         memory.created_at, memory.updated_at, 5, 6,
     )  # fmt: skip
-    assert (item.state, item.tier, item.importance) == ("active", "pinned", 0.5)
+    assert (item.state, item.tier) == ("active", "pinned")
 
 
 async def test_a_long_memory_has_a_text_for_each_of_its_parts(scene: Scene) -> None:

@@ -41,8 +41,8 @@ class IndexItem:
     """What the index knows of a memory: times in ms since the epoch, `state` and `tier` as in kinds, passages.
 
     `seq` is the ledger entry. `place` is its writer's count in its session, `before` what the memories just before it
-    there say, oldest first, as BM25 counts them. What only the ledger filters by (`dir`, `paths`, `importance`) is not
-    stored.
+    there say, oldest first, as BM25 counts them. What only the ledger filters by (directory, paths, importance) is no
+    part of it.
     """
 
     id: str
@@ -51,8 +51,6 @@ class IndexItem:
     tags: tuple[str, ...] = ()
     agent: str = ""
     session: str = ""
-    dir: str = ""
-    paths: tuple[str, ...] = ()
     seq: int | None = None
     created_at: int
     updated_at: int
@@ -60,7 +58,6 @@ class IndexItem:
     valid_to: int | None = None
     state: str = "active"
     tier: str = "normal"
-    importance: float | None = None
     place: int = 0
     before: tuple[str, ...] = ()
     traits: Traits | None = None
