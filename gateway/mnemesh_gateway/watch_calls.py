@@ -28,7 +28,7 @@ async def watch(
 def query_of(item: watch_pb2.WatchRequest) -> WatchQuery:
     """Which changes to see, and from where on."""
     return WatchQuery(
-        spaces=(*((item.space,) if item.space else ()), *item.spaces),
+        spaces=wire.spaces(item),
         kinds=tuple(item.kinds),
         not_agent=item.not_agent,
         cursor=item.cursor,

@@ -23,7 +23,7 @@ from mnemesh_memory import answers, model
 from mnemesh_memory.asked_time import TimeRead
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.spaces import space_path
-from mnemesh_proto.v1 import history_pb2, memory_pb2, recall_pb2, transcript_pb2
+from mnemesh_proto.v1 import history_pb2, memory_pb2, recall_pb2, transcript_pb2, watch_pb2
 
 __all__ = [
     "batch_response", "check_response", "decode", "draft", "from_json", "from_query", "get_response",
@@ -46,6 +46,7 @@ Reading = (
     | history_pb2.ConflictsRequest
     | transcript_pb2.SearchTranscriptsRequest
     | transcript_pb2.ListTranscriptsRequest
+    | watch_pb2.WatchRequest
 )
 
 

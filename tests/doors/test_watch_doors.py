@@ -14,8 +14,9 @@ import pytest
 from door_clients import TOKEN, WAIT_S, Doors, GrpcClient, open_grpc, open_http, refusal, serve_http
 
 from mnemesh_gateway.auth import Authenticator
+from mnemesh_gateway.watch_calls import query_of
 from mnemesh_memory import limits
-from mnemesh_memory.errors import Unavailable
+from mnemesh_memory.errors import InvalidArgument, Unavailable
 from mnemesh_memory.model import Caller, Draft
 from mnemesh_proto.v1 import watch_pb2
 
@@ -215,3 +216,9 @@ async def test_messages_of_a_watch_can_not_be_told_apart_by_who_reads_first(door
     async with open_http(doors) as http:
         answers: list[httpx.Response] = await asyncio.gather(*(http.get("/v1/watch") for _ in range(5)))
     assert len({answer.text for answer in answers}) == 1
+
+
+def test_a_watch_of_no_space_names_the_field_that_was_given() -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        query_of(watch_pb2.WatchRequest(space="not//one"))
+    assert caught.value.fields["field"] == "space"
