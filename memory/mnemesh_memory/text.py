@@ -42,10 +42,11 @@ _WORD_END: Final = re.compile(r"\s+")
 _BORDERS: Final = (_PARAGRAPH_END, _SENTENCE_END, _WORD_END)
 
 _WORDPIECES: Final = re.compile(r"([a-zA-Z]+)|([0-9]+)|([가-힣])|[^\W_]|[^\w\s]|_")
-_WORD: Final = re.compile(r"\w+")
+# Identifiers are words in a row: cut to one stem `recall_timeout_s` would pass for `recall_weight_phrases`.
+_WORD: Final = re.compile(r"[^\W_]+")
 _PAIRED: Final = re.compile(f"[{PAIRED}]")
 # A run of a script without spaces, whose terms are pairs of neighbours, or a word of another one.
-_TERM: Final = re.compile(rf"([{PAIRED}]+)|[^\W{PAIRED}]+")
+_TERM: Final = re.compile(rf"([{PAIRED}]+)|[^\W_{PAIRED}]+")
 
 _FENCE_OR_RULE: Final = re.compile(r"\s*(?:```.*|~~~.*|(?:[-*_=]\s*){3,})\s*")
 _LINE_MARKS: Final = re.compile(r"\s*(?:(?:#{1,6}|>|[-*+]|\d{1,9}[.)]|\[[ xX]\])\s+)+")
@@ -187,10 +188,10 @@ def _wanted(query: str) -> frozenset[str]:
 
 def marks(passage: str, query: str) -> tuple[tuple[int, int], ...]:
     """Beginning and end, in characters, of the words of a passage that are the query's; neighbours without a gap are
-    one."""
+    one, and with the underscores of an identifier between them."""
     found: list[tuple[int, int]] = []
     for start, end, _ in _sought(passage, _wanted(query)):
-        if found and start <= found[-1][1]:
+        if found and not passage[found[-1][1] : start].strip("_"):
             start = found.pop()[0]
         found.append((start, end))
     return tuple(found)

@@ -307,6 +307,15 @@ def test_a_snippet_finds_words_of_scripts_without_spaces_and_of_other_case() -> 
     assert "POSTGRES" in snippet("padding words " * 40 + "POSTGRES it is" + " more words" * 40, "postgres", 60)
 
 
+def test_an_identifier_draws_the_snippet_to_itself_and_not_to_one_that_begins_alike() -> None:
+    rows = [
+        f"| `recall_{name}` | a number that is said in the table |" for name in ("timeout_s", "limit", "weight_phrases")
+    ]
+    passage = snippet("\n".join(rows), "recall_weight_phrases", 60)
+    assert [passage[a:b] for a, b in marks(passage, "recall_weight_phrases")] == ["recall_weight_phrases"]
+    assert [passage[a:b] for a, b in marks(passage, "the phrases' weight")] == ["weight_phrases"]
+
+
 def test_words_that_say_nothing_draw_no_snippet() -> None:
     text = "What is it that you have in the end? " * 10 + "Ships wait for the tide. " + "That is what it is. " * 20
     assert "Ships wait" in snippet(text, "what is it that the ship does", 80)
