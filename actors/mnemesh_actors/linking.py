@@ -92,7 +92,8 @@ class Linking:
             said = "both id and answer" if key else "neither id nor answer"
             raise InvalidArgument("id", said, "one of id and answer", missing=not key)
         if (useful is None) != bool(answer):
-            raise InvalidArgument("useful", useful, "true or false with an id; an answer tells by what it names")
+            limit = "true or false with an id; an answer tells by what it names"
+            raise InvalidArgument("useful", "nothing" if useful is None else useful, limit, missing=useful is None)
         if answer:
             return await self._cited(caller, answer)
         return [await self._rate(caller, await find(self._parts, caller, key), useful is True, cited=False)]

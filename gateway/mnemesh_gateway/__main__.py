@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import logging
 import os
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnemesh_gateway.settings import Loaded, load, table
+from mnemesh_gateway.usage import BadUsage, Parser
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 
 if TYPE_CHECKING:
@@ -28,6 +28,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Exit codes: 0, 1 (doctor: findings), 2 bad usage or settings, 4 the start was refused."""
     started = time.monotonic()
     words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(words, started)
+    except BadUsage as error:
+        error.tell(words)
+        return EXIT_USAGE
+
+
+def _run(words: list[str], started: float) -> int:
     if words[:1] == ["doctor"]:
         from mnemesh_gateway import doctor
 
@@ -54,8 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return _up(loaded, started)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="mnemesh up", description="Start a node in the foreground.")
+def _parser() -> Parser:
+    parser = Parser(prog="mnemesh up", description="Start a node in the foreground.")
     parser.add_argument("--config", help="TOML file of settings (default: settings.toml in the data directory)")
     for entry in table():
         if entry.metadata["secret"]:

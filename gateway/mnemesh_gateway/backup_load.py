@@ -5,7 +5,6 @@ Loading unpacks into a folder inside the empty directory and checks everything t
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -26,6 +25,7 @@ from mnemesh_actors.transcripts import file as transcript_file
 from mnemesh_gateway.backup_file import LEDGER, TRANSCRIPTS, Head, Reader, verify
 from mnemesh_gateway.backups import Backup, read_register, write_register
 from mnemesh_gateway.staging import staged
+from mnemesh_gateway.usage import Parser
 from mnemesh_memory.errors import DataLoss, MnemeshError
 from mnemesh_proto.rendezvous import default_data_dir
 
@@ -125,8 +125,8 @@ def _advice(data_dir: Path) -> list[str]:
     ]
 
 
-def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="mnemesh backup", description="Backups, while no node runs.")
+def _parser(environ: Mapping[str, str]) -> Parser:
+    parser = Parser(prog="mnemesh backup", description="Backups, while no node runs.")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, words in (("load", "Make a data directory of a backup."), ("verify", "Check every byte of a backup.")):
         command = commands.add_parser(name, help=words, description=words)

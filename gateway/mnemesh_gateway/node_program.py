@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
@@ -13,6 +12,7 @@ from typing import Final
 
 from mnemesh_gateway.new_identity import Renewed, give_new_identity
 from mnemesh_gateway.salvage import Rescued, rescue
+from mnemesh_gateway.usage import Parser
 from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_proto.rendezvous import default_data_dir
 
@@ -40,8 +40,8 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     return 0
 
 
-def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="mnemesh node", description="Work on a data directory while no node runs.")
+def _parser(environ: Mapping[str, str]) -> Parser:
+    parser = Parser(prog="mnemesh node", description="Work on a data directory while no node runs.")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     words = "Give a copied data directory a node id of its own; what was written in it stays."
     renew = commands.add_parser("new-identity", help=words, description=words)

@@ -735,7 +735,9 @@ async def test_links_given_with_a_memory_may_dangle_and_rates_pass_over_what_is_
     cited = await mesh.rate(READER, answer=f"See {one.id.upper()}, {nowhere} and {one.id}0.")
     assert [(rated.id, rated.useful, rated.changed) for rated in cited] == [(one.id, 1, True)]
     assert await mesh.rate(READER, answer="It cites nothing") == []
-    for wrong in ({}, {"key": one.id}, {"key": one.id, "answer": "x"}, {"answer": "x", "useful": True}):
+    with pytest.raises(InvalidArgument, match="useful: missing; true or false"):
+        await mesh.rate(READER, one.id)
+    for wrong in ({}, {"key": one.id, "answer": "x"}, {"answer": "x", "useful": True}):
         with pytest.raises(InvalidArgument):
             await mesh.rate(READER, **wrong)  # type: ignore[arg-type]  # what a caller may get wrong
 

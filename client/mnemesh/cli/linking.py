@@ -51,6 +51,8 @@ def rate(
     space: Space = None,
 ) -> None:
     """Say whether a memory was useful, or hand in an answer that cites ids."""
+    if useful is None and id is not None and answer is None:
+        raise InvalidArgument("useful", "nothing", " or ".join(USEFUL), missing=True)
     if useful is not None and useful not in USEFUL:
         raise InvalidArgument("useful", useful, " or ".join(USEFUL))
     vote = USEFUL[useful] if useful is not None else None

@@ -15,6 +15,7 @@ from typing import Any, Final
 from mnemesh_gateway.doctor.installation import Finding, installation
 from mnemesh_gateway.settings import Loaded, Settings, load, table
 from mnemesh_gateway.settings import as_text as as_value
+from mnemesh_gateway.usage import Parser
 from mnemesh_memory.errors import InvalidArgument
 from mnemesh_proto.rendezvous import default_data_dir, read_node
 
@@ -38,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="mnemesh doctor", description="Say what is wrong with a node, and what mends it. Changes nothing."
     )
     parser.add_argument("--data", dest="data_dir", metavar="DIR", help="data directory of the node")
