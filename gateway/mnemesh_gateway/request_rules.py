@@ -29,6 +29,7 @@ REQUIRED: Final = MappingProxyType(
         "SupersedeRequest": ("id",),
         "ForgetRequest": ("id",),
         "RestoreRequest": ("id",),
+        "PurgeRequest": ("id",),
         "HistoryRequest": ("id",),
         "BlameRequest": ("id",),
         "RollbackRequest": ("id", "to"),

@@ -13,7 +13,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from mnemesh_gateway import openapi
 from mnemesh_gateway.http_door import _HttpDoor
 from mnemesh_gateway.message_json import from_json
-from mnemesh_gateway.operations import OPERATIONS, Operation
+from mnemesh_gateway.operations import OPERATIONS, Operation, by_name
 from mnemesh_gateway.request_rules import REQUEST_RULES, REQUIRED
 from mnemesh_proto.v1 import (
     admin_pb2,
@@ -189,3 +189,8 @@ def test_reading_operations_say_so(name: str) -> None:
     assert operation.read_only
     assert operation.idempotent
     assert not operation.destructive
+
+
+def test_what_names_one_memory_is_required_of_every_request_that_changes_it() -> None:
+    changing = ("update", "supersede", "forget", "restore", "purge", "rollback", "resolve", "link", "unlink")
+    assert [name for name in changing if "id" not in REQUIRED.get(by_name(name).request.__name__, ())] == []
