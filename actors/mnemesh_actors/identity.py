@@ -1,4 +1,4 @@
-"""What a stream has to ask about who is at its ends: the signature of this node's claim, and whether a caller may stay.
+"""What a stream has to ask about who is at its ends: the signature of this node's claim, and whether the peer may stay.
 
 A key signs claims here, and nothing else. That of a ledger on another machine stays there; its ledger is asked.
 """
@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from mnemesh_crdt.proof import Claim, proof_bytes
 
 Signing: TypeAlias = Callable[[Claim], Awaitable[bytes]]
-# Why the caller of that node id and life is a copy, or "".
+# Why the peer of that node id and life is a copy, or "".
 Admission: TypeAlias = Callable[[str, str], Awaitable[str]]
 
 
@@ -27,5 +27,5 @@ def signing_with(key: Ed25519PrivateKey) -> Signing:
 
 
 async def anyone(node_id: str, life: str) -> str:
-    """Admits every caller."""
+    """Admits every peer."""
     return ""

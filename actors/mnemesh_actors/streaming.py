@@ -73,7 +73,7 @@ class StreamShell:
     """One stream, run once. `peer_key` gives the name under which a node's cursors are kept; `told` hears every change
     of the status. `compare` is whether to compare digests as soon as both sides are caught up, `back` whether the peer
     is asked to do so as well. `refused` says as what this side ended it, "" when it did not; `heard_ms` is when the
-    peer was last heard, in ms since the epoch, None before. `admit` says of a caller's node id and life why it is a
+    peer was last heard, in ms since the epoch, None before. `admit` says of the peer's node id and life why it is a
     copy, or ""."""
 
     def __init__(
@@ -181,7 +181,6 @@ class StreamShell:
             raise event
         if isinstance(event, Got):
             self._unheard -= 1
-            self._weigh()
         return event
 
     def _carry(self, effects: list[Effect]) -> bool:
@@ -214,6 +213,7 @@ class StreamShell:
                     self._ask(self._syncing.measure(patterns))
                 case Reask():
                     self._ask(self._syncing.reread(effect))
+        self._weigh()
         return going
 
     def _send(self, message: Message) -> None:
@@ -249,7 +249,8 @@ class StreamShell:
 
     def _weigh(self) -> None:
         """Whether more of what the peer says is wanted now."""
-        if self._unheard < SYNC_MESSAGES_WAITING_MAX and len(self._questions) < SYNC_QUESTIONS_MAX:
+        unheard = self._unheard + len(self._stream.held)
+        if unheard < SYNC_MESSAGES_WAITING_MAX and len(self._questions) < SYNC_QUESTIONS_MAX:
             self._room.set()
         else:
             self._room.clear()

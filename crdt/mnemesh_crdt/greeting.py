@@ -2,7 +2,7 @@
 
 Hello and Hello, then the dialer's Proof, then the listener's: who listens signs nothing for a caller that has proved
 nothing, or that is the copy of a node whose stream stands. Until `done` nothing else is said, and nothing of the other
-side's Hello is believed.
+side's Hello is believed. Who called asks last whether the other side is a copy; what that one says meanwhile is held.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from mnemesh_crdt.handshake import DIALER, LISTENER, Me, StreamRefused, check_hello, hello_of
-from mnemesh_crdt.messages import Admit, Hello, Proof, Prove
+from mnemesh_crdt.messages import Admit, Hello, Message, Proof, Prove
 from mnemesh_crdt.proof import Claim
 from mnemesh_memory.errors import DataLoss
 from mnemesh_memory.grants import PeerGrant
@@ -36,11 +36,12 @@ class Greeting:
         self._asked = False
         self._said = False
         self._proof: Proof | None = None
+        self.held: list[Message] = []
 
     @property
     def done(self) -> bool:
-        """Both sides have proved who they are."""
-        return self._said and self._proof is not None
+        """Both sides have proved who they are, and the other one is no copy."""
+        return self._said and self._proof is not None and self._admitted
 
     @property
     def is_dialer(self) -> bool:
@@ -72,15 +73,22 @@ class Greeting:
         self._peer = hello
         return True
 
-    def admit(self) -> Admit | None:
-        """What a listener has to know before it proves itself: whether the caller is a copy."""
-        return None if self.is_dialer else Admit(self.peer.node_id, self.peer.life)
+    def admit(self) -> Admit:
+        """What to know of who has proved itself, for a listener before it does so, too: whether it is a copy."""
+        return Admit(self.peer.node_id, self.peer.life)
 
     def admitted(self, reason: str) -> None:
         """Raises StreamRefused for a copy."""
         if reason:
             raise StreamRefused("identity", reason)
         self._admitted = True
+
+    def hold(self, message: Message) -> None:
+        """Who was called has proved itself and goes on: this comes after Admitted. Raises StreamRefused for who may
+        not go on yet."""
+        if not (self.is_dialer and self._said and self._proof is not None):
+            raise StreamRefused("fault", f"{type(message).__name__} came before Hello and its proof")
+        self.held.append(message)
 
     def prove(self) -> Prove | None:
         """What this side has to sign, when it is its turn."""

@@ -307,7 +307,7 @@ class Meet:
 
 @dataclass(frozen=True, slots=True)
 class Admit:
-    """The caller has proved who it is. Say Admitted, once it is known whether another process is that node, too."""
+    """The peer has proved who it is. Say Admitted, once it is known whether another process is that node, too."""
 
     node_id: str
     life: str

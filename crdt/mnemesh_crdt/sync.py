@@ -6,9 +6,8 @@ which). The same events always give the same effects.
 1. Each side says Hello, the dialer first, and then proves that it is the node that it says, in the incarnation that it
    says (greeting.py). Protocol, identity and patterns are checked; what does not fit is refused with a reason, and both
    nodes stay up. Nothing else is said or believed before, and nothing to a copy of a node whose stream stands here and
-   answers (Admit, Ping). Then each side reads its log from the other's cursor and
-   sends what both its grant and the other's wishes cover: spaces by pattern, authors by principal. A private space
-   travels only when both name it.
+   answers (Admit, Ping). Then each side reads its log from the other's cursor and sends what both its grant and the
+   other's wishes cover: spaces by pattern, authors by principal. A private space travels only when both name it.
 2. A Batch says from where to where its numbers go. A receiver takes it in when it continues what it has, so a cursor
    never steps over a lost batch; late and repeated ones cost nothing. It acknowledges after the commit (TakeIn, Took),
    never before. At most `window` batches fly; Tick without progress sends the rest again, and then gives up.
@@ -110,6 +109,7 @@ class Stream:
         self._phase = "new"
         self._ended = ("", "")
         self._greeting = Greeting(me, grant, expects, check)
+        self.held = self._greeting.held  # what came while Admitted is waited for; read no more than a little of it
         self._effects: list[Effect] = []
         # what we say
         self._head = 0
@@ -222,7 +222,7 @@ class Stream:
         if isinstance(message, Proof):
             return self._proof(message)
         if self._phase != "open":
-            raise StreamRefused("fault", f"{type(message).__name__} came before Hello and its proof")
+            return self._greeting.hold(message)
         match message:
             case Batch():
                 self._batch(message)
@@ -259,9 +259,7 @@ class Stream:
     def _proof(self, proof: Proof) -> None:
         if self._greeting.believe(proof):
             self._progress = True
-            if admit := self._greeting.admit():
-                self._effects.append(admit)
-            self._go_on()
+            self._effects.append(self._greeting.admit())
 
     def _go_on(self) -> None:
         """The next step of the opening, when it is this side's turn."""
@@ -291,6 +289,8 @@ class Stream:
             self._send(batch)
         self._pump()
         self._maybe_compare()
+        while self.held:
+            self._got(self.held.pop(0))
 
     def _ask_who_is_alive(self) -> None:
         """Once the other side listens to anything but the greeting."""

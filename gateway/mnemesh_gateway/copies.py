@@ -1,7 +1,7 @@
-"""Notices a node and a copy of its directory among the streams that peers opened: one node id, two processes alive.
+"""Notices a node and a copy of its directory among all streams, whoever opened them: one node id, two processes alive.
 
 A node that was restarted is no copy of what it was before: its old stream may still stand here, but nobody answers on
-it. Who stands is asked, therefore, when the same node comes in another life, and hung up when there is no answer. What
+it. Who stands is asked, therefore, when the same node is met in another life, and hung up when there is no answer. What
 comes second is refused, before anything of it is taken in and anything is said to it.
 """
 
@@ -52,22 +52,22 @@ class Copies:
         self._standing: list[_Standing] = []
         self._refused: dict[str, float] = {}  # when a copy of a node was refused last
 
-    async def admit(self, stream: Asked, principal: str, node_id: str, life: str) -> str:
-        """Why the stream that `principal` opened is a copy's, or "": then it stands, until `leave`."""
+    async def admit(self, stream: Asked, peer: str, node_id: str, life: str) -> str:
+        """Why the stream with the peer of that name is a copy's, or "": then it stands, until `leave`."""
         while others := [one for one in self._standing if one.node_id == node_id and one.life != life]:
             alive = await asyncio.gather(*(one.stream.answers(self._answer_s) for one in others))
             if any(alive):
                 self._refused = {known: at for known, at in self._refused.items() if self._is_new(at)}
                 self._refused[node_id] = self._now()
-                log.warning("peer_is_a_copy", principal=principal, node=node_id)
+                log.warning("peer_is_a_copy", peer=peer, node=node_id)
                 return ONE_IS_A_COPY
             for one in others:
-                one.stream.hang_up("the same node has called anew, and nobody answers here")
+                one.stream.hang_up("the same node was met anew, and nobody answers here")
                 self.leave(one.stream)
         self._standing.append(_Standing(stream, node_id, life))
         return ""
 
-    def leave(self, stream: Asked) -> None:
+    def leave(self, stream: Asked | None) -> None:
         """The stream has ended."""
         self._standing = [one for one in self._standing if one.stream is not stream]
 
@@ -75,7 +75,7 @@ class Copies:
         """What to tell of a node of which a copy was refused a short while ago, or ""."""
         if not self._is_new(self._refused.get(node_id, -TOLD_S)):
             return ""
-        return f"another process called with the id of this node and was refused: {ONE_IS_A_COPY}"
+        return f"another process has the id of this node, too, and was refused: {ONE_IS_A_COPY}"
 
     def _is_new(self, at: float) -> bool:
         return self._now() - at < TOLD_S

@@ -62,11 +62,14 @@ class PeerStatus:
             lag_s=None if lag_ms is None else lag_ms / 1000,
         )
 
-    def come(self, grant: PeerGrant | None, why: str) -> PeerStatus:
-        """Of a peer that called: with whose entries alone its token, if it stands, brings, and `why` it does not go
-        on, if it does not."""
+    def noted(self, why: str) -> PeerStatus:
+        """While it is connected, with what a person should know of its node, "" for nothing."""
+        return replace(self, last_error=why) if why and self.state == "connected" else self
+
+    def come(self, grant: PeerGrant | None) -> PeerStatus:
+        """Of a peer that called: with whose entries alone its token, if it stands, brings."""
         only_by = self.name if grant is not None and grant.write and not grant.relay else ""
-        return replace(self, only_by=only_by, last_error=why or self.last_error)
+        return replace(self, only_by=only_by)
 
     @property
     def effective(self) -> str:

@@ -31,7 +31,6 @@ from mnemesh_gateway.peer_log import PeerLog
 from mnemesh_gateway.peer_status import PeerStatus, Standing, cursor_name
 from mnemesh_gateway.peer_untaken import NotTaken
 from mnemesh_gateway.sync_channel import DialedChannel, ServedChannel
-from mnemesh_memory import limits
 from mnemesh_memory.errors import FailedPrecondition, MnemeshError, NotFound, Overloaded, Unauthenticated
 from mnemesh_memory.grants import OWNER, PeerGrant, any_matches
 
@@ -45,15 +44,6 @@ COMPARE_AGAIN_S: Final = 3600.0
 SILENT_S: Final = 1.0
 ANEW_S: Final = 10.0
 NEEDS_A_PERSON: Final = ("protocol", "identity")
-CHANNEL_OPTIONS: Final = (
-    ("grpc.max_receive_message_length", limits.GRPC_MESSAGE_BYTES_MAX),
-    ("grpc.max_send_message_length", limits.GRPC_MESSAGE_BYTES_MAX),
-    # A dead link is noticed although nothing is sent.
-    ("grpc.keepalive_time_ms", 20_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
-    ("grpc.initial_reconnect_backoff_ms", 200),
-    ("grpc.max_reconnect_backoff_ms", 1_000),
-)
 log = structlog.get_logger("mnemesh.sync")
 
 
@@ -224,9 +214,8 @@ class Peers:
 
     def _told(self, statuses: Iterable[PeerStatus]) -> tuple[PeerStatus, ...]:
         tokens, now = self._tokens(), self._clock()
-        told = [one.at(self.head, now) for one in statuses]
-        notes = {one.node_id: self._copies.note(one.node_id) for one in told if one.incoming}
-        return tuple(one.come(tokens.get(one.name), notes[one.node_id]) if one.incoming else one for one in told)
+        told = (one.noted(self._copies.note(one.node_id)).at(self.head, now) for one in statuses)
+        return tuple(one.come(tokens.get(one.name)) if one.incoming else one for one in told)
 
     async def now(self, name: str, wait_s: float) -> tuple[PeerStatus, ...]:
         """Call the peer (or all, for "") at once, and have both sides compare all that they hold: also those that
@@ -285,20 +274,27 @@ class Peers:
     async def _call(self, line: _Line) -> str:
         """One stream, from its opening to its end; the code of its end, "changed" when it is to be opened anew."""
         peer = line.peer
-        channel = DialedChannel(peer.target, peer.token, CHANNEL_OPTIONS)
+        channel = DialedChannel(peer.target, peer.token)
         me = self.syncing.me  # before the cursors: the stream ends when both are not of one log
         try:
             cursors = await self.syncing.cursors(_called(peer.node_id)) if peer.node_id else {}
             stream = Stream(me, peer.grant, expects=peer.node_id)
             compare = time.monotonic() - line.compared >= COMPARE_AGAIN_S
-            line.shell = StreamShell(
-                self.syncing, stream, _called, lambda status: self._heard(line, status), compare=compare, back=True
+            line.shell = shell = StreamShell(
+                self.syncing,
+                stream,
+                _called,
+                lambda status: self._heard(line, status),
+                admit=lambda node_id, life: self._copies.admit(shell, peer.name, node_id, life),
+                compare=compare,
+                back=True,
             )
-            last = await line.shell.run(DIALER, channel, cursors)
+            last = await shell.run(DIALER, channel, cursors)
             why, code = channel.refused or last.reason, last.code
         except MnemeshError as error:
             why, code = error.message, ""
         finally:
+            self._copies.leave(line.shell)
             line.over()
             with contextlib.suppress(TimeoutError):  # closing may hang on a peer that was killed
                 await asyncio.wait_for(channel.close(), CLOSE_S)

@@ -13,9 +13,19 @@ from mnemesh_crdt.messages import Message
 from mnemesh_gateway.status import DETAILS_KEY
 from mnemesh_gateway.sync_wire import from_wire, to_wire
 from mnemesh_gateway.wire import decode
+from mnemesh_memory import limits
 from mnemesh_memory.errors import MnemeshError, Unauthenticated, Unavailable
 from mnemesh_proto.v1 import sync_pb2
 
+CHANNEL_OPTIONS: Final = (
+    ("grpc.max_receive_message_length", limits.GRPC_MESSAGE_BYTES_MAX),
+    ("grpc.max_send_message_length", limits.GRPC_MESSAGE_BYTES_MAX),
+    # A dead link is noticed although nothing is sent.
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+)
 METHOD: Final = "/mnemesh.v1.SyncService/Sync"
 # What grpc raises for a call that is over, one way or another.
 BROKEN: Final = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
@@ -34,10 +44,10 @@ class DialedChannel:
     """This node called: requests go out, responses come in. `target` is host:port, `token` the peer's for us. `refused`
     says that and why the peer does not take the token, "" otherwise."""
 
-    def __init__(self, target: str, token: str, options: tuple[tuple[str, int], ...]) -> None:
+    def __init__(self, target: str, token: str) -> None:
         self._target = target
         self.refused = ""
-        self._channel = grpc.aio.insecure_channel(target, options=options, compression=grpc.Compression.Gzip)
+        self._channel = grpc.aio.insecure_channel(target, options=CHANNEL_OPTIONS, compression=grpc.Compression.Gzip)
         # Bytes come back: grpc would turn what it can not parse into None.
         call: Any = self._channel.stream_stream(METHOD, request_serializer=sync_pb2.SyncRequest.SerializeToString)
         self._call = call(metadata=(("authorization", f"Bearer {token}"),))

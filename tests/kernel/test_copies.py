@@ -64,7 +64,7 @@ async def test_a_restarted_node_takes_the_place_of_its_old_stream_on_which_nobod
     copies, old, new = Copies(), Standing(alive=False), Standing()
     await copies.admit(old, "laptop", NODE, "one")
     assert await copies.admit(new, "laptop", NODE, "two") == ""
-    assert "called anew" in old.hung_up
+    assert "met anew" in old.hung_up
     assert copies.note(NODE) == ""
     assert await copies.admit(Standing(), "laptop", NODE, "one") == ONE_IS_A_COPY, "the old one wakes up"
     assert (old.asked, new.asked) == (1, 1)

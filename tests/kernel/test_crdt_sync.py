@@ -156,7 +156,9 @@ class Scene:
     def greeted(self, their: Hello | None = None) -> list[Any]:
         """What a dialer does when their Hello comes, and their proof after ours."""
         (prove,) = self.got(their or hello())
-        return self.tell(Proved(OURS.sign(proof_bytes(prove.claim))), Got(proof()))[1:]
+        _, admit = self.tell(Proved(OURS.sign(proof_bytes(prove.claim))), Got(proof()))
+        assert admit == Admit(THEM, "theirlife")
+        return self.tell(Admitted())
 
     @property
     def status(self) -> Status:
@@ -373,7 +375,8 @@ def test_an_incarnation_is_believed_when_it_was_proved_and_not_when_it_was_said(
     scene.tell(opened(DIALER, 3))
     scene.got(hello(incarnation="anothers-1"))
     scene.tell(Proved(b"ours"))
-    assert scene.got(proof(incarnation="anothers-1")) == [Ask(0, ("team/*",), f"{THEM}/anothers-1")]
+    assert scene.got(proof(incarnation="anothers-1")) == [Admit(THEM, "theirlife")]
+    assert scene.tell(Admitted()) == [Ask(0, ("team/*",), f"{THEM}/anothers-1")]
 
 
 @pytest.mark.parametrize("role", [DIALER, LISTENER])
@@ -404,7 +407,8 @@ def test_the_dialer_proves_itself_first() -> None:
     scene.tell(opened(DIALER))
     ours = replace(OUR_CLAIM, role=DIALER)
     assert scene.got(hello()) == [Prove(ours)]
-    assert scene.got(proof()) == [], "a listener that is in a hurry waits all the same"
+    assert scene.got(proof()) == [Admit(THEM, "theirlife")]
+    assert scene.tell(Admitted()) == [], "a listener that is in a hurry waits all the same"
     assert [type(one) for one in sent(scene.tell(Proved(b"ours")))] == [Proof, Batch]
 
 
@@ -460,6 +464,39 @@ def test_who_listens_waits_for_the_answer_of_the_other_process_before_it_gives_u
     scene.tell(opened(LISTENER), Got(hello()), Met({}), Tick(), Got(proof(DIALER)))
     assert scene.tell(Tick()) == []
     assert scene.tell(Admitted()) == [Prove(OUR_CLAIM)]
+
+
+def called(head: int = 0) -> Scene:
+    """A stream that we opened to a peer that has proved itself, and may be a copy."""
+    scene = Scene()
+    scene.tell(opened(DIALER, head))
+    (prove,) = scene.got(hello())
+    scene.tell(Proved(OURS.sign(proof_bytes(prove.claim))))
+    assert scene.got(proof()) == [Admit(THEM, "theirlife")]
+    return scene
+
+
+def test_a_copy_that_was_called_is_refused_before_anything_of_it_is_taken_in() -> None:
+    scene = called(head=3)
+    assert scene.got(batch(0, 1, entry(1)), Ping(7)) == [], "it goes on while the other process is asked"
+    assert (scene.status.phase, len(scene.stream.held)) == ("greeting", 2)
+    effects = scene.tell(Admitted(ONE_IS_A_COPY))
+    assert refused(effects) == "identity"
+    assert [type(message) for message in sent(effects)] == [Refusal]
+    assert "mnemesh node new-identity" in scene.status.reason
+
+
+def test_what_a_peer_said_while_the_other_process_was_asked_is_heard_afterwards() -> None:
+    scene, one = called(), batch(0, 1, entry(1))
+    assert scene.got(one, Ping(7)) == []
+    nothing = Batch(feed=OUR_FEED, after=0, last_seq=0, head=0, entries=())
+    assert scene.tell(Admitted()) == [Send(nothing), TakeIn(one, THEM, THEIR_LOG, EVERYTHING), Send(Pong(7))]
+    assert (scene.status.phase, scene.stream.held) == ("open", [])
+
+
+def test_a_refusal_of_who_was_called_is_not_held() -> None:
+    scene = called()
+    assert scene.got(Refusal("identity", "you are the copy")) == [Close("", "'identity': you are the copy")]
 
 
 def test_who_is_asked_whether_it_is_alive_says_so() -> None:
@@ -941,6 +978,7 @@ def test_the_same_events_always_give_the_same_effects() -> None:
         Got(hello()),
         Proved(b"ours"),
         Got(proof()),
+        Admitted(),
         page(0, entry(1)),
         Got(batch(0, 1, entry(2))),
         Took(THEIR_FEED, 1),

@@ -54,7 +54,7 @@ class Line:
 class Dialed:
     """A channel to no one, whose peer refuses the token "wrong"."""
 
-    def __init__(self, target: str, token: str, options: object) -> None:
+    def __init__(self, target: str, token: str) -> None:
         self.token = token
         self.refused = ""
 

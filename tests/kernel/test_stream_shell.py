@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from follower_scene import PATIENCE_S, until
 from ledger_builders import START
-from stream_scene import EVERYTHING, Node, Wire, meeting, node, syncing_of, until_told, wire
+from stream_scene import EVERYTHING, WIRE_MESSAGES, Node, Wire, meeting, node, syncing_of, until_told, wire
 
 from mnemesh_actors.ledger.commands import TakenIn
 from mnemesh_actors.ledger.exchange import Incoming
 from mnemesh_actors.streaming import TICK_S, StreamShell
 from mnemesh_crdt.audience import feed_name
 from mnemesh_crdt.handshake import DIALER, LISTENER, PROTOCOL
-from mnemesh_crdt.messages import Batch, Digest, Granted, Hello, Proof, Refusal, Resend, Tick
+from mnemesh_crdt.messages import Batch, Digest, Granted, Hello, Ping, Pong, Proof, Refusal, Resend, Tick
 from mnemesh_crdt.proof import NONCE_BYTES, Claim
 from mnemesh_crdt.sync import FULL_HERE, FULL_THERE, Stream
 from mnemesh_memory import limits
@@ -452,6 +452,37 @@ async def test_a_caller_that_is_not_admitted_is_refused_with_the_reason(pair: tu
         assert "a copy" in (await asyncio.wait_for(dialing, PATIENCE_S)).reason
     assert asked == [(ana.syncing.me.node_id, ana.syncing.me.life)]
     assert await bob.texts() == []
+
+
+async def test_who_was_called_is_read_no_further_until_it_is_known_that_it_is_no_copy(pair: tuple[Node, Node]) -> None:
+    ana, bob = pair
+    await bob.writes("one")
+    here, there = wire()
+    known, said = asyncio.Event(), 0
+
+    async def admitted(node_id: str, life: str) -> str:
+        await known.wait()
+        return ""
+
+    async def flood() -> None:
+        nonlocal said
+        await until(lambda: any(isinstance(message, Proof) for message in there.sent))
+        for number in range(1, 101):
+            await there.send(Ping(number))
+            said = number
+
+    async with meeting(ana, bob, (here, there), dialer=ana.shell(admit=admitted)):
+        flooding = asyncio.create_task(flood())
+        await until(lambda: said > limits.SYNC_MESSAGES_WAITING_MAX)
+        for _ in range(200):
+            await asyncio.sleep(0)
+        assert said <= limits.SYNC_MESSAGES_WAITING_MAX + WIRE_MESSAGES + 2
+        assert not any(isinstance(message, Pong) for message in here.sent)
+        known.set()
+        await asyncio.wait_for(flooding, PATIENCE_S)
+        await until_told(ana, lambda said: said.caught_up and said.taken == 1)
+        await until(lambda: Pong(100) in here.sent)
+    assert await ana.texts() == ["one"]
 
 
 async def test_a_peer_whose_entries_are_refused_again_and_again_is_left(pair: tuple[Node, Node]) -> None:

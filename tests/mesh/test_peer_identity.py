@@ -106,7 +106,7 @@ async def test_a_hub_that_a_node_and_its_copy_call_refuses_the_copy_and_says_so(
             assert "mnemesh node new-identity" in peer.last_error
         (peer,) = (await there.sync_status()).peers
         assert (peer.name, peer.state, peer.incoming) == ("laptop", "connected", True)
-        assert "another process called with the id of this node and was refused" in peer.last_error
+        assert "another process has the id of this node, too, and was refused" in peer.last_error
         assert await texts(hub, "team/x") == ["written before the copy"], "nothing of the copy was taken in"
         # The node itself does not notice.
         await here.remember("written by the node", space="team/x")
@@ -122,6 +122,47 @@ async def test_a_hub_that_a_node_and_its_copy_call_refuses_the_copy_and_says_so(
     copy = await nodes.start(tmp_path / "copy")
     await converged("team/x", hub, laptop, copy)
     assert len(await texts(hub, "team/x")) == 3
+
+
+async def test_a_node_that_calls_another_and_its_copy_refuses_the_copy_and_says_so_beside_both(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    hub, laptop = await asyncio.gather(nodes.start(tmp_path / "hub"), nodes.start(tmp_path / "laptop"))
+    async with client(hub) as there:
+        await there.remember("written before the copy", space="team/x")
+        token = (await there.add_agent("laptop", role="admin", spaces=["team/*"])).token
+    await stop_node(hub)
+    shutil.copytree(tmp_path / "hub", tmp_path / "copy")
+    hub, copy = await asyncio.gather(nodes.start(tmp_path / "hub"), nodes.start(tmp_path / "copy"))
+    address = copy.grpc
+    async with client(copy) as twin:
+        await twin.remember("written by the copy", space="team/x")
+    async with client(laptop) as here:
+        await here.add_peer(hub.grpc, token=token, spaces=["team/*"], name="hub")
+        # The same process at two addresses is no copy.
+        await here.add_peer(hub.grpc.replace("127.0.0.1", "localhost"), token=token, spaces=["team/*"], name="again")
+        with pytest.raises(FailedPrecondition, match=r"two nodes with one id.*new-identity.*the peer was not added"):
+            await here.add_peer(address, token=token, spaces=["team/*"], name="copy")
+        for peer in (await here.sync_status()).peers:
+            assert (peer.state, "was refused: two nodes with one id" in peer.last_error) == ("connected", True)
+        assert await texts(laptop, "team/x") == ["written before the copy"], "nothing of the copy was taken in"
+        await here.remove_peer("again")
+    # Both are kept once the copy was first there alone: whoever comes second then is refused.
+    await stop_node(hub)
+    async with client(laptop) as here:
+        await here.add_peer(address, token=token, spaces=["team/*"], name="copy")
+        await nodes.start(tmp_path / "hub", "--grpc", hub.grpc)
+
+        async def refused() -> bool:
+            await here.sync_now("hub", wait_s=1.0)
+            return (await here.sync_status()).peers[1].state == "refused"
+
+        await until(refused, "the other one is refused")
+        copied, original = (await here.sync_status()).peers
+        assert (copied.name, copied.state, original.name) == ("copy", "connected", "hub")
+        assert "another process has the id of this node, too, and was refused" in copied.last_error
+        assert "two nodes with one id" in original.last_error
+        assert "mnemesh node new-identity" in original.last_error
 
 
 async def test_a_node_that_lost_its_power_is_let_in_again_though_its_old_stream_still_stands(
