@@ -1,12 +1,12 @@
 """What the index knows of each memory beside its vectors: its traits, its place in its episode, who stands beside it.
 
-An episode is what one session said in one space, in the order that the ledger's timeline has. Held in memory, some 300
+An episode is what one session said in one space, in the order that the ledger's timeline has. Held in memory, some 450
 bytes a memory, and read back from the index when it is opened, because fetching payloads doubles the cost of a query.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from math import nan
 from typing import Final, TypeAlias
@@ -34,6 +34,7 @@ class Episodes:
         self._traits: dict[str, Traits] = {}
         self._places: dict[str, tuple[Episode, Place]] = {}
         self._members: dict[Episode, list[Place]] = {}
+        self._beside: dict[str, tuple[str, str]] = {}  # who stands before and after it in its episode; "" for nobody
 
     def __bool__(self) -> bool:
         return bool(self._members)
@@ -70,7 +71,10 @@ class Episodes:
 
     def _put(self, id_: str, episode: Episode, place: Place) -> None:
         self._places[id_] = (episode, place)
-        insort(self._members.setdefault(episode, []), place)
+        members = self._members.setdefault(episode, [])
+        at = bisect_left(members, place)
+        members.insert(at, place)
+        self._link(members, range(at - 1, at + 2))
 
     def drop(self, id_: str) -> None:
         """The memory is gone, or has no place in an episode any more."""
@@ -78,9 +82,20 @@ class Episodes:
         episode, place = self._places.pop(id_, (None, None))
         if episode is not None and place is not None:
             members = self._members[episode]
-            del members[bisect_left(members, place)]
+            at = bisect_left(members, place)
+            del members[at], self._beside[id_]
+            self._link(members, range(at - 1, at + 1))
             if not members:
                 del self._members[episode]
+
+    def _link(self, members: Sequence[Place], changed: Iterable[int]) -> None:
+        """Those at these places of an episode have other neighbours than before. Kept, because every recall asks for
+        them of each candidate."""
+        for at in changed:
+            if 0 <= at < len(members):
+                before = members[at - 1][-1] if at else ""
+                after = members[at + 1][-1] if at + 1 < len(members) else ""
+                self._beside[members[at][-1]] = (before, after)
 
     def after(self, ids: Iterable[str], items: Iterable[tuple[Episode, Place]] = ()) -> list[str]:
         """The memories in whose windows these stand, or stood: of those that are here, and of places that are new."""
@@ -117,20 +132,14 @@ class Episodes:
             return None
         around = np.full((len(ids), len(Context._fields)), nan)
         around[here, 0] = np.nan_to_num(window[here])
-        around[here, 1] = [self._beside(*one, near) for one in places if one is not None]
+        beside = [self._beside[id_] for id_, place in zip(ids, places, strict=True) if place is not None]
+        # The mean cosine of the two that stand beside it, 0 for who is not in the list.
+        around[here, 1] = [(near.get(before, 0.0) + near.get(after, 0.0)) / 2 for before, after in beside]
         for column, scores in ((2, dense), (3, window)):
             best = np.zeros(len(numbers))
             np.maximum.at(best, number[here], np.nan_to_num(scores[here]))
             around[here, column] = best[number[here]]
         return around
-
-    def _beside(self, episode: Episode, place: Place, dense: Mapping[str, float]) -> float:
-        """The mean cosine of the two that stand beside that place, 0 for who is not in the list."""
-        members = self._members[episode]
-        at = bisect_left(members, place)
-        before = dense.get(members[at - 1][-1], 0.0) if at else 0.0
-        after = dense.get(members[at + 1][-1], 0.0) if at + 1 < len(members) else 0.0
-        return (before + after) / 2
 
 
 def _read(record: Record) -> tuple[Traits | None, Episode | None, Place]:
