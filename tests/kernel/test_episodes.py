@@ -133,7 +133,7 @@ def test_any_order_of_coming_and_going_leaves_what_came_last(steps: list[tuple[i
     ids = [memory(n) for n in range(10)]
     assert bool(walked) == bool(last)
     assert [walked.after([id_]) for id_ in ids] == [last.after([id_]) for id_ in ids]
-    scores = dict.fromkeys(ids, 0.5)
+    scores = {id_: 1 / (2 + n) for n, id_ in enumerate(ids)}
     assert walked.candidates(scores, {}, scores) == last.candidates(scores, {}, scores)
 
 
