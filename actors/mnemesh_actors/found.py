@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -53,18 +53,23 @@ class Found:
 
 
 def redirected(
-    pairs: Iterable[tuple[Fused, Memory]], ends: Mapping[str, Memory], fused: Iterable[Fused], shown: set[str]
+    pairs: Iterable[tuple[Fused, Memory]],
+    ends: Mapping[str, Memory],
+    fused: Iterable[Fused],
+    shown: set[str],
+    still: Collection[str] = (),
 ) -> list[Found]:
     """Of a part of the candidates, best first, what stands in the answer, each once at its best place: a superseded
     memory gives way to the last of its successors in `ends`, which stands at its place unless it matched as well by
-    itself. `fused` are all candidates, `shown` the ids that stand in the answer already, to which these are added."""
+    itself; but one whose id is in `still` stands for itself. `fused` are all candidates, `shown` the ids that stand in
+    the answer already, to which these are added."""
     successors = {memory.id for memory in ends.values()}
     own = {item.id: item.score for item in fused if item.id in successors} if ends else {}
     found: list[Found] = []
     for fit, matching in pairs:
-        replaced = matching.state == "superseded"
+        replaced = matching.state == "superseded" and matching.id not in still
         memory = ends.get(matching.id) if replaced else matching
-        if memory is None or memory.state != "active" or memory.id in shown:
+        if memory is None or memory.state == "forgotten" or memory.id in shown:
             continue
         if replaced and own.get(memory.id, -1.0) >= fit.score:
             continue  # it comes by itself

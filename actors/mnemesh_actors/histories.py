@@ -15,6 +15,7 @@ from mnemesh_actors.ledger.commands import Resolve, Rollback
 from mnemesh_actors.ledger.histories import Past
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.places import find_one
+from mnemesh_actors.reading_then import read_then
 from mnemesh_actors.writing import OPERATION_BYTES, Writing
 from mnemesh_crdt.blame import blamed
 from mnemesh_crdt.revisions import named, shown
@@ -58,7 +59,7 @@ class Histories:
         """What was `found`, as it was recorded at `at`; those that were not there or were `forgotten` then are not
         found."""
         ids = [item.id for item in found if isinstance(item, Memory)]
-        then: dict[str, Memory] = await self._parts.ledger.read_as_of(ids, at) if ids else {}
+        then, _ = await read_then(self._parts, ids, at)
         return [item if isinstance(item, MnemeshError) else _then(item, then, at, forgotten) for item in found]
 
     async def conflicts(

@@ -17,6 +17,7 @@ from typing import Final
 from mnemesh_actors.bounded import answered, committed, find
 from mnemesh_actors.ledger.commands import Rate, Tie
 from mnemesh_actors.parts import Parts
+from mnemesh_actors.picking import Picking
 from mnemesh_actors.places import find_many, find_one
 from mnemesh_actors.writing import OPERATION_BYTES, Writing
 from mnemesh_memory import checks, grants, limits
@@ -150,16 +151,18 @@ class Linking:
         hidden = await self.hidden(caller, {link.id for memory in memories for link in memory.links})
         return [_without(memory, hidden) for memory in memories] if hidden else list(memories)
 
-    async def attached(self, caller: Caller, query: Query, answer: Recalled) -> Recalled:
+    async def attached(self, caller: Caller, query: Query, answer: Recalled, by: float) -> Recalled:
         """`answer` with what resolves its results, and what contradicts them: of each type the latest ATTACHED_MAX of a
-        result, as long as the token budget lasts; then, and when they are results themselves, without their texts."""
+        result, as long as the token budget lasts; then, and when they are results themselves, without their texts. Of
+        the past nothing is read after `by`, in the event loop's time."""
         if not any(hit.memory.tied for hit in answer.results):
             return answer
         ties = await self._ties(query, answer.results)
         shown = dict(
             zip((hit.memory.id for hit in answer.results), await self._hits(caller, answer.results), strict=True)
         )
-        ends = await self._ends(caller, query, {id_ for found in ties.values() for _, _, id_ in found})
+        rows = Picking(self._parts, query.as_of, by)
+        ends = await self._ends(caller, rows, {id_ for found in ties.values() for _, _, id_ in found})
         left = None if query.token_budget is None else query.token_budget - answer.tokens_used
         used = 0
         hits = []
@@ -173,7 +176,8 @@ class Linking:
                 used += cost
                 attached.append(_linked(type_, direction, end, text))
             hits.append(replace(hit, attached=tuple(attached)) if attached else hit)
-        return replace(answer, results=tuple(hits), tokens_used=answer.tokens_used + used)
+        degraded = tuple(dict.fromkeys((*answer.degraded, *rows.left_out)))
+        return replace(answer, results=tuple(hits), tokens_used=answer.tokens_used + used, degraded=degraded)
 
     async def _hits(self, caller: Caller, hits: Sequence[Hit]) -> list[Hit]:
         memories = await self.granted(caller, [hit.memory for hit in hits])
@@ -194,18 +198,11 @@ class Linking:
             found.setdefault(id_, []).append((type_, direction, other))
         return found
 
-    async def _ends(self, caller: Caller, query: Query, ids: Iterable[str]) -> dict[str, Memory]:
+    async def _ends(self, caller: Caller, rows: Picking, ids: Iterable[str]) -> dict[str, Memory]:
         """What the links lead to by id, of what the caller may read: active memories, and for a superseded one its
         successor; now, or as it was then."""
-        asked = sorted(ids)
-        if not asked:
-            return {}
-        ledger = self._parts.ledger
-        found: dict[str, Memory] = (
-            await ledger.read(asked) if query.as_of is None else await ledger.read_as_of(asked, query.as_of)
-        )
-        old = [id_ for id_, memory in found.items() if memory.state == "superseded"]
-        found |= await ledger.successors(old, query.as_of) if old else {}
+        found = await rows.view(sorted(ids))
+        found |= await rows.ends([memory for memory in found.values() if memory.state == "superseded"])
         return {
             id_: memory
             for id_, memory in found.items()

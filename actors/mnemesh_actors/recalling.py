@@ -20,16 +20,14 @@ from mnemesh_actors.follower import IndexFollower
 from mnemesh_actors.found import (
     SNIPPET_CHARS,
     Found,
-    end_of_equals,
     given,
-    heat_of,
     lying_in,
     ordered,
-    redirected,
     stretch_missed,
 )
 from mnemesh_actors.linking import Linking
 from mnemesh_actors.parts import Parts
+from mnemesh_actors.picking import BEST_FOR_COVERAGE, Picking
 from mnemesh_actors.query_plan import CANDIDATES_JUDGED_LATE, CANDIDATES_SORTED, for_the_ledger, listing_of, search_of
 from mnemesh_actors.reasons import why_empty
 from mnemesh_actors.refining import optional_weights, second_look
@@ -42,9 +40,8 @@ from mnemesh_memory import limits, validate
 from mnemesh_memory.answers import Hit, Recalled
 from mnemesh_memory.errors import DeadlineExceeded, InvalidArgument, MnemeshError, Unavailable, count_of
 from mnemesh_memory.explaining import Explainer
-from mnemesh_memory.filters import passes
 from mnemesh_memory.fusion import SIGNALS, Candidate, Fused, coverage, scaled_weights
-from mnemesh_memory.model import Caller, Memory, Page, Query
+from mnemesh_memory.model import Caller, Page, Query
 from mnemesh_memory.ranking import Candidates, fuse
 from mnemesh_memory.rules import narrowed
 from mnemesh_memory.text import marks, snippet
@@ -58,13 +55,12 @@ IDS_MAX = 5000
 PAGES_MAX = 25
 # The share of a recall's time that the model may take before words alone are matched.
 EMBEDDING_SHARE = 0.5
-# The share by whose end the index must have answered; then the words of the newest memories are counted here.
+# The share by whose end the index must have answered; then the words of the newest memories are counted here. Of the
+# past no row is read after it, and of what belongs with a result none after the other share.
 INDEX_SHARE = 0.8
+ATTACHING_SHARE = 0.9
 WORDS_MEMORIES_MAX = 1000
 TOKENS_UNBOUNDED = 2**31
-# Read beyond the limit in one step: some candidates are redirected or filtered away.
-READ_MARGIN = 2
-BEST_FOR_COVERAGE = 3
 LAG_TOLERATED_ENTRIES = 256
 # Uses on their way to a ledger that is slow; beyond, a use is not noted, because it is a hint.
 NOTING_MAX = 256
@@ -89,13 +85,13 @@ class Recalling:
         limit_s = self._parts.config.recall_timeout_s * patience
         try:
             async with asyncio.timeout(limit_s):
-                by = asyncio.get_running_loop().time() + limit_s * INDEX_SHARE
-                find = partial(self._find, by=by)
+                start = asyncio.get_running_loop().time()
+                find = partial(self._find, by=start + limit_s * INDEX_SHARE)
                 answer = await asked_in_time(self._parts, clean, find)
                 if not answer.results:
                     own = validate.query(query, caller)
                     return replace(answer, notes=await why_empty(self._parts, own, answer, find))
-                answer = await self._linking.attached(caller, clean, answer)
+                answer = await self._linking.attached(caller, clean, answer, start + limit_s * ATTACHING_SHARE)
         except TimeoutError:
             raise DeadlineExceeded(f"recall took longer than {limit_s:g} s; ask again or narrow the spaces") from None
         if answer.results:
@@ -103,19 +99,20 @@ class Recalling:
         return answer
 
     async def _find(self, query: Query, by: float) -> Recalled:
+        rows = Picking(self._parts, query.as_of, by)
         if not query.text.strip():
-            return await self._newest(query)
+            return await self._newest(query, rows)
         with self._parts.serving.current.held() as space:
-            return await self._search(space, query, by)
+            return await self._search(space, query, rows, by)
 
-    async def _newest(self, query: Query) -> Recalled:
+    async def _newest(self, query: Query, rows: Picking) -> Recalled:
         """Without words there is nothing to match: the newest memories that pass the filters, with relevance 0."""
         wanted = query.limit if query.sort == "relevance" else CANDIDATES_SORTED
-        kept, _, judged = ([], False, 0) if query.min_score > 0 else await self._passing(query, wanted)
-        degraded = (f"filters: judged for the newest {judged} memories only",) if judged else ()
+        kept, _, judged = ([], False, 0) if query.min_score > 0 else await self._passing(query, rows, wanted)
+        degraded = (f"filters: judged for the newest {judged} memories only",) if judged else rows.left_out
         return await self._answer(query, ordered(query, kept, self._parts.clock()), 0.0, degraded, None)
 
-    async def _passing(self, query: Query, wanted: int) -> tuple[list[Found], bool, int]:
+    async def _passing(self, query: Query, rows: Picking, wanted: int) -> tuple[list[Found], bool, int]:
         """The newest memories that pass the filters, at least `wanted` if there are so many; whether there may be more;
         and how many were judged, if that ended it, else 0."""
         kept: list[Found] = []
@@ -125,27 +122,27 @@ class Recalling:
             number += 1
             if ids is not None:
                 part = ids[0][number * limits.LIST_LIMIT_MAX : (number + 1) * limits.LIST_LIMIT_MAX]
-                read = await self._view(query, part)
+                read = await rows.view(part)
                 memories, more = [read[id_] for id_ in part if id_ in read], len(part) == limits.LIST_LIMIT_MAX
             else:
                 page: Page = await self._parts.ledger.page(replace(listing_of(query), cursor=cursor))
                 memories, cursor, more = list(page.memories), page.cursor, bool(page.cursor)
                 if query.as_of is not None:
-                    then = await self._view(query, [memory.id for memory in memories])
+                    then = await rows.view([memory.id for memory in memories])
                     memories = [then[memory.id] for memory in memories if memory.id in then]
             found = [Found(memory, Fused(memory.id, 0.0)) for memory in memories]
-            kept += await self._keep(query, found)
-            if not more or len(kept) >= wanted:
+            kept += await rows.keep(query, found)
+            if not more or len(kept) >= wanted or rows.left_out:
                 return kept, more, 0
             if number + 1 == PAGES_MAX:
                 return kept, more, PAGES_MAX * limits.LIST_LIMIT_MAX
 
-    async def _by_words(self, query: Query, why: str) -> Recalled:
+    async def _by_words(self, query: Query, rows: Picking, why: str) -> Recalled:
         """Without an index the words of the newest memories are counted here, as the index would count them. Raises
         Unavailable in semantic mode, which cannot do without."""
         if query.mode == "semantic":
             raise Unavailable(f"{why}; ask in another mode to match by words", part="index")
-        found, more, _ = await self._passing(query, WORDS_MEMORIES_MAX)
+        found, more, _ = await self._passing(query, rows, WORDS_MEMORIES_MAX)
         memories = {item.memory.id: item.memory for item in found[:WORDS_MEMORIES_MAX]}
         counted, candidates = await asyncio.to_thread(scored, query.text, list(memories.values()))
         asked = question_of(query.text, query.window)
@@ -155,12 +152,12 @@ class Recalling:
         kept = [item for item in matches if item.fused.score >= query.min_score]
         covered = _covered(query, matches[:BEST_FOR_COVERAGE])
         among = f" among the newest {counted} memories" if more or counted < len(found) else ""
-        degraded = (f"index: {why}; matched by words only{among}",)
+        degraded = (f"index: {why}; matched by words only{among}", *rows.left_out)
         explainer = Explainer(candidates, weights, asked) if query.explain else None
-        shown = await self._shown(query, kept, fused, candidates)
+        shown = await self._shown(query, rows, kept, fused, candidates)
         return await self._answer(query, shown, covered, degraded, explainer)
 
-    async def _search(self, space: VectorSpace, query: Query, by: float) -> Recalled:
+    async def _search(self, space: VectorSpace, query: Query, rows: Picking, by: float) -> Recalled:
         """`by`: when the index must have answered, in the event loop's time."""
         ids = await self._matching(query)
         among = None if ids is None or len(ids[0]) + len(ids[1]) > IDS_MAX else (*ids[0], *ids[1])
@@ -172,20 +169,22 @@ class Recalling:
         gaps, behind = space.follower.gaps, _behind(space.follower)
         candidates = Candidates.of(()) if among == () else await self._candidates(space.follower, search, by)
         if isinstance(candidates, str):
-            return await self._by_words(query, candidates)
+            return await self._by_words(query, rows, candidates)
         if query.as_of is not None and search.bm25:
             candidates, beyond = await as_worded(self._parts, query, candidates, by)
             degraded = (*degraded, *beyond)
-        fused, failed = await self._fused(space, query, vector, candidates)
-        kept, best, old = await self._pick(query, fused)
+        fused, failed = await self._fused(space, query, rows, vector, candidates)
+        kept, best, old = await rows.pick(query, fused)
         if old and len(candidates) >= search.limit and (len(kept) < query.limit or old > query.limit):
             # Versions that were replaced may have crowded out what is active: a second question for that alone.
             apart = replace(search, include_superseded=False, superseded_limit=CANDIDATES_SUPERSEDED)
+            if query.valid_at is not None and among is not None and ids is not None:
+                apart = replace(search, ids=tuple(ids[0]))  # of which some are superseded, but held then
             candidates = await self._candidates(space.follower, apart, by)
             if isinstance(candidates, str):
-                return await self._by_words(query, candidates)
-            fused, failed = await self._fused(space, query, vector, candidates)
-            kept, best, _ = await self._pick(query, fused)
+                return await self._by_words(query, rows, candidates)
+            fused, failed = await self._fused(space, query, rows, vector, candidates)
+            kept, best, _ = await rows.pick(query, fused)
         degraded = (*degraded, *failed, *(_behind(space.follower, gaps) or behind))
         if search.limit == CANDIDATES_JUDGED_LATE <= len(candidates) and len(kept) < query.limit:
             degraded = (*degraded, f"filters: judged for the best {len(candidates)} matches only")
@@ -195,14 +194,15 @@ class Recalling:
             if query.explain
             else None
         )
-        return await self._answer(query, await self._shown(query, kept, fused, candidates), covered, degraded, why)
+        shown = await self._shown(query, rows, kept, fused, candidates)
+        return await self._answer(query, shown, covered, (*degraded, *rows.left_out), why)
 
     async def _fused(
-        self, space: VectorSpace, query: Query, vector: Vector | None, candidates: Candidates
+        self, space: VectorSpace, query: Query, rows: Picking, vector: Vector | None, candidates: Candidates
     ) -> tuple[Sequence[Fused], tuple[str, ...]]:
         """The candidates, best first, and which signal could not be had."""
         first = fuse(candidates, self._weights(query), question_of(query.text, query.window))
-        return await second_look(self._parts, space, query, vector, first, partial(self._view, query))
+        return await second_look(self._parts, space, query, vector, first, rows.view)
 
     async def _matching(self, query: Query) -> tuple[list[str], list[str]] | None:
         """Which memories pass, when only the ledger can judge it; None when the index can, and for the past, whose
@@ -240,43 +240,19 @@ class Recalling:
             if ahead is not None:
                 ahead.cancel()
 
-    async def _pick(self, query: Query, fused: Sequence[Fused]) -> tuple[list[Found], list[Found], int]:
-        """Enough memories to show, best first, the best that pass all filters but `min_score`, and how many candidates
-        were read that had to give way to a successor.
-
-        Rows are read a step at a time, because most of the candidates are never shown; another order needs all, and so
-        do those that match exactly as well as the last."""
-        by_relevance = query.sort == "relevance"
-        step = query.limit + READ_MARGIN if by_relevance else len(fused)
-        shown: set[str] = set()
-        kept: list[Found] = []
-        best: list[Found] = []
-        matches: list[float] = []
-        at = old = 0
-        end = step
-        while part := fused[at:end]:
-            memories = await self._view(query, [item.id for item in part])
-            pairs = [(item, memories[item.id]) for item in part if item.id in memories]
-            if query.as_of is None and not query.include_superseded:
-                old += sum(memory.state == "superseded" for _, memory in pairs)
-            found = [item.rated() for item in await self._redirected(query, pairs, fused, shown)]
-            passing = await self._keep(query, found)
-            best = best or passing[:BEST_FOR_COVERAGE]
-            kept += [item for item in passing if item.fused.score >= query.min_score]
-            match = {item.id: item.score for item in part}
-            matches += [match[item.fused.id] for item in kept[len(matches) :]]
-            enough = by_relevance and len(kept) >= query.limit
-            at, end = end, end_of_equals(fused, end, matches[query.limit - 1]) if enough else end + step
-        return kept, best, old
-
     async def _shown(
-        self, query: Query, kept: list[Found], fused: Sequence[Fused], candidates: Iterable[Candidate]
+        self,
+        query: Query,
+        rows: Picking,
+        kept: list[Found],
+        fused: Sequence[Fused],
+        candidates: Iterable[Candidate],
     ) -> list[Found]:
         """What was kept, as it was asked for; with the best of the stretch of time that is preferred in the last place
         when the answer would have nothing of it."""
         found = ordered(query, kept, self._parts.clock())
         within = stretch_missed(query, found)
-        inside = within and (await self._pick(within, lying_in(within, fused, candidates)))[0]
+        inside = within and (await rows.pick(within, lying_in(within, fused, candidates)))[0]
         return [*found[: query.limit - 1], inside[0]] if inside else found
 
     async def _candidates(self, follower: IndexFollower, search: Search, by: float) -> Candidates | str:
@@ -298,32 +274,6 @@ class Recalling:
             return {"dense": 0.0, "bm25": 1.0}
         given = {**self._parts.config.weights, **query.weights}
         return {name: given[name] for name in SIGNALS if name in given}
-
-    async def _view(self, query: Query, ids: Sequence[str]) -> dict[str, Memory]:
-        if query.as_of is not None:
-            then: dict[str, Memory] = await self._parts.ledger.read_as_of(ids, query.as_of)
-            return then
-        now: dict[str, Memory] = await self._parts.ledger.read(ids)
-        return now
-
-    async def _redirected(
-        self, query: Query, pairs: Sequence[tuple[Fused, Memory]], fused: Sequence[Fused], shown: set[str]
-    ) -> list[Found]:
-        """What is shown of `pairs`, a part of the candidates: for what is superseded its successor, then or now."""
-        if query.include_superseded:
-            return [Found(memory, fit) for fit, memory in pairs]
-        old = [memory.id for _, memory in pairs if memory.state == "superseded"]
-        ends: dict[str, Memory] = await self._parts.ledger.successors(old, query.as_of) if old else {}
-        return redirected(pairs, ends, fused, shown)
-
-    async def _keep(self, query: Query, found: Sequence[Found]) -> list[Found]:
-        """What passes the filters but `min_score`: the ledger is the last to judge, also of what the index judged."""
-        kept = [item for item in found if passes(query, item.memory)]
-        if query.min_heat > 0 and kept:
-            now = self._parts.clock()
-            used = await self._parts.ledger.activity([item.memory.id for item in kept])
-            kept = [item for item in kept if heat_of(item.memory, used, now) >= query.min_heat]
-        return kept
 
     async def _answer(
         self, query: Query, found: Sequence[Found], covered: float, degraded: tuple[str, ...], why: Explainer | None

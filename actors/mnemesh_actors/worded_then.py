@@ -14,6 +14,7 @@ from itertools import accumulate
 from mnemesh_actors.ledger.views import Changed
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.query_plan import listing_of
+from mnemesh_actors.reading_then import READ_AT_ONCE, READ_AT_ONCE_S
 from mnemesh_actors.words import CHARS_MAX, scored
 from mnemesh_memory.fusion import Candidate
 from mnemesh_memory.model import Memory, Query
@@ -21,11 +22,8 @@ from mnemesh_memory.ranking import Candidates
 from mnemesh_memory.traits import traits_of
 
 # So many texts that were changed since are read as they stood, the last change first, and so many of the best matches
-# of today. Each takes a millisecond and more for each revision, up to tenths of a second, and the ledger does nothing
-# else meanwhile: some at a time, for READ_AT_ONCE_S, and none after READING_S.
+# of today; some at a time, and none after READING_S.
 CHANGED_MAX = 200
-READ_AT_ONCE = 8
-READ_AT_ONCE_S = 0.02
 READING_S = 0.2
 # So many matches are counted here too, so that the best count alike in both; what shares only a frequent word with the
 # question stands lower here, where nearly all that is counted holds it.

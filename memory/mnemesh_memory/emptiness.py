@@ -50,7 +50,7 @@ def steps(query: Query, stretch: str = "") -> Iterator[tuple[str, ListQuery]]:
     state = "all" if query.include_superseded or query.as_of is not None else "active"
     whole = ListQuery(spaces=query.spaces, state=state, limit=1)
     yield f"spaces: there is no memory in {where}", replace(whole, state="all")
-    if state == "active":
+    if state == "active" and query.valid_at is None:
         yield f"spaces: what is in {where} is forgotten or superseded, and so left out", whole
     alone = list(_filters(query, stretch))
     for name, told, fields in alone:
@@ -76,8 +76,7 @@ def _filters(query: Query, stretch: str) -> Iterator[tuple[str, str, dict[str, A
     if query.before is not None:
         yield "before", f"nothing is from before {shown_time(query.before)}", {"before": query.before}
     if query.valid_at is not None and not past:  # it may have been said to hold at other times then
-        what = "nothing" if query.include_superseded else "nothing that is not superseded"
-        yield "valid_at", f"{what} held at {shown_time(query.valid_at)}", {"valid_at": query.valid_at}
+        yield "valid_at", f"nothing held at {shown_time(query.valid_at)}", {"valid_at": query.valid_at}
     if query.agent:
         yield "agent", f"{shorten(query.agent)} has written nothing", {"agent": query.agent}
     if query.session:

@@ -10,18 +10,18 @@ from mnemesh_memory.traits import happened_at
 
 
 def passes(query: Query, memory: Memory) -> bool:
-    """Whether `memory`, as it is or was at `as_of`, passes every filter of the query but `min_score` and `min_heat`."""
+    """Whether `memory`, as it is or was at `as_of`, passes every filter of the query but `min_score`, `min_heat` and
+    `valid_at`, for which more than the memory itself is looked at."""
     return (
         memory.space in query.spaces
         and memory.state != "forgotten"
-        and (memory.state != "superseded" or query.include_superseded)
+        and (memory.state != "superseded" or query.include_superseded or query.valid_at is not None)
         and (memory.tier != "archive" or query.include_archive)
         and _words_match(query, memory)
         and (not query.agent or memory.by == query.agent)
         and (not query.session or memory.source.session == query.session)
         and (query.since is None or memory.created_at >= query.since)
         and (query.before is None or memory.created_at < query.before)
-        and (query.valid_at is None or held_at(memory, query.valid_at))
         and (query.window is None or not query.window.only or query.window.holds(happened_at(memory), memory.id))
         and in_place(query, memory.paths, memory.source.dir)
     )
@@ -32,14 +32,6 @@ def in_place(query: Query, paths: Iterable[str], folder: str) -> bool:
     if query.paths and not any(_concern(path, wanted) for path in paths for wanted in query.paths):
         return False
     return not query.source_dir or _below(folder, query.source_dir)
-
-
-def held_at(memory: Memory, moment: int) -> bool:
-    """Whether what the memory says holds in the world at `moment` (ms). Its time is half-open, [valid_from, valid_to),
-    as an application-time period of SQL:2011 (Kulkarni and Michels, SIGMOD Record 41(3), 2012); an end that is missing
-    is open."""
-    begun = memory.valid_from is None or memory.valid_from <= moment
-    return begun and (memory.valid_to is None or moment < memory.valid_to)
 
 
 def _words_match(query: Query, memory: Memory) -> bool:

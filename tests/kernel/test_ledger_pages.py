@@ -14,7 +14,7 @@ from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, all_done, done
 
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.filters import held_at
+from mnemesh_memory.holding import beside, held, stood
 from mnemesh_memory.model import ListQuery, Memory, Query
 
 
@@ -70,11 +70,11 @@ def test_since_is_included_and_before_is_not(ledger: Ledger, pen: Pen) -> None:
 
 
 @pytest.mark.parametrize(
-    ("valid_at", "held"),
+    ("valid_at", "then"),
     [(-1, "dc"), (0, "dc"), (9, "dc"), (10, "dcba"), (19, "dcba"), (20, "cb"), (21, "cb")],
 )
 def test_what_held_at_a_moment_is_listed_from_valid_from_on_and_before_valid_to(
-    ledger: Ledger, pen: Pen, valid_at: int, held: str
+    ledger: Ledger, pen: Pen, valid_at: int, then: str
 ) -> None:
     all_done(
         ledger,
@@ -85,10 +85,38 @@ def test_what_held_at_a_moment_is_listed_from_valid_from_on_and_before_valid_to(
         pen.create("at no time", valid_from=10, valid_to=10),
     )
     page = ledger.page(ListQuery(spaces=(SPACE,), valid_at=valid_at))
-    assert ("".join(names(list(page.memories))), page.total) == (held, len(held))
+    assert ("".join(names(list(page.memories))), page.total) == (then, len(then))
     found, _ = ledger.matching(Query(text="", spaces=(SPACE,), valid_at=valid_at), pen.now)
     assert found == [memory.id for memory in page.memories]
-    assert [memory.id for memory in listed(ledger) if held_at(memory, valid_at)] == found
+    assert [memory.id for memory in listed(ledger) if held(memory, valid_at, {})] == found
+
+
+def test_what_replaced_others_holds_from_when_they_ended_in_every_judgement(ledger: Ledger, pen: Pen) -> None:
+    """The ledger's own condition, and that of recall, which looks at the memories one by one."""
+    a, b, lone = (result.memory for result in all_done(ledger, *map(pen.create, ("a", "b", "lone"))))
+    ((c, closed),) = [(done.memory, done.superseded) for done in all_done(ledger, pen.create("c", supersedes=(a.id,)))]
+    ((d, _),) = [
+        (done.memory, done.superseded)
+        for done in all_done(ledger, pen.create("d", supersedes=(b.id, c.id), valid_to=pen.now + 50))
+    ]
+    all_done(ledger, pen.create("e", supersedes=(lone.id,), valid_from=7))
+    first, second = closed[0].valid_to or 0, ledger.read([c.id])[c.id].valid_to or 0
+    assert first < second
+    everything = ledger.read([memory.id for memory in listed(ledger, state="all")])
+    for at, shown in (
+        (6, ["lone", "b", "a"]), (7, ["e", "b", "a"]), (first - 1, ["e", "b", "a"]), (first, ["e", "c", "b"]),
+        (second - 1, ["e", "c", "b"]), (second, ["e", "d"]), ((d.valid_to or 0), ["e"]),
+    ):  # fmt: skip
+        page = ledger.page(ListQuery(spaces=(SPACE,), valid_at=at))
+        assert (names(list(page.memories)), page.total) == (shown, len(shown))
+        found, _ = ledger.matching(Query(text="", spaces=(SPACE,), valid_at=at), pen.now)
+        assert found == [memory.id for memory in page.memories]
+        judged = [memory for memory in everything.values() if stood(memory, at, everything)]
+        assert sorted(names(judged)) == sorted(shown)
+        whole = names(listed(ledger, state="all", valid_at=at))
+        assert sorted(whole) == sorted(one.content for one in everything.values() if held(one, at, everything))
+    assert beside([a, c]) == {a.id}
+    assert beside([everything[a.id]]) == {c.id}
 
 
 def pages(ledger: Ledger, size: int, **query: Any) -> list[list[Memory]]:

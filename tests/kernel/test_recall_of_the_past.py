@@ -10,8 +10,9 @@ from test_recalling import READER, found, recall, remember
 from test_recalling import mesh as mesh
 from test_recalling import space as space
 
-from mnemesh_actors import worded_then, words
+from mnemesh_actors import picking, reading_then, worded_then, words
 from mnemesh_actors.mesh import Mesh
+from mnemesh_actors.parts import Parts
 from mnemesh_memory.model import Memory, Patch
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -95,3 +96,46 @@ async def test_long_histories_are_read_for_a_while_and_the_rest_is_told(
     then = await recall(mesh, space, "turbine", mode="keyword", as_of=said[-1].updated_at)
     assert (found(then), len(then.degraded)) == ([], 1)
     assert then.degraded[0].startswith("as_of: words are matched in")
+
+
+async def test_rows_of_the_past_are_read_a_few_at_a_time_and_each_once(
+    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading_then, "READ_AT_ONCE", 2)
+    said = [await remember(mesh, space, f"Quokka {number} eats carrots") for number in range(5)]
+    asked: list[list[str]] = []
+    read = mesh._parts.ledger.read_some_as_of
+
+    async def counted(ids: list[str], at: int, within_s: float) -> object:
+        asked.append(ids)
+        return await read(ids, at, within_s)
+
+    monkeypatch.setitem(mesh._parts.ledger.__dict__, "read_some_as_of", counted)
+    then = await recall(mesh, space, "quokka", mode="keyword", as_of=said[-1].updated_at)
+    assert (len(then.results), then.degraded) == (5, ())
+    assert [len(ids) for ids in asked] == [2, 2, 1]
+    assert len({id_ for ids in asked for id_ in ids}) == 5
+
+
+async def test_rows_that_could_not_be_read_in_time_are_told(
+    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time is over once two are read: their answer is given, and how many are missing."""
+    said = [await remember(mesh, space, f"Quokka {number} eats carrots") for number in range(5)]
+
+    async def two(parts: Parts, ids: list[str], at: int, by: float) -> tuple[dict[str, Memory], list[str]]:
+        return (await reading_then.read_then(parts, ids[:2], at))[0], ids[2:]
+
+    monkeypatch.setattr(picking, "read_then", two)
+    told = "as_of: the time was over before 3 memories could be read as of then, which may belong here"
+    for text in ("quokka", ""):
+        then = await recall(mesh, space, text, mode="keyword", as_of=said[-1].updated_at)
+        assert (len(then.results), then.degraded) == (2, (told,))
+
+
+async def test_a_long_history_is_read_alone_in_its_turn(mesh: Mesh, space: str) -> None:
+    said = [await remember(mesh, space, f"Quokka {number} eats carrots") for number in range(3)]
+    ids, at = [memory.id for memory in said], said[-1].updated_at
+    found_, number = await mesh._parts.ledger.read_some_as_of(ids, at, -1.0)
+    assert (list(found_), number) == (ids[:1], 1)
+    assert await reading_then.read_then(mesh._parts, ids, at, by=0.0) == ({}, ids)

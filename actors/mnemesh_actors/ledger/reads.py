@@ -15,6 +15,7 @@ from mnemesh_memory.errors import InvalidArgument, NotFound
 from mnemesh_memory.filters import in_place
 from mnemesh_memory.grants import BELOW, EVERY_SHARED
 from mnemesh_memory.heat import heat
+from mnemesh_memory.holding import SUPERSEDES
 from mnemesh_memory.linking import WIKILINK
 from mnemesh_memory.model import ListQuery, Memory, Page, Query, Stats
 
@@ -23,6 +24,18 @@ FACETS_MAX = 200
 TIED = (
     f"EXISTS (SELECT 1 FROM link WHERE source = memory.id AND type <> '{WIKILINK}') "
     "OR EXISTS (SELECT 1 FROM link WHERE target = memory.id)"
+)
+# As holding.held and holding.stood; each ? is the moment.
+HELD = (
+    "coalesce(coalesce(json_extract({0}.detail, '$.valid_from'), (SELECT max(json_extract(old.detail, '$.valid_to')) "
+    f"FROM link JOIN memory AS old ON old.id = link.target WHERE link.source = {{0}}.id AND link.type = '{SUPERSEDES}' "
+    "AND old.space = {0}.space AND json_extract(old.detail, '$.superseded_by') IS NOT NULL)) <= ?, 1) "
+    "AND coalesce(json_extract({0}.detail, '$.valid_to') > ?, 1)"
+)
+STOOD = (
+    f"{HELD.format('memory')} AND (memory.state <> 'superseded' OR NOT EXISTS (SELECT 1 FROM memory AS later "
+    "WHERE later.id = json_extract(memory.detail, '$.superseded_by') AND later.space = memory.space "
+    f"AND later.state <> 'forgotten' AND {HELD.format('later')}))"
 )
 HEX = set("0123456789abcdef-")
 
@@ -110,7 +123,9 @@ def _filters(query: ListQuery) -> tuple[str, list[Any]]:
     if query.within is not None:
         where, patterns = covered(query.within)
         parts, values = [where], [*patterns]
-    if query.state != "all":
+    if query.state == "active" and query.valid_at is not None:
+        parts.append("state <> 'forgotten'")  # what was superseded since was active then
+    elif query.state != "all":
         parts.append("state = ?")
         values.append(query.state)
     if query.kinds:
@@ -135,10 +150,10 @@ def _filters(query: ListQuery) -> tuple[str, list[Any]]:
         if value is not None:
             parts.append(f"{column} {compare} ?")
             values.append(value)
-    if query.valid_at is not None:  # as filters.held_at
-        for end, compare in (("valid_from", "<="), ("valid_to", ">")):
-            parts.append(f"coalesce(json_extract(detail, '$.{end}') {compare} ?, 1)")
-            values.append(query.valid_at)
+    if query.valid_at is not None:
+        condition = STOOD if query.state == "active" else HELD.format("memory")
+        parts.append(condition)
+        values += [query.valid_at] * condition.count("?")
     if query.window is not None and query.window.only:
         for compare, value in ((">=", query.window.since), ("<", query.window.before)):
             if value is not None:
@@ -183,7 +198,10 @@ def matching(
         used = max(last, later, updated_at)
         if query.min_heat <= 0 or heat(kind, tier, importance, used, accesses + more, now) >= query.min_heat:
             found.append(id_)
-    return found, [] if query.include_superseded else _replaced_by(db, query.spaces, found)
+    if query.include_superseded:
+        return found, []
+    own = set(found)
+    return found, [id_ for id_ in _replaced_by(db, query.spaces, found) if id_ not in own]
 
 
 def _replaced_by(db: sqlite3.Connection, spaces: Sequence[str], ids: Sequence[str]) -> list[str]:

@@ -5,6 +5,7 @@ Thin: what a question means stands in reads and histories.
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -82,11 +83,22 @@ class Views:
     @reading
     def read_as_of(self, ids: Sequence[str], at: int) -> dict[str, Memory]:
         """Memories as they were recorded at `at` (ms); those that did not exist yet are absent."""
+        return self.read_some_as_of(ids, at, math.inf)[0]
+
+    @reading
+    def read_some_as_of(self, ids: Sequence[str], at: int, within_s: float) -> tuple[dict[str, Memory], int]:
+        """The same, and how many were looked at: the first one, and more until `within_s` is over, because nobody else
+        is served meanwhile."""
+        until = perf_counter() + within_s
+        now = self.read(ids)
         found: dict[str, Memory] = {}
-        for memory in self.read(ids).values():
-            if (then := self._histories.as_of(memory, at)) is not None:
-                found[then.id] = then
-        return found
+        for number, id_ in enumerate(ids):
+            if number and perf_counter() > until:
+                return found, number
+            then = self._histories.as_of(now[id_], at) if id_ in now else None
+            if then is not None:
+                found[id_] = then
+        return found, len(ids)
 
     @reading
     def changed(self, query: ListQuery, at: int, matched: Sequence[str]) -> Changed:
