@@ -9,7 +9,7 @@ from mnemesh_actors.ledger.aside import AsidePage, PutAside, Which
 from mnemesh_actors.ledger.shelves import PENDING, QUARANTINE
 from mnemesh_gateway.wire import timestamp
 from mnemesh_memory import checks, limits
-from mnemesh_memory.errors import InvalidArgument
+from mnemesh_memory.errors import InvalidArgument, NotFound
 from mnemesh_memory.model import Caller
 from mnemesh_memory.spaces import space_path
 from mnemesh_proto.v1 import peer_pb2
@@ -76,6 +76,8 @@ async def retry_quarantine(
     ids, which = _chosen(peers, request)
     if request.trust and which is not None:
         raise InvalidArgument("trust", "everything", "the ids of entries that a person has looked at")
+    if which is None:
+        await _check_there(peers, QUARANTINE, ids)
     numbers = ids if which is None else await peers.syncing.numbers(QUARANTINE, which)
     taken = await peers.syncing.judge_again(numbers, None if request.trust else peers.grants_now())
     backlog = await peers.syncing.backlog()
@@ -150,6 +152,7 @@ def _after(cursor: str, oldest_first: bool) -> int:
 async def _discarded(peers: Peers, table: str, request: _Choice) -> int:
     ids, which = _chosen(peers, request)
     if which is None:
+        await _check_there(peers, table, ids)
         return await peers.syncing.discard(table, ids)
     return await peers.syncing.discard_all(table, which)
 
@@ -169,6 +172,12 @@ def _chosen(peers: Peers, request: _Choice) -> tuple[list[int], Which | None]:
         if not _is_number(one):
             raise InvalidArgument("ids", one, "the id of an entry as it was listed")
     return [int(one) for one in request.ids], None
+
+
+async def _check_there(peers: Peers, table: str, ids: Sequence[int]) -> None:
+    """Of several, some may be gone meanwhile. Raises NotFound when all are."""
+    if not set(ids) & set(await peers.syncing.numbers(table, Which())):
+        raise NotFound("entry", str(ids[0]), f"sync {table} lists those that there are", field="ids")
 
 
 def _which(peers: Peers, space: str, peer: str) -> Which:

@@ -43,7 +43,7 @@ class FakeSyncing:
         return AsidePage((found,) if here else (), int(here), 0)
 
     async def numbers(self, table: str, which: Which) -> list[int]:
-        return [1]
+        return [1, 2]
 
     async def judge_again(self, ids: Sequence[int], grants: Mapping[str, PeerGrant] | None) -> TakenIn:
         return TakenIn(accepted=len(ids))

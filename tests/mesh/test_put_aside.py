@@ -14,7 +14,7 @@ from hostile_peer import Signer, stream_to
 from node_process import Nodes, NodeUnderTest
 from peer_scene import PATIENCE_S, client, texts
 
-from mnemesh.errors import InvalidArgument
+from mnemesh.errors import InvalidArgument, NotFound
 from mnemesh_crdt.envelope import RETRACT
 from mnemesh_crdt.messages import Ack
 
@@ -105,6 +105,10 @@ async def test_what_was_put_aside_is_paged_filtered_judged_again_and_discarded(n
         (forged,) = (await there.quarantine(peer="bob")).entries
         assert "signature" in forged.reason
         assert (await there.discard_quarantine([forged.id, "999999"])).discarded == 1
+        for absent in (there.discard_quarantine, there.discard_pending, there.retry_quarantine):
+            with pytest.raises(NotFound, match=r"entry '999999' not found; sync (quarantine|pending) lists") as caught:
+                await absent(["999999", "999998"])
+            assert caught.value.field == "ids"
         assert (await there.discard_quarantine(everything=True, peer="eve", space="home/*")).discarded == 1
         assert (await there.discard_pending([waiting.entries[0].id])).discarded == 1
         assert (await there.pending(peer="eve")).total == 1
@@ -135,3 +139,4 @@ async def test_the_command_line_shows_and_decides_alike(nodes: Nodes, tmp_path: 
         ("--discard", "--all", "1"),
     ):
         await command(hub, "quarantine", *wrong, status=2)
+    await command(hub, "quarantine", "--discard", "999", status=4)
