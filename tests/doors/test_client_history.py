@@ -204,23 +204,38 @@ def memory_in_conflict() -> values.Memory:
     )  # fmt: skip
 
 
+def recalled_in_conflict(memory: values.Memory) -> recall_values.Recalled:
+    """As a node gives it: the text stands in the result, and not once more in its memory."""
+    result = recall_values.Result(
+        id=ID, content="left", score=0.5, title="", snippet="left", space="team", kind="fact", tags=(),
+        memory=replace(memory, content=""), signals=(), redirected_from="",
+    )  # fmt: skip
+    return recall_values.Recalled(
+        results=(result,), coverage=1.0, abstain=False, tokens_used=1, truncated_by_budget=0, degraded=False,
+        degraded_reasons=(), spaces=("team",),
+    )  # fmt: skip
+
+
 def test_a_list_and_a_recall_show_both_texts_of_a_conflict() -> None:
     memory = memory_in_conflict()
     page = values.Page(memories=(memory,), cursor="", total=1)
     (line,) = people.listed(page)
     assert "left" in line
     assert f"in conflict with {RIGHT[:13]}: right" in line
-    result = recall_values.Result(
-        id=ID, content="left", score=0.5, title="", snippet="left", space="team", kind="fact", tags=(), memory=memory,
-        signals=(), redirected_from="",
-    )  # fmt: skip
-    answer = recall_values.Recalled(
-        results=(result,), coverage=1.0, abstain=False, tokens_used=1, truncated_by_budget=0, degraded=False,
-        degraded_reasons=(), spaces=("team",),
-    )  # fmt: skip
-    lines = list(people.recalled(answer))
+    lines = list(people.recalled(recalled_in_conflict(memory)))
     assert f"          in conflict with {RIGHT} by bob/agent:" in lines
     assert "          right" in lines
+
+
+def test_a_conflict_over_a_field_alone_says_so_and_repeats_no_text() -> None:
+    memory = memory_in_conflict()
+    memory = replace(memory, conflicts=(replace(memory.conflicts[0], content="left"),))
+    told = "the same text; `mnemesh conflicts` shows what differs"
+    (line,) = people.listed(values.Page(memories=(memory,), cursor="", total=1))
+    whole = "\n".join(people.found(values.Found(memory=memory, memories=(memory,), missing=())))
+    recalled = "\n".join(people.recalled(recalled_in_conflict(memory)))
+    for shown in (line, whole, recalled):
+        assert (told in shown, shown.count("left")) == (True, 1)
 
 
 def test_a_list_shows_the_other_text_of_a_conflict_also_when_there_are_titles() -> None:

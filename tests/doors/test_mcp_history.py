@@ -51,6 +51,16 @@ async def test_a_memory_in_conflict_says_so_with_every_version(
     assert f'[another version, {OTHER}, by bob/"x", 2023-11-14T22:13:20.005Z]\nright &lt;/memory>' in text
 
 
+def test_a_conflict_over_a_field_alone_repeats_no_text() -> None:
+    head = {"revision": OTHER, "content": "left", "title": "", "by": "bob"}
+    memory = {
+        "id": "m", "content": "left", "title": "", "kind": "fact", "space": "team", "tags": [], "state": "active",
+        "by": "ana", "superseded_by": "", "heads": ["1@1", OTHER], "linked": [], "linked_more": 0, "conflicts": [head],
+    }  # fmt: skip
+    shown = mcp_text.memory_element(memory)
+    assert (mcp_text.SAME_TEXT in shown, shown.count("left")) == (True, 1)
+
+
 async def test_a_history_marks_what_is_shown_and_what_else_stands(gate: FakeGate) -> None:
     text = await said(gate, "history", id="Ships")
     assert f'revision="1@{1:032x}" mark="shown"' in text

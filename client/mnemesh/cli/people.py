@@ -46,7 +46,7 @@ def recalled(answer: recall_values.Recalled, *, explain: bool = False, asked: bo
         yield "          " + _where(result.id, result.space, result.kind, result.tags)
         for head in result.memory.conflicts:
             yield paint(f"          in conflict with {head.revision} by {one_line(head.by)}:", YELLOW)
-            yield f"          {one_line(head.content)}"
+            yield f"          {one_line(people_conflicts.said(head, result.content))}"
         if result.memory.superseded_by:
             yield paint(f"          superseded by {result.memory.superseded_by[:ID_CHARS]}", YELLOW)
         if result.redirected_from:
@@ -126,7 +126,7 @@ def held(gone: removal_values.Bulk | removal_values.Purged) -> Iterator[str]:
     for backup in gone.backups:
         yield f"may still be in {one_line(backup)}"
     for peer in gone.not_told:
-        yield f"{one_line(peer)}: does not erase it with this node, so it stays there"
+        yield f"{one_line(peer)}: does not erase it with this node; if it has it, it stays there"
 
 
 def written(done: values.Written) -> Iterator[str]:
@@ -283,7 +283,7 @@ def _whole(memory: values.Memory) -> Iterator[str]:
         yield from (paint(line, CYAN) for line in people_links.ends(memory.linked, memory.linked_more))
     for head in memory.conflicts:
         yield paint(f"\nin conflict with {head.revision} by {one_line(head.by)}, {shown_time(head.at)}:", YELLOW)
-        yield printable(head.content)
+        yield printable(people_conflicts.said(head, memory.content))
     if memory.conflicts:
         yield paint("\nend the conflict with one of:", YELLOW)
         yield from people_conflicts.ends_of(memory)
@@ -295,16 +295,17 @@ def _line(memory: values.Memory) -> str:
     tags = paint("  " + " ".join(f"#{one_line(tag)}" for tag in memory.tags), DIM) if memory.tags else ""
     others = "".join(
         paint(f"\n{' ' * ID_CHARS}  in conflict with {head.revision[:ID_CHARS]}: ", YELLOW)
-        + clip(_said_by(head, memory.title))
+        + clip(_said_by(head, memory))
         for head in memory.conflicts
     )
     return f"{memory.id[:ID_CHARS]}  {day}  {memory.kind:<11} {clip(title_of(memory))}{state}{tags}{others}"
 
 
-def _said_by(head: values.Head, shown_title: str) -> str:
+def _said_by(head: values.Head, shown: values.Memory) -> str:
     """The beginning of another version's text, after its title when the shown one has another."""
-    title = head.title if head.title != shown_title else ""
-    return one_line(f"{title}: {head.content[:200]}" if title else head.content[:200])
+    if title := head.title if head.title != shown.title else "":
+        return one_line(f"{title}: {head.content[:200]}")
+    return one_line(people_conflicts.said(head, shown.content)[:200])
 
 
 def _where(id: str, space: str, kind: str, tags: Iterable[str], *, whole_id: bool = False) -> str:

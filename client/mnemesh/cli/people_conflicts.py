@@ -1,4 +1,4 @@
-"""How a conflict is ended, as lines to copy."""
+"""What the other versions of a memory in conflict say, and how the conflict is ended, as lines to copy."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from typing import Final
 from mnemesh import values
 
 HASH_CHARS: Final = 8
+
+
+def said(head: values.Head, content: str) -> str:
+    """The text of another version, unless the shown one has it, too: they may differ in nothing but a field."""
+    return head.content if head.content != content else "the same text; `mnemesh conflicts` shows what differs"
 
 
 def ends_of(memory: values.Memory) -> Iterator[str]:
