@@ -134,7 +134,7 @@ class PermissionDenied(MnemeshError):
             f"{principal} may not {action}{where}; its token grants: {granted}",
             principal=principal,
             action=action,
-            space=shorten(space) if space else "",
+            space=plain(space),
             granted=granted,
         )
 
@@ -187,6 +187,12 @@ def shorten(value: object, limit: int = 80) -> str:
         return value
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def plain(text: str) -> str:
+    """The same of a text, without quotes: for a field that never holds anything else."""
+    shown = shorten(text)
+    return shown if shown in (text, NOT_SHOWN) else shown[1:].removesuffix(shown[0])
 
 
 def count_of(number: int, noun: str) -> str:

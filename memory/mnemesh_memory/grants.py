@@ -211,8 +211,8 @@ def new_agent(
     if issuer.toolsets and not (kept and set(kept) <= set(issuer.toolsets)):
         raise PermissionDenied(issuer.principal, "grant more toolsets than it has", granted(issuer))
     if issuer.expires_at is not None and (ends is None or ends > issuer.expires_at):
-        rule = f"not after the issuing token, which ends at {shown_time(issuer.expires_at)}"
-        raise InvalidArgument("expires", expires, rule)
+        rule = f"give a time no later than {shown_time(issuer.expires_at)}, when the issuing token ends"
+        raise InvalidArgument("expires", expires.strip() or "nothing", rule, missing=ends is None)
     return Agent(
         name=name,
         role=role,

@@ -263,7 +263,7 @@ def test_text_comes_from_standard_input_or_a_file(
         ("recall", "x", "--space", ""),
         ("recall", "x", "-s", "a", "-s", ""),
         ("agent", "add", "bob", "--spaces", ""),
-        ("peer", "add", "grpc://hub:7433", "--peer-token", "-", "--spaces", ""),
+        ("peer", "add", "grpc://hub:7433", "--token", "-", "--spaces", ""),
         ("remember", "x", "--endpoint", "nowhere"),
         ("remember", "bad \udcff bytes"),
         ("recall", "x", "--limit", "many"),
@@ -292,6 +292,18 @@ def test_bad_usage_ends_with_2_says_what_is_wrong_and_sends_nothing(
         assert (shown.status, shown.out) == (2, "")
         assert shown.err.startswith("mnemesh: ")
         assert node.calls == []
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        (("agent", "add", "bob", "--role", "reader"), "leave the option out for the default"),
+        (("peer", "add", "grpc://hub:7433", "--token", "-"), "give a pattern such as team/*"),
+    ],
+)
+def test_an_option_that_is_required_is_not_to_be_left_out(bare: Run, words: tuple[str, ...], rule: str) -> None:
+    told = bare(*words, "--spaces", "")
+    assert (told.status, f"'' is no space; {rule}" in told.err) == (2, True)
 
 
 @pytest.mark.parametrize("words", [("remember", "- a point"), ("recall", "-v flag"), ("transcript", "search", "-v")])

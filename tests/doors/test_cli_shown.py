@@ -171,6 +171,13 @@ def test_what_comes_after_the_first_page_is_counted_as_far_as_it_is_known(
     assert next(people.bulk(done, (), False, idle=idle)) == f"{told} would be forgotten; --apply does it"
 
 
+def test_a_peer_that_does_not_erase_may_never_have_had_the_memory() -> None:
+    gone = removal_values.Bulk(
+        matched=1, ids=("a",), dry_run=False, refused=(), pending=(), backups=(), not_told=("hub",), cursor=""
+    )
+    assert list(people.held(gone)) == ["hub: does not erase it with this node; if it has it, it stays there"]
+
+
 def test_of_no_memory_it_is_not_said_how_it_would_be_forgotten(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     forgetting(monkeypatch, ())
     assert cli("bulk-forget", "--tag", "borne-by-none").out == "0 memories would be forgotten\n"

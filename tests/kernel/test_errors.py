@@ -17,6 +17,7 @@ from mnemesh_memory.errors import (
     PermissionDenied,
     SecretRefused,
     count_of,
+    plain,
     shorten,
 )
 
@@ -86,7 +87,7 @@ def test_a_denial_names_who_asked_for_what_where_and_what_is_granted() -> None:
     error = PermissionDenied("ana", "write", "reader of team/*, @ana", space="ops")
     assert error.message == "ana may not write in space 'ops'; its token grants: reader of team/*, @ana"
     assert error.fields == {
-        "principal": "ana", "action": "write", "space": "'ops'", "granted": "reader of team/*, @ana"
+        "principal": "ana", "action": "write", "space": "ops", "granted": "reader of team/*, @ana"
     }  # fmt: skip
 
 
@@ -161,6 +162,15 @@ def test_what_is_missing_is_not_quoted_as_if_it_had_been_typed() -> None:
     assert missing.message == "update: missing; at least one field must be given"
     assert missing.fields == {"field": "update", "value": "nothing", "limit": "at least one field must be given"}
     assert InvalidArgument("title", "nothing", "another").message == "title: 'nothing' is not allowed; another"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("", ""), ("team/nope", "team/nope"), ("it's", "it's"), ("32769 bytes", "32769 bytes"), ("a\nb", "a\\nb")],
+)
+def test_a_field_that_is_always_a_text_has_no_quotes(text: str, shown: str) -> None:
+    assert plain(text) == shown
+    assert plain("x" * 200).strip("x") == "..."
 
 
 def test_one_of_a_thing_is_not_called_by_its_plural() -> None:

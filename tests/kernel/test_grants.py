@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mnemesh_memory import grants
-from mnemesh_memory.errors import AlreadyExists, InvalidArgument, NotFound, PermissionDenied
+from mnemesh_memory.errors import AlreadyExists, InvalidArgument, NotFound, PermissionDenied, shown_time
 from mnemesh_memory.grants import PeerGrant, any_matches, check_pattern, covers, principal_of, space_matches
 from mnemesh_memory.model import Agent, Caller
 
@@ -211,6 +211,14 @@ def test_an_admin_can_not_take_over_a_name_and_with_it_a_private_space() -> None
 def test_nobody_grants_more_than_it_has(issuer: Caller, changes: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error):
         issue(issuer, **changes)
+
+
+def test_an_admin_whose_token_ends_is_told_until_when_it_may_issue_one() -> None:
+    issuer, rule = ana("admin", "team/*", expires_at=NOW + 1000), f"no later than {shown_time(NOW + 1000)}"
+    for expires, told in (("", "expires: missing"), (" ", "expires: missing"), ("2s", "'2s' is not allowed")):
+        with pytest.raises(InvalidArgument) as caught:
+            issue(issuer, expires=expires)
+        assert (told in caught.value.message, rule in caught.value.message) == (True, True)
 
 
 def test_an_admin_grants_what_it_has() -> None:

@@ -276,7 +276,8 @@ def _read(param: Any, kind: type | None, ctx: Any, value: Any) -> Any:
     missing = value in (None, (), [])
     if param.name in ("space", "spaces") and (value == "" or (isinstance(value, list | tuple) and "" in value)):
         # Mostly an empty variable of a script: neither the private space nor the default is meant by it for sure.
-        raise typer.BadParameter("'' is no space; leave the option out for the default", ctx=ctx, param=param)
+        rule = "give a pattern such as team/*" if param.required else "leave the option out for the default"
+        raise typer.BadParameter(f"'' is no space; {rule}", ctx=ctx, param=param)
     if (kind is None and not missing) or (param.required and missing):
         return type(param).process_value(param, ctx, value)  # a flag, or a refusal in typer's own words
     if isinstance(value, list | tuple):
