@@ -8,7 +8,7 @@ import grpc
 import pytest
 from grpc.aio import AioRpcError, Metadata
 
-from mnemesh.cli.peers import _added, _line, exit_status
+from mnemesh.cli.peers import _added, _line, exit_status, goes_on
 from mnemesh.peer_values import AddedPeer, PeerStatus
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.status import DETAILS_KEY
@@ -40,6 +40,21 @@ def peer(**fields: Any) -> PeerStatus:
 )
 def test_sync_now_ends_well_only_when_every_peer_has_everything(peers: list[dict[str, Any]], status: int) -> None:
     assert exit_status(peer(**one) for one in peers) == status
+
+
+@pytest.mark.parametrize(
+    ("fields", "waits"),
+    [
+        ({}, False),
+        ({"caught_up": False}, True),
+        ({"comparing": True}, True),
+        ({"state": "connecting", "caught_up": False}, True),
+        ({"state": "offline", "caught_up": False}, False),
+        ({"state": "refused", "caught_up": False}, False),
+    ],
+)
+def test_sync_now_waits_also_for_a_peer_that_is_being_called(fields: dict[str, Any], waits: bool) -> None:
+    assert goes_on(peer(**fields)) is waits
 
 
 def test_a_peer_that_takes_less_than_its_direction_says_so_in_its_line() -> None:

@@ -110,14 +110,19 @@ def now(
         while True:
             left = max(0.0, deadline - time.monotonic())
             done = client.sync_now(name, wait_s=min(STEP_S, left))
-            open_ = [one for one in done.peers if one.state == "connected" and (one.comparing or not one.caught_up)]
+            open_ = [one for one in done.peers if goes_on(one)]
             if not open_ or left <= STEP_S:
                 break
             for one in open_:
-                print(f"{one_line(one.name)}: {_left(one)}", file=sys.stderr)
+                print(f"{one_line(one.name)}: {_left(one) if one.state == 'connected' else one.state}", file=sys.stderr)
     shell.answer(done, lambda: _lines(done.peers))
     if code := exit_status(done.peers):
         raise typer.Exit(code)
+
+
+def goes_on(peer: peer_values.PeerStatus) -> bool:
+    """Whether waiting may help: a peer that was called and did not answer is offline."""
+    return peer.state == "connecting" or (peer.state == "connected" and (peer.comparing or not peer.caught_up))
 
 
 def exit_status(peers: Iterable[peer_values.PeerStatus]) -> int:
