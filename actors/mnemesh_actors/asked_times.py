@@ -64,7 +64,7 @@ async def asked_in_time(parts: Parts, query: Query, find: Find) -> Recalled:
     inside, widened = _inside(answer, window), False
     if window is not None and not inside and not await _anything(asked, window, find):
         if query.time_words == "prefer":
-            answer = await find(query)
+            asked, answer = query, await find(query)
             # With other words another memory may match well enough.
             inside = _inside(answer, window)
             widened = not inside
@@ -75,7 +75,8 @@ async def asked_in_time(parts: Parts, query: Query, find: Find) -> Recalled:
     elif inside and not asked.text:
         answer = _whole(answer, explain=query.explain)
     if window is not None and (kind := _kind(query, found, event)):
-        answer = await _kind_first(replace(query, text="", kinds=(kind,), min_score=0.0), window, answer, find)
+        listing = replace(query, text="", kinds=(kind,), min_score=0.0, window=window._replace(only=True))
+        answer = await _kind_first(listing, asked, answer, find)
         inside = _inside(answer, window)
         widened = widened and not inside
     bounds = window or Window(None, None)
@@ -131,14 +132,16 @@ def _kind(query: Query, found: TimeWords, event: Memory | None) -> str:
     return next((kind for kind in kinds if not query.kinds or kind in query.kinds), "")
 
 
-async def _kind_first(listing: Query, window: Window, answer: Recalled, find: Find) -> Recalled:
-    """`answer` behind what `listing` gives of the stretch, the newest first: not every memory of a decision says that
-    something was decided, and not every one that says so was filed as one."""
-    first = _whole(await find(replace(listing, window=window._replace(only=True))), explain=listing.explain)
+async def _kind_first(listing: Query, asked: Query, answer: Recalled, find: Find) -> Recalled:
+    """`answer` to `asked` behind what `listing` gives of the stretch, the newest first: not every memory of a decision
+    says that something was decided, and not every one that says so was filed as one."""
+    first = _whole(await find(listing), explain=listing.explain)
     if not first.results:
         return answer
-    there = {hit.memory.id for hit in first.results}
-    others = [hit for hit in answer.results if hit.memory.id not in there][: listing.limit - len(there)]
+    # What the budget cut off of either may stand in the other: what is left out is counted by both in full.
+    there = {hit.memory.id for hit in (await _in_full(listing, first, find)).results}
+    behind = (await _in_full(asked, answer, find)).results
+    others = [hit for hit in behind if hit.memory.id not in there][: listing.limit - len(there)]
     tokens, kept = first.tokens_used, []
     for hit in [] if first.truncated_by_budget else others:
         cost = cost_of(hit)
@@ -146,14 +149,18 @@ async def _kind_first(listing: Query, window: Window, answer: Recalled, find: Fi
             break
         tokens += cost
         kept.append(hit)
-    left_out = first.truncated_by_budget + (len(others) - len(kept) if listing.token_budget is not None else 0)
     return replace(
         first,
         results=(*first.results, *kept),
         tokens_used=tokens,
-        truncated_by_budget=left_out,
+        truncated_by_budget=len(there) - len(first.results) + len(others) - len(kept),
         degraded=tuple(dict.fromkeys(first.degraded + answer.degraded)),
     )
+
+
+async def _in_full(query: Query, answer: Recalled, find: Find) -> Recalled:
+    """`answer` to `query` with what its token budget left out."""
+    return await find(replace(query, token_budget=None)) if answer.truncated_by_budget else answer
 
 
 def _named(about: str, text: str) -> bool:

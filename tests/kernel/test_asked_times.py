@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, cast
 from zoneinfo import ZoneInfo
@@ -168,19 +169,30 @@ async def test_a_kind_is_not_listed_when_more_or_another_one_is_asked_for_or_non
     assert {hit.score for hit in answer.results} == {0.5}
 
 
-async def test_what_stands_behind_those_of_a_kind_keeps_to_the_token_budget() -> None:
-    class Costly(Search):
+@pytest.mark.parametrize(("shown", "limit"), [(5, 9), (4, 9), (3, 9), (2, 9), (1, 9), (3, 4), (1, 4), (1, 1)])
+async def test_those_of_a_kind_and_what_stands_behind_them_keep_to_the_token_budget_and_say_what_it_left_out(
+    shown: int, limit: int
+) -> None:
+    class Budgeted(Search):
         async def __call__(self, query: Query) -> Recalled:
             answer = await super().__call__(query)
-            return replace(answer, tokens_used=sum(map(cost_of, answer.results)))
+            costs = list(accumulate(map(cost_of, answer.results)))
+            fit = sum(query.token_budget is None or cost <= query.token_budget for cost in costs)
+            return replace(
+                answer, results=answer.results[:fit], tokens_used=sum(map(cost_of, answer.results[:fit])),
+                truncated_by_budget=len(costs) - fit,
+            )  # fmt: skip
 
+    search = Budgeted(*store().memories, memory("also", "2026-03-11", kind="decision"))
     parts = replace(NODE, clock=lambda: ms("2026-03-18 15:00"))
-    query = Query(text="what did we decide last week", spaces=("s",))
-    whole = await asked_in_time(parts, query, Costly(*store().memories))
-    assert [hit.memory.id for hit in whole.results] == ["filed", "week", "bug", "old"]
-    tight = await asked_in_time(parts, replace(query, token_budget=whole.tokens_used - 1), Costly(*store().memories))
-    assert [hit.memory.id for hit in tight.results] == ["filed", "week", "bug"]
-    assert (tight.tokens_used, tight.truncated_by_budget) == (sum(map(cost_of, tight.results)), 1)
+    query = Query(text="what did we decide last week", spaces=("s",), limit=limit)
+    whole = await asked_in_time(parts, query, search)
+    assert [hit.memory.id for hit in whole.results] == ["filed", "also", "week", "bug", "old"][:limit]
+    assert (whole.tokens_used, whole.truncated_by_budget) == (sum(map(cost_of, whole.results)), 0)
+    budget = sum(map(cost_of, whole.results[:shown]))
+    answer = await asked_in_time(parts, replace(query, token_budget=budget), search)
+    assert (answer.results, answer.tokens_used) == (whole.results[:shown], budget)
+    assert answer.truncated_by_budget == min(5, limit) - shown
 
 
 async def test_what_is_valid_from_a_time_happened_then() -> None:
