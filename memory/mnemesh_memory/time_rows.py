@@ -186,6 +186,8 @@ class Rows(Ranges):
         if (word in TO or after == "between") and (now := self._now_at(to)) is not None:
             return now
         named = next((at for at in range(first, one.end) if self._name(at)), first)
+        # What leads to the one leads to the other: "the first half of 2025 and | 2024".
+        after = after or ("in" if {"of", "in"} & {*self.words(first, one.end)} else "")
         same = bool(self._name(to)) and self._name(named) == self._name(to)
         if same:
             other = self.read(to, self._lead(after, named, to))
