@@ -16,6 +16,7 @@ from mnemesh.errors import InvalidArgument
 
 PROJECT_FILE: Final = ".mnemesh.toml"
 SPACE_BYTES_MAX: Final = 200
+SPACE_SEGMENTS_MAX: Final = 8
 # What the node's rules for a space path forbid inside a segment.
 FORBIDDEN: Final = '\\/*?"<>|@'
 
@@ -78,9 +79,11 @@ def _space_in(path: Path) -> str:
 
 def _is_path(space: str) -> bool:
     """Whether a node could take it; refused there, the error could not say where it came from."""
-    first, *others = unicodedata.normalize("NFC", space).split("/")
-    segments = (first.removeprefix("@"), *others)
-    return len(space.encode()) <= SPACE_BYTES_MAX and all(part and segment_of(part) == part for part in segments)
+    whole = unicodedata.normalize("NFC", space)
+    segments = whole.removeprefix("@").split("/")
+    if len(whole.encode()) > SPACE_BYTES_MAX or len(segments) > SPACE_SEGMENTS_MAX:
+        return False
+    return all(part and segment_of(part) == part for part in segments)
 
 
 def _upwards(directory: Path, home: Path) -> Iterator[Path]:

@@ -63,14 +63,27 @@ def test_a_working_directory_that_is_gone_has_no_space(tmp_path: Path, monkeypat
     assert space_here() == ""
 
 
-@pytest.mark.parametrize("space", ["@ana", "@ana/notes", "team/pay ments", "cafe\u0301", "x" * 200])
+@pytest.mark.parametrize(
+    "space", ["@ana", "@ana/notes", "team/pay ments", "cafe\u0301", "e\u0301" * 100, "x" * 200, "a/b/c/d/e/f/g/h"]
+)
 def test_a_project_file_may_name_any_space_that_a_node_takes(home: Path, space: str) -> None:
     (home / ".mnemesh.toml").write_text(f'space = "{space}"\n')
     assert detect_space(home, home) == space
 
 
 @pytest.mark.parametrize(
-    "text", ["space = ", "", "space = 3", 'space = " "', b"\xff", 'space = "../x"', 'space = "a//b"', 'space = "a/@b"']
+    "text",
+    [
+        "space = ",
+        "",
+        "space = 3",
+        'space = " "',
+        b"\xff",
+        'space = "../x"',
+        'space = "a//b"',
+        'space = "a/@b"',
+        'space = "a/b/c/d/e/f/g/h/i"',
+    ],
 )
 def test_a_project_file_that_names_no_space_is_an_error_and_no_guess(home: Path, text: str | bytes) -> None:
     (home / ".mnemesh.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
