@@ -33,8 +33,8 @@ from mnemesh import Client
 from mnemesh_actors.embedder import Vector
 from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
 from mnemesh_actors.parts import MeshConfig, Parts
+from mnemesh_actors.picking import BEST_FOR_COVERAGE
 from mnemesh_actors.query_plan import search_of
-from mnemesh_actors.recalling import BEST_FOR_COVERAGE
 from mnemesh_actors.refining import second_look
 from mnemesh_actors.serving import VectorSpace
 from mnemesh_memory.fusion import DEFAULT_MIX, OPTIONAL, Fused, Mix, coverage, signals

@@ -15,7 +15,7 @@ import numpy as np
 from bench.locomo_data import TOP
 from numpy.typing import NDArray
 
-from mnemesh_actors.recalling import BEST_FOR_COVERAGE
+from mnemesh_actors.picking import BEST_FOR_COVERAGE
 from mnemesh_memory.fusion import DEFAULT_MIX, FULL_EVIDENCE, SCORE_DECIMALS, Mix, coverage, scaled_weights, signals
 from mnemesh_memory.ranking import Candidates, fuse
 from mnemesh_memory.traits import question_of
