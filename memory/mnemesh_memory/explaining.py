@@ -7,7 +7,7 @@ and keeps no more than the sums. A property test holds the two together.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -24,15 +24,15 @@ from mnemesh_memory.fusion import (
 )
 from mnemesh_memory.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits
 
-# Less than any score shows: which way a sum goes that stands between two of them.
-NUDGE: Final = 1e-9
+# A share is told in these parts, as a score is.
+PARTS: Final = 10**SCORE_DECIMALS
 
 
 class Share(NamedTuple):
     """What one signal brings to a score: `share` is `weight` times `value`, which lies in [0, 1] and was made of the
     `raw` measurement: a cosine, a BM25 score, a number of words, 1 or 0 for yes or no; None where there was nothing to
-    measure. What was added when the best were looked at again has what it changed as its value, and a weight of 1. The
-    shares of a result, added in their order and rounded to SCORE_DECIMALS, are its score."""
+    measure. What was added when the best were looked at again has what it changed as its value, and a weight of 1. All
+    are told with SCORE_DECIMALS; the shares of a result add up to its score, unless that is 1."""
 
     name: str
     raw: float | None
@@ -188,11 +188,7 @@ class Explainer:
         if later:  # each of these was counted on top of a rounded score
             change = found[-1].share + fused.score - total
             found[-1] = found[-1]._replace(value=change, share=change)
-            total = math.fsum(share.share for share in found)
-        if found and round(min(1.0, total), SCORE_DECIMALS) != fused.score:
-            # Half-way between two scores, where the order of adding decides.
-            found[0] = found[0]._replace(share=found[0].share + math.copysign(NUDGE, fused.score - total))
-        return tuple(found)
+        return _told(found, fused.score)
 
     def _weight(self, name: str, part: str, one: Candidate, fused: Fused) -> float | None:
         """How much a signal counts for this candidate; None when it has nothing to say."""
@@ -206,6 +202,28 @@ class Explainer:
         if one.context is None or (part == "bm25" and not self._scale.windowed):
             return self._weights[part] if name in OWN else None
         return self._weights[part] * mixed if mixed else None
+
+
+def _told(found: Sequence[Share], score: float) -> tuple[Share, ...]:
+    """`found` with SCORE_DECIMALS, its shares by the largest remainder (Hamilton's method), so that they add up."""
+    exact = [share.share * PARTS for share in found]
+    down = [math.floor(part) for part in exact]
+    total = round(score * PARTS)
+    if score == 1.0:  # where a higher sum was cut
+        total = max(total, round(math.fsum(exact)))
+    order = sorted(range(len(found)), key=lambda place: (down[place] - exact[place], place))
+    for place in order[: total - sum(down)]:
+        down[place] += 1
+    return tuple(
+        Share(
+            share.name,
+            None if share.raw is None else round(share.raw, SCORE_DECIMALS),
+            round(share.value, SCORE_DECIMALS),
+            round(share.weight, SCORE_DECIMALS),
+            part / PARTS,
+        )
+        for share, part in zip(found, down, strict=True)
+    )
 
 
 def _unit(value: float) -> float:

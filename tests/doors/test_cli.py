@@ -392,7 +392,15 @@ def test_a_file_of_queries_is_answered_in_one_call(
     assert (ended.status, "line 2" in ended.err) == (2, True)
     (tmp_path / "odd.jsonl").write_text('"fine"\n{"query": "x", "limt": 1}\n')
     ended = cli("recall-batch", "odd.jsonl")
-    assert (ended.status, "queries[1].limt" in ended.err) == (2, True)
+    assert (ended.status, "line 2, limt: " in ended.err) == (2, True)
+    (tmp_path / "gap.jsonl").write_text('"fine"\n\n\n{"query": "x", "limit": 9999}\n7\n')
+    assert "line 5: 7 is not allowed" in cli("recall-batch", "gap.jsonl").err
+    (tmp_path / "gap.jsonl").write_text('"fine"\n\n\n{"query": "x", "limit": 9999}\n')
+    refused = "queries[1].limit: 9999 is not allowed; at most 50"
+    node.fail["RecallBatch"].append(Failure("INVALID_ARGUMENT", refused, {"field": "queries[1].limit"}))
+    error = cli("recall-batch", "gap.jsonl", "--json").json["error"]
+    assert error["message"] == "line 4, limit: 9999 is not allowed; at most 50"
+    assert error["field"] == "queries[1].limit"
     assert cli("recall-batch", "nowhere.jsonl").status == 2
 
 

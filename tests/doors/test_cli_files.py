@@ -72,6 +72,19 @@ def test_a_directory_is_stored_section_by_section_and_a_second_time_nothing(
     assert [item.idempotency_key for item in again.items] == [item.idempotency_key for item in request.items]
 
 
+def test_files_that_a_shell_names_are_stored_together_and_each_is_done_once(
+    cli: Run, node: RecordingNode, tmp_path: Path
+) -> None:
+    for name in ("A.md", "B.md", "C.md"):
+        (tmp_path / name).write_text(f"about {name}\n")
+    status, first = cli("import", "A.md", "B.md")
+    assert (status, first["files"], first["stored"], first["refused"]) == (0, 2, 2, [])
+    assert len(node.requests("RememberBatch")) == 1
+    status, second = cli("import", "C.md", "A.md", "B.md")
+    assert (status, second["files"], second["stored"], second["done_before"]) == (0, 3, 1, 2)
+    assert cli("import", "B.md")[1]["done_before"] == 1
+
+
 def test_the_state_belongs_to_the_life_of_a_node_or_to_the_file_that_was_named(
     cli: Run, node: RecordingNode, tmp_path: Path
 ) -> None:

@@ -271,6 +271,22 @@ def test_a_file_that_was_named_and_can_not_be_read_as_text_is_refused(
         sources.find(tmp_path / "long.txt")
 
 
+def test_several_that_were_named_are_read_in_their_order_and_each_file_once(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("b.md", "in/a.md", "in/c.md"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "photo.png").write_bytes(b"PNG\0\0")
+    named = [tmp_path / name for name in ("in/c.md", "b.md", "in", "photo.png", "b.md")]
+    found = sources.find_all(named)
+    assert [file.name for file in found.files] == ["c.md", "b.md", "a.md"]
+    assert found.skipped == {"binary": 1}
+    assert sources.find_all(named[2:3]) == sources.find(tmp_path / "in")
+    with pytest.raises(InvalidArgument, match="this is binary"):
+        sources.find_all(named[3:4])
+    with pytest.raises(InvalidArgument, match="No such file"):
+        sources.find_all([*named, tmp_path / "nowhere"])
+
+
 def test_a_file_that_becomes_a_link_after_it_was_found_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("a")
     (file,) = sources.find(tmp_path).files

@@ -157,6 +157,15 @@ def test_a_link_to_what_is_forgotten_replaced_or_erased_since_is_kept_and_shown_
     assert done(ledger, pen.unlink(a, "see-also", b)).action == "UNLINK"
 
 
+def test_a_replacement_is_told_once_from_either_side(ledger: Ledger, pen: Pen) -> None:
+    old, other = two(ledger, pen)
+    new = done(ledger, pen.create("the new one", supersedes=(old.id,))).memory
+    assert [(type_, way) for type_, way, _, _ in told(ledger, old)] == [("superseded-by", "out")]
+    assert [(type_, way) for type_, way, _, _ in told(ledger, new)] == [("supersedes", "out")]
+    done(ledger, pen.link(other, "see-also", new))
+    assert [(type_, way) for type_, way, _, _ in told(ledger, new)] == [("supersedes", "out"), ("see-also", "in")]
+
+
 def test_an_erased_memory_leaves_its_id_in_the_links_of_others_and_nothing_else(home: Home, pen: Pen) -> None:
     with home.opened() as ledger:
         a, _ = two(ledger, pen)

@@ -22,6 +22,11 @@ from mnemesh_memory.text import snippet, title_of
 BEGINNING_CHARS: Final = 2_000
 # That contradict one result, looked at in a recall.
 LEADING_MAX: Final = 16
+# Who is replaced and who replaces link to each other: the memory's own link says it all.
+_TOLD_ONCE: Final = (
+    "NOT EXISTS (SELECT 1 FROM link AS own WHERE own.source = ? AND own.target = l.source AND "
+    "(own.type = 'supersedes' AND l.type = 'superseded-by' OR own.type = 'superseded-by' AND l.type = 'supersedes'))"
+)
 _ENDS: Final = f"m.id, m.title, m.space, m.kind, m.state, substr(m.content, 1, {BEGINNING_CHARS})"
 
 
@@ -90,8 +95,9 @@ def _leading(db: sqlite3.Connection, memory: Memory, within: Sequence[str]) -> t
         values += [memory.title, WIKILINK, memory.space]
     rows = db.execute(
         f"SELECT l.type, count(*) OVER (), {_ENDS} FROM link l JOIN memory m ON m.id = l.source "
-        f"WHERE {way} AND m.id <> ? AND m.state <> 'forgotten' AND {seen} ORDER BY l.type, m.created_at, m.id LIMIT ?",
-        (*values, memory.id, *patterns, limits.LINKED_MAX),
+        f"WHERE {way} AND m.id <> ? AND m.state <> 'forgotten' AND {seen} AND {_TOLD_ONCE} "
+        "ORDER BY l.type, m.created_at, m.id LIMIT ?",
+        (*values, memory.id, *patterns, memory.id, limits.LINKED_MAX),
     ).fetchall()
     return [_linked(row[0], IN, row[2:]) for row in rows], rows[0][1] - len(rows) if rows else 0
 

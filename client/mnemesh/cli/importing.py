@@ -64,7 +64,9 @@ Batch = list[Work]
 
 def import_files(
     shell: Shell,
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A file, or a directory with all below it.")],
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH", help="Files, and directories with all below them, in this order.")
+    ],
     space: Annotated[
         str | None, typer.Option("--space", "-s", help="Space of all items; default: their own, else the project's.")
     ] = None,
@@ -84,7 +86,7 @@ def import_files(
 
     Running it again goes on where it stopped and stores nothing twice. Exit status 4 when anything was refused.
     """
-    found = sources.find(path, format or "")
+    found = sources.find_all([Path(path) for path in paths], format or "")
     home = "" if space else default_space()
     defaults = Defaults(space=space or "", home=home, kind=kind or "", tags=tuple(tag or ()))
     report = Report(found, dry_run=dry_run)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -14,8 +15,10 @@ from mnemesh import recall_values
 from mnemesh.cli import people
 from mnemesh.cli.options import Id, Spaces, contract
 from mnemesh.cli.shell import Shell, one_line
-from mnemesh.errors import InvalidArgument
+from mnemesh.errors import InvalidArgument, MnemeshError
 
+# How a node and the client name a query, and a field of it.
+PLACE: Final = re.compile(r"queries\[(\d+)\](?:\.(.+))?$")
 FILE_HELP: Final = (
     'JSON Lines: each line a query as a string, or an object such as {"query": "...", "limit": 3} with whatever recall '
     "takes. - reads standard input."
@@ -24,9 +27,13 @@ FILE_HELP: Final = (
 
 def recall_batch(shell: Shell, file: Annotated[Path, typer.Argument(metavar="FILE", help=FILE_HELP)]) -> None:
     """Answer many queries in one call, in their order; at most 32."""
-    queries = list(_queries(file))
+    numbered = dict(_queries(file))
+    queries = list(numbered.values())
     with shell.client() as client:
-        found = client.recall_batch(queries)
+        try:
+            found = client.recall_batch(queries)
+        except MnemeshError as error:
+            raise _of_the_file(error, list(numbered)) from None
     shell.answer(found, lambda: _answers(queries, found))
 
 
@@ -42,8 +49,8 @@ def related(
     shell.answer(found, lambda: people.related(found))
 
 
-def _queries(file: Path) -> Iterator[Any]:
-    """The queries of a file. Raises InvalidArgument with the number of the line."""
+def _queries(file: Path) -> Iterator[tuple[int, Any]]:
+    """The queries of a file with the numbers of their lines. Raises InvalidArgument with the number of the line."""
     try:
         text = (sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()).decode("utf-8")
     except OSError as error:
@@ -53,9 +60,20 @@ def _queries(file: Path) -> Iterator[Any]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
-                yield json.loads(line)
+                yield number, json.loads(line)
             except ValueError as error:
                 raise InvalidArgument(f"line {number}", line, f"JSON: {error}") from None
+
+
+def _of_the_file(error: MnemeshError, numbers: Sequence[int]) -> MnemeshError:
+    """`error` whose message has the number of the line in place of a query's place among those that were sent, which
+    stays its field, as through every door."""
+    found = PLACE.match(error.field)
+    if found is None or int(found[1]) >= len(numbers):
+        return error
+    field = f"line {numbers[int(found[1])]}" + (f", {found[2]}" if found[2] else "")
+    error.message = error.message.replace(error.field, field)
+    return error
 
 
 def _answers(queries: list[Any], found: recall_values.RecalledBatch) -> Iterator[str]:

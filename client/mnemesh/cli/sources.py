@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -50,8 +50,24 @@ class Found:
     unreadable: list[tuple[str, str]] = field(default_factory=list)
 
 
-def find(root: Path, format: str = "") -> Found:
-    """The files at or below `root`; `format` reads all of them as markdown, text or jsonl. Raises InvalidArgument."""
+def find_all(roots: Sequence[Path], format: str = "") -> Found:
+    """The files at or below any of `roots`, in their order, each once; else as `find`. Raises InvalidArgument."""
+    if len(roots) == 1:
+        return find(roots[0], format)
+    whole = Found()
+    known: set[Path] = set()
+    for root in roots:
+        found = find(root, format, alone=False)
+        whole.files += [file for file in found.files if file.path not in known]
+        known |= {file.path for file in found.files}
+        whole.skipped += found.skipped
+        whole.unreadable += found.unreadable
+    return whole
+
+
+def find(root: Path, format: str = "", *, alone: bool = True) -> Found:
+    """The files at or below `root`; `format` reads all of them as markdown, text or jsonl. A file that was named and is
+    left out is refused when it was named `alone`. Raises InvalidArgument."""
     if format and format not in FORMATS.values():
         raise InvalidArgument("--format", format, f"one of {', '.join(dict.fromkeys(FORMATS.values()))}")
     found = Found()
@@ -63,7 +79,7 @@ def find(root: Path, format: str = "") -> Found:
         _walk(base, "", format, found)
     elif base.is_file():
         _take(base, base.name, format or FORMATS.get(base.suffix.lower(), "text"), found)
-        for reason in found.skipped:  # one file was meant, so that nothing would be done
+        for reason in found.skipped if alone else ():  # so that nothing would be done
             raise InvalidArgument("path", str(root), f"a file that can be read, or a directory; this is {reason}")
     else:
         raise InvalidArgument("path", str(root), "a file or a directory")
