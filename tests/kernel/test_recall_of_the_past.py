@@ -6,7 +6,7 @@ Each test has a space of its own.
 from __future__ import annotations
 
 import pytest
-from test_recalling import READER, found, recall, remember
+from test_recalling import READER, chain, found, recall, remember
 from test_recalling import mesh as mesh
 from test_recalling import space as space
 
@@ -38,6 +38,15 @@ async def test_a_text_of_the_past_is_found_by_its_own_words_and_not_by_those_of_
     both = await recall(mesh, space, "what do quokkas eat", as_of=memory.updated_at, explain=True)
     assert found(both) == [FEED]
     assert {one.name: one.share > 0 for one in both.results[0].signals}["words"]
+
+
+async def test_a_version_of_the_past_leads_to_the_one_that_was_the_last_then(mesh: Mesh, space: str) -> None:
+    versions = await chain(mesh, space, FEED, *(f"Successor {number}" for number in range(5)))
+    for last in (0, 1, 3):
+        then = await recall(mesh, space, "quokka", mode="keyword", as_of=versions[last].created_at)
+        (hit,) = then.results
+        assert (hit.memory.id, hit.memory.state) == (versions[last].id, "active")
+        assert hit.redirected_from == (versions[0].id if last else "")
 
 
 async def test_what_the_index_found_and_what_was_read_then_stand_in_one_order(mesh: Mesh, space: str) -> None:

@@ -146,20 +146,11 @@ class Views:
         return self._histories.conflicts(spaces, limit, cursor)
 
     @reading
-    def successors(self, ids: Sequence[str], at: int | None = None) -> dict[str, Memory]:
-        """Where the chain of successors of each superseded memory ends: now, or as it was recorded at `at` (ms). A
-        chain that ends nowhere, or runs in a circle, is absent."""
-        if at is None:
-            ends = reads.chain_ends(ids, lambda id_: reads.successor(self._db, id_))
-            memories = self.read(list(dict.fromkeys(ends.values())))
-        else:
-            memories = {}
-
-            def successor_then(id_: str) -> str:
-                memories.update(self.read_as_of([id_], at))
-                return memories[id_].superseded_by if id_ in memories and memories[id_].state == "superseded" else ""
-
-            ends = reads.chain_ends(ids, successor_then)
+    def successors(self, ids: Sequence[str]) -> dict[str, Memory]:
+        """Where the chain of successors of each superseded memory ends. A chain that ends nowhere, or runs in a circle,
+        is absent."""
+        ends = reads.chain_ends(ids, lambda id_: reads.successor(self._db, id_))
+        memories = self.read(list(dict.fromkeys(ends.values())))
         return {
             id_: memories[end] for id_, end in ends.items() if end in memories and memories[end].state != "superseded"
         }
