@@ -53,9 +53,11 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("data", type=Path, help="folder with locomo10.json")
     choices = (*VARIANTS, REFERENCE)
     parser.add_argument("--variant", choices=choices, action="append", help="only this one; may be given again")
-    parser.add_argument("--reference", type=Path, help="window_fusion_reference.py, to be measured beside")
+    told = "window_fusion_reference.py, to be measured beside; it wants the package snowballstemmer"
+    parser.add_argument("--reference", type=Path, help=told)
     given = parser.parse_args(argv)
-    wanted = given.variant or [*VARIANTS, *([REFERENCE] if given.reference else [])]
+    # The reference first: it imports packages that we have no need of, and fails at once without them.
+    wanted = given.variant or [*([REFERENCE] if given.reference else []), *VARIANTS]
     if REFERENCE in wanted and not given.reference:
         parser.error(f"--variant {REFERENCE} wants --reference FILE")
     harness = harness_at(given.harness, given.data)
@@ -68,8 +70,8 @@ def main(argv: Sequence[str]) -> int:
             with fresh_node() as client:
                 rows = {unit: measured(harness, client, unit, variant) for unit in UNITS}
         runs[variant] = {"machine": facts, "rows": rows}
+        RESULT.write_text(json.dumps(runs, indent=1) + "\n", "utf-8")  # each, because the next may fail
         show(variant, rows)
-    RESULT.write_text(json.dumps(runs, indent=1) + "\n", "utf-8")
     return 0
 
 
