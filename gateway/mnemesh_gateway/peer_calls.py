@@ -98,9 +98,9 @@ def note(peer: PeerStatus, owner: str) -> str:
         return ""
     if not peer.takes:
         return (
-            "this peer takes nothing from here, only gives: its token does not let this node bring anything. Ask the "
-            "peer for one with --role admin, which may bring what anyone wrote, or with --role writer, and call this "
-            "node's owner as that token is called (--owner NAME)"
+            "this peer takes nothing from here, and gives only what its token covers, if any of these: it does not "
+            "let this node bring anything. Ask the peer for one with --role admin, which may bring what anyone "
+            "wrote, or with --role writer, and call this node's owner as that token is called (--owner NAME)"
         )
     if peer.only_by not in ("", owner):
         return (
