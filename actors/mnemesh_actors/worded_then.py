@@ -83,4 +83,4 @@ async def _texts(parts: Parts, ids: Sequence[str], at: int, by: float) -> tuple[
 
 
 def _told(number: int) -> tuple[str, ...]:
-    return (f"as_of: words are matched in {number} texts that were changed since, those changed last",)
+    return (f"as_of: of the texts that were changed since, words are matched in the last {number} alone",)

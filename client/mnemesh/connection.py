@@ -137,8 +137,8 @@ class Connection:
             raise NotReachable(f"the node of {self.data_dir} can't be reached: {error}") from error
         if node is None:
             raise NotReachable(
-                f"no node runs on {self.data_dir}; start one with `mnemesh up`, or in the background with `start` "
-                "(--start), or name another with an endpoint"
+                f"no node runs on {self.data_dir}; start one with `mnemesh up`, or let this call start one in the "
+                "background (`--start`, in Python `start=True`), or name another with an endpoint"
             )
         return _address(node.grpc)
 

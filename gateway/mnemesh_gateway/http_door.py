@@ -194,8 +194,8 @@ class _HttpDoor:
 
 
 def json_answer(value: Mapping[str, Any], status_code: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """One JSON object."""
-    return Response(_dump(value), status_code, {**HEADERS, **(headers or {})}, "application/json")
+    """One JSON object, and the end of its line for who reads it in a shell."""
+    return Response(_dump(value) + b"\n", status_code, {**HEADERS, **(headers or {})}, "application/json")
 
 
 def error_answer(error: MnemeshError) -> Response:

@@ -76,7 +76,7 @@ async def test_more_changes_than_are_read_are_told_and_claim_no_word(
         await mesh.update(READER, memory.memory.id, Patch(content=f"turbine {memory.memory.id}"))
     then = await recall(mesh, space, "turbine", mode="keyword", as_of=last.updated_at)
     assert found(then) == [kept.content]
-    told = ("as_of: words are matched in 1 texts that were changed since, those changed last",)
+    told = ("as_of: of the texts that were changed since, words are matched in the last 1 alone",)
     assert then.degraded == told
     then = await recall(mesh, space, "quokka", mode="keyword", as_of=last.updated_at)
     assert (len(then.results), then.degraded) == (1, told)
@@ -104,7 +104,7 @@ async def test_long_histories_are_read_for_a_while_and_the_rest_is_told(
         await mesh.update(READER, memory.id, Patch(content=f"turbine {number}"))
     then = await recall(mesh, space, "turbine", mode="keyword", as_of=said[-1].updated_at)
     assert (found(then), len(then.degraded)) == ([], 1)
-    assert then.degraded[0].startswith("as_of: words are matched in")
+    assert then.degraded[0].startswith("as_of: of the texts that were changed since")
 
 
 async def test_rows_of_the_past_are_read_a_few_at_a_time_and_each_once(
