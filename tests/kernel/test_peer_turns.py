@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -28,14 +29,29 @@ WAIT_S = 20.0
 
 
 class Line:
-    """A stream that stands at once and, told to end, hangs up only when `hung_up` is set."""
+    """A stream to a node that was started anew before each call; it stands at once and, told to end, hangs up only when
+    `hung_up` is set."""
 
     heard_ms = None
     comparing = False
     hung_up: asyncio.Event
+    lives: Iterator[int]
 
-    def __init__(self, syncing: object, stream: object, key: object, told: Callable[[Status], None], **_: object):
+    def __init__(
+        self,
+        syncing: object,
+        stream: object,
+        key: object,
+        told: Callable[[Status], None],
+        admit: Callable[[str, str], Awaitable[str]],
+        **_: object,
+    ):
         self._told = told
+        self._admit = admit
+
+    async def answers(self, within_s: float) -> bool:
+        """Who stands is alive."""
+        return True
 
     async def run(self, direction: str, channel: Dialed, cursors: Mapping[str, int]) -> Any:
         if channel.token == "away":
@@ -44,6 +60,8 @@ class Line:
         if channel.token == "wrong":
             channel.refused = "refuses the token"
             return SimpleNamespace(reason="", code="")
+        if copied := await self._admit("1" * 32, str(next(self.lives))):
+            return SimpleNamespace(reason=copied, code="identity")
         self._told(Status(phase="open"))
         try:
             await asyncio.Event().wait()
@@ -67,6 +85,7 @@ async def peers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Peers:
     monkeypatch.setattr(module, "StreamShell", Line)
     monkeypatch.setattr(module, "DialedChannel", Dialed)
     monkeypatch.setattr(Line, "hung_up", asyncio.Event(), raising=False)
+    monkeypatch.setattr(Line, "lives", count(), raising=False)
     return Peers(PeerBook(tmp_path), cast(Syncing, SimpleNamespace(me=ME, head=0)), lambda: 0)
 
 
@@ -113,6 +132,14 @@ async def test_a_peer_removed_while_a_token_is_refused_is_gone_and_the_refusal_i
     for asked in (peers.give_token("hub", "second", WAIT_S), peers.remove("hub"), peers.now("hub", WAIT_S)):
         with pytest.raises(NotFound, match="'hub' not found; sync status shows the names"):
             await asked
+
+
+async def test_a_node_that_is_called_again_in_another_life_is_no_copy_of_what_was_called_before(peers: Peers) -> None:
+    await peers.add(HUB, WAIT_S)
+    Line.hung_up.set()
+    again = await peers.give_token("hub", "second", WAIT_S)
+    assert (again.state, again.last_error) == ("connected", "")
+    await peers.remove("hub")
 
 
 async def test_a_caller_that_hangs_up_leaves_the_peer_called(peers: Peers) -> None:
