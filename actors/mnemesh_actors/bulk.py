@@ -34,7 +34,8 @@ class BulkForgetting:
         """Forget (or, with `purge`, erase for good) up to `query.limit` memories that `query` names; with `dry_run`
         only say which, and which of them the caller may not erase. Raises InvalidArgument, PermissionDenied for a space
         that the caller may not write."""
-        clean = validate.list_query(query, caller)
+        # Who names active ones does not mean those that were active at `valid_at`: these are history.
+        clean = replace(validate.list_query(query, caller), active_now=True)
         for space in clean.spaces or (caller.private_space,):  # who may write in one that it reads may in all
             grants.require_space(caller, grants.WRITE, space)
         page: Page = await self._parts.ledger.page(clean)

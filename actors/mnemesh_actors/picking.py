@@ -15,7 +15,7 @@ from mnemesh_actors.reading_then import read_then
 from mnemesh_memory.errors import count_of
 from mnemesh_memory.filters import passes
 from mnemesh_memory.fusion import Fused
-from mnemesh_memory.holding import beside, held, stood
+from mnemesh_memory.holding import held, replaced, stood, stood_instead
 from mnemesh_memory.model import Memory, Query
 
 # Read beyond the limit in one step: some candidates are redirected or filtered away.
@@ -116,11 +116,18 @@ class Picking:
         if query.valid_at is None:
             return set()
         asked = list(memories)
-        near = await self.view(sorted(beside(asked)))
-        far = await self.view(sorted(beside(near.values()) - near.keys()))
-        others = {**far, **near}
+        others = await self._others(asked)
         judge = held if query.include_superseded else stood
         return {memory.id for memory in asked if judge(memory, query.valid_at, others)}
+
+    async def _others(self, memories: Iterable[Memory]) -> dict[str, Memory]:
+        """These, all that came after them, and what each of those replaced itself: by them is judged what held."""
+        chain = {memory.id: memory for memory in memories}
+        while todo := {one.superseded_by for one in chain.values() if one.superseded_by} - chain.keys():
+            if not (read := await self.view(sorted(todo))):
+                break
+            chain |= read
+        return {**await self.view(sorted(replaced(chain.values()) - chain.keys())), **chain}
 
     async def _redirected(
         self,
@@ -135,7 +142,11 @@ class Picking:
         if query.include_superseded:
             return [Found(memory, fit) for fit, memory in pairs]
         old = [memory for _, memory in pairs if memory.state == "superseded" and memory.id not in still]
-        return redirected(pairs, await self.ends(old), fused, shown, still)
+        if query.valid_at is None:
+            return redirected(pairs, await self.ends(old), fused, shown, still)
+        others = await self._others(old)
+        then = {one.id: end for one in old if (end := stood_instead(one, query.valid_at, others)) is not None}
+        return redirected(pairs, then, fused, shown, still)
 
 
 def _next(chain: dict[str, Memory], id_: str) -> str:

@@ -55,8 +55,8 @@ IDS_MAX = 5000
 PAGES_MAX = 25
 # The share of a recall's time that the model may take before words alone are matched.
 EMBEDDING_SHARE = 0.5
-# The share by whose end the index must have answered; then the words of the newest memories are counted here. Of the
-# past no row is read after it, and of what belongs with a result none after the other share.
+# The share by whose end the index must have answered; then the words of the newest memories are counted here. No row of
+# the past is read after the other share.
 INDEX_SHARE = 0.8
 ATTACHING_SHARE = 0.9
 WORDS_MEMORIES_MAX = 1000
@@ -86,20 +86,21 @@ class Recalling:
         try:
             async with asyncio.timeout(limit_s):
                 start = asyncio.get_running_loop().time()
-                find = partial(self._find, by=start + limit_s * INDEX_SHARE)
+                attach_by = start + limit_s * ATTACHING_SHARE
+                find = partial(self._find, by=start + limit_s * INDEX_SHARE, rows_by=attach_by)
                 answer = await asked_in_time(self._parts, clean, find)
                 if not answer.results:
                     own = validate.query(query, caller)
                     return replace(answer, notes=await why_empty(self._parts, own, answer, find))
-                answer = await self._linking.attached(caller, clean, answer, start + limit_s * ATTACHING_SHARE)
+                answer = await self._linking.attached(caller, clean, answer, attach_by)
         except TimeoutError:
             raise DeadlineExceeded(f"recall took longer than {limit_s:g} s; ask again or narrow the spaces") from None
         if answer.results:
             self._note_use([hit.memory.id for hit in answer.results])
         return answer
 
-    async def _find(self, query: Query, by: float) -> Recalled:
-        rows = Picking(self._parts, query.as_of, by)
+    async def _find(self, query: Query, by: float, rows_by: float) -> Recalled:
+        rows = Picking(self._parts, query.as_of, rows_by)
         if not query.text.strip():
             return await self._newest(query, rows)
         with self._parts.serving.current.held() as space:
@@ -178,8 +179,8 @@ class Recalling:
         if old and len(candidates) >= search.limit and (len(kept) < query.limit or old > query.limit):
             # Versions that were replaced may have crowded out what is active: a second question for that alone.
             apart = replace(search, include_superseded=False, superseded_limit=CANDIDATES_SUPERSEDED)
-            if query.valid_at is not None and among is not None and ids is not None:
-                apart = replace(search, ids=tuple(ids[0]))  # of which some are superseded, but held then
+            if query.valid_at is not None and ids is not None:  # some are superseded, but held then
+                apart = replace(search, ids=tuple(ids[0]) if len(ids[0]) <= IDS_MAX else None)
             candidates = await self._candidates(space.follower, apart, by)
             if isinstance(candidates, str):
                 return await self._by_words(query, rows, candidates)

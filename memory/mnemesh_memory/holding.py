@@ -6,7 +6,7 @@ held. Both are read out of what the memories say, and nothing is written for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from mnemesh_memory.model import Memory
@@ -14,10 +14,29 @@ from mnemesh_memory.model import Memory
 SUPERSEDES: Final = "supersedes"
 
 
-def beside(memories: Iterable[Memory]) -> set[str]:
-    """Ids of what `memories` replaced and of what replaced them: by these `held` and `stood` judge."""
-    named = {link.id for memory in memories for link in memory.links if link.type == SUPERSEDES}
-    return named | {memory.superseded_by for memory in memories if memory.superseded_by}
+def replaced(memories: Iterable[Memory]) -> set[str]:
+    """Ids of what `memories` replaced: by these `held` judges."""
+    return {link.id for memory in memories for link in memory.links if link.type == SUPERSEDES}
+
+
+def successors(memory: Memory, others: Mapping[str, Memory]) -> Iterator[Memory]:
+    """What replaced it, and what replaced that, and so on, as far as `others` has them; but nothing forgotten."""
+    walked = {memory.id}
+    here = others.get(memory.superseded_by)
+    while here is not None and here.space == memory.space and here.id not in walked:
+        walked.add(here.id)
+        if here.state != "forgotten":
+            yield here
+        here = others.get(here.superseded_by)
+
+
+def stood_instead(memory: Memory, moment: int, others: Mapping[str, Memory]) -> Memory | None:
+    """The last of its successors that held."""
+    last = None
+    for one in successors(memory, others):
+        if held(one, moment, others):
+            last = one
+    return last
 
 
 def held(memory: Memory, moment: int, others: Mapping[str, Memory]) -> bool:
@@ -29,14 +48,9 @@ def held(memory: Memory, moment: int, others: Mapping[str, Memory]) -> bool:
 
 
 def stood(memory: Memory, moment: int, others: Mapping[str, Memory]) -> bool:
-    """Whether it held, and nothing that replaced it did: who writes now that something else holds since then means
-    that the old one was wrong."""
-    if not held(memory, moment, others):
-        return False
-    later = others.get(memory.superseded_by)
-    if later is None or later.space != memory.space or later.state == "forgotten":
-        return True
-    return not held(later, moment, others)
+    """Whether it held, and none of its successors did: who writes now that something else holds since then means that
+    the old one was wrong."""
+    return held(memory, moment, others) and stood_instead(memory, moment, others) is None
 
 
 def _begun(memory: Memory, others: Mapping[str, Memory]) -> int | None:

@@ -256,7 +256,8 @@ class Query:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuery:
     """A page of memories, newest first by default. `cursor` is the opaque token of the page before; `everywhere` means
-    all spaces that the caller may read, which stand in `within`, as patterns, once that is checked."""
+    all spaces that the caller may read, which stand in `within`, as patterns, once that is checked. What is superseded
+    but held at `valid_at` counts as active, unless `active_now`."""
 
     spaces: tuple[str, ...] = ()
     everywhere: bool = False
@@ -268,6 +269,7 @@ class ListQuery:
     since: int | None = None
     before: int | None = None
     valid_at: int | None = None
+    active_now: bool = False
     agent: str = ""
     session: str = ""
     state: str = "active"

@@ -14,7 +14,7 @@ from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, all_done, done
 
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.holding import beside, held, stood
+from mnemesh_memory.holding import held, stood
 from mnemesh_memory.model import ListQuery, Memory, Query
 
 
@@ -115,8 +115,6 @@ def test_what_replaced_others_holds_from_when_they_ended_in_every_judgement(ledg
         assert sorted(names(judged)) == sorted(shown)
         whole = names(listed(ledger, state="all", valid_at=at))
         assert sorted(whole) == sorted(one.content for one in everything.values() if held(one, at, everything))
-    assert beside([a, c]) == {a.id}
-    assert beside([everything[a.id]]) == {c.id}
 
 
 def pages(ledger: Ledger, size: int, **query: Any) -> list[list[Memory]]:

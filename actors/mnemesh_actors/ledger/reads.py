@@ -33,9 +33,11 @@ HELD = (
     "AND coalesce(json_extract({0}.detail, '$.valid_to') > ?, 1)"
 )
 STOOD = (
-    f"{HELD.format('memory')} AND (memory.state <> 'superseded' OR NOT EXISTS (SELECT 1 FROM memory AS later "
-    "WHERE later.id = json_extract(memory.detail, '$.superseded_by') AND later.space = memory.space "
-    f"AND later.state <> 'forgotten' AND {HELD.format('later')}))"
+    f"{HELD.format('memory')} AND (memory.state <> 'superseded' OR NOT EXISTS (WITH RECURSIVE chain(id) AS ("
+    "SELECT json_extract(memory.detail, '$.superseded_by') UNION SELECT json_extract(one.detail, '$.superseded_by') "
+    "FROM chain JOIN memory AS one ON one.id = chain.id WHERE one.space = memory.space AND one.id <> memory.id) "
+    "SELECT 1 FROM chain JOIN memory AS later ON later.id = chain.id WHERE later.id <> memory.id "
+    f"AND later.space = memory.space AND later.state <> 'forgotten' AND {HELD.format('later')}))"
 )
 HEX = set("0123456789abcdef-")
 
@@ -123,7 +125,7 @@ def _filters(query: ListQuery) -> tuple[str, list[Any]]:
     if query.within is not None:
         where, patterns = covered(query.within)
         parts, values = [where], [*patterns]
-    if query.state == "active" and query.valid_at is not None:
+    if query.state == "active" and query.valid_at is not None and not query.active_now:
         parts.append("state <> 'forgotten'")  # what was superseded since was active then
     elif query.state != "all":
         parts.append("state = ?")

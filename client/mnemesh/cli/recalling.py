@@ -57,7 +57,7 @@ def _queries(file: Path) -> Iterator[tuple[int, Any]]:
         raise InvalidArgument("FILE", str(file), f"a file that can be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
         raise InvalidArgument("FILE", str(file), f"a file in UTF-8, unlike byte {error.start}") from None
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
                 yield number, json.loads(line)

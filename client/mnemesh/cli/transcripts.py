@@ -121,7 +121,7 @@ def erase(
 
 
 def _turns(text: str) -> Iterator[Any]:
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
                 turn = json.loads(line)
