@@ -195,7 +195,7 @@ async def test_a_denial_says_on_grpc_and_http_who_asked_for_what_and_what_is_gra
     found = refusal(caught.value)
     assert found.info is not None
     assert dict(found.info.metadata) == {
-        "principal": "writer", "action": "write", "space": "'ops'", "granted": "writer of team/*, @writer",
+        "principal": "writer", "action": "write", "space": "ops", "granted": "writer of team/*, @writer",
     }  # fmt: skip
     async with open_http(scene.doors, token=scene.tokens["writer"]) as http:
         error = (await http.post("/v1/memories", json={"content": "x", "space": "ops"})).json()["error"]

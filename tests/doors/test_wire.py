@@ -88,6 +88,8 @@ def fill(message: Message, value: Any, names: dict[str, str] | None = None) -> A
             continue  # spares recall a question to the ledger; what it says, `linked` tells
         if (type(value), field.name) == (model.Query, "about"):
             continue  # read from the words of the query, by nobody else
+        if (type(value), field.name) == (model.ListQuery, "active_now"):
+            continue  # asked by a removal in bulk for itself
         name, item = (names or {}).get(field.name, field.name), getattr(value, field.name)
         if item is None:
             continue
