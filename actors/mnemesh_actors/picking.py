@@ -6,7 +6,7 @@ time for it is over. What was left out then is told.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mnemesh_actors.found import Found, end_of_equals, heat_of, redirected
 from mnemesh_actors.ledger.reads import chain_ends
@@ -15,7 +15,7 @@ from mnemesh_actors.reading_then import read_then
 from mnemesh_memory.errors import count_of
 from mnemesh_memory.filters import passes
 from mnemesh_memory.fusion import Fused
-from mnemesh_memory.holding import held, replaced, stood, stood_instead
+from mnemesh_memory.holding import held, replaced, stood, stood_instead, successors
 from mnemesh_memory.model import Memory, Query
 
 # Read beyond the limit in one step: some candidates are redirected or filtered away.
@@ -117,8 +117,13 @@ class Picking:
             return set()
         asked = list(memories)
         others = await self._others(asked)
-        judge = held if query.include_superseded else stood
-        return {memory.id for memory in asked if judge(memory, query.valid_at, others)}
+        if query.include_superseded:
+            return {memory.id for memory in asked if held(memory, query.valid_at, others)}
+        return {one.id for one in asked if stood(one, query.valid_at, others) and not self._cut_short(one, others)}
+
+    def _cut_short(self, memory: Memory, others: Mapping[str, Memory]) -> bool:
+        """Whether something that came after it was not read: that may have held instead."""
+        return any(one.superseded_by in self._unread for one in (memory, *successors(memory, others)))
 
     async def _others(self, memories: Iterable[Memory]) -> dict[str, Memory]:
         """These, all that came after them, and what each of those replaced itself: by them is judged what held."""

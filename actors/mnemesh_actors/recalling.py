@@ -180,7 +180,8 @@ class Recalling:
             # Versions that were replaced may have crowded out what is active: a second question for that alone.
             apart = replace(search, include_superseded=False, superseded_limit=CANDIDATES_SUPERSEDED)
             if query.valid_at is not None and ids is not None:  # some are superseded, but held then
-                apart = replace(search, ids=tuple(ids[0]) if len(ids[0]) <= IDS_MAX else None)
+                few = len(ids[0]) <= IDS_MAX
+                apart = replace(search, ids=tuple(ids[0])) if few else replace(apart, superseded_limit=search.limit)
             candidates = await self._candidates(space.follower, apart, by)
             if isinstance(candidates, str):
                 return await self._by_words(query, rows, candidates)

@@ -83,5 +83,5 @@ async def _texts(parts: Parts, ids: Sequence[str], at: int, by: float) -> tuple[
 
 
 def _told(number: int) -> tuple[str, ...]:
-    which = f"the last {number} alone" if number else "none: the time was over before one was read"
+    which = f"the last {number} alone" if number else "none"
     return (f"as_of: of the texts that were changed since, words are matched in {which}",)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from test_recalling import READER, found, recall, remember
 from test_recalling import mesh as mesh
 from test_recalling import module as module
 from test_recalling import space as space
 
-from mnemesh_actors import recalling
+from mnemesh_actors import query_plan, recalling
 from mnemesh_actors.mesh import Mesh
 from mnemesh_memory.model import Draft, ListQuery, Memory
 
@@ -59,6 +61,31 @@ async def test_the_words_of_the_old_one_lead_to_the_last_successor_that_held(mes
         for at, memory in held.items():
             answer = await recall(mesh, space, "zanzibar", mode="keyword", valid_at=at, as_of=as_of)
             assert found(answer) == [memory.content], at
+
+
+async def test_a_chain_goes_on_past_what_is_forgotten(mesh: Mesh, space: str) -> None:
+    first = await remember(mesh, space, "Zanzibar is the origin", valid_from=2000, valid_to=2100)
+    second = await replaced(mesh, first, "It is Pemba", valid_from=2100, valid_to=2200)
+    last = await replaced(mesh, second, "It is Mafia", valid_from=2200)
+    await mesh.forget(READER, second.id)
+    for as_of in (None, time.time_ns() // 1_000_000):
+        answer = await recall(mesh, space, "zanzibar", mode="keyword", valid_at=2250, as_of=as_of)
+        assert found(answer) == [last.content]
+
+
+async def test_of_very_many_versions_the_active_ones_are_asked_for_apart(
+    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recalling, "IDS_MAX", 2)
+    monkeypatch.setattr(query_plan, "CANDIDATES_JUDGED_LATE", 8)
+    monkeypatch.setattr(recalling, "CANDIDATES_JUDGED_LATE", 8)
+    for number in range(5):
+        await remember(mesh, space, f"A quokka was seen on hill {number}", wait="durable")
+    old = await remember(mesh, space, "quokka quokka", wait="durable")
+    for _ in range(12):
+        old = await replaced(mesh, old, f"{old.content} quokka")
+    answer = await recall(mesh, space, "quokka", mode="keyword", valid_at=old.updated_at, limit=5)
+    assert len(answer.results) == 5
 
 
 async def test_a_late_index_leaves_time_to_read_what_stood_there_then(

@@ -203,16 +203,18 @@ def matching(
     if query.include_superseded:
         return found, []
     own = set(found)
-    return found, [id_ for id_ in _replaced_by(db, query.spaces, found) if id_ not in own]
+    return found, [id_ for id_ in _replaced_by(db, query, found) if id_ not in own]
 
 
-def _replaced_by(db: sqlite3.Connection, spaces: Sequence[str], ids: Sequence[str]) -> list[str]:
-    """Superseded memories of `spaces` whose successor, or its successor and so on, is one of `ids`."""
+def _replaced_by(db: sqlite3.Connection, query: Query, ids: Sequence[str]) -> list[str]:
+    """Superseded memories of the spaces of `query` whose successor, or its successor and so on, is one of `ids`."""
     before: dict[str, list[str]] = {}
+    # With valid_at a chain goes on past what is forgotten, as in holding.successors.
+    states = "state = 'superseded'" if query.valid_at is None else "state <> 'active'"
     for id_, successor in db.execute(
         "SELECT id, json_extract(detail, '$.superseded_by') FROM memory "
-        f"WHERE space IN ({_marks(spaces)}) AND state = 'superseded'",
-        tuple(spaces),
+        f"WHERE space IN ({_marks(query.spaces)}) AND {states}",
+        query.spaces,
     ):
         before.setdefault(successor, []).append(id_)
     found: list[str] = []
