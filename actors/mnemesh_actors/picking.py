@@ -15,7 +15,7 @@ from mnemesh_actors.reading_then import read_then
 from mnemesh_memory.errors import count_of
 from mnemesh_memory.filters import passes
 from mnemesh_memory.fusion import Fused
-from mnemesh_memory.holding import held, replaced, stood, stood_instead, successors
+from mnemesh_memory.holding import held, replaced, stood_instead, successors
 from mnemesh_memory.model import Memory, Query
 
 # Read beyond the limit in one step: some candidates are redirected or filtered away.
@@ -31,6 +31,7 @@ class Picking:
         self._parts = parts
         self._as_of = as_of
         self._by = by
+        self._chains: dict[str, Memory] = {}
         self._then: dict[str, Memory | None] = {}
         self._unread: set[str] = set()
 
@@ -59,11 +60,7 @@ class Picking:
         if not ids or self._as_of is None:
             now: dict[str, Memory] = await self._parts.ledger.successors(ids) if ids else {}
             return now
-        chain = {memory.id: memory for memory in old}
-        while todo := {one.superseded_by for one in chain.values() if one.state == "superseded"} - chain.keys():
-            if not (read := await self.view(sorted(todo))):
-                break
-            chain |= read
+        chain = await self._chain(old)
         ends = chain_ends(ids, lambda id_: _next(chain, id_))
         return {id_: chain[end] for id_, end in ends.items() if end in chain and chain[end].state != "superseded"}
 
@@ -117,22 +114,45 @@ class Picking:
             return set()
         asked = list(memories)
         others = await self._others(asked)
-        if query.include_superseded:
-            return {memory.id for memory in asked if held(memory, query.valid_at, others)}
-        return {one.id for one in asked if stood(one, query.valid_at, others) and not self._cut_short(one, others)}
+        alone = query.include_superseded
+        instead = {} if alone else stood_instead(asked, query.valid_at, others)
+        return {
+            one.id
+            for one in asked
+            if one.id not in instead
+            and held(one, query.valid_at, others)
+            and not self._undecided(one, others, alone=alone)
+        }
 
-    def _cut_short(self, memory: Memory, others: Mapping[str, Memory]) -> bool:
-        """Whether something that came after it was not read: that may have held instead."""
-        return any(one.superseded_by in self._unread for one in (memory, *successors(memory, others)))
+    def _undecided(self, memory: Memory, others: Mapping[str, Memory], *, alone: bool = False) -> bool:
+        """Whether something was not read that says when it began or, but for `alone`, that may have held instead."""
+        unread = self._unread
+        if not unread:
+            return False
+        way = (memory,) if alone else (memory, *successors(memory, others))
+        return any(
+            (not alone and one.superseded_by in unread)
+            or (one.valid_from is None and not unread.isdisjoint(replaced((one,))))
+            for one in way
+        )
 
-    async def _others(self, memories: Iterable[Memory]) -> dict[str, Memory]:
+    async def _others(self, memories: Sequence[Memory]) -> Mapping[str, Memory]:
         """These, all that came after them, and what each of those replaced itself: by them is judged what held."""
-        chain = {memory.id: memory for memory in memories}
-        while todo := {one.superseded_by for one in chain.values() if one.superseded_by} - chain.keys():
-            if not (read := await self.view(sorted(todo))):
-                break
-            chain |= read
+        if self._as_of is None:
+            if left := [memory.id for memory in memories if memory.id not in self._chains]:
+                self._chains |= await self._parts.ledger.chains(left)
+            return self._chains
+        chain = await self._chain(memories)
         return {**await self.view(sorted(replaced(chain.values()) - chain.keys())), **chain}
+
+    async def _chain(self, memories: Iterable[Memory]) -> dict[str, Memory]:
+        """These as they stood, and all that came after them."""
+        last = {memory.id: memory for memory in memories}
+        chain = dict(last)
+        while todo := {one.superseded_by for one in last.values() if one.superseded_by} - chain.keys():
+            last = await self.view(sorted(todo))
+            chain |= last
+        return chain
 
     async def _redirected(
         self,
@@ -150,7 +170,8 @@ class Picking:
         if query.valid_at is None:
             return redirected(pairs, await self.ends(old), fused, shown, still)
         others = await self._others(old)
-        then = {one.id: end for one in old if (end := stood_instead(one, query.valid_at, others)) is not None}
+        decided = [one for one in old if not self._undecided(one, others)]
+        then = stood_instead(decided, query.valid_at, others)
         return redirected(pairs, then, fused, shown, still)
 
 

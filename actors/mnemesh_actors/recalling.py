@@ -25,6 +25,7 @@ from mnemesh_actors.found import (
     ordered,
     stretch_missed,
 )
+from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.linking import Linking
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.picking import BEST_FOR_COVERAGE, Picking
@@ -178,10 +179,7 @@ class Recalling:
         kept, best, old = await rows.pick(query, fused)
         if old and len(candidates) >= search.limit and (len(kept) < query.limit or old > query.limit):
             # Versions that were replaced may have crowded out what is active: a second question for that alone.
-            apart = replace(search, include_superseded=False, superseded_limit=CANDIDATES_SUPERSEDED)
-            if query.valid_at is not None and ids is not None:  # some are superseded, but held then
-                few = len(ids[0]) <= IDS_MAX
-                apart = replace(search, ids=tuple(ids[0])) if few else replace(apart, superseded_limit=search.limit)
+            apart = _apart(search, fused, None if query.valid_at is None else ids)
             candidates = await self._candidates(space.follower, apart, by)
             if isinstance(candidates, str):
                 return await self._by_words(query, rows, candidates)
@@ -331,6 +329,19 @@ class Recalling:
             await self._parts.ledger.touch(ids, self._parts.clock())
         except MnemeshError as error:  # a hint of use less; the memories are read all the same
             log.warning("use_not_noted", reason=error.message)
+
+
+def _apart(search: Search, fused: Sequence[Fused], held: tuple[list[str], list[str]] | None) -> Search:
+    """A search that versions which were replaced do not crowd: few of them, which may lead to what is shown. `held` are
+    those that held at the asked time, superseded or not, and those that lead to them; None for now."""
+    apart = replace(search, include_superseded=False, superseded_limit=CANDIDATES_SUPERSEDED)
+    if held is None:
+        return apart
+    if len(held[0]) > IDS_MAX:
+        return replace(apart, superseded_limit=search.limit)
+    leading = set(held[1])
+    olds = [one.id for one in fused if one.id in leading][:CANDIDATES_SUPERSEDED]
+    return replace(search, ids=(*held[0], *olds), limit=min(search.limit + len(olds), SEARCH_LIMIT_MAX))
 
 
 def _behind(follower: IndexFollower, gaps: int | None = None) -> tuple[str, ...]:

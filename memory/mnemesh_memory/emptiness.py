@@ -53,8 +53,10 @@ def steps(query: Query, stretch: str = "") -> Iterator[tuple[str, ListQuery]]:
     if state == "active" and query.valid_at is None:
         yield f"spaces: what is in {where} is forgotten or superseded, and so left out", whole
     alone = list(_filters(query, stretch))
+    # What was superseded since may have held then; together with the others valid_at says what did.
+    loose = whole if query.valid_at is None else replace(whole, state="all")
     for name, told, fields in alone:
-        yield f"{name}: {told} in {where}", replace(whole, **fields)
+        yield f"{name}: {told} in {where}", replace(whole if name == "valid_at" else loose, **fields)
     if len(alone) > 1:
         names = " and ".join(dict.fromkeys(name for name, _, _ in alone))
         together: dict[str, Any] = {}

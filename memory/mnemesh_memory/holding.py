@@ -7,6 +7,7 @@ held. Both are read out of what the memories say, and nothing is written for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Final
 
 from mnemesh_memory.model import Memory
@@ -20,23 +21,38 @@ def replaced(memories: Iterable[Memory]) -> set[str]:
 
 
 def successors(memory: Memory, others: Mapping[str, Memory]) -> Iterator[Memory]:
-    """What replaced it, and what replaced that, and so on, as far as `others` has them; but nothing forgotten."""
+    """What replaced it, and what replaced that, and so on, as far as `others` has them."""
     walked = {memory.id}
     here = others.get(memory.superseded_by)
     while here is not None and here.space == memory.space and here.id not in walked:
         walked.add(here.id)
-        if here.state != "forgotten":
-            yield here
+        yield here
         here = others.get(here.superseded_by)
 
 
-def stood_instead(memory: Memory, moment: int, others: Mapping[str, Memory]) -> Memory | None:
-    """The last of its successors that held."""
-    last = None
-    for one in successors(memory, others):
-        if held(one, moment, others):
-            last = one
-    return last
+def stood_instead(memories: Iterable[Memory], moment: int, others: Mapping[str, Memory]) -> dict[str, Memory]:
+    """By the id of each of `memories` the last of its successors that held and is not forgotten, if there is one: who
+    writes now that something else holds since then means that the old one was wrong. A chain is walked once for all
+    that stand in it."""
+    found: dict[str, Memory] = {}
+    known: dict[str, Memory | None] = {}  # the same of all that were walked, but in a circle, where each has its own
+    for memory in memories:
+        way, last = [memory], known.get(memory.id)
+        for one in () if memory.id in known else successors(memory, others):
+            way.append(one)
+            if one.id in known:
+                last = known[one.id]
+                break
+        walked = {way[-1].id: last}
+        for one, following in reversed(list(pairwise(way))):
+            if last is None and following.state != "forgotten" and held(following, moment, others):
+                last = following
+            walked[one.id] = last
+        if way[-1].superseded_by not in walked:
+            known |= walked
+        if last is not None:
+            found[memory.id] = last
+    return found
 
 
 def held(memory: Memory, moment: int, others: Mapping[str, Memory]) -> bool:
@@ -45,12 +61,6 @@ def held(memory: Memory, moment: int, others: Mapping[str, Memory]) -> bool:
     replaced others: it begins when the last of them ended."""
     begun = _begun(memory, others)
     return (begun is None or begun <= moment) and (memory.valid_to is None or moment < memory.valid_to)
-
-
-def stood(memory: Memory, moment: int, others: Mapping[str, Memory]) -> bool:
-    """Whether it held, and none of its successors did: who writes now that something else holds since then means that
-    the old one was wrong."""
-    return held(memory, moment, others) and stood_instead(memory, moment, others) is None
 
 
 def _begun(memory: Memory, others: Mapping[str, Memory]) -> int | None:

@@ -75,6 +75,11 @@ def test_what_held_is_counted_now_and_of_the_past_judged_with_the_matches() -> N
     assert counted[-1][0] == f"valid_at: nothing held at {SECOND} in the space 'team/x'"
     assert (counted[-1][1].valid_at, counted[-1][1].state) == (DAY, "active")
     assert not any("superseded" in reason for reason, _ in counted), "what was superseded since is not left out"
+    listings = dict(steps(asked(valid_at=DAY, kinds=("decision",))))
+    alone = listings["kinds: there is no 'decision' in the space 'team/x'"]
+    assert (alone.state, alone.valid_at) == ("all", None), "one that was superseded since is one"
+    together = listings["valid_at and kinds: nothing in the space 'team/x' passes all of them"]
+    assert (together.state, together.valid_at, together.kinds) == ("active", DAY, ("decision",))
     counted = list(steps(asked(valid_at=DAY, include_superseded=True)))
     assert counted[-1][0] == f"valid_at: nothing held at {SECOND} in the space 'team/x'"
     assert not any(listing.valid_at for _, listing in steps(asked(valid_at=DAY, as_of=DAY)))

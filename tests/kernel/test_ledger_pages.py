@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, all_done, done
 
+from mnemesh_actors.ledger import reads
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.holding import held, stood
+from mnemesh_memory.holding import held, stood_instead
 from mnemesh_memory.model import ListQuery, Memory, Query
 
 
@@ -111,10 +112,27 @@ def test_what_replaced_others_holds_from_when_they_ended_in_every_judgement(ledg
         assert (names(list(page.memories)), page.total) == (shown, len(shown))
         found, _ = ledger.matching(Query(text="", spaces=(SPACE,), valid_at=at), pen.now)
         assert found == [memory.id for memory in page.memories]
-        judged = [memory for memory in everything.values() if stood(memory, at, everything)]
+        instead = stood_instead(everything.values(), at, everything)
+        judged = [one for one in everything.values() if held(one, at, everything) and one.id not in instead]
         assert sorted(names(judged)) == sorted(shown)
         whole = names(listed(ledger, state="all", valid_at=at))
         assert sorted(whole) == sorted(one.content for one in everything.values() if held(one, at, everything))
+
+
+def test_the_first_successor_that_held_ends_the_question_and_no_chain_is_gathered(ledger: Ledger) -> None:
+    plan = ledger._db.execute(f"EXPLAIN QUERY PLAN SELECT 1 FROM memory WHERE {reads.STOOD}", (5,) * 4).fetchall()
+    steps = [row[3] for row in plan]
+    assert any(step.startswith("CO-ROUTINE chain") for step in steps), steps
+    assert not any("MATERIALIZE" in step for step in steps), steps
+
+
+def test_the_rows_that_decide_what_held_come_at_once(ledger: Ledger, pen: Pen) -> None:
+    a, b, lone = (result.memory for result in all_done(ledger, *map(pen.create, ("a", "b", "lone"))))
+    c = done(ledger, pen.create("c", supersedes=(a.id, b.id))).memory
+    d = done(ledger, pen.create("d", supersedes=(c.id,))).memory
+    assert ledger.chains([a.id]) == ledger.read([a.id, b.id, c.id, d.id])
+    assert ledger.chains([d.id]) == ledger.read([c.id, d.id])
+    assert ledger.chains([lone.id, "nobody"]) == ledger.read([lone.id])
 
 
 def pages(ledger: Ledger, size: int, **query: Any) -> list[list[Memory]]:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from test_recalling import READER, found, recall, remember
+from test_recalling import READER, chain, found, recall, remember
 from test_recalling import mesh as mesh
 from test_recalling import module as module
 from test_recalling import space as space
 
 from mnemesh_actors import query_plan, recalling
+from mnemesh_actors.found import Found
+from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.mesh import Mesh
-from mnemesh_memory.model import Draft, ListQuery, Memory
+from mnemesh_actors.picking import Picking
+from mnemesh_memory.fusion import Fused
+from mnemesh_memory.model import Draft, Link, ListQuery, Memory, Query
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -86,6 +94,105 @@ async def test_of_very_many_versions_the_active_ones_are_asked_for_apart(
         old = await replaced(mesh, old, f"{old.content} quokka")
     answer = await recall(mesh, space, "quokka", mode="keyword", valid_at=old.updated_at, limit=5)
     assert len(answer.results) == 5
+
+
+async def test_very_many_versions_lead_to_the_one_that_held(
+    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than the index gives at once: those that held are asked for apart, and what leads to them with them."""
+    monkeypatch.setattr(query_plan, "CANDIDATES", 20)
+    monkeypatch.setattr(query_plan, "CANDIDATES_SORTED", 20)
+    versions = await chain(mesh, space, *(f"Zanzibar reading {number}" for number in range(25)), "It is Moroni")
+    now = versions[-1].updated_at
+    calls: list[int] = []
+    monkeypatch.setattr(Ledger, "chains", _counted(Ledger.chains, calls))
+    for sort in ("relevance", "recency"):
+        answer = await recall(mesh, space, "zanzibar", mode="keyword", sort=sort, valid_at=now, limit=5)
+        assert found(answer) == ["It is Moroni"]
+        assert len(calls) <= 2, "a chain is read at once"
+        calls.clear()
+    await remember(mesh, space, "Zanzibar is an island")
+    answer = await recall(mesh, space, "zanzibar", mode="keyword", valid_at=now + 1000, limit=5)
+    assert sorted(found(answer)) == ["It is Moroni", "Zanzibar is an island"]
+
+
+def _counted(method: Callable[..., Any], calls: list[int]) -> Callable[..., Any]:
+    def counted(ledger: Ledger, ids: Sequence[str]) -> Any:
+        calls.append(len(ids))
+        return method(ledger, ids)
+
+    return counted
+
+
+async def test_of_very_many_versions_one_that_held_then_is_found_though_it_was_replaced(
+    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recalling, "IDS_MAX", 0)
+    monkeypatch.setattr(recalling, "CANDIDATES_SUPERSEDED", 1)
+    monkeypatch.setattr(query_plan, "CANDIDATES_JUDGED_LATE", 8)
+    held = await remember(mesh, space, "one quokka was seen that day by a man on the hill", valid_from=2000)
+    await replaced(mesh, held, "It was a wallaby", valid_from=3000)
+    old = await remember(mesh, space, "quokka quokka quokka", valid_from=3000)
+    for number in range(5):
+        old = await replaced(mesh, old, f"quokka quokka quokka {number}", valid_from=3000)
+    await replaced(mesh, old, "There is none", valid_from=3000)
+    for number in range(3):
+        await remember(mesh, space, f"quokka quokka {number}")
+    answer = await recall(mesh, space, "quokka", mode="keyword", valid_at=2500, limit=5)
+    assert sorted(found(answer)) == [held.content, *(f"quokka quokka {number}" for number in range(3))]
+
+
+class Interrupted:
+    """A ledger of which some rows are read in time and the others are not."""
+
+    def __init__(self, *rows: Memory) -> None:
+        self._rows = {memory.id: memory for memory in rows}
+
+    async def read_some_as_of(self, ids: Sequence[str], at: int, within_s: float) -> tuple[dict[str, Memory], int]:
+        return {id_: self._rows[id_] for id_ in ids if id_ in self._rows}, len(ids)
+
+
+def version(id_: str, after: str = "", before: str = "", state: str = "", **times: int) -> Memory:
+    return Memory(
+        id=id_, space="a", kind="fact", title="", content=id_, state=state or ("superseded" if after else "active"),
+        by="ana", created_at=0, updated_at=0, heads=(), superseded_by=after,
+        links=(Link("supersedes", before),) if before else (), **times,
+    )  # fmt: skip
+
+
+BEGAN_LATER = (version("A", "B", valid_from=2000, valid_to=2100), version("B", before="A"))
+PAST_FORGOTTEN = (
+    version("A", "B", valid_from=2000, valid_to=9000),
+    version("B", "C", "A", "forgotten", valid_from=2050),
+    version("C", before="B", valid_from=2050),
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "in_time", "shown", "fields", "whole"),
+    [
+        (BEGAN_LATER, ("B",), "B", {}, []), (BEGAN_LATER, ("B",), "B", {"include_superseded": True}, []),
+        (BEGAN_LATER, ("A",), "A", {}, ["A"]), (PAST_FORGOTTEN, ("A", "B"), "A", {}, []),
+        (BEGAN_LATER, ("A",), "A", {"include_superseded": True}, ["A"]),
+    ],
+)  # fmt: skip
+async def test_a_chain_of_the_past_that_was_read_in_part_judges_nothing(
+    rows: Sequence[Memory], in_time: Sequence[str], shown: str, fields: Mapping[str, Any], whole: Sequence[str]
+) -> None:
+    query = Query(text="x", spaces=("a",), as_of=5000, valid_at=2060, **fields)
+    known = {memory.id: memory for memory in rows}
+    for read, judged in (
+        (tuple(known), whole),
+        (in_time, whole if "include_superseded" in fields and shown == "A" else []),
+    ):
+        parts: Any = SimpleNamespace(ledger=Interrupted(*rows))
+        picking = Picking(parts, query.as_of, asyncio.get_running_loop().time() + 60)
+        await picking.view(read)
+        picking._by = 0.0  # the time is over
+        kept = await picking.keep(query, [Found(known[shown], Fused(shown, 0.5))])
+        assert [item.memory.id for item in kept] == judged, read
+        if judged != whole:
+            assert picking.left_out
 
 
 async def test_a_late_index_leaves_time_to_read_what_stood_there_then(

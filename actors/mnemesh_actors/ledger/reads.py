@@ -25,7 +25,8 @@ TIED = (
     f"EXISTS (SELECT 1 FROM link WHERE source = memory.id AND type <> '{WIKILINK}') "
     "OR EXISTS (SELECT 1 FROM link WHERE target = memory.id)"
 )
-# As holding.held and holding.stood; each ? is the moment.
+# As holding.held, and held with nobody in holding.stood_instead; each ? is the moment. A CROSS JOIN keeps the order:
+# the first successor that held ends the question, where SQLite would gather the whole chain first.
 HELD = (
     "coalesce(coalesce(json_extract({0}.detail, '$.valid_from'), (SELECT max(json_extract(old.detail, '$.valid_to')) "
     f"FROM link JOIN memory AS old ON old.id = link.target WHERE link.source = {{0}}.id AND link.type = '{SUPERSEDES}' "
@@ -36,7 +37,7 @@ STOOD = (
     f"{HELD.format('memory')} AND (memory.state <> 'superseded' OR NOT EXISTS (WITH RECURSIVE chain(id) AS ("
     "SELECT json_extract(memory.detail, '$.superseded_by') UNION SELECT json_extract(one.detail, '$.superseded_by') "
     "FROM chain JOIN memory AS one ON one.id = chain.id WHERE one.space = memory.space AND one.id <> memory.id) "
-    "SELECT 1 FROM chain JOIN memory AS later ON later.id = chain.id WHERE later.id <> memory.id "
+    "SELECT 1 FROM chain CROSS JOIN memory AS later ON later.id = chain.id WHERE later.id <> memory.id "
     f"AND later.space = memory.space AND later.state <> 'forgotten' AND {HELD.format('later')}))"
 )
 HEX = set("0123456789abcdef-")
@@ -224,6 +225,18 @@ def _replaced_by(db: sqlite3.Connection, query: Query, ids: Sequence[str]) -> li
         found += older
         todo += older
     return found
+
+
+def chains(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Memory]:
+    """These memories, all that came after them, and what each of those replaced itself."""
+    rows = db.execute(
+        "WITH RECURSIVE chain(id) AS (SELECT value FROM json_each(?) UNION "
+        "SELECT json_extract(one.detail, '$.superseded_by') FROM chain JOIN memory AS one ON one.id = chain.id) "
+        f"SELECT {COLUMNS}, {TIED} FROM memory WHERE id IN (SELECT id FROM chain UNION "
+        f"SELECT link.target FROM chain JOIN link ON link.source = chain.id WHERE link.type = '{SUPERSEDES}')",
+        (json.dumps(list(ids)),),
+    )
+    return {row[0]: from_row(row[:-1], tied=bool(row[-1])) for row in rows}
 
 
 def chain_ends(ids: Sequence[str], successor_of: Callable[[str], str]) -> dict[str, str]:

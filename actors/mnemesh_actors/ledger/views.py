@@ -156,6 +156,11 @@ class Views:
         }
 
     @reading
+    def chains(self, ids: Sequence[str]) -> dict[str, Memory]:
+        """By what is judged what of these held at a moment; see reads.chains."""
+        return reads.chains(self._db, ids)
+
+    @reading
     def linked(self, ids: Sequence[str], within: Sequence[str]) -> dict[str, tuple[tuple[Linked, ...], int]]:
         """What stands at both ends of the links of each memory, and how many more lead to it; see link_table.linked."""
         return {id_: link_table.linked(self._db, one, within) for id_, one in reads.by_ids(self._db, ids).items()}

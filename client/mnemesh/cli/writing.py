@@ -158,16 +158,14 @@ def bulk_forget(
 def _told(
     shell: Shell, client: Client, purge: bool, which: Mapping[str, Any]
 ) -> tuple[removal_values.Bulk, Sequence[values.Memory]]:
-    """What would go, up to the first page of which anything may; and that page, to show it."""
-    cursor = ""
+    """What would go, up to the first page of which anything may; and those memories, to show them."""
     told = client.bulk_forget(purge=purge, dry_run=True, limit=BULK_PAGE, **which)
     while told.cursor and not told.ids:
-        cursor = told.cursor
-        later = client.bulk_forget(purge=purge, dry_run=True, limit=BULK_PAGE, cursor=cursor, **which)
+        later = client.bulk_forget(purge=purge, dry_run=True, limit=BULK_PAGE, cursor=told.cursor, **which)
         told = removal_values.joined(told, later)
     if shell.json or not told.ids:
         return told, ()
-    return told, client.list(limit=BULK_PAGE, cursor=cursor, **which).memories
+    return told, client.get_many(told.ids, include_forgotten=True).memories
 
 
 def _done(client: Client, purge: bool, which: Mapping[str, Any]) -> removal_values.Bulk:

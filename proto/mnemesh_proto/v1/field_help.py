@@ -281,7 +281,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.ListRequest.tags_all": "All of these tags.",
         "mnemesh.v1.ListRequest.tags_any": "At least one of these tags.",
         "mnemesh.v1.ListRequest.tags_none": "None of these tags.",
-        "mnemesh.v1.ListRequest.valid_at": "Only what held in the world at this time: from its valid_from on, and before its valid_to; one that is missing leaves that end open, but what superseded a memory begins when that ended. What was superseded since is shown itself. Written as since.",
+        "mnemesh.v1.ListRequest.valid_at": "Only what held in the world at this time: from its valid_from on, and before its valid_to; one that is missing leaves that end open, but what superseded a memory begins when that ended. What was superseded since is shown itself, but bulk_forget leaves it unless state names it. Written as since.",
         "mnemesh.v1.ListResponse.cursor": "Token of the next page; empty on the last.",
         "mnemesh.v1.ListResponse.memories": "The page.",
         "mnemesh.v1.ListResponse.total": "How many memories match in all.",

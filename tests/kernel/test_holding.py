@@ -1,0 +1,69 @@
+"""What held at a moment of memories that replaced one another, whatever their chains look like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mnemesh_memory import holding
+from mnemesh_memory.holding import held, stood_instead, successors
+from mnemesh_memory.model import Link, Memory
+
+MOMENT: Final = 5
+TIMES: Final = st.none() | st.integers(0, 9)
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> dict[str, Memory]:
+    """Some memories each of which may have been replaced by any other: chains that meet, and circles."""
+    names = [f"m{number}" for number in range(draw(st.integers(1, 9)))]
+    after = {name: draw(st.sampled_from(["", *names, "gone"])) for name in names}
+    return {
+        name: Memory(
+            id=name, space=draw(st.sampled_from(["a", "a", "a", "b"])), kind="fact", title="", content=name,
+            state=draw(st.sampled_from(["forgotten", "superseded"])) if after[name] else "active",
+            by="ana", created_at=0, updated_at=0, heads=(), superseded_by=after[name],
+            valid_from=draw(TIMES), valid_to=draw(TIMES),
+            links=tuple(Link("supersedes", old) for old in names if after[old] == name),
+        )
+        for name in names
+    }  # fmt: skip
+
+
+def one_by_one(memory: Memory, others: Mapping[str, Memory]) -> Memory | None:
+    """As the words say it."""
+    walked = [one for one in successors(memory, others) if one.state != "forgotten" and held(one, MOMENT, others)]
+    return walked[-1] if walked else None
+
+
+@settings(max_examples=400, derandomize=True, database=None)
+@given(everything=chains(), data=st.data())
+def test_all_at_once_gives_what_each_alone_gives(everything: dict[str, Memory], data: st.DataObject) -> None:
+    asked = [everything[name] for name in data.draw(st.permutations(sorted(everything)))]
+    expected = {one.id: instead for one in asked if (instead := one_by_one(one, everything)) is not None}
+    assert stood_instead(asked, MOMENT, everything) == expected
+
+
+def test_a_chain_is_judged_once_for_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    number = 500
+    everything = {
+        f"{place}": Memory(
+            id=f"{place}", space="a", kind="fact", title="", content="", state="superseded", by="ana", created_at=0,
+            updated_at=0, heads=(), superseded_by=f"{place + 1}", valid_from=9,
+        )
+        for place in range(number)
+    }  # fmt: skip
+    judged = 0
+
+    def counted(memory: Memory, moment: int, others: Mapping[str, Memory]) -> bool:
+        nonlocal judged
+        judged += 1
+        return held(memory, moment, others)
+
+    monkeypatch.setattr(holding, "held", counted)
+    assert not stood_instead(everything.values(), MOMENT, everything)
+    assert 0 < judged < number
