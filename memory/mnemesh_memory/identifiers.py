@@ -9,7 +9,7 @@ Plain words have none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 # Git shows so much of a hash, and people repeat it.
@@ -22,6 +22,7 @@ _RUN: Final = r"[^\W_]+"
 # Runs of letters and digits with marks between them and no space, all of which people write inside one name.
 _COMPOUND: Final = re.compile(rf"{_RUN}(?:(?:[_./\\@#+=-]|::?|->|\?\.){{1,3}}{_RUN})*")
 _PARTS: Final = re.compile(_RUN)
+_MARKS: Final = re.compile(r"[_./\\@#+=:?>-]+")
 # A small letter before a large one, or an abbreviation before a word: parseConfig, HTTPServer.
 _CAMEL: Final = re.compile(r"[^\W\d_A-Z][A-Z]|[A-Z]{2}[a-z]{2}")
 _HUMP: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W_A-Za-z]+")
@@ -32,6 +33,18 @@ _VERSION: Final = re.compile(r"[vV]?\d+(?:\.\d+)+")
 def spellings(text: str) -> list[str]:
     """Other spellings of what in `text` is no plain word, each of letters and digits, in its order."""
     return [word for compound in _COMPOUND.findall(text) for word in _of(compound)]
+
+
+def may_spell(text: str, words: Iterable[str]) -> bool:
+    """Whether any of these folded words, or beginnings of words, can be among `spellings`, but for versions: a quick
+    look."""
+    run_together = _MARKS.sub("", text.casefold())
+    return any(word in run_together for word in words)
+
+
+def humps(text: str) -> str:
+    """`text` with every name in camel case as the words that it is made of."""
+    return _PARTS.sub(lambda run: " ".join(_HUMP.findall(run[0])) if _CAMEL.search(run[0]) else run[0], text)
 
 
 def _of(compound: str) -> Iterator[str]:

@@ -17,6 +17,7 @@ from itertools import pairwise
 from math import ceil
 from typing import Final
 
+from mnemesh_memory.identifiers import spellings
 from mnemesh_memory.limits import CHUNK_TOKENS_MAX, SNIPPET_CHARS_MAX, TITLE_BYTES_MAX, TITLE_CHARS_MAX
 from mnemesh_memory.scripts import PAIRED, unaccented
 from mnemesh_memory.wordlists import COMMON_WORDS
@@ -180,9 +181,9 @@ def title_of(content: str) -> str:
 
 @lru_cache(maxsize=16)  # one question asks for as many passages as it has results
 def _wanted(query: str) -> frozenset[str]:
-    """What `snippet` and `marks` look for: the stems of the query's words. The commonest English ones count only when
-    there is no other."""
-    words = {term for _, _, term in _terms(query)}
+    """What `snippet` and `marks` look for: the stems of the query's words, and of other spellings of its identifiers.
+    The commonest English ones count only when there is no other."""
+    words = {term for part in (query, *spellings(query)) for _, _, term in _terms(part)}
     return frozenset(words - _COMMON_STEMS or words)
 
 

@@ -26,6 +26,7 @@ from mnemesh_memory.fusion import (
     signals,
     terms,
 )
+from mnemesh_memory.identifiers import may_spell, spellings
 from mnemesh_memory.ranking import Candidates
 from mnemesh_memory.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits
 
@@ -279,6 +280,26 @@ def test_coverage_is_the_mean_of_cosine_and_share_of_terms() -> None:
     assert coverage(question, [(result(-0.2), "Databases with ports")]) == pytest.approx(1 / 3)
     assert coverage(question, [(result(None), "port, database, use")]) == 1
     assert coverage("what is it?", [(result(0.7), "anything")]) == pytest.approx(0.7)
+
+
+SPELLED = [
+    ("parse_config reads it first", "parseConfig"), ("the parseConfig helper", "parse_config"),
+    ("the parseConfig helper", "parse config"), ("a NoSuchMethodError of the worker", "no such method error"),
+    ("the event id", "eventId"), ("httpserver", "HTTPServer"), ("get_user_by_email", "getUserByEmail"),
+    ("order.legacyId", "legacy_id"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "question"), SPELLED)
+def test_an_identifier_is_covered_however_it_is_spelled(text: str, question: str) -> None:
+    assert coverage(question, [(result(None), text)]) == 1
+    assert coverage(question, [(result(None), "Green apples")]) == 0
+
+
+@given(st.text(st.sampled_from("abC_./- 1"), max_size=30), st.text(st.sampled_from("abC_./- 1"), max_size=12))
+def test_the_quick_look_at_a_text_misses_no_spelling_that_is_asked_for(text: str, question: str) -> None:
+    spelled = terms(" ".join(spellings(text)))
+    assert may_spell(text, terms(question)) or not spelled & terms(question)
 
 
 @pytest.mark.parametrize("signs", ["?!", "\u2192 __"])

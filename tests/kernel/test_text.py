@@ -316,6 +316,15 @@ def test_an_identifier_draws_the_snippet_to_itself_and_not_to_one_that_begins_al
     assert [passage[a:b] for a, b in marks(passage, "the phrases' weight")] == ["weight_phrases"]
 
 
+@pytest.mark.parametrize(
+    ("passage", "question"), [("it is parse_config() now", "parseConfig"), ("it is parseConfig() now", "parse_config")]
+)
+def test_an_identifier_is_marked_however_it_is_spelled(passage: str, question: str) -> None:
+    ((start, end),) = marks(passage, question)
+    assert passage[start:end].lower().replace("_", "") == "parseconfig"
+    assert "onfig" in snippet("padding words " * 40 + passage + " more words" * 40, question, 60)
+
+
 def test_words_that_say_nothing_draw_no_snippet() -> None:
     text = "What is it that you have in the end? " * 10 + "Ships wait for the tide. " + "That is what it is. " * 20
     assert "Ships wait" in snippet(text, "what is it that the ship does", 80)
