@@ -143,7 +143,10 @@ def attrs(field: str, values: Mapping[str, str]) -> dict[str, str]:
 def links(field: str, values: Iterable[Link]) -> tuple[Link, ...]:
     """Typed links to memory ids, sorted, unique; those that the ledger writes itself are refused."""
     given = at_most(field, tuple(values), limits.LINKS_MAX)
-    clean = {Link(link_type(f"{field}.type", item.type), memory_id(f"{field}.id", item.id)) for item in given}
+    clean = {
+        Link(link_type(f"{field}[{place}].type", item.type), memory_id(f"{field}[{place}].id", item.id))
+        for place, item in enumerate(given)
+    }
     return tuple(sorted(clean, key=lambda item: (item.type, item.id)))
 
 

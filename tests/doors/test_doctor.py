@@ -690,4 +690,8 @@ def test_the_index_of_a_model_that_took_over_is_the_one_that_is_looked_at(place:
     assert "model.onnx" in found.problem
     assert "delete" in found.fix
     (place.data_dir / FILE).write_text("{", "utf-8")
-    assert "damaged" in only(place, "model").problem
+    found = only(place, "model")
+    assert "damaged" in found.problem
+    assert found.fix.startswith(f"delete {place.data_dir / FILE}")
+    (place.data_dir / FILE).write_text(json.dumps({"format": 99}))
+    assert only(place, "model").fix.startswith("install the newer mnemesh")

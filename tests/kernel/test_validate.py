@@ -211,20 +211,20 @@ def test_links_are_typed_sorted_and_unique() -> None:
     "bad", ["", "x", ID[:-1], ID + "0", ID.replace("-", ""), ID.replace("8", "g"), "../" + ID, SURROGATE]
 )
 def test_a_link_to_no_id_is_refused(bad: str) -> None:
-    assert refusal(lambda: clean(links=(Link("see-also", bad),))).fields["field"] == "links.id"
+    assert refusal(lambda: clean(links=(Link("see-also", bad),))).fields["field"] == "links[0].id"
 
 
 @pytest.mark.parametrize("bad", ["", "related", "SEE-ALSO", "see-also:", SURROGATE])
 def test_a_link_of_unknown_type_is_refused_with_the_list(bad: str) -> None:
     error = refusal(lambda: clean(links=(Link(bad, ID),)))
-    assert error.fields["field"] == "links.type"
+    assert error.fields["field"] == "links[0].type"
     assert all(known in error.message for known in WRITABLE_LINK_TYPES)
 
 
 @pytest.mark.parametrize("reserved", LEDGER_LINK_TYPES)
 def test_a_link_that_would_close_a_memory_is_refused_and_the_way_to_do_it_is_said(reserved: str) -> None:
     error = refusal(lambda: clean(links=(Link(reserved, ID),)))
-    assert error.fields["field"] == "links.type"
+    assert error.fields["field"] == "links[0].type"
     assert "`supersedes`" in error.message
     assert "`supersede`" in error.message
 

@@ -23,7 +23,7 @@ from mnemesh_gateway.access import ACCESS_FILE
 from mnemesh_gateway.access import MIGRATIONS as ACCESS_MIGRATIONS
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place
-from mnemesh_memory.errors import InvalidArgument, MnemeshError, count_of
+from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, MnemeshError, count_of
 from mnemesh_proto.rendezvous import TOKEN_FILE
 
 DISK_FREE_BYTES_MIN = 512 * 1024 * 1024
@@ -160,8 +160,12 @@ def model(place: Place) -> Iterator[Finding]:
     settings = place.settings
     try:
         known = GenerationFile(place.data_dir).read() if place.data_dir.is_dir() else None
-    except MnemeshError as error:
-        yield Finding("model", error.message, f"see {place.data_dir / FILE}; no memory is lost without it")
+    except DataLoss as error:
+        fix = f"delete {place.data_dir / FILE} and start with the same model_dir: no memory is lost"
+        yield Finding("model", error.message, fix)
+        return
+    except FailedPrecondition as error:
+        yield Finding("model", error.message, f"install the newer mnemesh that wrote {place.data_dir / FILE}")
         return
     folder = known.active.model if known else settings.model_dir
     if folder.startswith(("/", "~")) or (known is None and folder):
