@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final, NamedTuple
 
-from mnemesh_memory.calendar_spans import PARTS, SEASONS, WEEK, Span, day_of, part_of_day, unit_of
+from mnemesh_memory.calendar_spans import DAY, PARTS, SEASONS, WEEK, Span, day_of, part_of_day, unit_of
 from mnemesh_memory.time_days import SHORT_DAYS, VERBS, WEEKDAYS, YEAR, Read
 from mnemesh_memory.time_numbers import ARTICLES, UNITS, is_number, number_at
 from mnemesh_memory.time_ranges import Ranges
@@ -260,6 +260,8 @@ class Rows(Ranges):
         early, late, between = one.span, other.span, word == "between"
         same = bool(kind := self._kind(first, one.end)) and kind == self._kind(joint.end, other.end)
         listed = joint.word in LISTED and not between
+        if not listed and _exact(early).since != _exact(late).before:
+            early, late = _exact(early), _exact(late)
         if (same or not listed) and early.cycle == "year" and not late.cycle:
             early = early.back(early.since.year - late.since.year)  # "between May and July 2023"
         if (same or not listed) and early.since > late.since:
@@ -277,6 +279,13 @@ class Rows(Ranges):
         before = max(early.before, late.before) if listed else late.before
         since = early.before if word == "after" and not listed else early.since
         return Read(Span(since, before, cycle=cycle), other.end, one.relative and other.relative)
+
+
+def _exact(span: Span) -> Span:
+    """A time of a day at the end of a range is that moment, not its surroundings: "from 14:10 yesterday to now"."""
+    if span.at is None or span.before - span.since >= DAY:
+        return span
+    return span._replace(since=span.at, before=span.at)
 
 
 def _onward(late: Span, early: Span) -> Span:

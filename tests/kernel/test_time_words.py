@@ -412,6 +412,32 @@ def test_words_of_time_mean_a_stretch(text: str, since: str, before: str) -> Non
 
 
 @pytest.mark.parametrize(
+    ("text", "since", "before"),
+    [
+        ("between 2026-03-16 14:10 and 2026-03-16 15:00", "2026-03-16 14:10", "2026-03-16 15:00"),
+        ("from 2026-03-16T12:10:00Z to 2026-03-16T14:00:00Z", "2026-03-16 13:10", "2026-03-16 15:00"),
+        ("between 2pm yesterday and 4pm yesterday", "2026-03-17 14:00", "2026-03-17 16:00"),
+        ("between 4pm yesterday and 2pm yesterday", "2026-03-17 14:00", "2026-03-17 16:00"),
+        ("2pm yesterday to 4pm yesterday", "2026-03-17 14:00", "2026-03-17 16:00"),
+        ("from 14:10 yesterday to now", "2026-03-17 14:10", "2026-03-18 15:00:00.001000"),
+        ("since 14:10 yesterday until now", "2026-03-17 14:10", "2026-03-18 15:00:00.001000"),
+        ("after 14:10 yesterday until 9am today", "2026-03-17 14:10", "2026-03-18 09:00"),
+        ("from Friday 2pm to Monday 9am", "2026-03-13 14:00", "2026-03-16 09:00"),
+        ("from Monday 2pm to Friday 9am", "2026-03-09 14:00", "2026-03-13 09:00"),
+        ("from yesterday to 9am today", "2026-03-17", "2026-03-18 09:00"),
+        ("from 3 hours ago to now", "2026-03-18 12:00", "2026-03-18 15:00:00.001000"),
+        ("from 3 days ago to 9am today", "2026-03-15", "2026-03-18 09:00"),
+        # A list of moments, and a range without a length, mean what was around them.
+        ("at 2pm yesterday or 4pm yesterday", "2026-03-17 13:30", "2026-03-17 16:30"),
+        ("between 2pm yesterday and 2pm yesterday", "2026-03-17 13:30", "2026-03-17 14:30"),
+    ],
+)
+def test_a_range_between_two_moments_ends_at_these(text: str, since: str, before: str) -> None:
+    answer = understood(text)
+    assert (answer.since, answer.before) == (at(since), at(before))
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "What may I run on the second node now?",
