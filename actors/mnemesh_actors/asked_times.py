@@ -30,16 +30,20 @@ ANYTHING: Final = terms(
     " list memories memory new news now occurred overview recall recap recent recorded remember said say show something"
     " stuff summarize summary talk tell thing told update work worked working write written wrote"
 )
-# A kind that is asked for by such words, as most people use it: "what did we decide last week", "yesterday's bugs".
+# A kind that is asked for by such words, as most people use it: "what did we decide last week", "what broke in March".
+# Narrower ones ("outage", "incident") find theirs better than a list of all errors does, in which they may stand last.
 KIND_WORDS: Final = {
     kind: terms(words)
     for kind, words in {
-        "decision": "decide decided deciding decision decisions",
-        "error": "error errors bug bugs",
+        "decision": "agree agreed agreement agreements decide decided deciding decision decisions",
+        "error": "break breaks broke broken bug bugs error errors fail failed failing fails failure failures"
+        " problem problems wrong",
         "requirement": "requirement requirements",
     }.items()
 }
-_BESIDE_KIND: Final = terms("come came have made make making saw see seen take taken took")
+_BESIDE_KIND: Final = terms(
+    "come came fix fixed fixes fixing go goes going gone have made make making saw see seen take taken took up went"
+)
 _WORD: Final = re.compile(r"[^\W\d_]+")
 Find = Callable[[Query], Awaitable[Recalled]]
 
