@@ -14,7 +14,7 @@ from mnemesh_memory import calendar_spans as spans
 from mnemesh_memory.calendar_spans import DAY, EXACT, PARTS, SEASONS, Span
 from mnemesh_memory.time_days import DAY_RANGE, MONTHS, SHORT_DAYS, SHORT_MONTHS, WEEKDAYS, Read, one_day
 from mnemesh_memory.time_numbers import ARTICLES, NUMBERS, UNITS, is_cut, number_at
-from mnemesh_memory.time_stretches import ORDINALS, THIRDS, Stretches
+from mnemesh_memory.time_stretches import ORDINALS, PREVIOUS, THIRDS, Stretches
 
 # Vague numbers, and how far to each side they reach.
 _VAGUE: Final = {"couple": (2, 1), "few": (3, 2), "several": (5, 3)}
@@ -29,7 +29,7 @@ _SHORT_UNITS: Final = {"h": "hour", "d": "day", "w": "week", "y": "year"}
 _COMPACT: Final = re.compile(r"(\d{1,4})([hdwy])")
 DATE_WORDS: Final = frozenset(
     ("today", "yesterday", "tomorrow", "tonight", "ago", "last", "past", "this", "next", "earlier", "weekend", "week",
-     "quarter", *MONTHS, *SHORT_MONTHS, *WEEKDAYS, *SHORT_DAYS, *SEASONS)
+     "quarter", *PREVIOUS, *MONTHS, *SHORT_MONTHS, *WEEKDAYS, *SHORT_DAYS, *SEASONS)
 )  # fmt: skip
 # What every date begins with, if not with a digit.
 _BEGINS: Final = DATE_WORDS | {
@@ -302,14 +302,16 @@ class Dates(Stretches):
 
     def _rolling(self, at: int) -> Read | None:
         """The last 3 days, past few weeks, the past month: up to now."""
-        number, unit, half, end = self._last_units(at)
+        number, unit, half, end = self._last_units(at, ("last", "past", *PREVIOUS))
         if not number:
             return None
         lead = at + (self.word(at) == "the")
         word, counted = self.word(lead), end > lead + 2 or self.word(lead + 1) not in UNITS
+        if word in PREVIOUS and not (counted and self.is_previous(at)):
+            return None  # "the previous week" is a week of the calendar
         if not counted and lead == at and word == "last" and self.word(lead + 1) not in ("hour", "minute"):
             return None
-        if word == "last" and (self.ends_otherwise(end, counted) or self.word(end) == "before"):
+        if word != "past" and (self.ends_otherwise(end, counted) or self.word(end) == "before"):
             return None
         if unit in EXACT:
             length = (number + half / 2) * EXACT[unit]

@@ -10,17 +10,10 @@ from mnemesh_memory import calendar_spans as spans
 from mnemesh_memory.calendar_spans import DAY, MONTHS_OF, WEEK, Span
 from mnemesh_memory.time_dates import Dates
 from mnemesh_memory.time_days import DAY_NUMBER, DAY_RANGE, WEEKDAYS, YEAR, Read, one_day
-from mnemesh_memory.time_stretches import ORDINALS
-from mnemesh_memory.time_tokens import BREAK
+from mnemesh_memory.time_stretches import AFTER_DATE, ORDINALS
 
 _EDGES: Final = {"beginning": "since", "start": "since", "end": "before"}
 _OR: Final = ("and", "or", ",")
-# What may follow a number that is the day of a month; before anything else it counts: "between March 3 and 7 people".
-_AFTER_DAY: Final = frozenset(
-    ("", BREAK, *_OR, "what", "who", "which", "how", "why", "when", "where", "did", "do", "does", "was", "were", "is",
-     "are", "had", "has", "have", "we", "i", "you", "they", "he", "she", "in", "on", "of", "at", "for", "about", "with",
-     "by", "the", "our", "my")
-)  # fmt: skip
 
 
 class Ranges(Dates):
@@ -116,7 +109,7 @@ class Ranges(Dates):
         """Whether a number that ends there is not one of something that follows."""
         month_at = end + (self.word(end) == "of")
         following = self.word(end)
-        return self.month_number(month_at) is None and (following in _AFTER_DAY or bool(YEAR.fullmatch(following)))
+        return self.month_number(month_at) is None and (following in AFTER_DATE or bool(YEAR.fullmatch(following)))
 
     def _weekday_of(self, at: int) -> Read | None:
         """The last Friday of March, the first Monday in 2024."""

@@ -13,7 +13,7 @@ from mnemesh_memory.calendar_spans import DAY, PARTS, SEASONS, WEEK, Span, day_o
 from mnemesh_memory.time_days import SHORT_DAYS, VERBS, WEEKDAYS, YEAR, Read
 from mnemesh_memory.time_numbers import ARTICLES, UNITS, is_number, number_at
 from mnemesh_memory.time_ranges import Ranges
-from mnemesh_memory.time_stretches import LOOSE, ORDINALS, PEOPLE, QUARTER
+from mnemesh_memory.time_stretches import LOOSE, ORDINALS, PEOPLE, PREVIOUS, QUARTER
 from mnemesh_memory.time_tokens import BREAK
 
 TO: Final = frozenset(("to", "until", "till", "through", "thru", "-", "\u2013"))
@@ -202,10 +202,17 @@ class Rows(Ranges):
         return other
 
     def _next_to(self, one: Read, at: int) -> Read | None:
-        """The week before or after what stands before it: "last week and | the week before"."""
-        unit, side, end = self.word(at + 1), self.word(at + 2), at + 3
-        end += self.word(end) == "that"
-        if self.word(at) != "the" or unit not in _UNITS or side not in ("before", "after"):
+        """The week before or after what stands before it: "last week and | the week before", "this week and | the
+        previous one"."""
+        lead = at + (self.word(at) == "the")
+        unit, side, end = self.word(lead), self.word(lead + 1), lead + 2
+        if unit in PREVIOUS:
+            unit, side = self.word(one.end - 1) if side == "one" else side, "before"
+        elif lead == at:
+            return None
+        else:
+            end += self.word(end) == "that"
+        if unit not in _UNITS or side not in ("before", "after"):
             return None
         if self.word(end) not in _CLOSED:
             return None

@@ -13,6 +13,7 @@ from typing import Final
 from mnemesh_memory import calendar_spans as spans
 from mnemesh_memory.calendar_spans import DAY, SEASONS, WEEK, Span
 from mnemesh_memory.time_days import WEEKDAYS, YEAR, Days, Read
+from mnemesh_memory.time_tokens import BREAK
 
 ORDINALS: Final = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
 THIRDS: Final = {"early": 0, "mid": 1, "late": 2, "beginning": 0, "start": 0, "middle": 1, "end": 2}
@@ -27,6 +28,17 @@ _COUNTED: Final = frozenset(("ms", "kb", "mb", "gb", "tb", "px", "km", "kg", "pe
 # After "of" these name one thing: "the last 3 days of our trip" ended with it, "the last 3 days of logs" ends now.
 _DETERMINERS: Final = frozenset(("the", "a", "an", "this", "that", "each", "every", "my", "our", "your", "his", "her",
                                  "its", "their"))  # fmt: skip
+PREVIOUS: Final = frozenset(("previous", "prior"))
+_ANY: Final = frozenset(("a", "an", "any", "each", "every", "its", "no", "their"))
+_NAMED_UNITS: Final = frozenset(("week", "weekend", "month", "quarter", "year"))
+_DAYS_NAMED: Final = frozenset(("today", "yesterday", "tomorrow", "tonight", "ago", *WEEKDAYS))
+# What may follow a date that could also be part of something longer: "in summer we", not "in summer school"; "between
+# March 3 and 7 we", not "7 people".
+AFTER_DATE: Final = frozenset(
+    ("", BREAK, "and", "or", ",", "what", "who", "which", "how", "why", "when", "where", "did", "do", "does", "was",
+     "were", "is", "are", "had", "has", "have", "we", "i", "you", "they", "he", "she", "in", "on", "of", "at", "for",
+     "about", "with", "by", "the", "our", "my")
+)  # fmt: skip
 # A stretch that ended so lately is still called this one.
 _LATELY: Final = 60 * DAY
 
@@ -45,7 +57,7 @@ class Stretches(Days):
                 if whole is not None:
                     return Read(spans.third_of(whole.span, THIRDS[self.word(lead)]), whole.end, whole.relative)
         return (
-            self._week_of_month(lead) or self._named_unit(at) or self._season(at, after)
+            self._week_of_month(lead) or self._named_unit(at) or self._previous_unit(at) or self._season(at, after)
             or self._quarter(at, after) or self._month(at, after) or self._bare_year(at, after)
         )  # fmt: skip
 
@@ -53,7 +65,7 @@ class Stretches(Days):
         """Last week, this month, next year, earlier this week, the weekend."""
         earlier = self.word(at) == "earlier"
         word, unit = self.word(at + earlier), self.word(at + earlier + 1)
-        if unit not in ("week", "weekend", "month", "quarter", "year"):
+        if unit not in _NAMED_UNITS:
             return None
         if word == "the" and unit == "weekend" and not earlier:
             return Read(spans.unit_of(self._now, unit, 0 if self._today.weekday() >= 5 else -1), at + 2, True)
@@ -73,6 +85,31 @@ class Stretches(Days):
         if unit == "week" and self.word(end) == "on" and self.word(end + 1) in WEEKDAYS:
             return Read(spans.day_of(span.since + WEEKDAYS[self.word(end + 1)] * DAY), end + 2, True)
         return Read(span, end, True)
+
+    def _previous_unit(self, at: int) -> Read | None:
+        """The previous month, prior year."""
+        lead = at + (self.word(at) == "the")
+        unit, end = self.word(lead + 1), lead + 2
+        if unit not in _NAMED_UNITS or not self.is_previous(at) or self.ends_otherwise(end, counted=False):
+            return None
+        return Read(spans.unit_of(self._now, unit, -1), end, True)
+
+    def is_previous(self, at: int) -> bool:
+        """Whether "the previous ..." there is told from now, and not from a time that is named before it: "May 2024
+        rather than the previous month"."""
+        lead = at + (self.word(at) == "the")
+        if self.word(lead) not in PREVIOUS or (lead == at and at and self.word(at - 1) in _ANY):
+            return False
+        return not any(self._names_time(one) for one in range(at))
+
+    def _names_time(self, at: int) -> bool:
+        word = self.word(at)
+        if word in ("last", "past", "this", "next"):  # "the last week of the previous month" is in it
+            return self.word(at + 1) in _NAMED_UNITS and self.word(at + 2) != "of"
+        if word[:1].isdigit():
+            return bool(YEAR.fullmatch(word)) or not word.isalnum()
+        month = self.month_number(at) is not None and not self.doubtful(at)
+        return month or word in _DAYS_NAMED or bool(QUARTER.fullmatch(word))
 
     def _month(self, at: int, after: str) -> Read | None:
         which = self.word(at) if self.word(at) in ("last", "this", "next") else ""
@@ -104,7 +141,8 @@ class Stretches(Days):
         year, relative, end = self.year(name_at + 1)
         if year is not None:
             return Read(season(year), end, relative)
-        spoken = after in ("in", "during", "over", "since") and name_at > lead
+        whole = name_at > lead or self.word(name_at + 1) in AFTER_DATE
+        spoken = after in ("in", "during", "over", "since") and whole
         if not which and (not spoken or name in ("fall", "spring")):
             return None
         return Read(self._yearly(season, which), name_at + 1, True)

@@ -17,6 +17,7 @@ from mnemesh_memory.fusion import terms
 from mnemesh_memory.time_dates import DATE_WORDS
 from mnemesh_memory.time_phrases import EVENT_BEGINS, OPENS, Phrase, denied_until, in_distance, phrase
 from mnemesh_memory.time_rows import Rows
+from mnemesh_memory.time_stretches import PREVIOUS
 from mnemesh_memory.time_tokens import BREAK, Token, tokens_of
 
 # A longer text was pasted, and the dates in it are its own.
@@ -131,6 +132,8 @@ def _instead(dates: Rows, tokens: Sequence[Token], denied: Phrase) -> Phrase | N
     if (other := phrase(dates, at)) is not None:
         return other if other.since or other.before else None
     unit, side = dates.word(at + 1), dates.word(at + 2)
+    if unit in PREVIOUS:
+        unit, side = side, "before"
     if dates.word(at) != "the" or unit not in _BESIDE or side not in ("before", "after"):
         return None
     edge = denied.since if side == "before" else denied.before

@@ -438,8 +438,64 @@ def test_a_range_between_two_moments_ends_at_these(text: str, since: str, before
 
 
 @pytest.mark.parametrize(
+    ("text", "since", "before"),
+    [
+        ("the previous week", "2026-03-09", "2026-03-16"),
+        ("previous week", "2026-03-09", "2026-03-16"),
+        ("what went well in the previous month", "2026-02-01", "2026-03-01"),
+        ("the previous quarter", "2025-10-01", "2026-01-01"),
+        ("the prior year's goals", "2025-01-01", "2026-01-01"),
+        ("the previous weekend", "2026-03-14", "2026-03-16"),
+        ("since the prior week", "2026-03-09", ""),
+        ("the last week of the previous month", "2026-02-22", "2026-03-01"),
+        ("in the previous 3 days", "2026-03-15", "2026-03-18 15:00:00.001000"),
+        ("the previous few weeks", "2026-02-11", "2026-03-18 15:00:00.001000"),
+        # Beside another time it is told from that, or not read.
+        ("this month and the previous one", "2026-02-01", "2026-04-01"),
+        ("last week and the previous week", "2026-03-02", "2026-03-16"),
+        ("March 2024 vs previous month", "2024-02-01", "2024-04-01"),
+        ("not last week but the previous week", "2026-03-02", "2026-03-09"),
+        ("how did May 2024 differ from the previous month", "2024-05-01", "2024-06-01"),
+        ("what did we do in 2023 that we dropped the previous year", "2023-01-01", "2024-01-01"),
+        ("what did we ship on Monday and what the previous 3 weeks", "2026-03-16", "2026-03-17"),
+    ],
+)
+def test_the_previous_one_is_the_last_one_before_now_or_before_the_time_beside_it(
+    text: str, since: str, before: str
+) -> None:
+    answer = understood(text)
+    assert (answer.since, answer.before) == (at(since), at(before))
+
+
+@pytest.mark.parametrize(
+    ("text", "since", "before"),
+    [
+        ("what did we decide in summer", "2025-06-01", "2025-09-01"),
+        ("in autumn we moved", "2025-09-01", "2025-12-01"),
+        ("in winter, what broke", "2025-12-01", "2026-03-01"),
+        ("since summer", "2025-06-01", ""),
+        ("in summer and winter", "2025-06-01", "2026-03-01"),
+    ],
+)
+def test_a_season_needs_no_article_where_it_is_not_part_of_a_name(text: str, since: str, before: str) -> None:
+    answer = understood(text)
+    assert (answer.since, answer.before) == (at(since), at(before))
+
+
+@pytest.mark.parametrize(
     "text",
     [
+        "the previous week of the sprint",
+        "the previous two weeks of the project",
+        "what do we do each previous week",
+        "what was a previous month like",
+        "in previous weeks",
+        "the previous release",
+        "in summer school",
+        "in winter mode",
+        "in spring",
+        "in fall",
+        "in winter and spring",
         "What may I run on the second node now?",
         "march through the sat solver",
         "2024 tokens of v3.11.2",
