@@ -14,6 +14,7 @@ from mnemesh_actors.follower import IndexFollower
 from mnemesh_actors.generations import Choice, Generation
 from mnemesh_actors.index.shard_config import MACHINE, ShardConfig
 from mnemesh_actors.index.storage import ServerConfig
+from mnemesh_actors.notices import Notices
 from mnemesh_actors.replicas import DEFAULT_ROOT
 from mnemesh_actors.runtime.base import Handle, Runtime
 from mnemesh_actors.serving import VectorSpace
@@ -36,7 +37,7 @@ class Workshop:
     runtime: Runtime
     model: ModelConfig
     embeds_at: Sequence[dict[str, Any]]
-    notice: Callable[[str], None]
+    notice: Notices
     ledger: Handle
     machine: str = ""
     replica_dir: str = ""
@@ -64,7 +65,7 @@ class Workshop:
         meanwhile."""
         shard = shard or await self.shard(generation)
         yields_to, news, page = None, None, None
-        notice = self.notice
+        notice: Callable[[str], None] = self.notice
         if beside is not None:
             yields_to, news, page = beside.embedder, beside.follower.news, PAGE_ENTRIES_BESIDE
             notice = self._of_the_next

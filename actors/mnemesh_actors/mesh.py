@@ -14,6 +14,7 @@ from mnemesh_actors.copying import LedgerCopy, ledger_copy
 from mnemesh_actors.generations import Choice
 from mnemesh_actors.histories import PAGE, Histories
 from mnemesh_actors.linking import Linking
+from mnemesh_actors.notices import Notices
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.places import find_many, find_one
 from mnemesh_actors.purging import Purging
@@ -64,7 +65,7 @@ class Mesh:
         runtime: Runtime,
         node_id: str,
         reembedding: Reembedding,
-        notices: list[str],
+        notices: Notices,
         syncing: Syncing,
         transcripts: Transcribing,
     ) -> None:

@@ -20,6 +20,7 @@ from mnemesh_actors.embedding.model import PRECISIONS
 from mnemesh_actors.generations import Choice, Generation, GenerationFile, Generations
 from mnemesh_actors.ledger.vectors import FIRST, Key
 from mnemesh_actors.making import Workshop
+from mnemesh_actors.notices import EMBEDDED_WITH
 from mnemesh_actors.serving import Serving, VectorSpace
 from mnemesh_memory.embedding import ModelStatus, ReembedStatus
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, MnemeshError
@@ -182,7 +183,8 @@ class Reembedding:
             return
         left = self._serving.switch()
         now = self._serving.current
-        self._workshop.notice(f"the memories are embedded with {generation.choice.shown} from now on")
+        text = f"the memories are embedded with {generation.choice.shown} from now on"
+        self._workshop.notice(text, EMBEDDED_WITH)
         log.info("reembed_done", name=generation.name, generation=generation.fingerprint, seq=now.follower.applied)
         self._spawn(self._leave(left), "reembed-leave")
 

@@ -25,6 +25,7 @@ from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.making import Workshop, spawn_crew
 from mnemesh_actors.members import Move
 from mnemesh_actors.mesh import Mesh
+from mnemesh_actors.notices import EMBEDDED_WITH, Notices
 from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.reembedding import Reembedding
 from mnemesh_actors.replicas import Fleet, read_known, refuse_elsewhere
@@ -42,7 +43,6 @@ from mnemesh_memory.model import LedgerStatus
 COMMIT_COMMANDS_MAX = 256
 # One for what is stored and one more for questions, which then wait for nothing that is stored.
 WORKERS_HERE = 2
-NOTICES_MAX = 50
 log = structlog.get_logger("mnemesh.start")
 
 
@@ -79,17 +79,9 @@ async def start_mesh(directory: DataDirectory, runtime: Runtime, config: StartCo
 
 
 async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig, undo: AsyncExitStack) -> Mesh:
-    notices: list[str] = []
-
-    def notice(text: str) -> None:
-        # What is told again moves to the end.
-        if text in notices:
-            notices.remove(text)
-        notices.append(text)
-        del notices[:-NOTICES_MAX]
-
+    notices = Notices()
     machines = await runtime.machines()
-    fleet = _fleet(directory, runtime, config, machines, notice)
+    fleet = _fleet(directory, runtime, config, machines, notices)
     file = GenerationFile(directory.path)
     known = file.read()
     choice = known.active.choice if known else choice_of(config.model)
@@ -102,7 +94,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         runtime=runtime,
         model=config.model,
         embeds_at=places,
-        notice=notice,
+        notice=notices,
         ledger=ledger,
         machine=_machine_of_index(fleet, machines),
         replica_dir=config.replica_dir,
@@ -111,8 +103,8 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     )
     (model, state), shard = await _model_and_index(crew, choice, known, file, workshop)
     log.info("model_ready", name=model.name, source=model.source, generation=model.generation, dir=model.directory)
-    _say_unheard(config.model, state, notice)
-    _say_faults(crew, notice)
+    _say_unheard(config.model, state, notices)
+    _say_faults(crew, notices)
     serving = Serving(await workshop.space(state.active, model, crew, shard=shard))
     await _opened(serving.current.follower, status.seq, patient=workshop.server is not None)
     parts = Parts(
@@ -224,7 +216,7 @@ async def _loaded(
     return model, state
 
 
-def _say_unheard(config: ModelConfig, state: Generations, notice: Callable[[str], None]) -> None:
+def _say_unheard(config: ModelConfig, state: Generations, notice: Notices) -> None:
     """Say that the settings name another model than the one in use, which stays, when they do."""
     wanted, used = choice_of(config), state.active.choice
     if wanted in (Choice(), used, state.next and state.next.choice):
@@ -232,7 +224,8 @@ def _say_unheard(config: ModelConfig, state: Generations, notice: Callable[[str]
     how = f"--model {wanted.model or MODEL_NAME} --precision {wanted.precision}"
     notice(
         f"the settings name the model {wanted.shown}, but the memories are embedded with {used.shown}, which stays in "
-        f"use: `mnemesh reembed {how}` changes over; or take model_dir and model_precision out of the settings"
+        f"use: `mnemesh reembed {how}` changes over; or take model_dir and model_precision out of the settings",
+        EMBEDDED_WITH,
     )
 
 

@@ -204,6 +204,15 @@ async def test_another_model_of_another_width_takes_over_and_stays(tmp_path: Pat
         assert not [text for text in (await mesh.status()).notices if "rebuilt" in text]
 
 
+async def test_only_the_last_change_is_told_to_hold_from_now_on(tmp_path: Path, models: Models) -> None:
+    async with running(tmp_path) as mesh:
+        await remember(mesh, TEXTS[0])
+        for name in ("new", "old"):
+            await mesh.reembed(name)
+            await changed_over(mesh, tmp_path, name)
+        assert (await mesh.status()).notices == ("the memories are embedded with old from now on",)
+
+
 async def test_while_it_is_made_the_old_index_answers_and_writes_reach_both(tmp_path: Path, models: Models) -> None:
     models.gates["new"] = threading.Event()
     async with running(tmp_path) as mesh:
@@ -457,6 +466,7 @@ async def test_settings_that_name_another_model_change_nothing_and_say_what_does
         await finds_all(mesh, *TEXTS)
         await mesh.reembed("newer")
         await changed_over(mesh, tmp_path, "newer")
+        assert (await mesh.status()).notices == ("the memories are embedded with newer from now on",)
     async with running(tmp_path, "newer") as mesh:
         assert (await mesh.status()).notices == ()
 
