@@ -34,6 +34,7 @@ from bench import (
     whole_node,
 )
 from bench.corpus import sentences
+from bench.counts import from_one, too_few
 from bench.report import Row, machine, show, write
 from rich.console import Console
 from rich.progress import Progress
@@ -67,9 +68,8 @@ def _lacking(given: argparse.Namespace) -> str:
 
 def _speed(given: argparse.Namespace) -> int:
     texts = sentences(given.corpus)
-    needed = given.memories + latency.texts_needed(given.rounds, given.small) + RIVAL_QUESTIONS
-    if len(texts) < needed:
-        print(f"The corpus holds {len(texts):,} sentences, {needed:,} are needed; lower --memories", file=sys.stderr)
+    if lacking := _too_few(len(texts), given):
+        print(f"bench: {lacking}", file=sys.stderr)
         return 2
     # A pipe has no width; a table of figures wants one.
     facts = {"machine": machine(), "memories": given.memories, "small": given.small, "rounds": given.rounds}
@@ -79,6 +79,13 @@ def _speed(given: argparse.Namespace) -> int:
     show(rows, console)
     console.print(f"Written to {write(rows, facts)}")
     return 0
+
+
+def _too_few(held: int, given: argparse.Namespace) -> str:
+    fixed = latency.texts_needed(0, 0) + RIVAL_QUESTIONS
+    rounds = latency.texts_needed(given.rounds, 0) - latency.texts_needed(0, 0)
+    wanted = {"--memories": given.memories, "--small": given.small, "--rounds": rounds}
+    return too_few(held, wanted, fixed, least=1 + latency.texts_needed(1, 1) + RIVAL_QUESTIONS)
 
 
 def _scale_words(given: argparse.Namespace) -> list[str]:
@@ -104,9 +111,11 @@ def _quality(given: argparse.Namespace, node: Path) -> int:
 def _arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure a node on this machine.")
     parser.add_argument("--corpus", type=Path, help="file or folder of text, Markdown or JSONL")
-    parser.add_argument("--memories", type=int, default=MEMORIES, help=f"size of the large space (default {MEMORIES})")
-    parser.add_argument("--small", type=int, default=SMALL, help=f"size of the small space (default {SMALL})")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds of the latency run (default {ROUNDS})")
+    parser.add_argument(
+        "--memories", type=from_one, default=MEMORIES, help=f"size of the large space (default {MEMORIES})"
+    )
+    parser.add_argument("--small", type=from_one, default=SMALL, help=f"size of the small space (default {SMALL})")
+    parser.add_argument("--rounds", type=from_one, default=ROUNDS, help=f"rounds of the latency run (default {ROUNDS})")
     parser.add_argument("--no-speed", action="store_true", help="only what the options below ask for")
     parser.add_argument("--scale", action="store_true", help="how recall's time grows up to 100,000 memories")
     parser.add_argument("--mem0", metavar="FOLDER", help="where mem0ai is installed, beside --scale")

@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from bench.counts import from_one
 from bench.documents import BadFile, Document, member, of_kind, read_json, remember
 from bench.node import fresh_node
 from bench.ranking import Found, found_at, places_of
@@ -166,7 +167,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.longmemeval", description="Measure recall on LongMemEval.")
     parser.add_argument("file", type=Path, help="longmemeval_s.json, _m.json or _oracle.json")
     parser.add_argument("--granularity", choices=GRANULARITIES, default="turn", help="what one memory holds")
-    parser.add_argument("--first", type=int, help="only so many questions")
+    parser.add_argument("--first", type=from_one, help="only so many questions")
     given = parser.parse_args(argv)
     try:
         entries = load(given.file)

@@ -20,6 +20,7 @@ from pathlib import Path
 import psutil
 from bench.client import GrpcClient, connect
 from bench.corpus import sentences
+from bench.counts import from_one, too_few
 from bench.node import NodeProcess
 from bench.ray_cluster import RayCluster
 from bench.report import Row, machine, median_row, percentile, show
@@ -47,11 +48,14 @@ def main(argv: Sequence[str]) -> int:
     """Measure, print, write. A missed promise is said in the table and the file; it is no failure of the run."""
     parser = argparse.ArgumentParser(prog="python -m bench.ray_ledgers", description="Measure a log on two machines.")
     parser.add_argument("--corpus", type=Path, help="file or folder of text, Markdown or JSONL")
-    parser.add_argument("--changes", type=int, default=10_000, help="changes that a fresh ledger takes over")
-    parser.add_argument("--rounds", type=int, default=5, help="fresh ledgers")
-    parser.add_argument("--writes", type=int, default=150, help="memories that are written to each node")
+    parser.add_argument("--changes", type=from_one, default=10_000, help="changes that a fresh ledger takes over")
+    parser.add_argument("--rounds", type=from_one, default=5, help="fresh ledgers")
+    parser.add_argument("--writes", type=from_one, default=150, help="memories that are written to each node")
     given = parser.parse_args(argv)
     texts = sentences(given.corpus)
+    wanted = {"--changes": given.changes, "--writes": 2 * given.writes}
+    if lacking := too_few(len(texts), wanted, 2 * WARM_UP_ROUNDS, least=3 + 2 * WARM_UP_ROUNDS):
+        parser.error(lacking)
     facts = {"machine": machine(), "changes": given.changes, "rounds": given.rounds, "writes": given.writes}
     console = Console(width=None if sys.stdout.isatty() else 150)
     with tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as folder, RayCluster(WORKERS) as cluster:

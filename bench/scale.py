@@ -31,6 +31,7 @@ from zlib import crc32
 import numpy as np
 from bench.client import Host, connect
 from bench.corpus import sentences
+from bench.counts import from_one
 from bench.host import OWNER, MeteredRuntime, MeteredWorker
 from bench.latency import WARM_UP_ROUNDS, grpc_row, question
 from bench.mem0_rival import mem0_rows
@@ -306,8 +307,8 @@ def main(argv: list[str]) -> int:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(prog="python -m bench.scale", description="How recall's time grows.")
     parser.add_argument("--corpus", type=Path, help="file or folder of text, Markdown or JSONL")
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="memories in the space")
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--sizes", type=from_one, nargs="+", default=SIZES, help="memories in the space")
+    parser.add_argument("--rounds", type=from_one, default=ROUNDS)
     parser.add_argument("--mem0", help="a folder with mem0ai (pip install --target FOLDER mem0ai), to compare with it")
     given = parser.parse_args(argv)
     if given.mem0:
@@ -316,7 +317,11 @@ def main(argv: list[str]) -> int:
     random.Random(1).shuffle(texts)
     half = len(texts) // 2
     if len(texts) - half < (needed := questions_needed(given.sizes, given.rounds)):
-        parser.error(f"the corpus holds {len(texts):,} sentences, {2 * needed:,} are needed; lower --rounds")
+        least = 2 * questions_needed(given.sizes[:1], 1)
+        way = "lower --rounds or give fewer --sizes"
+        if len(texts) < least:
+            way = f"{least:,} with one size and one round, so take a larger --corpus"
+        parser.error(f"the corpus holds {len(texts):,} sentences, {2 * needed:,} are needed; {way}")
     asked = iter([question(text) for text in texts[half:]])
     console = Console(width=None if sys.stdout.isatty() else 150)
     facts = {"machine": machine(), "sizes": list(given.sizes), "rounds": given.rounds, "session": SESSION_MEMORIES}

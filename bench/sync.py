@@ -20,6 +20,7 @@ from pathlib import Path
 
 import psutil
 from bench.corpus import sentences
+from bench.counts import from_one, too_few
 from bench.idle import idle_row
 from bench.node import NodeProcess
 from bench.report import Row, machine, median_row, percentile, show
@@ -53,13 +54,17 @@ def main(argv: Sequence[str]) -> int:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(prog="python -m bench.sync", description="Measure the exchange between nodes.")
     parser.add_argument("--corpus", type=Path, help="file or folder of text, Markdown or JSONL")
-    parser.add_argument("--memories", type=int, default=10_000, help="memories that a fresh peer takes over")
-    parser.add_argument("--large", type=int, default=100_000, help="memories of the ledger and the idle nodes")
+    parser.add_argument("--memories", type=from_one, default=10_000, help="memories that a fresh peer takes over")
+    parser.add_argument("--large", type=from_one, default=100_000, help="memories of the ledger and the idle nodes")
     parser.add_argument("--ledger-of", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args(argv)
     if given.ledger_of is not None:
         return _hold(given.ledger_of)
     texts = sentences(given.corpus)
+    if len(texts) < (least := ROUNDS * CHANGES_A_ROUND):  # of the ledgers alone; the nodes are given the same again
+        parser.error(f"the corpus holds {len(texts):,} sentences, {least:,} are needed; take a larger --corpus")
+    if lacking := too_few(len(texts), {"--memories": given.memories}, VISIBLE_ROUNDS, least=1 + VISIBLE_ROUNDS):
+        parser.error(lacking)
     facts = {"machine": machine(), "memories": given.memories, "large": given.large}
     console = Console(width=None if sys.stdout.isatty() else 150)
     with tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as folder:

@@ -7,12 +7,13 @@ import math
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
+from types import ModuleType
+from typing import NoReturn, cast
 
 import numpy as np
 import pytest
 from bench import __main__ as bench
-from bench import scale
+from bench import longmemeval, ray_ledgers, scale, sync
 from bench.plain import LENGTH_B, SATURATION_K, PlainSearch
 from bench.report import machine
 
@@ -156,7 +157,100 @@ def test_a_corpus_that_holds_too_few_questions_is_refused_before_anything_is_mea
     with pytest.raises(SystemExit):
         scale.main(["--corpus", str(corpus), "--sizes", "1000"])
     needed = 2 * scale.questions_needed([1000], scale.ROUNDS)
-    assert f"the corpus holds 10 sentences, {needed:,} are needed; lower --rounds" in capsys.readouterr().err
+    least = 2 * scale.questions_needed([1000], 1)
+    reason = f"the corpus holds 10 sentences, {needed:,} are needed; {least:,} with one size and one round, so take a"
+    assert reason in capsys.readouterr().err
+
+
+class Began(Exception):
+    """Something would be measured."""
+
+
+def began(*_: object) -> NoReturn:
+    raise Began
+
+
+@pytest.mark.parametrize(
+    ("held", "given", "wanted"),
+    [
+        (1067, ("1", "1", "1"), "4,303 are needed (1 for --memories, 1 for --small, 5 for --rounds, 4,296 in any "
+         "case); 4,303 at the least, so take a larger --corpus"),
+        (1067, ("1", "1000", "150"), "6,047 are needed (1 for --memories, 1,000 for --small, 750 for --rounds, 4,296 "
+         "in any case); 4,303 at the least, so take a larger --corpus"),
+        (4303, ("2", "1", "1"), "4,304 are needed (2 for --memories, 1 for --small, 5 for --rounds, 4,296 in any "
+         "case); lower --memories or --small or --rounds"),
+    ],
+)  # fmt: skip
+def test_a_corpus_that_is_too_small_is_refused_with_what_helps(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    held: int,
+    given: tuple[str, str, str],
+    wanted: str,
+) -> None:
+    monkeypatch.setattr(bench, "sentences", lambda corpus: ["a text"] * held)
+    memories, small, rounds = given
+    assert bench.main(["--memories", memories, "--small", small, "--rounds", rounds]) == 2
+    assert capsys.readouterr().err == f"bench: the corpus holds {held:,} sentences, {wanted}\n"
+
+
+def test_what_is_told_to_be_enough_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "sentences", lambda corpus: ["a text"] * 4303)
+    monkeypatch.setattr(bench, "_measure", began)
+    with pytest.raises(Began):
+        bench.main(["--memories", "1", "--small", "1", "--rounds", "1"])
+
+
+@pytest.mark.parametrize(
+    ("program", "options"),
+    [
+        (bench, ("--memories", "--small", "--rounds")),
+        (scale, ("--sizes", "--rounds")),
+        (sync, ("--memories", "--large")),
+        (ray_ledgers, ("--changes", "--rounds", "--writes")),
+        (longmemeval, ("--first",)),
+    ],
+)
+@pytest.mark.parametrize("value", ["0", "-5", "many", "1.5"])
+def test_of_none_of_a_thing_nothing_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    program: ModuleType,
+    options: Sequence[str],
+    value: str,
+) -> None:
+    monkeypatch.setattr(program, "sentences", began, raising=False)
+    for option in options:
+        with pytest.raises(SystemExit) as refused:
+            program.main([option, value])
+        assert refused.value.code == 2
+        reason = f"argument {option}: {value} is not allowed; a whole number of at least 1\n"
+        assert capsys.readouterr().err.endswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("program", "held", "given", "wanted"),
+    [
+        (sync, 30, [], "10,000 are needed; take a larger --corpus"),
+        (sync, 10_000, ["--memories", "9961"], "10,001 are needed (9,961 for --memories, 40 in any case); "
+         "lower --memories"),
+        (ray_ledgers, 30, ["--changes", "5", "--writes", "3"], "31 are needed (5 for --changes, 6 for --writes, "
+         "20 in any case); lower --changes or --writes"),
+    ],
+)  # fmt: skip
+def test_a_corpus_that_would_run_out_in_the_middle_is_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    program: ModuleType,
+    held: int,
+    given: list[str],
+    wanted: str,
+) -> None:
+    monkeypatch.setattr(program, "sentences", lambda corpus: ["a text"] * held)
+    monkeypatch.setattr(program, "machine", began)
+    with pytest.raises(SystemExit):
+        program.main(given)
+    assert capsys.readouterr().err.endswith(f"the corpus holds {held:,} sentences, {wanted}\n")
 
 
 def test_memories_are_filed_in_sessions_in_the_order_in_which_they_were_said() -> None:
