@@ -12,7 +12,8 @@ from mnemesh.values import Memory
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
     """What one signal brings to a score: `share` is `weight` * `value`, and `value`, from 0 to 1, was made of `raw`: a
-    cosine, a BM25 score, a number of words, 1 or 0 for yes or no; None where there was nothing to measure."""
+    cosine, a BM25 score, a number of words, 1 or 0 for yes or no; None where there was nothing to measure. Of what
+    changed a score afterwards `value` is the change, below 0 where it lowered it."""
 
     name: str
     raw: float | None

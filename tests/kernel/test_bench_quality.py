@@ -23,6 +23,8 @@ from quality_files import BEAM_CHAT, BEAM_QUESTIONS, LONGMEMEVAL, write_beam, wr
 from mnemesh_memory.fusion import DEFAULT_MIX, Candidate, signals
 from mnemesh_memory.ranking import Candidates
 
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "bench" / "results"
 THIRD = 1 / math.log2(3)  # what the third place gains
 
 
@@ -243,6 +245,25 @@ def missed(places: dict[str, int], wanted: set[str]) -> Counter[str]:
     return misses.counted(
         Talk("t", list(units.values()), [asked]), asked, ranked, {id_: n for n, id_ in enumerate(units)}
     )
+
+
+def test_the_page_compares_the_misses_of_its_tables_with_those_of_a_node_as_they_were_measured() -> None:
+    def missed_by(node: dict[str, Any]) -> int:
+        return round(node["n"] * (1 - node["hit@10"]))
+
+    here, asked, rows = (
+        json.loads((RESULTS / f"{name}.json").read_text("utf-8")) for name in ("misses", "optional", "locomo")
+    )
+    turns, pairs = (here[unit]["rows"]["all"]["missed"] for unit in ("turn", "pair"))
+    by_turns, by_pairs = (missed_by(asked["rows"][unit]["as it is"]) for unit in ("turn", "pair"))
+    last_turns, last_pairs = (missed_by(rows["alone"]["rows"][unit]) for unit in ("turn", "pair"))
+    page = " ".join((ROOT / "docs" / "recall.md").read_text("utf-8").split())
+    assert f"three more questions in turns ({by_turns} missed, not {turns}) and of three in pairs ({by_pairs}" in page
+    assert (turns - by_turns, pairs - by_pairs) == (3, 3)
+    assert f"({by_pairs}, not {pairs})" in page
+    assert f"at a later one ({last_turns} and {last_pairs} missed)" in page
+    one_commit = asked["machine"]["commit"] == here["turn"]["machine"]["commit"]
+    assert one_commit != ("at an earlier commit than the tables here" in page)
 
 
 def test_where_missed_evidence_is_is_counted_by_place_neighbours_session_and_words() -> None:

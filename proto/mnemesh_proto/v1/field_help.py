@@ -631,7 +631,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.Signal.name": "Of meaning: meaning, near, episode. Of words: words, window, episode_words. Of form: substance, states, time, date, speaker. What changed a score afterwards: phrases, rules, useful and others that are off until asked for.",
         "mnemesh.v1.Signal.raw": "What was measured: a cosine, a BM25 score, a number of words, 1 or 0 for yes or no; not set where there is nothing to measure.",
         "mnemesh.v1.Signal.share": "weight * value.",
-        "mnemesh.v1.Signal.value": "The same from 0 to 1; of what changed a score afterwards, what it changed.",
+        "mnemesh.v1.Signal.value": "The same from 0 to 1; of what changed a score afterwards, what it changed, below 0 where it lowered it.",
         "mnemesh.v1.Signal.weight": "How much it counts.",
         "mnemesh.v1.Source": "Where a memory came from.",
         "mnemesh.v1.Source.dir": "Working directory of the writing agent. At most 512 bytes.",
