@@ -876,7 +876,7 @@ async def test_a_recall_that_runs_out_of_time_declares_nobody_away(
 
     monkeypatch.setattr(follower, "read", slow)
     monkeypatch.setattr(follower, "went_away", lambda error: away.append(error.message))
-    config = replace(mesh._parts.config, recall_timeout_s=1.0)
+    config = replace(mesh._parts.config, recall_timeout_s=3.0)
     recalling = module.Recalling(replace(mesh._parts, config=config), mesh._recalling._linking)
     recalling._searching = Searching(PATIENCE_S)  # what the index itself may take
     answer = await recalling.recall(READER, Query(text="harbour key", spaces=(space,)))
