@@ -32,6 +32,7 @@ class Picking:
         self._as_of = as_of
         self._by = by
         self._chains: dict[str, Memory] = {}
+        self._reached: set[str] = set()
         self._then: dict[str, Memory | None] = {}
         self._unread: set[str] = set()
 
@@ -139,8 +140,13 @@ class Picking:
     async def _others(self, memories: Sequence[Memory]) -> Mapping[str, Memory]:
         """These, all that came after them, and what each of those replaced itself: by them is judged what held."""
         if self._as_of is None:
-            if left := [memory.id for memory in memories if memory.id not in self._chains]:
+            # What came as the predecessor of another has brought neither its own nor its successors.
+            if left := [memory.id for memory in memories if memory.id not in self._reached]:
                 self._chains |= await self._parts.ledger.chains(left)
+                for id_ in left:
+                    while id_ in self._chains and id_ not in self._reached:
+                        self._reached.add(id_)
+                        id_ = self._chains[id_].superseded_by
             return self._chains
         chain = await self._chain(memories)
         return {**await self.view(sorted(replaced(chain.values()) - chain.keys())), **chain}

@@ -142,6 +142,17 @@ async def test_of_very_many_versions_one_that_held_then_is_found_though_it_was_r
     assert sorted(found(answer)) == [held.content, *(f"quokka quokka {number}" for number in range(3))]
 
 
+async def test_a_predecessor_that_is_judged_after_its_successor_has_its_own_beginning(mesh: Mesh, space: str) -> None:
+    first = await remember(mesh, space, "Ann", valid_from=100, valid_to=1000)
+    second = await replaced(mesh, first, "Bob", valid_to=2000)
+    third = await replaced(mesh, second, "Carl", valid_from=5000)
+    picking = Picking(mesh._parts, None, asyncio.get_running_loop().time() + 60)
+    query = Query(text="x", spaces=(space,), valid_at=500)
+    rows = await picking.view([first.id, second.id, third.id])
+    kept = [await picking.keep(query, [Found(rows[one.id], Fused(one.id, 0.5))]) for one in (third, second, first)]
+    assert [[item.memory.content for item in some] for some in kept] == [[], [], ["Ann"]]
+
+
 class Interrupted:
     """A ledger of which some rows are read in time and the others are not."""
 
