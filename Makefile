@@ -6,9 +6,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-# The first Python that is new enough; `make up PYTHON=python3.12` chooses another.
-PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
-  "$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
+# The first Python that was built with optimisation; `make up PYTHON=python3.12` chooses another.
+PYTHON ?= $(shell sh tools/choose_python.sh)
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -98,7 +97,7 @@ clean: ## Remove what the recipes made
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Mnemesh needs Python 3.11 or newer; none was found. Install one or say make PYTHON=..."; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' || { echo "$(PYTHON) has no venv module; on Debian: apt-get install python3-venv"; exit 1; }
-	@echo "Making $(VENV) with $$($(PYTHON) --version)"
+	@echo "Making $(VENV) with $$($(PYTHON) --version), $(PYTHON); make PYTHON=... takes another"
 	@$(PYTHON) -m venv $(VENV)
 
 # Stamps make a second call instant; they are written last, so an interrupted set-up starts again.

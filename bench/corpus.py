@@ -1,4 +1,5 @@
-"""Real text that every clone has: the standard library's docstrings, Python's own reference and this repository's docs.
+"""Real text that every clone has: this repository's docs, the standard library's docstrings, Python's own reference,
+and, because some distributions leave a part of these out, the docstrings of numpy.
 
 Nothing is generated and nothing is repeated. The order is fixed, so two runs on one Python see the same texts.
 """
@@ -11,6 +12,8 @@ import re
 import sysconfig
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+import numpy
 
 from mnemesh_memory.secrets import find_secret
 
@@ -49,10 +52,15 @@ def _default_blocks() -> Iterator[str]:
     yield from _blocks_of(REPOSITORY / "docs")
     yield from _blocks_of(REPOSITORY / "ARCHITECTURE.md")
     library = Path(sysconfig.get_path("stdlib"))
+    yield from _docstrings_under(library)
+    yield from _reference(library / "pydoc_data" / "topics.py")
+    yield from _docstrings_under(Path(numpy.__file__).parent)
+
+
+def _docstrings_under(library: Path) -> Iterator[str]:
     for path in sorted(library.rglob("*.py")):
         if not LEFT_OUT & set(path.relative_to(library).parts):
             yield from docstrings(path)
-    yield from _reference(library / "pydoc_data" / "topics.py")
 
 
 def docstrings(path: Path) -> Iterator[str]:

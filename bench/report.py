@@ -7,6 +7,7 @@ import os
 import platform
 import statistics
 import subprocess
+import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -14,6 +15,8 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+
+from mnemesh_gateway.doctor.interpreter import plainly_built
 
 RESULTS = Path(__file__).resolve().parent / "results" / "node.json"
 TREE = Path(__file__).resolve().parent.parent
@@ -110,7 +113,8 @@ def machine(tree: Path = TREE) -> dict[str, object]:
     return {
         "cores": os.cpu_count(),
         "load_before": [round(value, 2) for value in os.getloadavg()],
-        "python": platform.python_version(),
+        "python": platform.python_version()
+        + " built without optimisation" * plainly_built(sysconfig.get_config_vars()),
         "system": f"{platform.system()} {platform.machine()}",
         "commit": commit.strip(),
         "changed_files": sorted(line[3:] for line in changed.splitlines()),

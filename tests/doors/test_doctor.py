@@ -418,7 +418,8 @@ def test_an_index_that_is_behind_after_a_kill_is_a_remark_and_no_fault(
     assert doctor.main([*arguments, "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["healthy"], report["findings"]) == (True, [])
-    assert [remark["check"] for remark in report["remarks"]] == ["node", "index"]
+    remarks = [remark["check"] for remark in report["remarks"]]
+    assert [check for check in remarks if check != "installation"] == ["node", "index"]  # that is of a slow Python
 
 
 def test_a_disk_that_is_nearly_full(place: Place) -> None:

@@ -6,9 +6,14 @@
 from __future__ import annotations
 
 import importlib.metadata
+import platform
 import re
-from collections.abc import Iterator
+import sysconfig
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from mnemesh_gateway.doctor.interpreter import plainly_built
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,18 @@ def installation(runtime: str, qdrant: bool = False) -> tuple[list[Finding], boo
             problem = f"{name} {found} is installed{stub}, {pinned} is needed"
             findings.append(Finding("installation", problem, f"pip install '{name}=={pinned}'"))
     return findings, missing
+
+
+def built(variables: Mapping[str, Any] | None = None) -> list[Finding]:
+    """A remark when this Python, built with `variables` of sysconfig, is a slow one."""
+    if not plainly_built(sysconfig.get_config_vars() if variables is None else variables):
+        return []
+    problem = f"Python {platform.python_version()} was built without optimisation, and takes half as long again"
+    fix = (
+        "an optimised one is in most distributions; pyenv makes one with PYTHON_CONFIGURE_OPTS=--enable-optimizations "
+        "pyenv install (then make clean setup PYTHON=...)"
+    )
+    return [Finding("installation", problem, fix, remark=True)]
 
 
 def _needed(lines: list[str], extras: set[str]) -> Iterator[tuple[str, str, str]]:

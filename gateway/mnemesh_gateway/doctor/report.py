@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from mnemesh_gateway.doctor.installation import Finding, installation
+from mnemesh_gateway.doctor.installation import Finding, built, installation
 from mnemesh_gateway.settings import Loaded, Settings, load, table
 from mnemesh_gateway.settings import as_text as as_value
 from mnemesh_gateway.usage import Parser
@@ -70,6 +70,7 @@ def settings_or_defaults(
 def examine(loaded: Loaded) -> list[Finding]:
     """The findings of all checks. Without the node's libraries only the installation can be judged."""
     findings, missing = installation(loaded.settings.runtime, bool(loaded.settings.qdrant_url))
+    findings += built()
     if missing:
         return findings
     from mnemesh_gateway.doctor.checks import examine as examine_place
