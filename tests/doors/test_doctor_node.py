@@ -145,7 +145,7 @@ async def test_a_killed_node_is_found_and_the_named_fix_mends_it(tmp_path: Path)
     assert code == 1
     found = {finding["check"]: finding for finding in report["findings"]}
     assert set(found) == {"node file"}
-    assert {remark["check"] for remark in report["remarks"]} <= {"index"}
+    assert {remark["check"] for remark in report["remarks"]} <= {"index", "installation"}
     assert "mnemesh up" in found["node file"]["fix"]
     node = await start_node(tmp_path)
     try:
