@@ -1,6 +1,6 @@
 """A node's data directory: what lies in it, who may open it, and the node's identity.
 
-    manifest.json   format, node id, number of ledger partitions
+    manifest.json   format, node id, number of ledger partitions, what the owner is called unless it is `owner`
     node.key        ed25519 private key that signs this node's entries (0600); the node's id is a hash of it
     ledger/0.sqlite the log and its view; ledger/0.lock its lock and incarnation marks
     embedding.json  which model the memories are embedded with, and which one takes over
@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from mnemesh_crdt.envelope import node_id_of
 from mnemesh_memory.errors import DataLoss, FailedPrecondition
+from mnemesh_memory.grants import OWNER
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -106,9 +107,20 @@ def renew_identity(directory: DataDirectory) -> DataDirectory:
     """Give an opened directory a new key and with it another node id. A crash leaves the old one or the new one whole:
     the new key is written first, the manifest says which counts, and the next opening moves the key to its place."""
     node_id = _new_key(directory.path / NEXT_KEY_FILE)
-    _write_manifest(directory.path, node_id)
+    _write_manifest(directory.path, node_id, _owner(directory.path))
     _finish_new_identity(directory.path, node_id)
     return DataDirectory(directory.path, node_id)
+
+
+def keep_owner(directory: DataDirectory, name: str) -> None:
+    """Note what the owner is called, for starts that do not say it: as whom the node signs and whose private space it
+    shows must not hang on who starts it."""
+    if name != (_owner(directory.path) or OWNER):
+        _write_manifest(directory.path, directory.node_id, name)
+
+
+def _owner(path: Path) -> str:
+    return str(json.loads((path / MANIFEST).read_text("utf-8")).get("owner", ""))
 
 
 def _finish_new_identity(path: Path, node_id: str) -> None:
@@ -128,8 +140,10 @@ def _new_key(path: Path) -> str:
     return _id_of(key)
 
 
-def _write_manifest(path: Path, node_id: str) -> None:
-    replace_file(path / MANIFEST, json.dumps({"format": FORMAT, "node_id": node_id, "partitions": 1}) + "\n")
+def _write_manifest(path: Path, node_id: str, owner: str = "") -> None:
+    called = {"owner": owner} if owner else {}
+    text = json.dumps({"format": FORMAT, "node_id": node_id, "partitions": 1, **called})
+    replace_file(path / MANIFEST, text + "\n")
 
 
 def _read(manifest: Path) -> str:

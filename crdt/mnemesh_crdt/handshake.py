@@ -71,9 +71,12 @@ def check_hello(hello: Hello, me: Me, expects: str, grant: PeerGrant) -> None:
     """Whether a stream may stand with who says this; `expects` is the id that it must have. Raises StreamRefused."""
     theirs, ours = hello.protocol // 1000, PROTOCOL // 1000
     if theirs != ours:
-        older = "this node" if theirs > ours else "the other node"
+        # The other node shows the same words, so they name no "this node".
+        (old, older), (new, newer) = sorted([(hello.protocol, shorten(hello.node_id)), (PROTOCOL, shorten(me.node_id))])
         raise StreamRefused(
-            "protocol", f"protocol {hello.protocol} and {PROTOCOL} do not fit; upgrade Mnemesh on {older}"
+            "protocol",
+            f"node {older} speaks protocol {old} and node {newer} protocol {new}, which do not fit; upgrade Mnemesh on "
+            f"node {older} (`mnemesh sync status` begins with a node's own id)",
         )
     if hello.node_id == me.node_id:
         raise StreamRefused("identity", THIS_NODE if hello.life == me.life else ONE_IS_A_COPY)

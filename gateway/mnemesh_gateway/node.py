@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import structlog
 import uvicorn
 
-from mnemesh_actors.directory import DataDirectory, open_directory
+from mnemesh_actors.directory import DataDirectory, keep_owner, open_directory
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.zones import zone_named
 from mnemesh_gateway.access import ACCESS_FILE, Access
@@ -110,6 +110,7 @@ class Node:
             token = owner_token(self._data_dir)
             access = Access(self._data_dir / ACCESS_FILE, _now_ms, settings.owner)
             authenticator = Authenticator(token, access, settings.owner)
+            keep_owner(directory, settings.owner)
             gate = MeshGate(
                 version=version("mnemesh"),
                 data_dir=str(self._data_dir),

@@ -55,9 +55,10 @@ class Contacts:
         times = [one.caught_up for one in known if one is not None and one.peer.rpartition(":")[2] == node_id]
         return max((at for at in times if at is not None), default=None)
 
-    async def forget(self, principal: str) -> bool:
-        """Know nothing more of who called with the token of `principal`; False when nothing was known."""
-        names = [name for name, one in self._gone.items() if one.name == principal]
+    async def forget(self, principal: str, present: Iterable[PeerStatus]) -> bool:
+        """Know nothing more of who called with the token of `principal` and is not among `present`; False when nothing
+        was known."""
+        names = [one.contact_name for one in self.away(present) if one.name == principal]
         if names:
             await self._syncing.forget_contacts(names)
         for name in names:

@@ -159,7 +159,8 @@ class Peers:
 
     async def remove(self, name: str) -> None:
         """End the stream and forget the peer with its token, or else forget those who called with the token of that
-        name; what was exchanged stays. Raises NotFound, FailedPrecondition while such a caller is connected."""
+        name and are away; what was exchanged stays. Raises NotFound, FailedPrecondition when all of them are connected.
+        """
         async with self._turn(name):
             await self._forget(name)
 
@@ -167,13 +168,11 @@ class Peers:
         if name in self._lines:
             self._book.remove(name)
             await _end(self._lines.pop(name))
-        elif any(one.status.name == name for one in self._served):
-            raise FailedPrecondition(
-                f"{name} called this node and is connected; end its token first: agent revoke {name}",
-                field="name", value=name,
-            )  # fmt: skip
-        elif not await self._contacts.forget(name):
-            raise NotFound("peer", name, UNKNOWN)
+        elif not await self._contacts.forget(name, here := [one.status for one in self._served]):
+            if not any(one.name == name for one in here):
+                raise NotFound("peer", name, UNKNOWN)
+            why = f"{name} called this node and is connected; end its token first: agent revoke {name}"
+            raise FailedPrecondition(why, field="name", value=name)
 
     @property
     def node_id(self) -> str:
@@ -220,10 +219,11 @@ class Peers:
     async def now(self, name: str, wait_s: float) -> tuple[PeerStatus, ...]:
         """Call the peer (or all, for "") at once, and have both sides compare all that they hold: also those that
         opened a stream to this node with a token called `name`. How it stands when they have caught up and what was
-        missing is repaired, or after `wait_s`. Raises NotFound."""
+        missing is repaired, or after `wait_s`; of that name those who are away, too. Raises NotFound."""
         lines = [line for line in self._lines.values() if name in ("", line.peer.name)]
         served = [one for one in self._served if name in ("", one.status.name)]
-        if name and not (lines or served):
+        away = [one for one in self._contacts.away(one.status for one in self._served) if one.name == name]
+        if name and not (lines or served or away):
             raise NotFound("peer", name, UNKNOWN)
         for line in lines:
             self._call_now(line)
@@ -232,7 +232,7 @@ class Peers:
                 one.shell.compare()
         asked = [*lines, *served]
         await asyncio.gather(*(one.settled(wait_s, compared=True) for one in asked))
-        return self._told(one.status for one in asked)
+        return self._told((*(one.status for one in asked), *away))
 
     def _call_now(self, line: _Line) -> None:
         line.compared = -COMPARE_AGAIN_S

@@ -1,13 +1,15 @@
 """One table of settings: name, default, unit, help. Read once in main, then one frozen object is handed down.
 
-A value comes from, strongest first: a command-line flag, an environment variable MNEMESH_NAME, a TOML file, the
-default. An unknown key anywhere is an error. Nothing else reads the environment.
+A value comes from, strongest first: a command-line flag, an environment variable MNEMESH_NAME, a TOML file, for the
+owner's name what the directory was started with before, the default. An unknown key anywhere is an error. Nothing else
+reads the environment.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
+import json
 import math
 import tomllib
 from collections.abc import Callable, Mapping
@@ -27,6 +29,8 @@ from mnemesh_proto.rendezvous import DEFAULT_GRPC, DEFAULT_HTTP, default_data_di
 
 PREFIX = "MNEMESH_"
 FILE_NAME = "settings.toml"
+# Of mnemesh_actors.directory, which wants libraries that a client alone has not.
+MANIFEST = "manifest.json"
 # Variables of the same prefix that belong to the client, the tests or this reader, not to the table.
 FOREIGN = frozenset({"ENDPOINT", "TOKEN", "AGENT", "SPACE", "CONFIG"})
 FOREIGN_PREFIXES = ("TEST_", "BENCH_")
@@ -168,7 +172,7 @@ class Settings:
     owner: str = _setting(
         OWNER,
         "Name of the node's owner, which signs what the owner writes; @NAME is the owner's private space. Members of a "
-        "team choose names of their own.",
+        "team choose names of their own. The directory keeps it for starts that name none.",
         PRINCIPAL,
         "NAME",
     )
@@ -292,11 +296,12 @@ def flag_of(name: str) -> str:
 
 def load(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | None = None) -> Loaded:
     """Settings from `flags` (by setting name), the environment and a TOML file: `config`, else settings.toml in the
-    data directory. Raises InvalidArgument naming the key, its value and what it may be."""
+    data directory; the owner's name else as the directory keeps it. Raises InvalidArgument naming the key, its value
+    and what it may be."""
     known = {entry.name: entry for entry in table()}
-    given: dict[str, tuple[Any, str]] = {}
     variables = _variables(environ, known)
     directory = flags.get("data_dir") or variables.get("data_dir", ("", ""))[0] or str(default_data_dir(environ))
+    given: dict[str, tuple[Any, str]] = _kept(Path(directory).expanduser() / MANIFEST)
     path = config or Path(directory).expanduser() / FILE_NAME
     given |= _file(path, known, required=config is not None)
     given |= variables
@@ -346,6 +351,14 @@ def _variables(environ: Mapping[str, str], known: Mapping[str, object]) -> dict[
             raise InvalidArgument(variable, NOT_SHOWN, _no_setting(rest.lower(), known))
         found[rest.lower()] = (value, f"variable {variable}")
     return found
+
+
+def _kept(manifest: Path) -> dict[str, tuple[Any, str]]:
+    """What a directory itself remembers. One that is damaged is refused by who opens it."""
+    try:
+        return {"owner": (json.loads(manifest.read_text("utf-8"))["owner"], f"file {manifest}")}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
 
 
 def _file(path: Path, known: Mapping[str, object], *, required: bool) -> dict[str, tuple[Any, str]]:

@@ -1,8 +1,8 @@
 """How a client on this machine finds its node: part of the public contract, shared by client and gateway.
 
 A running node keeps three files in its data directory: `owner.token` (0600), `node.lock` (held with flock for as long
-as the node lives; contains its pid) and `node.json` (its addresses, written when HTTP is open, removed when it stops).
-Knows nothing of gRPC, HTTP or the node's own parts.
+as the node lives; contains its pid) and `node.json` (its addresses and the directory's inode, written when HTTP is
+open, removed when it stops). Knows nothing of gRPC, HTTP or the node's own parts.
 """
 
 from __future__ import annotations
@@ -43,9 +43,12 @@ def default_data_dir(environ: Mapping[str, str]) -> Path:
 
 
 def read_node(data_dir: Path) -> NodeAddress | None:
-    """The address that a node published in `data_dir`, or None when there is none or its process is gone."""
+    """The address that a node published in `data_dir`, or None when there is none or its process is gone. What a copy
+    of the directory took along is of the node of the original."""
     try:
         value = json.loads((data_dir / NODE_FILE).read_text("utf-8"))
+        if value.get("inode", inode := data_dir.stat().st_ino) != inode:
+            return None
         address = NodeAddress(int(value["pid"]), str(value["grpc"]), str(value["http"]), str(value["version"]))
     except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
         return None
@@ -55,7 +58,7 @@ def read_node(data_dir: Path) -> NodeAddress | None:
 def write_node(data_dir: Path, address: NodeAddress) -> None:
     """Publish `address` in one atomic step."""
     temporary = data_dir / (NODE_FILE + ".tmp")
-    temporary.write_text(json.dumps(asdict(address)), "utf-8")
+    temporary.write_text(json.dumps({**asdict(address), "inode": data_dir.stat().st_ino}), "utf-8")
     os.replace(temporary, data_dir / NODE_FILE)
 
 

@@ -359,6 +359,20 @@ async def test_a_token_is_no_memory(team: Team) -> None:
         ana.remember(f"the token of the build is {team.tokens['ana']}")
 
 
+async def test_the_owner_keeps_the_name_that_a_start_gave_until_another_start_gives_another(tmp_path: Path) -> None:
+    nodes = Nodes()
+    try:
+        starts = ((("--owner", "carol"), "carol"), ((), "carol"), (("--owner", "owner"), "owner"), ((), "owner"))
+        for number, (words, name) in enumerate(starts):
+            node = await nodes.start(tmp_path, *words)
+            with mnemesh.Client(node.grpc, node.token, space="") as owner:
+                memory = owner.remember(f"this is start number {number}").memory
+                assert (memory.space, memory.by) == (f"@{name}", name)
+            await stop_node(node)
+    finally:
+        await nodes.end()
+
+
 @pytest.mark.parametrize("space", ["@carol", "@carol/notes"])
 @pytest.mark.parametrize("left", ["a memory", "a session"])
 async def test_no_admin_gives_away_a_private_space_that_a_renamed_owner_has_left(

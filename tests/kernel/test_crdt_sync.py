@@ -263,11 +263,11 @@ def test_a_feed_is_another_one_when_the_other_side_gets_something_else(change: d
 
 
 def test_another_major_protocol_is_refused_and_another_minor_is_not() -> None:
-    for protocol, who in ((PROTOCOL + 1000, "this node"), (PROTOCOL - 1000, "the other node")):
+    for protocol, who in ((PROTOCOL + 1000, US.node_id), (PROTOCOL - 1000, hello().node_id)):
         scene = Scene()
         effects = scene.tell(opened(LISTENER), Got(hello(protocol=protocol)))
         assert refused(effects) == "protocol"
-        assert f"upgrade Mnemesh on {who}" in scene.status.reason
+        assert f"upgrade Mnemesh on node '{who}'" in scene.status.reason
         assert (scene.status.phase, scene.status.code) == ("closed", "protocol")
     assert dialled(their=hello(protocol=PROTOCOL + 1)).status.phase == "open"
 

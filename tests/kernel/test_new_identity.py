@@ -10,11 +10,20 @@ import pytest
 from ledger_builders import Home, done, everything
 from peer_builders import all_entries, hand_over
 
-from mnemesh_actors.directory import KEY_FILE, MANIFEST, NEXT_KEY_FILE, load_key, open_directory, renew_identity
+from mnemesh_actors.directory import (
+    KEY_FILE,
+    MANIFEST,
+    NEXT_KEY_FILE,
+    keep_owner,
+    load_key,
+    open_directory,
+    renew_identity,
+)
 from mnemesh_crdt.envelope import node_id_of, verify
 from mnemesh_gateway.new_identity import give_new_identity
 from mnemesh_gateway.node_program import main
 from mnemesh_gateway.presence import NodeLock
+from mnemesh_gateway.settings import load
 from mnemesh_memory.errors import FailedPrecondition
 
 
@@ -80,6 +89,13 @@ def test_a_directory_in_which_no_node_lived_is_not_made_one(tmp_path: Path) -> N
     with pytest.raises(FailedPrecondition, match="no node lived"):
         give_new_identity(tmp_path / "nowhere")
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_the_owner_is_called_the_same_under_the_new_identity(copy: Home) -> None:
+    keep_owner(copy.directory, "carol")
+    renew_identity(open_directory(copy.directory.path))
+    assert json.loads((copy.directory.path / MANIFEST).read_text("utf-8"))["owner"] == "carol"
+    assert load({"data_dir": str(copy.directory.path)}, {}).settings.owner == "carol"
 
 
 def test_a_crash_at_any_step_leaves_the_old_identity_or_the_new_one(copy: Home, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import stat
 import subprocess
@@ -173,6 +174,16 @@ def test_a_published_address_can_be_taken_back_and_that_twice(data_dir: Path) ->
     assert read_node(data_dir) is None
     assert not (data_dir / NODE_FILE).exists()
     withdraw(data_dir)
+
+
+def test_a_copy_of_a_directory_has_no_node_though_that_of_the_original_runs(data_dir: Path, tmp_path: Path) -> None:
+    write_node(data_dir, NodeAddress(os.getpid(), "127.0.0.1:7433", "127.0.0.1:7434", "0.1.0"))
+    shutil.copytree(data_dir, tmp_path / "copy")
+    assert read_node(tmp_path / "copy") is None
+    data_dir.rename(tmp_path / "moved")
+    moved = read_node(tmp_path / "moved")
+    assert moved is not None
+    assert moved.pid == os.getpid()
 
 
 def test_only_a_port_that_is_taken_is_said_to_be_another_programs() -> None:

@@ -52,6 +52,22 @@ def test_a_flag_beats_a_variable_beats_the_file_beats_the_default(tmp_path: Path
     assert made.origins["log_format"] == "default"
 
 
+def test_the_owners_name_that_the_directory_keeps_comes_before_the_default_alone(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    manifest = tmp_path / "data" / "manifest.json"
+    for text, owner, origin in (
+        ('{"format": 1, "owner": "ana"}', "ana", f"file {manifest}"),
+        ('{"format": 1}', "owner", "default"),
+        ("{damaged", "owner", "default"),
+    ):
+        manifest.write_text(text, "utf-8")
+        made = loaded(tmp_path)
+        assert (made.settings.owner, made.origins["owner"]) == (owner, origin)
+    manifest.write_text('{"owner": "ana"}', "utf-8")
+    assert loaded(tmp_path, file='owner = "ben"\n').settings.owner == "ben"
+    assert loaded(tmp_path, {"owner": "carol"}).settings.owner == "carol"
+
+
 def test_every_setting_has_an_origin(tmp_path: Path) -> None:
     assert set(loaded(tmp_path).origins) == {entry.name for entry in table()}
 

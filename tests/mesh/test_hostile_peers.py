@@ -124,7 +124,7 @@ async def test_what_comes_before_hello_or_in_place_of_it_is_refused(siege: Siege
         (eve.hello(incarnation="a b"), "fault", "incarnation"),
         (eve.hello(cursors={"x": 2**63}), "fault", "cursor"),
         (eve.hello(cursors={str(number): 1 for number in range(300)}), "fault", "cursors"),
-        (eve.hello(protocol=999), "protocol", "upgrade Mnemesh on the other node"),
+        (eve.hello(protocol=999), "protocol", f"upgrade Mnemesh on node '{eve.id}'"),
     ]
     for number, (message, code, word) in enumerate(cases):
         async with stream_to(siege.hub.grpc, await siege.token(f"eve{number}")) as stream:

@@ -144,6 +144,27 @@ async def test_the_status_says_what_a_token_leaves_of_the_direction_and_how_much
         assert (await here.purge(memory.id)).not_told == ()
 
 
+async def test_of_two_nodes_with_one_token_the_one_that_is_away_is_forgotten(nodes: Nodes, tmp_path: Path) -> None:
+    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    old = await nodes.start(tmp_path / "old")
+    async with client(hub) as there, client(laptop) as here, client(old) as before:
+        token = (await there.add_agent("ben", role="admin", spaces=["team/*"])).token
+        for one in (here, before):
+            await one.add_peer(f"grpc://{hub.grpc}", token=token, spaces=["team/*"], name="hub")
+        stays = (await here.sync_status()).node_id
+        await before.remove_peer("hub")
+
+        async def left() -> bool:
+            return sorted(peer.state for peer in (await there.sync_status()).peers) == ["connected", "offline"]
+
+        await until(left, "the hub says that one of the two has left")
+        await there.remove_peer("ben")
+        (peer,) = (await there.sync_status()).peers
+        assert (peer.name, peer.node_id, peer.state) == ("ben", stays, "connected")
+        with pytest.raises(FailedPrecondition, match="agent revoke ben"):
+            await there.remove_peer("ben")
+
+
 async def test_who_called_and_is_away_is_forgotten_when_asked_and_a_caller_that_is_connected_is_not(
     nodes: Nodes, tmp_path: Path
 ) -> None:
@@ -161,6 +182,8 @@ async def test_who_called_and_is_away_is_forgotten_when_asked_and_a_caller_that_
         await until(left, "the hub says that the laptop has left")
         (peer,) = (await there.sync_status()).peers
         assert "the peer ended the stream" in peer.last_error
+        (told,) = (await there.sync_now("laptop", wait_s=WAIT_S)).peers
+        assert (told.state, told.node_id) == ("offline", peer.node_id), "whom nobody can call is told of all the same"
         assert (await there.remove_peer("laptop")).name == "laptop"
         assert (await there.sync_status()).peers == ()
         with pytest.raises(NotFound, match="laptop"):

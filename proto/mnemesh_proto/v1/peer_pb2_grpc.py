@@ -99,7 +99,7 @@ class PeerServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RemovePeer(self, request, context):
-        """End the stream with a node and forget its token; or forget a node that called this one and is away. What was exchanged stays.
+        """End the stream with a node and forget its token; or forget the nodes that called this one with a token of that name and are away. What was exchanged stays.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
