@@ -104,7 +104,8 @@ def now(
     wait: Annotated[float, option("SyncNowRequest.wait_s", "--wait", metavar="SECONDS")] = 30.0,
 ) -> None:
     """Call the peers at once, compare everything, and wait until what is missing is exchanged, with what is left
-    meanwhile. Exit status 4 when a peer refuses, 3 when one was not reached or not all is exchanged yet."""
+    meanwhile. Exit status 4 when a peer refuses, 3 when one was not reached or not all is exchanged yet. Nodes that
+    call this one and are away count when they are named."""
     deadline = time.monotonic() + wait
     with shell.client() as client:
         while True:
