@@ -26,7 +26,7 @@ from mnemesh.errors import MnemeshError, from_node
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.mcp_text import render
 from mnemesh_memory.errors import Unauthenticated
-from mnemesh_proto.v1 import history_pb2, memory_pb2, recall_pb2
+from mnemesh_proto.v1 import admin_pb2, history_pb2, memory_pb2, recall_pb2
 
 MEMORY = memory_pb2.Memory(id="018f6f0e-7c1a-7000-8000-3f1f8d2f6a11")
 ANSWER: recall_values.Recalled = wire.to_value(
@@ -392,3 +392,8 @@ def test_without_a_space_what_counts_all_says_so(cli: Run, command: str) -> None
     told = " ".join(cli(command, "--help").out.replace("│", " ").split())
     assert "default all that the caller may see" in told
     assert "project space" not in told
+
+
+def test_a_node_that_starts_is_shown_without_what_it_does_not_tell_yet() -> None:
+    starting = wire.to_value(admin_pb2.StatusResponse(state="starting", version="0.1.0", pid=7), values.Status)
+    assert next(people.status(starting)).endswith("  Mnemesh 0.1.0, pid 7")

@@ -201,7 +201,8 @@ def counted(stats: values.Stats) -> Iterator[str]:
 def status(facts: values.Status) -> Iterator[str]:
     """What a person looks for first: state, addresses, counts, lag."""
     colour = GREEN if facts.state == "ready" else YELLOW
-    yield f"{paint(facts.state, colour)}  Mnemesh {facts.version}, runtime {facts.runtime}, pid {facts.pid}"
+    runtime = f", runtime {facts.runtime}" if facts.runtime else ""  # a node that starts does not tell it yet
+    yield f"{paint(facts.state, colour)}  Mnemesh {facts.version}{runtime}, pid {facts.pid}"
     yield f"  data    {facts.data_dir}"
     yield f"  gRPC    {facts.grpc}   HTTP http://{facts.http}   up {facts.uptime_s:.0f} s"
     if facts.ledger:
