@@ -157,6 +157,8 @@ class Preparing:
 
 
 def _related(memory: Memory, similarity: float) -> Related:
+    if similarity < gate.NEAR_MIN:  # only how near it is counts, and its words are shown to nobody
+        return Related(memory.id, "", "", similarity)
     beginning = memory.content[:BEGINNING_CHARS]
     title = memory.title or title_of(beginning)
     return Related(memory.id, title, snippet(beginning, "", SNIPPET_CHARS), similarity)
