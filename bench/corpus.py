@@ -29,12 +29,20 @@ SUFFIXES = (".md", ".txt", ".rst")
 
 def sentences(source: Path | None = None) -> list[str]:
     """Distinct sentences of 40 to 400 characters: of `source` (a file or folder of text, Markdown or JSONL with a
-    `content` field), or of the standard library and this repository's docs. Raises ValueError when there are none."""
-    blocks = _blocks_of(source) if source else _default_blocks()
-    found = dict.fromkeys(sentence for block in blocks for sentence in split(block))
+    `content` field), or of what the rule of this module names. Raises ValueError when there are none."""
+    found = _distinct(_blocks_of(source) if source else _default_blocks())
     if not found:
         raise ValueError(f"{source or 'the standard library'} holds no sentence of {SENTENCE_CHARS_MIN} characters")
-    return list(found)
+    return found
+
+
+def standard_library() -> list[str]:
+    """Distinct sentences of the standard library's docstrings alone, by module."""
+    return _distinct(_docstrings_under(Path(sysconfig.get_path("stdlib"))))
+
+
+def _distinct(blocks: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(sentence for block in blocks for sentence in split(block)))
 
 
 def split(block: str) -> Iterator[str]:

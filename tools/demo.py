@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.corpus import REPOSITORY, sentences
+from bench.corpus import REPOSITORY, sentences, standard_library
 from bench.node import NodeProcess
 from mcp import Client as McpClient
 from mcp import StdioServerParameters
@@ -95,7 +95,7 @@ def feed(client: Client, docstrings: int, console: Console) -> None:
 def _docstrings(count: int) -> list[str]:
     """`count` sentences: those about shuffling, for which the demo asks, and others spread evenly over the standard
     library, whose order is by module."""
-    found = sentences()
+    found = standard_library()
     asked = [text for text in found if "shuffle" in text.lower()]
     spread = found[:: max(1, len(found) // count)]
     return list(dict.fromkeys((*asked, *spread)))[:count]
