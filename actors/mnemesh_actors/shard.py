@@ -357,7 +357,7 @@ class RetrievalShard:
                 raise DataLoss(f"the index has lost vector or space of the point {record.id}")
             where = Filter(must=(HasId((record.id,)), MatchAny(SCOPE, words)))
             (hits,) = backend.query([QueryRequest(vector, DENSE, 1, where)])
-            if [hit.id for hit in hits] != [record.id]:
+            if [id_ for id_, _ in hits] != [record.id]:
                 raise DataLoss(f"the index does not find the point {record.id} by its own vector")
 
     def _ranked(self, legs: Sequence[Leg]) -> list[dict[str, float]]:

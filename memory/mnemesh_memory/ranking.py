@@ -31,7 +31,10 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 # Of so many words that carry meaning.
 _SUBSTANCE: Final = np.log1p(np.arange(SUBSTANCE_WORDS + 1)) / math.log1p(SUBSTANCE_WORDS)
-_UNTOLD: Final = Traits(0, 0, 0, False, ())
+# Traits but for the speakers; `told` says of whom they are known.
+TRAITS: Final = np.dtype(
+    [("at", np.int64), ("words", np.int8), ("times", np.int8), ("asks", np.bool_), ("told", np.bool_)]
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,14 +42,16 @@ class Candidates(Sequence[Candidate]):
     """Some memories with their raw scores, in the order of their ids, which are unique. A row is a Candidate.
 
     `dense` and `bm25` have shape (n,) and NaN where a list lacks a memory. `around` has shape (n, 4), the fields of
-    Context, and NaN in the rows of those without one; None when nobody has one.
+    Context, and NaN in the rows of those without one; None when nobody has one. `traits` has shape (n,) and the dtype
+    TRAITS.
     """
 
     ids: Sequence[str]
     dense: Column
     bm25: Column
     around: Column | None
-    traits: Sequence[Traits | None]
+    traits: NDArray[np.void]
+    speakers: Sequence[tuple[int, ...]]
 
     @classmethod
     def of(cls, rows: Iterable[Candidate]) -> Candidates:
@@ -61,7 +66,8 @@ class Candidates(Sequence[Candidate]):
             dense=_column(one.dense for one in pool),
             bm25=_column(one.bm25 for one in pool),
             around=np.array(around, np.float64) if any(one.context for one in pool) else None,
-            traits=[one.traits for one in pool],
+            traits=np.array([traits_row(one.traits) for one in pool], TRAITS),
+            speakers=[one.traits.speakers if one.traits else () for one in pool],
         )
 
     def __len__(self) -> int:
@@ -86,7 +92,9 @@ class Candidates(Sequence[Candidate]):
 
     def _row(self, at: int) -> Candidate:
         context = None if self.around is None or math.isnan(self.around[at, 0]) else Context(*self.around[at].tolist())
-        return Candidate(self.ids[at], _told(self.dense, at), _told(self.bm25, at), context, self.traits[at])
+        moment, words, times, asks, told = self.traits[at].item()
+        traits = Traits(moment, words, times, asks, self.speakers[at]) if told else None
+        return Candidate(self.ids[at], _told(self.dense, at), _told(self.bm25, at), context, traits)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,8 +159,7 @@ def fuse(
     score = evidence = np.minimum(1.0, by_meaning + by_words)
     form = np.full(len(pool), math.nan)
     if question is not None:
-        told = np.array([traits is not None for traits in pool.traits], np.bool_)
-        worth = _form(pool.ids, [traits or _UNTOLD for traits in pool.traits], question, mix)
+        told, worth = pool.traits["told"], _form(pool, question, mix)
         form = np.where(told, (1.0 - evidence) * np.minimum(1.0, evidence / FULL_EVIDENCE) * worth, math.nan)
         score = np.minimum(1.0, evidence + np.where(told, form, 0.0))
     score = np.round(score, SCORE_DECIMALS)
@@ -196,20 +203,23 @@ def _by_meaning(pool: Candidates, mix: Mix) -> tuple[Column, Column]:
     return np.where(np.isnan(near), meaning, mixed), cosine
 
 
-def _form(ids: Sequence[str], traits: Sequence[Traits], question: Question, mix: Mix) -> Column:
+def _form(pool: Candidates, question: Question, mix: Mix) -> Column:
     """How much of what its evidence lacks the form of each memory and its date make good, in [0, 1)."""
-    if not traits:
-        return np.zeros(0)
-    moments, words, times, asks, speakers = zip(*traits, strict=True)
-    worth: Column = mix.substance * _SUBSTANCE[np.array(words)]
-    worth += np.where(asks, 0.0, mix.states)
+    traits = pool.traits
+    worth: Column = mix.substance * _SUBSTANCE[traits["words"]]
+    worth += np.where(traits["asks"], 0.0, mix.states)
     if question.when:
-        worth += mix.time * (np.array(times) / TIME_WORDS_MAX)
+        worth += mix.time * (traits["times"] / TIME_WORDS_MAX)
     if question.dated or question.window is not None:
-        worth += mix.date * np.array(list(map(question.means, moments, ids)))
-    if any(speakers):
-        worth += np.where([not question.words.isdisjoint(theirs) for theirs in speakers], mix.speaker, 0.0)
+        worth += mix.date * np.array(list(map(question.means, traits["at"].tolist(), pool.ids)), np.float64)
+    if any(pool.speakers):
+        worth += np.where([not question.words.isdisjoint(theirs) for theirs in pool.speakers], mix.speaker, 0.0)
     return worth
+
+
+def traits_row(traits: Traits | None) -> tuple[int, int, int, bool, bool]:
+    """A row of TRAITS."""
+    return (0, 0, 0, False, False) if traits is None else (*traits[:4], True)
 
 
 def _column(values: Iterable[float | None]) -> Column:

@@ -6,6 +6,7 @@ import random
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 from uuid import UUID
 
 import numpy as np
@@ -17,9 +18,11 @@ from ledger_builders import Home
 
 from mnemesh_actors import follower as follower_module
 from mnemesh_actors import index_items
-from mnemesh_actors.index.episodes import Episodes
+from mnemesh_actors.index.episodes import ROWS_MIN, Episodes
+from mnemesh_actors.index.port import IndexBackend, Record
 from mnemesh_actors.ledger.erase import Erase
 from mnemesh_actors.shard import IndexItem, IndexText, RetrievalShard, Search, ShardConfig
+from mnemesh_memory.errors import DataLoss
 from mnemesh_memory.fusion import Candidate
 from mnemesh_memory.model import Source
 from mnemesh_memory.traits import Traits
@@ -123,7 +126,8 @@ def test_any_order_of_coming_and_going_leaves_what_came_last(steps: list[tuple[i
     there: dict[int, IndexItem] = {}
     for n, session, comes in steps:
         if comes:
-            there[n] = item(n, "x", session=session)
+            told = Traits(n - 5, n + 16, n % 4, n % 2 == 0, (n,) if n % 3 else ())
+            there[n] = item(n, "x", session=session, traits=told if n else None)
             walked.note(there[n])
         else:
             there.pop(n, None)
@@ -134,7 +138,33 @@ def test_any_order_of_coming_and_going_leaves_what_came_last(steps: list[tuple[i
     assert bool(walked) == bool(last)
     assert [walked.after([id_]) for id_ in ids] == [last.after([id_]) for id_ in ids]
     scores = {id_: 1 / (2 + n) for n, id_ in enumerate(ids)}
-    assert walked.candidates(scores, {}, scores) == last.candidates(scores, {}, scores)
+    found = walked.candidates(scores, {}, scores)
+    assert found == last.candidates(scores, {}, scores)
+    told = {memory(n): one.traits for n, one in there.items()}
+    assert {one.id: one.traits for one in found} == dict.fromkeys(ids) | told
+
+
+def test_many_memories_keep_their_neighbours() -> None:
+    episodes, many = Episodes(), range(3 * ROWS_MIN)
+    for n in many:
+        episodes.note(item(n, "x", session=f"talk {n // 4}"))
+    for n, one in enumerate(episodes.candidates({memory(n): n / 1_000 for n in many}, {}, {})):
+        beside = [m for m in (n - 1, n + 1) if m // 4 == n // 4]
+        assert one.context is not None
+        assert one.context.near == pytest.approx(sum(beside) / 2_000)
+        assert one.context.best_dense == pytest.approx((n // 4 * 4 + 3) / 1_000)
+
+
+@pytest.mark.parametrize(
+    "told", ["0 26 0 0", "0 -1 0 0", "0 7 4 0", "9223372036854775808 7 0 0", "0 7", "soon 7 0 0", ""]
+)
+def test_traits_that_no_memory_has_are_damage(told: str) -> None:
+    class Damaged:
+        def scroll(self, *_: object) -> tuple[list[Record], None]:
+            return [Record(memory(1), {"created_at": 1, "traits": told}, {})], None
+
+    with pytest.raises(DataLoss, match=f"the point {memory(1)}"):
+        Episodes().read(cast("IndexBackend", Damaged()))
 
 
 # ---- through the follower -------------------------------------------------------------------------------------------

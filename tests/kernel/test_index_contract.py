@@ -117,7 +117,7 @@ def found(index: IndexBackend, where: Filter) -> set[int]:
     """Which points a filter lets through, counted and queried alike."""
     hits = index.query([near(vector(1, 1, 1, 1), where, 100)])[0]
     assert index.count(where) == len(hits)
-    return {UUID(hit.id).int - 1 for hit in hits}
+    return {UUID(id_).int - 1 for id_, _ in hits}
 
 
 def everything(index: IndexBackend, page: int = 2, with_vectors: bool = False) -> list[Record]:
@@ -148,8 +148,8 @@ def test_a_dense_query_gives_cosines_best_first(index: IndexBackend) -> None:
     vectors = {1: vector(2, 0, 0, 0), 2: vector(1, 1, 0, 0), 3: vector(-1, 0, 0, 0)}
     index.upsert([point(n, dense=dense) for n, dense in vectors.items()])
     hits = index.query([near(vector(5, 0, 0, 0))])[0]
-    assert [hit.id for hit in hits] == [name(1), name(2), name(3)]
-    assert [hit.score for hit in hits] == pytest.approx([1.0, math.sqrt(0.5), -1.0], abs=1e-6)
+    assert [id_ for id_, _ in hits] == [name(1), name(2), name(3)]
+    assert [score for _, score in hits] == pytest.approx([1.0, math.sqrt(0.5), -1.0], abs=1e-6)
 
 
 def test_a_sparse_query_sums_weights_times_inverse_document_frequency(index: IndexBackend) -> None:
@@ -163,8 +163,8 @@ def test_a_sparse_query_sums_weights_times_inverse_document_frequency(index: Ind
     def idf(holders: int) -> float:
         return math.log(1 + (3 - holders + 0.5) / (holders + 0.5))
 
-    assert [hit.id for hit in hits] == [name(1), name(2)]
-    assert [hit.score for hit in hits] == pytest.approx([1.5 * idf(2) + idf(1), 0.5 * idf(2)], abs=1e-5)
+    assert [id_ for id_, _ in hits] == [name(1), name(2)]
+    assert [score for _, score in hits] == pytest.approx([1.5 * idf(2) + idf(1), 0.5 * idf(2)], abs=1e-5)
 
 
 def test_term_statistics_can_be_those_of_one_space_alone(index: IndexBackend) -> None:
@@ -179,9 +179,9 @@ def test_term_statistics_can_be_those_of_one_space_alone(index: IndexBackend) ->
     space = Filter(must=(Match("space", "a"),))
     whole = QueryRequest(common, "bm25", 5, space, idf_corpus=Filter())
     own = QueryRequest(common, "bm25", 5, space, idf_corpus=space)
-    (of_all,), (of_own,) = index.query([whole, own])
-    assert of_all.score == pytest.approx(math.log(1 + 1.5 / 21.5), abs=1e-5)
-    assert of_own.score == pytest.approx(math.log(1 + 1.5 / 1.5), abs=1e-5)
+    ((_, of_all),), ((_, of_own),) = index.query([whole, own])
+    assert of_all == pytest.approx(math.log(1 + 1.5 / 21.5), abs=1e-5)
+    assert of_own == pytest.approx(math.log(1 + 1.5 / 1.5), abs=1e-5)
 
 
 def test_filters_let_through_what_they_say(index: IndexBackend) -> None:
@@ -221,7 +221,7 @@ def test_an_upsert_replaces_the_whole_point_at_once(index: IndexBackend) -> None
     index.upsert([point(1, "b", dense=vector(0, 1, 0, 0))])
     assert index.count() == 1
     assert index.query([QueryRequest(terms, "bm25", 5, Filter())]) == [[]]
-    assert index.query([near(vector(0, 1, 0, 0))])[0][0].score == pytest.approx(1.0)
+    assert index.query([near(vector(0, 1, 0, 0))])[0][0][1] == pytest.approx(1.0)
     assert everything(index)[0].payload == {"space": "b"}
 
 
@@ -409,8 +409,8 @@ def test_an_index_grows_sparse_vectors_and_fields_when_opened_again(make: Maker)
     again = make()
     assert again.open(wider) is False
     again.upsert([Point(name(2), {"dense": vector(0, 1, 0, 0), "bm25_w1": terms}, {"space": "a", "kept": 1})])
-    assert [hit.id for hit in again.query([QueryRequest(terms, "bm25", 5, Filter())])[0]] == [name(1)]
-    assert [hit.id for hit in again.query([QueryRequest(terms, "bm25_w1", 5, Filter())])[0]] == [name(2)]
+    assert [id_ for id_, _ in again.query([QueryRequest(terms, "bm25", 5, Filter())])[0]] == [name(1)]
+    assert [id_ for id_, _ in again.query([QueryRequest(terms, "bm25_w1", 5, Filter())])[0]] == [name(2)]
     assert found(again, Filter(must=(Match("note", "n"),))) == {1}
     assert found(again, Filter(must=(Match("kept", 1),))) == {2}
     again.close()
@@ -473,7 +473,7 @@ def test_every_backend_gives_the_answers_of_edge(kind: str, tmp_path: Path) -> N
             backend = maker()
             backend.open(SCHEMA)
             backend.upsert(points)
-            answers.append([{hit.id: hit.score for hit in hits} for hits in backend.query(requests)])
+            answers.append([dict(hits) for hits in backend.query(requests)])
             backend.close()
     for edge, other in zip(*answers, strict=True):
         assert edge == pytest.approx(other, abs=1e-5)

@@ -42,7 +42,7 @@ def point(n: int, **payload: str | int | tuple[str, ...]) -> Point:
 
 def found(index: GraphedEdge, vector: np.ndarray, where: Filter = ALL, limit: int = 10) -> list[int]:
     (hits,) = index.query([QueryRequest(vector, "dense", limit, where)])
-    return [UUID(hit.id).int - 1 for hit in hits]
+    return [UUID(id_).int - 1 for id_, _ in hits]
 
 
 def exact(vector: np.ndarray, among: range | list[int], limit: int = 10) -> list[int]:
@@ -113,7 +113,7 @@ def test_what_was_written_while_it_was_made_is_in_it(index: GraphedEdge) -> None
     assert record.payload["seq"] == -5
     assert np.allclose(record.vectors["dense"], VECTORS[5], atol=1e-6)
     (hits,) = index.query([QueryRequest(SparseVector((6,), (1.0,)), "bm25", POINTS, ALL)])
-    assert {UUID(hit.id).int - 1 for hit in hits} == {n for n in range(POINTS + 1) if n % 7 == 6 and n not in (6, 7)}
+    assert {UUID(id_).int - 1 for id_, _ in hits} == {n for n in range(POINTS + 1) if n % 7 == 6 and n not in (6, 7)}
 
 
 def test_what_was_erased_while_it_was_made_is_not_in_its_log(index: GraphedEdge, tmp_path: Path) -> None:

@@ -168,7 +168,7 @@ class ClientBackend:
             return []
         with translated(self._where):
             answers = client.query_batch_points(self._collection, [self._request(one) for one in requests])
-        return [[Scored(str(hit.id), hit.score) for hit in answer.points] for answer in answers]
+        return [[(str(hit.id), hit.score) for hit in answer.points] for answer in answers]
 
     def scroll(
         self, where: Filter, limit: int, offset: str | None = None, with_vectors: bool = False

@@ -222,7 +222,7 @@ class EdgeBackend:
             if asked:
                 answers = self._opened().query_batch(edge.QueryBatchRequest(asked))
         ids = self._ids
-        return [[Scored(ids[hit.id], hit.score) for hit in answer] for answer in answers]
+        return [[(ids[hit.id], hit.score) for hit in answer] for answer in answers]
 
     def scroll(
         self, where: Filter, limit: int, offset: str | None = None, with_vectors: bool = False

@@ -1,43 +1,66 @@
 """What the index knows of each memory beside its vectors: its traits, its place in its episode, who stands beside it.
 
-An episode is what one session said in one space, in the order that the ledger's timeline has. Held in memory, some 450
+An episode is what one session said in one space, in the order that the ledger's timeline has. Held in memory, some 400
 bytes a memory, and read back from the index when it is opened, because fetching payloads doubles the cost of a query.
+
+What every recall asks of each candidate stands in columns, a row a memory: to look for some hundred of them in several
+dictionaries, most of which is in no cache of the processor, takes twice as long.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import nan
 from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mnemesh_actors.index.points import IndexItem, episode_of
 from mnemesh_actors.index.port import Filter, IndexBackend, Record
 from mnemesh_actors.ledger.feed import WINDOW_BEFORE
 from mnemesh_memory.errors import DataLoss
 from mnemesh_memory.fusion import Context
-from mnemesh_memory.ranking import Candidates, Column
-from mnemesh_memory.traits import SUBSTANCE_WORDS, Traits
+from mnemesh_memory.ranking import TRAITS, Candidates, Column, traits_row
+from mnemesh_memory.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Traits
 
 SCROLL_PAGE_POINTS: Final = 1000
+NOBODY: Final = 0  # the row of who is not here
+ROWS_MIN: Final = 256
+# Of a memory: the number of its episode, 0 for none; the rows of who stands before and after it there.
+ROW: Final = np.dtype([("episode", np.intc), ("before", np.intc), ("after", np.intc), ("traits", TRAITS)])
 
+Rows: TypeAlias = NDArray[np.intc]
 Episode: TypeAlias = tuple[str, str]  # space and session
 Place: TypeAlias = tuple[int, int, str]  # the writer's count, when it was made, id: as in the ledger's timeline
+
+
+@dataclass(slots=True)
+class _Members:
+    """Who is in an episode, in its order. No other episode ever has its number."""
+
+    episode: Episode
+    number: int
+    places: list[Place] = field(default_factory=list)
 
 
 class Episodes:
     """The memories of one index."""
 
     def __init__(self) -> None:
-        self._traits: dict[str, Traits] = {}
-        self._places: dict[str, tuple[Episode, Place]] = {}
-        self._members: dict[Episode, list[Place]] = {}
-        self._beside: dict[str, tuple[str, str]] = {}  # who stands before and after it in its episode; "" for nobody
+        self._rows: dict[str, int] = {}
+        self._free: list[int] = []  # rows of those that are gone
+        self._used = NOBODY  # the highest row that was ever used
+        self._columns = np.zeros(ROWS_MIN, ROW)
+        self._speakers: dict[int, tuple[int, ...]] = {}  # of rows that have any
+        self._places: dict[str, tuple[_Members, Place]] = {}
+        self._episodes: dict[Episode, _Members] = {}
+        self._numbered = 0  # the highest number that was ever given
 
     def __bool__(self) -> bool:
-        return bool(self._members)
+        return bool(self._episodes)
 
     def read(self, backend: IndexBackend) -> None:
         """Learn what the index holds. Raises DataLoss when a point does not say what it should."""
@@ -55,56 +78,71 @@ class Episodes:
             traits, episode, place = _read(record)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise DataLoss(f"the index has lost what it knew of the point {record.id}: {error!r}") from error
-        if traits is not None:
-            self._traits[record.id] = traits
-        if episode is not None:
-            self._put(record.id, episode, place)
+        self._add(record.id, traits, episode, place)
 
     def note(self, item: IndexItem) -> None:
         """The memory is as `item` says now."""
         self.drop(item.id)
-        if item.traits is not None:
-            self._traits[item.id] = item.traits
-        episode = episode_of(item)
-        if episode is not None:
-            self._put(item.id, episode, (item.place, item.created_at, item.id))
+        self._add(item.id, item.traits, episode_of(item), (item.place, item.created_at, item.id))
 
-    def _put(self, id_: str, episode: Episode, place: Place) -> None:
-        self._places[id_] = (episode, place)
-        members = self._members.setdefault(episode, [])
-        at = bisect_left(members, place)
-        members.insert(at, place)
-        self._link(members, range(at - 1, at + 2))
+    def _add(self, id_: str, traits: Traits | None, episode: Episode | None, place: Place) -> None:
+        """One that has no row."""
+        if self._free:
+            row = self._free.pop()
+        else:
+            row = self._used = self._used + 1
+            if row == len(self._columns):
+                self._columns = np.concatenate((self._columns, np.zeros_like(self._columns)))
+        self._rows[id_] = row
+        self._columns[row] = (0, NOBODY, NOBODY, traits_row(traits))
+        if traits is not None and traits.speakers:
+            self._speakers[row] = traits.speakers
+        if episode is not None:
+            self._put(id_, row, episode, place)
+
+    def _put(self, id_: str, row: int, episode: Episode, place: Place) -> None:
+        members = self._episodes.get(episode)
+        if members is None:
+            self._numbered += 1
+            members = self._episodes[episode] = _Members(episode, self._numbered)
+        self._places[id_] = (members, place)
+        self._columns["episode"][row] = members.number
+        at = bisect_left(members.places, place)
+        members.places.insert(at, place)
+        self._link(members.places, range(at - 1, at + 2))
 
     def drop(self, id_: str) -> None:
-        """The memory is gone, or has no place in an episode any more."""
-        self._traits.pop(id_, None)
-        episode, place = self._places.pop(id_, (None, None))
-        if episode is not None and place is not None:
-            members = self._members[episode]
-            at = bisect_left(members, place)
-            del members[at], self._beside[id_]
-            self._link(members, range(at - 1, at + 1))
-            if not members:
-                del self._members[episode]
+        """The memory is gone; nothing changes when it was not here."""
+        row = self._rows.pop(id_, NOBODY)
+        if row == NOBODY:
+            return
+        if id_ in self._places:
+            members, place = self._places.pop(id_)
+            at = bisect_left(members.places, place)
+            del members.places[at]
+            self._link(members.places, range(at - 1, at + 1))
+            if not members.places:
+                del self._episodes[members.episode]
+        self._speakers.pop(row, None)
+        self._free.append(row)
 
-    def _link(self, members: Sequence[Place], changed: Iterable[int]) -> None:
-        """Those at these places of an episode have other neighbours than before. Kept, because every recall asks for
-        them of each candidate."""
+    def _link(self, places: Sequence[Place], changed: Iterable[int]) -> None:
+        """Those at these places of an episode have other neighbours than before."""
         for at in changed:
-            if 0 <= at < len(members):
-                before = members[at - 1][-1] if at else ""
-                after = members[at + 1][-1] if at + 1 < len(members) else ""
-                self._beside[members[at][-1]] = (before, after)
+            if 0 <= at < len(places):
+                row = self._rows[places[at][-1]]
+                self._columns["before"][row] = self._rows[places[at - 1][-1]] if at else NOBODY
+                self._columns["after"][row] = self._rows[places[at + 1][-1]] if at + 1 < len(places) else NOBODY
 
     def after(self, ids: Iterable[str], items: Iterable[tuple[Episode, Place]] = ()) -> list[str]:
         """The memories in whose windows these stand, or stood: of those that are here, and of places that are new."""
-        places = [self._places[id_] for id_ in ids if id_ in self._places]
+        there = [self._places[id_] for id_ in ids if id_ in self._places]
+        new = [(self._episodes[episode], place) for episode, place in items if episode in self._episodes]
         found: dict[str, None] = {}
-        for episode, place in (*places, *items):
-            members = self._members.get(episode, [])
-            at = bisect_left(members, place)
-            found |= dict.fromkeys(id_ for *_, id_ in members[at : at + WINDOW_BEFORE + 1] if id_ != place[-1])
+        for members, place in (*there, *new):
+            at = bisect_left(members.places, place)
+            following = members.places[at : at + WINDOW_BEFORE + 1]
+            found |= dict.fromkeys(id_ for *_, id_ in following if id_ != place[-1])
         return list(found)
 
     def candidates(
@@ -113,33 +151,46 @@ class Episodes:
         """All that the lists hold, with what they stand in, in the order of their ids."""
         ids = sorted(dense.keys() | bm25.keys() | window.keys())
         columns = [np.array([scores.get(id_, nan) for id_ in ids], np.float64) for scores in (dense, bm25, window)]
+        rows = [self._rows.get(id_, NOBODY) for id_ in ids]
+        known = self._columns[rows]
         return Candidates(
             ids=ids,
             dense=columns[0],
             bm25=columns[1],
-            around=self._around(ids, dense, columns[0], columns[2]) if self._places else None,
-            traits=[self._traits.get(id_) for id_ in ids],
+            around=_around(np.array(rows, np.intc), known, columns[0], columns[2]) if self._episodes else None,
+            traits=known["traits"],
+            speakers=[self._speakers.get(row, ()) for row in rows],
         )
 
-    def _around(self, ids: Sequence[str], near: Mapping[str, float], dense: Column, window: Column) -> Column | None:
-        """The contexts, as Candidates has them. `near` are the cosines of all that are in the list by meaning, `dense`
-        and `window` the scores of these ids, NaN for none."""
-        places = [self._places.get(id_) for id_ in ids]
-        numbers: dict[Episode, int] = {}
-        number = np.array([-1 if one is None else numbers.setdefault(one[0], len(numbers)) for one in places])
-        here = number >= 0
-        if not numbers:
-            return None
-        around = np.full((len(ids), len(Context._fields)), nan)
-        around[here, 0] = np.nan_to_num(window[here])
-        beside = [self._beside[id_] for id_, place in zip(ids, places, strict=True) if place is not None]
-        # The mean cosine of the two that stand beside it, 0 for who is not in the list.
-        around[here, 1] = [(near.get(before, 0.0) + near.get(after, 0.0)) / 2 for before, after in beside]
-        for column, scores in ((2, dense), (3, window)):
-            best = np.zeros(len(numbers))
-            np.maximum.at(best, number[here], np.nan_to_num(scores[here]))
-            around[here, column] = best[number[here]]
-        return around
+
+def _around(rows: Rows, known: NDArray[np.void], dense: Column, window: Column) -> Column | None:
+    """The contexts, as Candidates has them, of the memories in these rows, of which all this is `known`: with these
+    cosines and window scores, NaN for none."""
+    here = known["episode"] > 0
+    if not here.any():
+        return None
+    rows, known = rows[here], known[here]
+    dense, window = (np.where(np.isnan(scores), 0.0, scores)[here] for scores in (dense, window))
+    _, number = np.unique(known["episode"], return_inverse=True)
+    # The mean cosine of the two that stand beside it, 0 for who is not in the list.
+    near = (_found(rows, dense, known["before"]) + _found(rows, dense, known["after"])) / 2
+    around = np.full((len(here), len(Context._fields)), nan)
+    around[here] = np.column_stack((window, near, _best(number, dense), _best(number, window)))
+    return around
+
+
+def _found(rows: Rows, values: Column, wanted: Rows) -> Column:
+    """The values of the rows that are wanted, 0 for who is not among these `rows`, which are at least one."""
+    order = np.argsort(rows)
+    at = order[np.searchsorted(rows, wanted, sorter=order) % len(rows)]
+    return np.where(rows[at] == wanted, values[at], 0.0)
+
+
+def _best(number: NDArray[np.intp], values: Column) -> Column:
+    """For each the best of those with its number, and at least 0."""
+    best = np.zeros(len(number))
+    np.maximum.at(best, number, values)
+    return best[number]
 
 
 def _read(record: Record) -> tuple[Traits | None, Episode | None, Place]:
@@ -147,8 +198,8 @@ def _read(record: Record) -> tuple[Traits | None, Episode | None, Place]:
     traits = None
     if "traits" in payload:
         at, words, times, asks, *speakers = map(int, str(payload["traits"]).split())
-        if not 0 <= words <= SUBSTANCE_WORDS:
-            raise ValueError(f"{words} words")
+        if not 0 <= words <= SUBSTANCE_WORDS or not 0 <= times <= TIME_WORDS_MAX or at.bit_length() >= 64:
+            raise ValueError(f"{words} words, {times} of time, at {at}")
         traits = Traits(at, words, times, bool(asks), tuple(speakers))
     created = payload["created_at"]
     place = payload.get("place", 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,12 +96,9 @@ class QueryRequest:
     idf_corpus: Filter | None = None
 
 
-class Scored(NamedTuple):
-    """One hit: cosine in [-1, 1] for a dense field, the BM25 sum for a sparse one. Payloads are not fetched: they
-    double the cost of a query."""
-
-    id: str
-    score: float
+# One hit, its id and its score: cosine in [-1, 1] for a dense field, the BM25 sum for a sparse one. Payloads are not
+# fetched: they double the cost of a query.
+Scored: TypeAlias = tuple[str, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -74,4 +74,4 @@ def _newest(backend: IndexBackend, passages: Passages, leg: Leg, cut_hits: Seque
 
 
 def _rounded(hit: Scored) -> float:
-    return float(np.round(hit.score, SCORE_DECIMALS))
+    return float(np.round(hit[1], SCORE_DECIMALS))
