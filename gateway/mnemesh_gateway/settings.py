@@ -301,10 +301,8 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | No
     known = {entry.name: entry for entry in table()}
     variables = _variables(environ, known)
     directory = flags.get("data_dir") or variables.get("data_dir", ("", ""))[0] or str(default_data_dir(environ))
-    given: dict[str, tuple[Any, str]] = _kept(Path(directory).expanduser() / MANIFEST)
     path = config or Path(directory).expanduser() / FILE_NAME
-    given |= _file(path, known, required=config is not None)
-    given |= variables
+    given = _file(path, known, required=config is not None) | variables
     for name, value in flags.items():
         if name not in known:
             raise InvalidArgument(name, value, _no_setting(name, known))
@@ -314,6 +312,8 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | No
         given[name] = (value, f"flag {flag_of(name)}")
     if not given.get("data_dir", ("", ""))[0]:
         given["data_dir"] = (directory, "default")
+    data_dir = Path(known["data_dir"].metadata["parse"]("data_dir", given["data_dir"][0])).expanduser()
+    given = _kept(data_dir / MANIFEST) | given
     values = {name: known[name].metadata["parse"](name, value) for name, (value, _) in given.items()}
     origins = {name: given[name][1] if name in given else "default" for name in known}
     settings = Settings(**values)

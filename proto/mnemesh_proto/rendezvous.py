@@ -50,7 +50,7 @@ def read_node(data_dir: Path) -> NodeAddress | None:
         if value.get("inode", inode := data_dir.stat().st_ino) != inode:
             return None
         address = NodeAddress(int(value["pid"]), str(value["grpc"]), str(value["http"]), str(value["version"]))
-    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return address if _alive(address.pid) else None
 

@@ -192,9 +192,16 @@ def test_that_no_node_runs_is_a_remark_unless_something_worse_says_so(place: Pla
     assert [finding.check for finding in examine(missing)] == ["data directory"]
 
 
-def test_a_damaged_node_file(place: Place) -> None:
-    (place.data_dir / "node.json").write_text("{", "utf-8")
+@pytest.mark.parametrize("text", ["{", "[]", "null", "5"])
+def test_a_damaged_node_file(place: Place, text: str) -> None:
+    (place.data_dir / "node.json").write_text(text, "utf-8")
     assert "damaged" in only(place, "node file").problem
+
+
+def test_a_node_file_that_came_with_a_copy(place: Place) -> None:
+    address = {"pid": os.getpid(), "grpc": "", "http": "", "version": "", "inode": place.data_dir.stat().st_ino + 1}
+    (place.data_dir / "node.json").write_text(json.dumps(address), "utf-8")
+    assert "a copy" in only(place, "node file").problem
 
 
 @pytest.mark.parametrize("door", ["grpc", "http"])

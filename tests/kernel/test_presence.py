@@ -186,6 +186,12 @@ def test_a_copy_of_a_directory_has_no_node_though_that_of_the_original_runs(data
     assert moved.pid == os.getpid()
 
 
+@pytest.mark.parametrize("text", ["{", "[]", "null", "5", '"x"', "{}", '{"pid": "x"}', '{"pid": null}'])
+def test_a_damaged_address_is_none(data_dir: Path, text: str) -> None:
+    (data_dir / NODE_FILE).write_text(text, "utf-8")
+    assert read_node(data_dir) is None
+
+
 def test_only_a_port_that_is_taken_is_said_to_be_another_programs() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as other,

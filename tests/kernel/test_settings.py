@@ -68,6 +68,17 @@ def test_the_owners_name_that_the_directory_keeps_comes_before_the_default_alone
     assert loaded(tmp_path, {"owner": "carol"}).settings.owner == "carol"
 
 
+def test_the_owners_name_is_that_of_the_directory_which_a_given_file_names(tmp_path: Path) -> None:
+    for name, owner in (("data", "ana"), ("other", "ben")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").write_text(f'{{"owner": "{owner}"}}', "utf-8")
+    config = tmp_path / "node.toml"
+    config.write_text(f'data_dir = "{tmp_path / "other"}"\n', "utf-8")
+    assert load({}, {"XDG_DATA_HOME": str(tmp_path)}, config).settings.owner == "ben"
+    assert loaded(tmp_path, config=config).settings.owner == "ana"
+    assert loaded(tmp_path, {"data_dir": str(tmp_path / "other")}).settings.owner == "ben"
+
+
 def test_every_setting_has_an_origin(tmp_path: Path) -> None:
     assert set(loaded(tmp_path).origins) == {entry.name for entry in table()}
 

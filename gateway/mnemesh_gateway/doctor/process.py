@@ -27,8 +27,10 @@ def node_file(place: Place) -> Iterator[Finding]:
     if not path.exists() or place.node is not None:
         return
     try:
-        pid = json.loads(path.read_text("utf-8"))["pid"]
-        problem = f"{path} names process {pid}, which is gone: the node was killed or the machine went down"
+        value = json.loads(path.read_text("utf-8"))
+        problem = f"{path} names process {value['pid']}, which is gone: the node was killed or the machine went down"
+        if value.get("inode", inode := place.data_dir.stat().st_ino) != inode:
+            problem = f"{path} is of the node of another directory, of which this one is a copy"
     except (ValueError, KeyError, TypeError):
         problem = f"{path} is damaged"
     yield Finding("node file", problem, "start the node (`mnemesh up`): it replaces the file; nothing is lost")
