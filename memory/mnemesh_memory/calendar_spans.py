@@ -22,12 +22,19 @@ SATURDAY: Final = 5
 
 class Span(NamedTuple):
     """From `since` up to `before`, both wall times without a zone. `at` is the moment that is meant when the stretch
-    stands for its surroundings. `cycle` is "week" or "year" when another week or year may be meant as well."""
+    stands for its surroundings, with `day` the whole day that begins there. `cycle` is "week" or "year" when another
+    week or year may be meant as well."""
 
     since: datetime
     before: datetime
     at: datetime | None = None
     cycle: str = ""
+    day: bool = False
+
+    @property
+    def at_end(self) -> datetime | None:
+        """Where that ends which `at` stands for."""
+        return self.at + DAY if self.at is not None and self.day else self.at
 
     def back(self, cycles: int) -> Span:
         """The same so many of its cycles earlier."""
@@ -117,15 +124,14 @@ def distant(wall: datetime, number: int, unit: str, slack: int = 0) -> Span:
     many whole ones."""
     at = midnight(less(wall, number, unit))
     if slack:
-        return Span(midnight(less(at, slack, unit)), midnight(less(at, -slack, unit)) + DAY, at=at)
-    if unit == "day":
-        return Span(at, at + DAY, at=at)
-    if unit == "week":
-        return Span(at - 3 * DAY, at + 4 * DAY, at=at)
-    if unit == "month":
-        return Span(at - 15 * DAY, at + 16 * DAY, at=at)
-    half = MONTHS_OF[unit] // 2
-    return Span(shifted(at, -half), shifted(at, half) + DAY, at=at)
+        since, before = midnight(less(at, slack, unit)), midnight(less(at, -slack, unit)) + DAY
+    elif unit in ("day", "week", "month"):
+        days = {"day": 0, "week": 3, "month": 15}[unit]
+        since, before = at - days * DAY, at + (days + 1) * DAY
+    else:
+        half = MONTHS_OF[unit] // 2
+        since, before = shifted(at, -half), shifted(at, half) + DAY
+    return Span(since, before, at, day=True)
 
 
 def _next_month(first: datetime) -> datetime:

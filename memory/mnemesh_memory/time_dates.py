@@ -12,9 +12,9 @@ from typing import Final
 
 from mnemesh_memory import calendar_spans as spans
 from mnemesh_memory.calendar_spans import DAY, EXACT, PARTS, SEASONS, Span
-from mnemesh_memory.time_days import DAY_RANGE, MONTHS, SHORT_DAYS, SHORT_MONTHS, WEEKDAYS, Read, one_day
+from mnemesh_memory.time_days import DAY_RANGE, MONTHS, PREVIOUS, SHORT_DAYS, SHORT_MONTHS, WEEKDAYS, Read, one_day
 from mnemesh_memory.time_numbers import ARTICLES, NUMBERS, UNITS, is_cut, number_at
-from mnemesh_memory.time_stretches import ORDINALS, PREVIOUS, THIRDS, Stretches
+from mnemesh_memory.time_stretches import ORDINALS, THIRDS, Stretches
 
 # Vague numbers, and how far to each side they reach.
 _VAGUE: Final = {"couple": (2, 1), "few": (3, 2), "several": (5, 3)}
@@ -27,14 +27,16 @@ _HALF_NAMES: Final = {"first": 0, "second": 1, "latter": 1, "last": 1}
 _AGO: Final = ("ago", "earlier")
 _SHORT_UNITS: Final = {"h": "hour", "d": "day", "w": "week", "y": "year"}
 _COMPACT: Final = re.compile(r"(\d{1,4})([hdwy])")
+# After these "last" is a verb: "how long will it last three days".
+_BEFORE_VERBS: Final = frozenset(("to", "will", "would", "can", "could", "might", "must", "should", "shall", "cannot"))
 DATE_WORDS: Final = frozenset(
     ("today", "yesterday", "tomorrow", "tonight", "ago", "last", "past", "this", "next", "earlier", "weekend", "week",
      "quarter", *PREVIOUS, *MONTHS, *SHORT_MONTHS, *WEEKDAYS, *SHORT_DAYS, *SEASONS)
 )  # fmt: skip
 # What every date begins with, if not with a digit.
 _BEGINS: Final = DATE_WORDS | {
-    "the", "year", "half", "noon", "midnight", "latter", "q1", "q2", "q3", "q4", *NUMBERS, *_VAGUE, *ORDINALS, *THIRDS,
-    *PARTS
+    "the", "year", "half", "noon", "midnight", "latter", "q1", "q2", "q3", "q4", "h1", "h2", *NUMBERS, *_VAGUE,
+    *ORDINALS, *THIRDS, *PARTS
 }  # fmt: skip
 
 
@@ -77,6 +79,8 @@ class Dates(Stretches):
     def _distance(self, at: int) -> tuple[int, str, int, int]:
         """A number with its unit: both, how far to each side it reaches, and the token after it; 0 for none."""
         article, before = ("a", "an"), self.word(at - 1) if at else ""
+        if (compact := _COMPACT.fullmatch(self.word(at))) and self.word(at + 1) in _AGO:
+            return int(compact[1]), _SHORT_UNITS[compact[2]], 0, at + 1
         if self.word(at) == "half" and self.word(at + 1) in article and before != "and":
             number, unit = _HALVES.get(self.word(at + 2), (0, ""))
             return number, unit, 0, at + 3
@@ -107,6 +111,8 @@ class Dates(Stretches):
         if (read := self._ago_halved(at)) is not None:
             return read
         number, unit, slack, end = self._distance(at)
+        if (read := self._weekdays_ago(at)) is not None:
+            return read
         if number and self.word(end - 1) in ("weekend", "weekends") and self.word(end) in _AGO:
             far, near = (spans.unit_of(self._now, "weekend", -number - side) for side in (slack, -slack))
             return Read(Span(far.since, near.before), end + 1, True)
@@ -120,6 +126,15 @@ class Dates(Stretches):
             reach = slack or max(0.5, number / 4)
             return self._around_ago(number * EXACT[unit], reach * EXACT[unit], end + 1)
         return Read(spans.distant(self._now, number, unit, slack), end + 1, True)
+
+    def _weekdays_ago(self, at: int) -> Read | None:
+        """Two Fridays ago."""
+        number, end = number_at(self._words, at)
+        weekday = WEEKDAYS.get(self.word(end).removesuffix("s"))
+        if not number or weekday is None or self.word(end + 1) != "ago" or is_cut(self._words, at):
+            return None
+        back = (self._today.weekday() - weekday - 1) % 7 + 1
+        return Read(spans.day_of(self._today - back * DAY - (number - 1) * spans.WEEK), end + 2, True)
 
     def _ago_halved(self, at: int) -> Read | None:
         """A year and a half ago, two and a half hours ago."""
@@ -179,14 +194,14 @@ class Dates(Stretches):
         anchor = self.timed_day(at, "on") or self.stretch(at, "")
         if anchor is None:
             return None
-        since, before, middle, cycle = anchor.span
+        since, before, middle, cycle, day = anchor.span
         if not (anchor.relative or cycle == "week" or (cycle and unit == "year")):
             return None
         if before - since > max(DAY, before - spans.less(before, 1, unit)):
             return None  # "3 days ago, this week"
         at_moment = None if middle is None else spans.less(middle, number, unit)
-        span = Span(spans.less(since, number + slack, unit), spans.less(before, number - slack, unit), at_moment)
-        return Read(span, anchor.end, True)
+        ends = spans.less(since, number + slack, unit), spans.less(before, number - slack, unit)
+        return Read(Span(*ends, at_moment, day=day), anchor.end, True)
 
     def _beside(self, at: int) -> Read | None:
         """The week before a date, two days after it, the weekend before it, the week of it."""
@@ -258,7 +273,9 @@ class Dates(Stretches):
         same of another of these `words` in its place."""
         lead = at + (self.word(at) == "the")
         word, first, nothing = self.word(lead), lead + 1, (0, "", False, at)
-        if word not in words:
+        if word not in words or self.word(first) in ARTICLES:
+            return nothing  # "did the outage last an hour"
+        if word == "last" and lead == at and at and self.word(at - 1) in _BEFORE_VERBS:
             return nothing
         if compact := _COMPACT.fullmatch(self.word(first)):
             return int(compact[1]), _SHORT_UNITS[compact[2]], False, first + 1
@@ -307,7 +324,7 @@ class Dates(Stretches):
             return None
         lead = at + (self.word(at) == "the")
         word, counted = self.word(lead), end > lead + 2 or self.word(lead + 1) not in UNITS
-        if word in PREVIOUS and not (counted and self.is_previous(at)):
+        if word in PREVIOUS and not ((counted or unit in EXACT) and self.is_previous(at)):
             return None  # "the previous week" is a week of the calendar
         if not counted and lead == at and word == "last" and self.word(lead + 1) not in ("hour", "minute"):
             return None

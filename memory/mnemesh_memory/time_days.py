@@ -27,7 +27,19 @@ _NOT_A_DAY: Final = frozenset(
 )
 VERBS: Final = frozenset(("may", "march"))
 HALF_HOUR_MS: Final = 1_800_000
+PREVIOUS: Final = frozenset(("previous", "prior"))
+NAMED_UNITS: Final = frozenset(("week", "weekend", "month", "quarter", "year"))
+# Names of people, too, so that "from June" and "by April" alone are not read.
+PEOPLE: Final = frozenset(("april", "may", "june", "august", "jan"))
+_ANY: Final = frozenset(("a", "an", "any", "each", "every", "its", "no", "their"))
+_DAYS_NAMED: Final = frozenset(("today", "yesterday", "tomorrow", "tonight", "ago", *WEEKDAYS))
+_LEAD_TO_MONTHS: Final = frozenset(("in", "during", "since", "until", "last", "this", "next", "early", "mid", "late"))
+# After these a time of a day alone is one of today, or of the day before if that has not come.
+_BOUND: Final = frozenset(("since", "after", "before", "until", "till"))
+# After "on the 15th", and not "on the 15th attempt".
+_CLOSED: Final = frozenset(("", ".", ",", "and", "or", "what", "who", "which", "how", "why", "when", "where", "did"))
 YEAR: Final = re.compile(r"(?:19|20)\d\d")
+QUARTER: Final = re.compile(r"q([1-4])")
 DAY_NUMBER: Final = re.compile(r"([1-9]|[12]\d|3[01]|0[1-9])(st|nd|rd|th)?")
 DAY_RANGE: Final = re.compile(r"(\d{1,2})[-\u2013](\d{1,2})")
 _CLOCK: Final = re.compile(r"(\d{1,2})(?::(\d\d))?(?::\d\d)?([ap]m)?")
@@ -75,6 +87,9 @@ class Days:
             end += self.word(end) in ("on", "of")
             if (day := self.day(end, "on")) is not None and one_day(day.span):
                 return Read(self._around(day.span.since + clock, day.span.cycle), day.end, day.relative)
+            if after in _BOUND and self.word(end) in _CLOSED:
+                wall = self._today + clock
+                return Read(self._around(wall if wall <= self._now else wall - DAY), end, True)
         lead = at + (word == "the")
         if self.word(lead) in PARTS and self.word(lead + 1) in ("of", "on"):
             day = self.day(lead + 2, "on")
@@ -124,6 +139,8 @@ class Days:
             return Read(spans.day_of(self._now + days * DAY), lead + 3, True)
         if word in ("last", "past", "this", "next") and following in (WEEKDAYS | SHORT_DAYS):
             return self._weekday(at + 1, word)
+        if self.word(lead) in PREVIOUS and self.word(lead + 1) in WEEKDAYS and self.is_previous(at):
+            return self._weekday(lead + 1, "last")
         if word in WEEKDAYS or (after and word in SHORT_DAYS):
             return self._weekday(at, after)
         return self._iso(at) or self._day_of_month(at, after)
@@ -132,10 +149,10 @@ class Days:
         number = (WEEKDAYS | SHORT_DAYS)[self.word(at)]
         end = at + 1
         of = end + (self.word(end) == "of")
-        if self.word(of) in ("last", "this", "next") and self.word(of + 1) == "week":
-            offset = {"last": -1, "this": 0, "next": 1}[self.word(of)]
+        offset, week_end = self._this_unit(of, "week", at)
+        if offset is not None:
             monday = spans.unit_of(self._now, "week", offset).since
-            return Read(spans.day_of(monday + number * DAY), of + 2, True)
+            return Read(spans.day_of(monday + number * DAY), week_end, True)
         if which in ("last", "past") and self.word(end) == "of":
             return None  # "the last Friday of the sprint"
         if not which and not (self.is_day_of_week(at) and self.ends_weekday(end)):
@@ -184,6 +201,8 @@ class Days:
         if day := DAY_NUMBER.fullmatch(self.word(lead)):
             month_at = lead + 1 + (self.word(lead + 1) == "of")
             month = self.month_number(month_at)
+            if month is None and day[2]:
+                return self._day_of_this_month(int(day[1]), lead, after)
             if month is None or (not day[2] and self.doubtful(month_at) and not after):
                 return None
             return self._dated(int(day[1]), int(day[1]), month, month_at + 1)
@@ -201,6 +220,20 @@ class Days:
         dated = self._dated(first, last, month, number + 1)
         sure = after or (day and day[2]) or (dated is not None and not dated.span.cycle) or not self.doubtful(at)
         return dated if sure else None
+
+    def _day_of_this_month(self, number: int, at: int, after: str) -> Read | None:
+        """The 15th of last month; "on the 15th", which is the last one that has begun."""
+        first = at - (at > 0 and self.word(at - 1) == "the")
+        offset, end = self._this_unit(at + 2, "month", first) if self.word(at + 1) == "of" else (None, at)
+        if offset is not None:
+            month = spans.unit_of(self._now, "month", offset)
+            return Read(spans.day_of(month.since.replace(day=number)), end, True)
+        if after != "on" or first == at or self.word(at + 1) not in _CLOSED:
+            return None
+        months = [spans.unit_of(self._now, "month", -back) for back in range(3)]  # one of three has a 31st
+        days = [(one.since + (number - 1) * DAY, one.before) for one in months]
+        day = next(day for day, end in days if day < end and day <= self._now)
+        return Read(spans.day_of(day), at + 1, True)
 
     def _dated(self, first: int, last: int, month: int, end: int) -> Read | None:
         year, relative, after = self.year(end)
@@ -221,9 +254,47 @@ class Days:
         lead = at + (self.word(at) in (",", "of", "in"))
         if YEAR.fullmatch(self.word(lead)):
             return int(self.word(lead)), False, lead + 1
-        if self.word(lead) in ("last", "this", "next") and self.word(lead + 1) == "year":
-            return self._now.year + {"last": -1, "this": 0, "next": 1}[self.word(lead)], True, lead + 2
-        return None, False, at
+        first = at
+        while first and (self._names_date(first - 1) or self.word(first - 1) in ("the", "of")):
+            first -= 1
+        offset, end = self._this_unit(lead, "year", first)
+        return (None, False, at) if offset is None else (self._now.year + offset, True, end)
+
+    def _this_unit(self, at: int, unit: str, first: int) -> tuple[int | None, int]:
+        """How many units from now "last month", "this week" or "the previous year" is, None for what is said otherwise,
+        and the token after it. `first` is where the date begins that it is part of."""
+        lead = at + (self.word(at) == "the")
+        if self.word(lead + 1) != unit:
+            return None, at
+        if self.word(lead) in PREVIOUS and not any(self._names_time(one) for one in range(first)):
+            return -1, lead + 2
+        offset = {"last": -1, "this": 0, "next": 1}.get(self.word(at))
+        return offset, at if offset is None else at + 2
+
+    def _names_date(self, at: int) -> bool:
+        word = self.word(at)
+        return bool(
+            self.month_number(at) or DAY_NUMBER.fullmatch(word) or QUARTER.fullmatch(word) or word in spans.SEASONS
+        )
+
+    def is_previous(self, at: int) -> bool:
+        """Whether "the previous ..." there is told from now, and not from a time that is named before it: "May 2024
+        rather than the previous month"."""
+        lead = at + (self.word(at) == "the")
+        if self.word(lead) not in PREVIOUS or (lead == at and at and self.word(at - 1) in _ANY):
+            return False
+        return not any(self._names_time(one) for one in range(at))
+
+    def _names_time(self, at: int) -> bool:
+        word = self.word(at)
+        if word in ("last", "past", "this", "next"):  # "the last week of the previous month" is in it
+            return self.word(at + 1) in NAMED_UNITS and self.word(at + 2) != "of"
+        if word[:1].isdigit():
+            return bool(YEAR.fullmatch(word)) or not word.isalnum()
+        if self.month_number(at) is not None:
+            told = at > 0 and self.word(at - 1) in _LEAD_TO_MONTHS
+            return not self.doubtful(at) and (told or word not in PEOPLE or self.word(at + 1)[:1].isdigit())
+        return word in _DAYS_NAMED or bool(QUARTER.fullmatch(word))
 
     def month_number(self, at: int) -> int | None:
         return MONTHS.get(self.word(at)) or SHORT_MONTHS.get(self.word(at))

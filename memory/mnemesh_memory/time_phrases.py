@@ -43,7 +43,7 @@ EVENT_BEGINS: Final = frozenset(
 )
 _DENIALS: Final = {("not",), ("except",), ("excluding",), ("without",), ("but",), ("neither",), ("nor",),
                    ("except", "for"), ("other", "than"), ("apart", "from"), ("aside", "from")}  # fmt: skip
-_BEING: Final = frozenset(("is", "are", "was", "were", "be", "been", "am"))
+BEING: Final = frozenset(("is", "are", "was", "were", "be", "been", "am"))
 _ASIDE: Final = frozenset(("before", "after", "following", "prior", "from"))
 _VAGUE: Final = frozenset(("few", "couple", "several", "of"))
 _RANGE_WORDS_MAX: Final = 8
@@ -165,7 +165,7 @@ def _bound(dates: Rows, at: int) -> Phrase | None:
         if read is not None and _AGO & set(dates.words(inner, read.end)):
             return _measured(at, _MEASURES[said], read)
     said = _longest(dates, at, _BOUNDS)
-    if not said or (said[0] in ("starting", "following") and at and dates.word(at - 1) in _BEING):
+    if not said or (said[0] in ("starting", "following") and at and dates.word(at - 1) in BEING):
         return None
     inner, side = at + len(said), _BOUNDS[said]
     if side in ("since", "after") and (pair := dates.pair(inner, side, TO)) is not None:
@@ -177,12 +177,11 @@ def _bound(dates: Rows, at: int) -> Phrase | None:
 
 
 def _measured(first: int, side: str, read: Read) -> Phrase:
-    since, before, at, _ = read.span
-    at = at or since
+    span = read.span
+    at = span.at or span.since
     if side == "since":
         return Phrase(first, read.end, at, None, read.relative)
-    whole = side == "until" and before - since >= DAY
-    return Phrase(first, read.end, None, at + DAY if whole else at, read.relative)
+    return Phrase(first, read.end, None, (span.at_end or span.before) if side == "until" else at, read.relative)
 
 
 def _suffixed(dates: Rows, first: int, read: Read) -> Phrase | None:
@@ -242,6 +241,5 @@ def _opened(dates: Rows, first: int, side: str, read: Read) -> Phrase:
     elif side == "before":
         ends = (None, span.at or span.since)
     else:
-        day = span.at is not None and span.before - span.since >= DAY  # "until 3 days ago"
-        ends = (None, (span.at + DAY if day else span.at) if span.at else dates.coming(span).before)
+        ends = (None, span.at_end or dates.coming(span).before)
     return Phrase(first, read.end, *ends, read.relative)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final, NamedTuple
 
-from mnemesh_memory.calendar_spans import DAY, PARTS, SEASONS, WEEK, Span, day_of, part_of_day, unit_of
-from mnemesh_memory.time_days import SHORT_DAYS, VERBS, WEEKDAYS, YEAR, Read
+from mnemesh_memory.calendar_spans import PARTS, SEASONS, WEEK, Span, day_of, part_of_day, unit_of
+from mnemesh_memory.time_days import NAMED_UNITS, PEOPLE, PREVIOUS, QUARTER, SHORT_DAYS, VERBS, WEEKDAYS, YEAR, Read
 from mnemesh_memory.time_numbers import ARTICLES, UNITS, is_number, number_at
 from mnemesh_memory.time_ranges import Ranges
-from mnemesh_memory.time_stretches import LOOSE, ORDINALS, PEOPLE, PREVIOUS, QUARTER
+from mnemesh_memory.time_stretches import LOOSE, ORDINALS
 from mnemesh_memory.time_tokens import BREAK
 
 TO: Final = frozenset(("to", "until", "till", "through", "thru", "-", "\u2013"))
@@ -88,6 +88,9 @@ class Rows(Ranges):
     def continued(self, first: int, end: int, relative: bool) -> int:
         """Where that ends which a phrase goes on with and which could not be read with it, 0 when it goes on with
         nothing: "in 2023 and | 2024 tokens", "the week and | a half"."""
+        lead = end + 1 + (self.word(end + 1) == "the")
+        if self.word(end) in ("of", "in") and self.word(lead) in PREVIOUS and self.word(lead + 1) in NAMED_UNITS:
+            return lead + 2  # from which time that is told is not known here
         word, to = self._joint(end, TO | LISTED)
         if not word or word in _MARKS:
             return 0
@@ -290,7 +293,7 @@ class Rows(Ranges):
 
 def _exact(span: Span) -> Span:
     """A time of a day at the end of a range is that moment, not its surroundings: "from 14:10 yesterday to now"."""
-    if span.at is None or span.before - span.since >= DAY:
+    if span.at is None or span.day:
         return span
     return span._replace(since=span.at, before=span.at)
 

@@ -12,26 +12,20 @@ from typing import Final
 
 from mnemesh_memory import calendar_spans as spans
 from mnemesh_memory.calendar_spans import DAY, SEASONS, WEEK, Span
-from mnemesh_memory.time_days import WEEKDAYS, YEAR, Days, Read
+from mnemesh_memory.time_days import NAMED_UNITS, PEOPLE, QUARTER, WEEKDAYS, YEAR, Days, Read
 from mnemesh_memory.time_tokens import BREAK
 
 ORDINALS: Final = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
 THIRDS: Final = {"early": 0, "mid": 1, "late": 2, "beginning": 0, "start": 0, "middle": 1, "end": 2}
-# Names of people, too, so that "from June" and "by April" alone are not read.
-PEOPLE: Final = frozenset(("april", "may", "june", "august", "jan"))
 # Words that lead to other things as well.
 LOOSE: Final = frozenset(("by", "of", "from", "before", "after", "for", "around", "between", "through", "at", "on"))
 _NO_PLURAL: Final = frozenset(("was", "is", "has", "does", "this", "vs", "us", "as", "its"))
-QUARTER: Final = re.compile(r"q([1-4])")
+_HALF_YEAR: Final = re.compile(r"h([12])")
 _YEAR_QUARTER: Final = re.compile(r"(\d{4})-q([1-4])")
 _COUNTED: Final = frozenset(("ms", "kb", "mb", "gb", "tb", "px", "km", "kg", "people", "percent", "usd", "eur"))
 # After "of" these name one thing: "the last 3 days of our trip" ended with it, "the last 3 days of logs" ends now.
 _DETERMINERS: Final = frozenset(("the", "a", "an", "this", "that", "each", "every", "my", "our", "your", "his", "her",
                                  "its", "their"))  # fmt: skip
-PREVIOUS: Final = frozenset(("previous", "prior"))
-_ANY: Final = frozenset(("a", "an", "any", "each", "every", "its", "no", "their"))
-_NAMED_UNITS: Final = frozenset(("week", "weekend", "month", "quarter", "year"))
-_DAYS_NAMED: Final = frozenset(("today", "yesterday", "tomorrow", "tonight", "ago", *WEEKDAYS))
 # What may follow a date that could also be part of something longer: "in summer we", not "in summer school"; "between
 # March 3 and 7 we", not "7 people".
 AFTER_DATE: Final = frozenset(
@@ -47,7 +41,7 @@ class Stretches(Days):
     """Reads what is longer than a day from the tokens of one text."""
 
     def stretch(self, at: int, after: str) -> Read | None:
-        """A week, month, quarter, season or year, or a third of it: "early March", "the end of 2023"."""
+        """A week, month, quarter, half, season or year, or a third of it: "early March", "the end of 2023"."""
         lead = at + (self.word(at) == "the")
         if self.word(lead) in THIRDS:
             noun = self.word(lead) in ("beginning", "start", "middle", "end")
@@ -65,7 +59,7 @@ class Stretches(Days):
         """Last week, this month, next year, earlier this week, the weekend."""
         earlier = self.word(at) == "earlier"
         word, unit = self.word(at + earlier), self.word(at + earlier + 1)
-        if unit not in _NAMED_UNITS:
+        if unit not in NAMED_UNITS:
             return None
         if word == "the" and unit == "weekend" and not earlier:
             return Read(spans.unit_of(self._now, unit, 0 if self._today.weekday() >= 5 else -1), at + 2, True)
@@ -82,34 +76,18 @@ class Stretches(Days):
             inner = self.stretch(end + 1 + (self.word(end + 1) == "the"), "in")
             if inner is not None and inner.span.cycle == "year":  # "last year in March"
                 return Read(inner.span.back(inner.span.since.year - span.since.year), inner.end, True)
-        if unit == "week" and self.word(end) == "on" and self.word(end + 1) in WEEKDAYS:
-            return Read(spans.day_of(span.since + WEEKDAYS[self.word(end + 1)] * DAY), end + 2, True)
+        weekday = end + (self.word(end) == "on")
+        if unit == "week" and self.word(weekday) in WEEKDAYS and self.ends_weekday(weekday + 1):
+            return Read(spans.day_of(span.since + WEEKDAYS[self.word(weekday)] * DAY), weekday + 1, True)
         return Read(span, end, True)
 
     def _previous_unit(self, at: int) -> Read | None:
         """The previous month, prior year."""
         lead = at + (self.word(at) == "the")
         unit, end = self.word(lead + 1), lead + 2
-        if unit not in _NAMED_UNITS or not self.is_previous(at) or self.ends_otherwise(end, counted=False):
+        if unit not in (*NAMED_UNITS, "day") or not self.is_previous(at) or self.ends_otherwise(end, counted=False):
             return None
         return Read(spans.unit_of(self._now, unit, -1), end, True)
-
-    def is_previous(self, at: int) -> bool:
-        """Whether "the previous ..." there is told from now, and not from a time that is named before it: "May 2024
-        rather than the previous month"."""
-        lead = at + (self.word(at) == "the")
-        if self.word(lead) not in PREVIOUS or (lead == at and at and self.word(at - 1) in _ANY):
-            return False
-        return not any(self._names_time(one) for one in range(at))
-
-    def _names_time(self, at: int) -> bool:
-        word = self.word(at)
-        if word in ("last", "past", "this", "next"):  # "the last week of the previous month" is in it
-            return self.word(at + 1) in _NAMED_UNITS and self.word(at + 2) != "of"
-        if word[:1].isdigit():
-            return bool(YEAR.fullmatch(word)) or not word.isalnum()
-        month = self.month_number(at) is not None and not self.doubtful(at)
-        return month or word in _DAYS_NAMED or bool(QUARTER.fullmatch(word))
 
     def _month(self, at: int, after: str) -> Read | None:
         which = self.word(at) if self.word(at) in ("last", "this", "next") else ""
@@ -141,7 +119,8 @@ class Stretches(Days):
         year, relative, end = self.year(name_at + 1)
         if year is not None:
             return Read(season(year), end, relative)
-        whole = name_at > lead or self.word(name_at + 1) in AFTER_DATE
+        following = self.word(name_at + 1)
+        whole = following != "of" and (name_at > lead or following in AFTER_DATE)  # not "in summer of code"
         spoken = after in ("in", "during", "over", "since") and whole
         if not which and (not spoken or name in ("fall", "spring")):
             return None
@@ -149,6 +128,10 @@ class Stretches(Days):
 
     def _quarter(self, at: int, after: str) -> Read | None:
         word = self.word(at)
+        for year_at, half_at, end in ((at, at + 1, at + 2), (at + 1 + (self.word(at + 1) == "of"), at, 0)):
+            if (half := _HALF_YEAR.fullmatch(self.word(half_at))) and YEAR.fullmatch(self.word(year_at)):
+                months = spans.month_span(int(self.word(year_at)), 6 * int(half[1]) - 5, 6)
+                return Read(months, end or year_at + 1)
         if found := _YEAR_QUARTER.fullmatch(word):
             return Read(spans.month_span(int(found[1]), 3 * int(found[2]) - 2, 3), at + 1)
         if YEAR.fullmatch(word) and (found := QUARTER.fullmatch(self.word(at + 1))):

@@ -72,7 +72,8 @@ def tokens_of(text: str) -> list[Token]:
 
 
 def _joined(tokens: list[Token]) -> list[Token]:
-    """The same, with one "and" where several words say so: "March as well as April"."""
+    """The same, with one "and" where several words say so, as in "March as well as April", and "two weeks" for a
+    fortnight."""
     joined: list[Token] = []
     at = 0
     while at < len(tokens):
@@ -80,6 +81,10 @@ def _joined(tokens: list[Token]) -> list[Token]:
         end = at + len(said)
         joined += [Token("and", tokens[at].start, tokens[end - 1].end)] if said else tokens[at : at + 1]
         at = max(end, at + 1)
+        if joined[-1].word == "fortnight":
+            fortnight = joined.pop()
+            article = joined.pop() if joined and joined[-1].word in ("a", "one") else fortnight
+            joined += [fortnight._replace(word="two", start=article.start), fortnight._replace(word="weeks")]
     return joined
 
 

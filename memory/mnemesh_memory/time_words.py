@@ -15,9 +15,9 @@ from typing import Final, NamedTuple, TypeAlias
 from mnemesh_memory.calendar_spans import instant, unit_of
 from mnemesh_memory.fusion import terms
 from mnemesh_memory.time_dates import DATE_WORDS
-from mnemesh_memory.time_phrases import EVENT_BEGINS, OPENS, Phrase, denied_until, in_distance, phrase
+from mnemesh_memory.time_days import PREVIOUS
+from mnemesh_memory.time_phrases import BEING, EVENT_BEGINS, OPENS, Phrase, denied_until, in_distance, phrase
 from mnemesh_memory.time_rows import Rows
-from mnemesh_memory.time_stretches import PREVIOUS
 from mnemesh_memory.time_tokens import BREAK, Token, tokens_of
 
 # A longer text was pasted, and the dates in it are its own.
@@ -28,12 +28,47 @@ _BESIDE: Final = frozenset(("day", "week", "weekend", "month", "quarter", "year"
 _MOMENT: Final = timedelta(milliseconds=1)
 # The cheapest look at a question in lower case: without any of these nothing is read.
 _HINT: Final = re.compile(
-    rf"\b(?:{'|'.join(sorted(DATE_WORDS))}|since|after|before|until|till|[12]\d{{3}}|q[1-4])\b|\d[-/.]\d"
+    rf"\b(?:{'|'.join(sorted(DATE_WORDS))}|since|after|before|until|till|following|ahead of|fortnight|[12]\d{{3}}"
+    r"|q[1-4]|the \d\d?(?:st|nd|rd|th))\b|\d[-/.]\d"
 )
 # An event is a thing that is named ("the release"), that somebody did ("we moved"), or a doing ("moving to Postgres").
 _NO_DOING: Final = frozenset(
     ("morning", "evening", "nothing", "something", "anything", "everything", "during", "spring", "string", "meeting")
 )
+# "Who was following the incident", "steps for following the runbook".
+_DOING: Final = BEING | {"for", "by", "of", "about", "not", "when", "while", "to"}
+_SIDES: Final = {
+    ("since",): "after",
+    ("after",): "after",
+    ("following",): "after",
+    ("before",): "before",
+    ("until",): "before",
+    ("till",): "before",
+    ("prior", "to"): "before",
+    ("ahead", "of"): "before",
+}
+# With a number or a version behind them they name one event without an article: "after release 2.3.0".
+_NUMBERED: Final = frozenset(
+    (
+        "release",
+        "version",
+        "deploy",
+        "deployment",
+        "rollout",
+        "migration",
+        "incident",
+        "outage",
+        "sprint",
+        "milestone",
+        "upgrade",
+        "build",
+        "commit",
+        "pr",
+        "issue",
+        "ticket",
+    )
+)
+_VERSION: Final = re.compile(r"v\d+(?:\.\d+)*|\d+(?:\.\d+){2,}\S*", re.IGNORECASE)
 _EVENT_ENDS: Final = frozenset(
     ("what", "who", "which", "how", "why", "when", "where", "did", "do", "does", *OPENS, "-", "\u2013", "between")
 ) - {"by", "through"}
@@ -95,19 +130,19 @@ def _read(text: str, now: int, zone: tzinfo) -> TimeWords | None:
     at = 0
     while at < len(tokens):
         if (denied := denied_until(dates, at)) is not None:
-            instead = _instead(dates, tokens, denied)
+            instead = _instead(text, dates, tokens, denied)
             phrases += [] if instead is None else [instead._replace(first=at)]
             at = denied.end if instead is None else instead.end
         elif (read := phrase(dates, at)) is not None:
             phrases += [read] if read.since or read.before else []
             at = read.end
-        elif event is None and (named := _event(tokens, at)) is not None:
+        elif event is None and (named := _event(text, tokens, at)) is not None:
             if in_distance(dates, at):
-                at = named[1]  # how far "three days after the release" reaches is not known here
+                at = named.end  # how far "three days after the release" reaches is not known here
                 continue
-            event, end = Event(named[0], text[tokens[at + 1].start : tokens[named[1] - 1].end]), named[1]
-            event_at = tokens[at].start, tokens[end - 1].end
-            at += 1  # a time may be named inside: "the release of last week"
+            last = tokens[named.end - 1].end
+            event, event_at = Event(named.side, text[tokens[named.first].start : last]), (tokens[at].start, last)
+            at = named.first  # a time may be named inside: "the release of last week"
         else:
             at += 1
     if not phrases and event is None:
@@ -123,7 +158,7 @@ def _read(text: str, now: int, zone: tzinfo) -> TimeWords | None:
     return TimeWords(said, since, before, event, event_words, text, relative, others, event_at)
 
 
-def _instead(dates: Rows, tokens: Sequence[Token], denied: Phrase) -> Phrase | None:
+def _instead(text: str, dates: Rows, tokens: Sequence[Token], denied: Phrase) -> Phrase | None:
     """What "but" puts in its place, which may be counted from it: "not last week but the week before"."""
     at = denied.end + (dates.word(denied.end) == ",")
     if dates.word(at) != "but":
@@ -133,34 +168,49 @@ def _instead(dates: Rows, tokens: Sequence[Token], denied: Phrase) -> Phrase | N
         return other if other.since or other.before else None
     unit, side = dates.word(at + 1), dates.word(at + 2)
     if unit in PREVIOUS:
-        unit, side = side, "before"
+        unit, side = dates.word(denied.end - 1) if side == "one" else side, "before"
     if dates.word(at) != "the" or unit not in _BESIDE or side not in ("before", "after"):
         return None
     edge = denied.since if side == "before" else denied.before
-    if edge is None or _event(tokens, at + 2) is not None:
+    if edge is None or _event(text, tokens, at + 2) is not None:
         return None
     span = unit_of(edge, unit, -1) if side == "before" else unit_of(edge - _MOMENT, unit, 1)
     return Phrase(at, at + 3, span.since, span.before, denied.relative)
 
 
-def _event(tokens: Sequence[Token], at: int) -> tuple[str, int] | None:
-    """The side of an event that is named after the token `at`, and where its words end."""
-    side = {"since": "after", "after": "after", "before": "before", "until": "before", "till": "before"}.get(
-        tokens[at].word
-    )
-    if side is None or at + 1 == len(tokens):
+class _Named(NamedTuple):
+    """An event whose words are the tokens from `first` up to `end`, and the side of it that is meant."""
+
+    side: str
+    first: int
+    end: int
+
+
+def _event(text: str, tokens: Sequence[Token], at: int) -> _Named | None:
+    """The event that is named behind "after", "prior to" and the like, which stand at the token `at`."""
+    said = next((one for one in _SIDES if tuple(token.word for token in tokens[at : at + len(one)]) == one), ())
+    first = at + len(said)
+    if not said or first == len(tokens) or (said == ("following",) and at and tokens[at - 1].word in _DOING):
         return None
-    first = tokens[at + 1].word
-    doing = len(first) > 5 and first.endswith("ing") and first not in _NO_DOING
-    if first not in EVENT_BEGINS and not doing:
+    word = tokens[first].word
+    doing = len(word) > 5 and word.endswith("ing") and word not in _NO_DOING
+    if word not in EVENT_BEGINS and not doing and not _numbered(text, tokens, first):
         return None
-    end = at + 1
-    while end < len(tokens) and end - at <= EVENT_WORDS_MAX and tokens[end].word not in (BREAK, ","):
-        if end > at + 1 and tokens[end].word in _EVENT_ENDS:
+    end = first
+    while end < len(tokens) and end - first < EVENT_WORDS_MAX and tokens[end].word not in (BREAK, ","):
+        if end > first and tokens[end].word in _EVENT_ENDS:
             break
         end += 1
-    named = " ".join(token.word for token in tokens[at + 1 : end])
-    return (side, end) if terms(named) else None
+    named = text[tokens[first].start : tokens[end - 1].end]
+    return _Named(_SIDES[said], first, end) if terms(named) else None
+
+
+def _numbered(text: str, tokens: Sequence[Token], at: int) -> bool:
+    """Whether one thing is named there by its number: "release 2.3.0", "migration 0042", "v2.3"."""
+    first, *more = (text[token.start : token.end] for token in tokens[at : at + 2])
+    if _VERSION.fullmatch(first):
+        return True
+    return tokens[at].word in _NUMBERED and bool(more) and any(sign.isdigit() for sign in more[0])
 
 
 def _together(ends: Sequence[tuple[int | None, int | None]]) -> tuple[int | None, int | None]:
