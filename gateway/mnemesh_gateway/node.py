@@ -110,7 +110,6 @@ class Node:
             token = owner_token(self._data_dir)
             access = Access(self._data_dir / ACCESS_FILE, _now_ms, settings.owner)
             authenticator = Authenticator(token, access, settings.owner)
-            keep_owner(directory, settings.owner)
             gate = MeshGate(
                 version=version("mnemesh"),
                 data_dir=str(self._data_dir),
@@ -140,6 +139,7 @@ class Node:
                     book, tokens = PeerBook(self._data_dir), authenticator.peer_grants
                     self._peers = peers = Peers(book, self._mesh.syncing, _now_ms, settings.owner, tokens=tokens)
                     await peers.start()
+                    keep_owner(directory, settings.owner)  # not that of a start that failed
                     gate.open(self._mesh, peers)
                     await grpc_door.set_serving(True)
                     self._on_ready(gate)

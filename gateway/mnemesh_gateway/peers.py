@@ -222,7 +222,9 @@ class Peers:
         missing is repaired, or after `wait_s`; of that name those who are away, too. Raises NotFound."""
         lines = [line for line in self._lines.values() if name in ("", line.peer.name)]
         served = [one for one in self._served if name in ("", one.status.name)]
-        away = [one for one in self._contacts.away(one.status for one in self._served) if one.name == name]
+        # Those who called with a token of that name, unless a peer is called so that this node calls itself.
+        callers = [] if lines else self._contacts.away(one.status for one in self._served)
+        away = [one for one in callers if one.name == name]
         if name and not (lines or served or away):
             raise NotFound("peer", name, UNKNOWN)
         for line in lines:

@@ -166,7 +166,7 @@ def _evidence(wanted: Sequence[frozenset[str]], fused: Fused, text: str) -> floa
         evidence.append(_unit(fused.cosine))
     if wanted[0]:
         there = terms(text)
-        if may_spell(text, frozenset().union(*wanted) - there):
+        if may_spell(spaced(text), frozenset().union(*wanted) - there):
             there |= terms(" ".join(spellings(text)))
         evidence.append(max(len(asked & there) / len(asked) for asked in wanted if asked))
     return sum(evidence) / len(evidence) if evidence else 0.0

@@ -23,9 +23,11 @@ _RUN: Final = r"[^\W_]+"
 _COMPOUND: Final = re.compile(rf"{_RUN}(?:(?:[_./\\@#+=-]|::?|->|\?\.){{1,3}}{_RUN})*")
 _PARTS: Final = re.compile(_RUN)
 _MARKS: Final = re.compile(r"[_./\\@#+=:?>-]+")
-# A small letter before a large one, or an abbreviation before a word: parseConfig, HTTPServer.
-_CAMEL: Final = re.compile(r"[^\W\d_A-Z][A-Z]|[A-Z]{2}[a-z]{2}")
-_HUMP: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W_A-Za-z]+")
+# A small letter before a large one, an abbreviation or a number before a word: parseConfig, HTTPServer, base64Encode.
+_CAMEL: Final = re.compile(r"[^\W\d_A-Z][A-Z]|[A-Z]{2}[a-z]{2}|[^\W\d_]\d+[A-Z][a-z]")
+# A number belongs to the word before it, the plural to its abbreviation: s3 Client, i18n Keys, user IDs.
+_HUMP: Final = re.compile(r"[A-Z]?[a-z]*\d+[a-z]+|[A-Z]+s(?![a-z])|[A-Z]+\d*(?![a-z])|[A-Z]?[a-z]+\d*|[^\W_A-Za-z]+")
+_NUMBERED: Final = re.compile(r"([^\W\d_]+)(\d+)")
 _HEX: Final = re.compile(r"(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{8,}", re.IGNORECASE)
 _VERSION: Final = re.compile(r"[vV]?\d+(?:\.\d+)+")
 
@@ -51,7 +53,10 @@ def _of(compound: str) -> Iterator[str]:
     runs = _PARTS.findall(compound)
     for run in runs:
         if _CAMEL.search(run):
-            yield from _HUMP.findall(run)
+            for hump in _HUMP.findall(run):
+                yield hump
+                if numbered := _NUMBERED.fullmatch(hump):
+                    yield from numbered.groups()  # "iPhone 15 Pro" for iPhone15Pro
         if _HEX.fullmatch(run):
             yield run[:HASH_CHARS]
     if len(runs) == 1:

@@ -4,6 +4,7 @@ that tells of what lies outside a grant."""
 from __future__ import annotations
 
 import secrets
+import socket
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,10 @@ from scenario_doors import NETWORKED_DOORS, CliDoor, Door, GrpcDoor, HttpDoor, M
 
 import mnemesh
 from mnemesh import errors as client_errors
+from mnemesh_actors.directory import keep_owner, open_directory
+from mnemesh_gateway.node import Node
+from mnemesh_gateway.settings import load
+from mnemesh_memory.errors import FailedPrecondition
 from mnemesh_proto.rendezvous import AUTHORIZATION
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -371,6 +376,16 @@ async def test_the_owner_keeps_the_name_that_a_start_gave_until_another_start_gi
             await stop_node(node)
     finally:
         await nodes.end()
+
+
+async def test_a_start_that_is_refused_leaves_the_owner_its_name(tmp_path: Path) -> None:
+    directory = open_directory(tmp_path)
+    keep_owner(directory, "ana")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        given = {"owner": "anna", "grpc": f"127.0.0.1:{taken.getsockname()[1]}", "data_dir": str(tmp_path)}
+        with pytest.raises(FailedPrecondition, match="grpc"):
+            await Node(load(given, {}), lambda _: None).serve()
+    assert load({"data_dir": str(tmp_path)}, {}).settings.owner == "ana"
 
 
 @pytest.mark.parametrize("space", ["@carol", "@carol/notes"])

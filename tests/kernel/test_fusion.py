@@ -286,7 +286,8 @@ SPELLED = [
     ("parse_config reads it first", "parseConfig"), ("the parseConfig helper", "parse_config"),
     ("the parseConfig helper", "parse config"), ("a NoSuchMethodError of the worker", "no such method error"),
     ("the event id", "eventId"), ("httpserver", "HTTPServer"), ("get_user_by_email", "getUserByEmail"),
-    ("order.legacyId", "legacy_id"),
+    ("order.legacyId", "legacy_id"), ("the s3_client", "s3Client"), ("the s3Client", "s3_client"),
+    ("user_ids", "userIDs"), ("userIDs", "user_ids"), ("i18nKeys", "i18n keys"), ("caf\u00e9_men\u00fc", "cafemenu"),
 ]  # fmt: skip
 
 

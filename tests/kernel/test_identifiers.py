@@ -21,7 +21,9 @@ ENCODER = Bm25Encoder()
         ("ORA-00942", "ora00942"), ("src/auth/tokens.py", "auth/tokens.py"), ("src/auth/tokens.py", "tokens.py"),
         ("std::string_view", "string_view"), ("grpcio 1.62.1", "v1.62.1"), ("release 1.62.1", "1.62"),
         (SHA, SHA[:HASH_CHARS]), (SHA, SHA[:10].upper()), ("order.legacyId", "order.legacy_id"),
-        ("com.acme.TaxMapper", "TaxMapper"), ("--no-verify", "noVerify"),
+        ("com.acme.TaxMapper", "TaxMapper"), ("--no-verify", "noVerify"), ("s3_client", "s3Client"),
+        ("base64Encode", "encode in base64"), ("parseV2Config", "the v2 parser"), ("iPhone15Pro", "iPhone 15"),
+        ("i18nKeys", "i18n"), ("K8sNode", "k8s"), ("userIDs", "ids of users"), ("H264Decoder", "h264"),
     ],
 )  # fmt: skip
 def test_two_spellings_of_one_name_share_a_term(one: str, other: str) -> None:
@@ -36,6 +38,8 @@ def test_two_spellings_of_one_name_share_a_term(one: str, other: str) -> None:
         ("release 2.4.1", "release 2.14.0", "2.4.1"),
         ("src/auth/tokens.py", "src/billing/tokens.py", "auth/tokens.py"),
         ("handleWebhookError", "handle_webhook_event", "handle_webhook_error"),
+        ("base64Encode", "base64Decode", "base64_encode"),
+        ("userIDs", "userNames", "user_ids"),
     ],
 )
 def test_the_name_that_was_meant_shares_more_terms_than_one_like_it(right: str, wrong: str, question: str) -> None:

@@ -184,6 +184,11 @@ async def test_who_called_and_is_away_is_forgotten_when_asked_and_a_caller_that_
         assert "the peer ended the stream" in peer.last_error
         (told,) = (await there.sync_now("laptop", wait_s=WAIT_S)).peers
         assert (told.state, told.node_id) == ("offline", peer.node_id), "whom nobody can call is told of all the same"
+        token = (await here.add_agent("hub", role="admin", spaces=["team/*"])).token
+        await there.add_peer(f"grpc://{laptop.grpc}", token=token, spaces=["team/*"], name="laptop")
+        (told,) = (await there.sync_now("laptop", wait_s=WAIT_S)).peers
+        assert told.state == "connected", "of a peer that can be called, its old call says nothing"
+        await there.remove_peer("laptop")
         assert (await there.remove_peer("laptop")).name == "laptop"
         assert (await there.sync_status()).peers == ()
         with pytest.raises(NotFound, match="laptop"):

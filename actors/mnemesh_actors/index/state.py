@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mnemesh_memory.errors import Unavailable
 
-FORMAT = 7
+FORMAT = 8
 
 
 @dataclass(frozen=True, slots=True)
