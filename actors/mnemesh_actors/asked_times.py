@@ -30,6 +30,12 @@ ANYTHING: Final = terms(
     " list memories memory new news now occurred overview recall recap recent recorded remember said say show something"
     " stuff summarize summary talk tell thing told update work worked working write written wrote"
 )
+# Who asks what is to be done asks for no list of what was: "what to do before the release".
+_TO_BE_DONE: Final = re.compile(
+    r"\b(?:to (?:do|get|give|happen|say|show|tell|update|work|write)|should|must|needs?|ought|has to|have to|having to"
+    r"|(?:do|does|can|could|shall|will|would) (?:i|we|you|one|they))\b",
+    re.IGNORECASE,
+)
 # A kind that is asked for by such words, as most people use it: "what did we decide last week", "what broke in March".
 # Narrower ones ("outage", "incident") find theirs better than a list of all errors does, in which they may stand last.
 KIND_WORDS: Final = {
@@ -119,6 +125,8 @@ def _asked(query: Query, found: TimeWords, event: Memory | None) -> tuple[Query,
     sure, own = (1.0, "") if event is None else (BY_EVENT, event.id)
     about = found.about(event=event is not None)
     listed = not terms(about) - ANYTHING and not _named(about, query.text)
+    if event is not None and _TO_BE_DONE.search(about):
+        listed = False
     window = Window(since, before, query.time_words == "only" or listed, sure, own)
     if listed:
         return replace(query, text="", min_score=0.0, window=window), window

@@ -262,6 +262,26 @@ async def test_who_asks_for_a_time_alone_gets_what_lies_in_it(text: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("text", "listed"),
+    [
+        ("what happened after the week", True),
+        ("what did we do before the week", True),
+        ("what's new since the week", True),
+        ("what to do before the week", False),
+        ("what do we do after the week", False),
+        ("what should be done before the week?", False),
+        ("What has to be said after the week", False),
+    ],
+)
+async def test_what_was_around_an_event_is_listed_and_what_is_to_be_done_is_searched_for(
+    text: str, listed: bool
+) -> None:
+    search = Search(LAST_WEEK, OLD, TODAY)
+    await asked(search, text)
+    assert search.asked[1].text == ("" if listed else text)
+
+
+@pytest.mark.parametrize(
     ("text", "ids"),
     [("what broke after the week", ["today"]), ("what held before the week in our plan", ["old"])],
 )
