@@ -36,7 +36,9 @@ _DAYS_NAMED: Final = frozenset(("today", "yesterday", "tomorrow", "tonight", "ag
 _LEAD_TO_MONTHS: Final = frozenset(("in", "during", "since", "until", "last", "this", "next", "early", "mid", "late"))
 # After these a time of a day alone is one of today, or of the day before if that has not come.
 _BOUND: Final = frozenset(("since", "after", "before", "until", "till"))
-# After "on the 15th", and not "on the 15th attempt".
+# Before a day of a month that is not named: "on the 15th", "since the 15th".
+_LEAD_TO_DAYS: Final = _BOUND | {"on", "between", "from", "by"}
+# After it, and not after "on the 15th attempt".
 _CLOSED: Final = frozenset(("", ".", ",", "and", "or", "what", "who", "which", "how", "why", "when", "where", "did"))
 YEAR: Final = re.compile(r"(?:19|20)\d\d")
 QUARTER: Final = re.compile(r"q([1-4])")
@@ -222,13 +224,13 @@ class Days:
         return dated if sure else None
 
     def _day_of_this_month(self, number: int, at: int, after: str) -> Read | None:
-        """The 15th of last month; "on the 15th", which is the last one that has begun."""
+        """The 15th of last month; "on the 15th" and the like, which is the last one that has begun."""
         first = at - (at > 0 and self.word(at - 1) == "the")
         offset, end = self._this_unit(at + 2, "month", first) if self.word(at + 1) == "of" else (None, at)
         if offset is not None:
             month = spans.unit_of(self._now, "month", offset)
             return Read(spans.day_of(month.since.replace(day=number)), end, True)
-        if after != "on" or first == at or self.word(at + 1) not in _CLOSED:
+        if after not in _LEAD_TO_DAYS or first == at or self.word(at + 1) not in _CLOSED:
             return None
         months = [spans.unit_of(self._now, "month", -back) for back in range(3)]  # one of three has a 31st
         days = [(one.since + (number - 1) * DAY, one.before) for one in months]

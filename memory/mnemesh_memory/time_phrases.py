@@ -44,7 +44,7 @@ EVENT_BEGINS: Final = frozenset(
 _DENIALS: Final = {("not",), ("except",), ("excluding",), ("without",), ("but",), ("neither",), ("nor",),
                    ("except", "for"), ("other", "than"), ("apart", "from"), ("aside", "from")}  # fmt: skip
 BEING: Final = frozenset(("is", "are", "was", "were", "be", "been", "am"))
-_ASIDE: Final = frozenset(("before", "after", "following", "prior", "from"))
+_ASIDE: Final = frozenset(("before", "after", "following", "prior", "ahead", "from"))
 _VAGUE: Final = frozenset(("few", "couple", "several", "of"))
 _RANGE_WORDS_MAX: Final = 8
 
@@ -167,6 +167,9 @@ def _bound(dates: Rows, at: int) -> Phrase | None:
     said = _longest(dates, at, _BOUNDS)
     if not said or (said[0] in ("starting", "following") and at and dates.word(at - 1) in BEING):
         return None
+    if said == ("following",) and at and dates.word(at - 1) == "the":
+        read = dates.read(at + 1, "on")  # "the following Monday" is told from something else
+        return None if read is None else _nothing(at, read.end)
     inner, side = at + len(said), _BOUNDS[said]
     if side in ("since", "after") and (pair := dates.pair(inner, side, TO)) is not None:
         return _plain(at, pair)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from mnemesh_memory import calendar_spans as spans
-from mnemesh_memory.calendar_spans import DAY, SEASONS, WEEK, Span
+from mnemesh_memory.calendar_spans import DAY, PARTS, SEASONS, WEEK, Span
 from mnemesh_memory.time_days import NAMED_UNITS, PEOPLE, QUARTER, WEEKDAYS, YEAR, Days, Read
 from mnemesh_memory.time_tokens import BREAK
 
@@ -78,7 +78,9 @@ class Stretches(Days):
                 return Read(inner.span.back(inner.span.since.year - span.since.year), inner.end, True)
         weekday = end + (self.word(end) == "on")
         if unit == "week" and self.word(weekday) in WEEKDAYS and self.ends_weekday(weekday + 1):
-            return Read(spans.day_of(span.since + WEEKDAYS[self.word(weekday)] * DAY), weekday + 1, True)
+            day, end = spans.day_of(span.since + WEEKDAYS[self.word(weekday)] * DAY), weekday + 1
+            part = self.word(end)
+            return Read(spans.part_of_day(day, part), end + 1, True) if part in PARTS else Read(day, end, True)
         return Read(span, end, True)
 
     def _previous_unit(self, at: int) -> Read | None:
@@ -128,10 +130,11 @@ class Stretches(Days):
 
     def _quarter(self, at: int, after: str) -> Read | None:
         word = self.word(at)
-        for year_at, half_at, end in ((at, at + 1, at + 2), (at + 1 + (self.word(at + 1) == "of"), at, 0)):
-            if (half := _HALF_YEAR.fullmatch(self.word(half_at))) and YEAR.fullmatch(self.word(year_at)):
-                months = spans.month_span(int(self.word(year_at)), 6 * int(half[1]) - 5, 6)
-                return Read(months, end or year_at + 1)
+        if half := _HALF_YEAR.fullmatch(word):
+            year, relative, end = self.year(at + 1)
+            return None if year is None else Read(spans.month_span(year, 6 * int(half[1]) - 5, 6), end, relative)
+        if YEAR.fullmatch(word) and (half := _HALF_YEAR.fullmatch(self.word(at + 1))):
+            return Read(spans.month_span(int(word), 6 * int(half[1]) - 5, 6), at + 2)
         if found := _YEAR_QUARTER.fullmatch(word):
             return Read(spans.month_span(int(found[1]), 3 * int(found[2]) - 2, 3), at + 1)
         if YEAR.fullmatch(word) and (found := QUARTER.fullmatch(self.word(at + 1))):
