@@ -46,7 +46,7 @@ from mnemesh_memory.model import Caller, Page, Query
 from mnemesh_memory.ranking import Candidates, fuse
 from mnemesh_memory.rules import narrowed
 from mnemesh_memory.text import marks, snippet
-from mnemesh_memory.traits import question_of
+from mnemesh_memory.traits import happened_at, question_of
 
 # Superseded memories that may lead to their successors, when they are so many that they are searched apart.
 CANDIDATES_SUPERSEDED = 30
@@ -108,9 +108,14 @@ class Recalling:
             return await self._search(space, query, rows, by)
 
     async def _newest(self, query: Query, rows: Picking) -> Recalled:
-        """Without words there is nothing to match: the newest memories that pass the filters, with relevance 0."""
-        wanted = query.limit if query.sort == "relevance" else CANDIDATES_SORTED
+        """Without words there is nothing to match: the newest memories that pass the filters, with relevance 0; in a
+        stretch of time those that happened last."""
+        # Of the past the ledger's listing knows no stretch and no order of it.
+        then = query.as_of is not None and query.window is not None
+        wanted = query.limit if query.sort == "relevance" and not then else CANDIDATES_SORTED
         kept, _, judged = ([], False, 0) if query.min_score > 0 else await self._passing(query, rows, wanted)
+        if then:
+            kept.sort(key=lambda item: (happened_at(item.memory), item.memory.id), reverse=True)
         degraded = (f"filters: judged for the newest {judged} memories only",) if judged else rows.left_out
         return await self._answer(query, ordered(query, kept, self._parts.clock()), 0.0, degraded, None)
 

@@ -101,6 +101,8 @@ def memory_element(memory: Json, content: str | None = None, **more: object) -> 
         state=_unusual(memory["state"]),
         by=memory["by"],
         updated=memory.get("updated_at", ""),
+        valid_from=memory.get("valid_from", ""),
+        valid_to=memory.get("valid_to", ""),
         superseded_by=memory["superseded_by"],
     )
 

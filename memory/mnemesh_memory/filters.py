@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from mnemesh_memory.model import Memory, Query
@@ -46,7 +46,25 @@ def _words_match(query: Query, memory: Memory) -> bool:
 
 def _concern(path: str, wanted: str) -> bool:
     """A memory's path or glob and an asked path or glob concern each other."""
-    return path == wanted or fnmatchcase(wanted, path) or fnmatchcase(path, wanted) or _below(path, wanted)
+    return path == wanted or matches(wanted, path) or matches(path, wanted) or _below(path, wanted)
+
+
+def matches(path: str, glob: str) -> bool:
+    """Whether a path fits a glob, in which `*` stands for any text, also across folders, and `**/` for any number of
+    folders, also for none."""
+    return fnmatchcase(path, glob) or ("**/" in glob and _fits(path.split("/"), glob.split("/")))
+
+
+def _fits(names: Sequence[str], globs: Sequence[str]) -> bool:
+    ends = {0}  # how many of the names those globs can take in that were looked at
+    for glob in globs:
+        if glob == "**":
+            ends = set(range(min(ends), len(names) + 1))
+        else:
+            ends = {end + 1 for end in ends if end < len(names) and fnmatchcase(names[end], glob)}
+        if not ends:
+            return False
+    return len(names) in ends
 
 
 def _below(path: str, folder: str) -> bool:

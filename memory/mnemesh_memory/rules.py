@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
 from mnemesh_memory import checks
 from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.filters import passes
+from mnemesh_memory.filters import matches, passes
 from mnemesh_memory.kinds import KINDS
 from mnemesh_memory.model import Memory, Query
 
@@ -100,4 +99,4 @@ def _holds(rule: Rule, memory: Memory) -> bool:
         return memory.kind == rule.value
     if rule.field == "tag":
         return rule.value in memory.tags
-    return any(fnmatchcase(path, rule.value) for path in memory.paths)
+    return any(matches(path, rule.value) for path in memory.paths)

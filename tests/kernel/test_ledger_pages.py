@@ -14,9 +14,11 @@ from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, all_done, done
 
 from mnemesh_actors.ledger import reads
 from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_memory.asked_time import Window
 from mnemesh_memory.errors import InvalidArgument
 from mnemesh_memory.holding import held, stood_instead
 from mnemesh_memory.model import ListQuery, Memory, Query
+from mnemesh_memory.traits import happened_at
 
 
 def listed(ledger: Ledger, **query: Any) -> list[Memory]:
@@ -149,19 +151,27 @@ def pages(ledger: Ledger, size: int, **query: Any) -> list[list[Memory]]:
 
 @settings(max_examples=40, derandomize=True, database=None)
 @given(
-    moments=st.lists(st.integers(0, 4), min_size=1, max_size=25),
+    moments=st.lists(st.tuples(st.integers(0, 4), st.none() | st.integers(0, 4)), min_size=1, max_size=25),
     size=st.integers(1, 9),
     order=st.sampled_from(["newest", "oldest"]),
+    window=st.sampled_from([None, Window(0, None, only=True)]),
 )
 def test_pages_have_no_gaps_and_no_repeats_even_when_many_were_made_at_once(
-    moments: list[int], size: int, order: str
+    moments: list[tuple[int, int | None]], size: int, order: str, window: Window | None
 ) -> None:
     with Home.for_one_example() as home, home.opened() as ledger:
         # Moments repeat, so that the id has to decide; ids of one moment are in no order of writing.
-        commands = [replace(home.pen.create(f"memory {number}"), at=at) for number, at in enumerate(moments)]
+        commands = [
+            replace(home.pen.create(f"memory {number}", valid_from=valid_from), at=at)
+            for number, (at, valid_from) in enumerate(moments)
+        ]
         written = [result.memory for result in all_done(ledger, *commands)]
-        found = pages(ledger, size, order=order)
-        expected = sorted(written, key=lambda memory: (memory.created_at, memory.id), reverse=order == "newest")
+        found = pages(ledger, size, order=order, window=window)
+
+        def place(memory: Memory) -> tuple[int, str]:
+            return (memory.created_at if window is None else happened_at(memory)), memory.id
+
+        expected = sorted(written, key=place, reverse=order == "newest")
         assert [memory for page in found for memory in page] == expected
         assert [len(page) for page in found[:-1]] == [size] * (len(found) - 1)
         assert found[-1]

@@ -160,6 +160,17 @@ async def test_a_min_score_that_leaves_out_what_lies_in_the_time_is_not_told_oth
         assert ("so all times were searched" in answer.time.told) is not there
 
 
+@pytest.mark.parametrize("filters", [{}, {"min_heat": 0.0001}, {"as_of": ms("2023-11-15")}])
+async def test_what_lies_in_a_time_stands_by_when_it_happened(
+    mesh: Mesh, space: str, filters: dict[str, float]
+) -> None:
+    for day in (3, 11, 7, 1, 9, 5):  # in which order they are written says nothing of it
+        await remember(mesh, space, f"Case {day} was closed", valid_from=ms(f"2023-03-{day:02}"), kind="decision")
+    for text in ("what happened in March", "what did we decide in March"):
+        answer = await recall(mesh, space, text, time_zone="UTC", limit=4, **filters)
+        assert found(answer) == [f"Case {day} was closed" for day in (11, 9, 7, 5)], text
+
+
 # ---- events ---------------------------------------------------------------------------------------------------------
 
 

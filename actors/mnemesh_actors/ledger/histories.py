@@ -95,7 +95,7 @@ class Histories:
         memories = from_rows(rows[:limit])
         return ConflictPage(
             conflicts=tuple(self._conflict(memory) for memory in memories),
-            cursor=cursor_out(memories[-1]) if len(rows) > limit else "",
+            cursor=cursor_out(memories[-1].created_at, memories[-1].id) if len(rows) > limit else "",
             total=total,
         )
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from mnemesh_actors.ledger.rows import COLUMNS, from_row, from_rows
 from mnemesh_memory import checks, limits
+from mnemesh_memory.asked_time import Window
 from mnemesh_memory.errors import InvalidArgument, NotFound
 from mnemesh_memory.filters import in_place
 from mnemesh_memory.grants import BELOW, EVERY_SHARED
@@ -18,6 +19,7 @@ from mnemesh_memory.heat import heat
 from mnemesh_memory.holding import SUPERSEDES
 from mnemesh_memory.linking import WIKILINK
 from mnemesh_memory.model import ListQuery, Memory, Page, Query, Stats
+from mnemesh_memory.traits import happened_at
 
 FACETS_MAX = 200
 # Whether a link begins or ends there: most memories have none, and are then not asked about again.
@@ -40,6 +42,8 @@ STOOD = (
     "SELECT 1 FROM chain CROSS JOIN memory AS later ON later.id = chain.id WHERE later.id <> memory.id "
     f"AND later.space = memory.space AND later.state <> 'forgotten' AND {HELD.format('later')}))"
 )
+# As traits.happened_at.
+HAPPENED = "coalesce(json_extract(detail, '$.valid_from'), created_at)"
 HEX = set("0123456789abcdef-")
 
 
@@ -83,21 +87,30 @@ def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str], within: Seq
 
 
 def page(db: sqlite3.Connection, query: ListQuery) -> Page:
-    """One page of a listing, by (created_at, id)."""
+    """One page of a listing, by time and id."""
     where, values = _filters(query)
+    time = _time_of(query.window)
     total = int(db.execute(f"SELECT count(*) FROM memory WHERE {where}", values).fetchone()[0])
     order, compare = ("DESC", "<") if query.order == "newest" else ("ASC", ">")
     if query.cursor:
         at, last = cursor_in(query.cursor)
-        where += f" AND (created_at, id) {compare} (?, ?)"
+        where += f" AND ({time}, id) {compare} (?, ?)"
         values = [*values, at, last]
     rows = db.execute(
-        f"SELECT {COLUMNS} FROM memory WHERE {where} ORDER BY created_at {order}, id {order} LIMIT ?",
+        f"SELECT {COLUMNS} FROM memory WHERE {where} ORDER BY {time} {order}, id {order} LIMIT ?",
         [*values, query.limit + 1],
     ).fetchall()
     memories = from_rows(rows[: query.limit])
     more = len(rows) > query.limit
-    return Page(memories=tuple(memories), cursor=cursor_out(memories[-1]) if more else "", total=total)
+    if not more:
+        return Page(memories=tuple(memories), cursor="", total=total)
+    last_at = happened_at(memories[-1]) if time == HAPPENED else memories[-1].created_at
+    return Page(memories=tuple(memories), cursor=cursor_out(last_at, memories[-1].id), total=total)
+
+
+def _time_of(window: Window | None) -> str:
+    """By what a listing is ordered: in a stretch of time by when something happened."""
+    return HAPPENED if window is not None and window.only else "created_at"
 
 
 def changed(db: sqlite3.Connection, query: ListQuery, at: int) -> list[str]:
@@ -160,7 +173,7 @@ def _filters(query: ListQuery) -> tuple[str, list[Any]]:
     if query.window is not None and query.window.only:
         for compare, value in ((">=", query.window.since), ("<", query.window.before)):
             if value is not None:
-                parts.append(f"coalesce(json_extract(detail, '$.valid_from'), created_at) {compare} ?")
+                parts.append(f"{HAPPENED} {compare} ?")
                 values.append(value)
     return " AND ".join(parts), values
 
@@ -192,7 +205,8 @@ def matching(
     for id_, kind, tier, updated_at, importance, folder, paths, accesses, last in db.execute(
         "SELECT memory.id, kind, tier, updated_at, json_extract(detail, '$.importance'), json_extract(detail, '$.dir'),"
         " json_extract(detail, '$.paths'), coalesce(accesses, 0), coalesce(last_used, 0) "
-        f"FROM memory LEFT JOIN activity USING (id) WHERE {where} ORDER BY created_at DESC, memory.id DESC",
+        f"FROM memory LEFT JOIN activity USING (id) WHERE {where} "
+        f"ORDER BY {_time_of(query.window)} DESC, memory.id DESC",
         values,
     ):
         if not in_place(query, json.loads(paths or "[]"), folder or ""):
@@ -348,9 +362,9 @@ def covered(patterns: Sequence[str] | None) -> tuple[str, tuple[str, ...]]:
     return f"({' OR '.join(parts)})", tuple(values)
 
 
-def cursor_out(memory: Memory) -> str:
-    """The token of the page after `memory`."""
-    return base64.urlsafe_b64encode(json.dumps([memory.created_at, memory.id]).encode()).decode()
+def cursor_out(at: int, id_: str) -> str:
+    """The token of the page after the memory with that time (ms) and id."""
+    return base64.urlsafe_b64encode(json.dumps([at, id_]).encode()).decode()
 
 
 def cursor_in(token: str) -> tuple[int, str]:

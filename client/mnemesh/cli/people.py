@@ -43,7 +43,9 @@ def recalled(answer: recall_values.Recalled, *, explain: bool = False, asked: bo
         yield f"{rank:>2}  {score}  {paint(clip(title or passage), BOLD)}"
         if title and passage:
             yield f"          {passage}"
-        yield "          " + _where(result.id, result.space, result.kind, result.tags)
+        # The time that words such as "last week" are compared with.
+        day = shown_time(result.memory.valid_from or result.memory.created_at)[:10]
+        yield "          " + _where(result.id, result.space, result.kind, result.tags, day=day)
         for head in result.memory.conflicts:
             yield paint(f"          in conflict with {head.revision} by {one_line(head.by)}:", YELLOW)
             yield f"          {one_line(people_conflicts.said(head, result.content))}"
@@ -309,9 +311,9 @@ def _said_by(head: values.Head, shown: values.Memory) -> str:
     return one_line(people_conflicts.said(head, shown.content)[:200])
 
 
-def _where(id: str, space: str, kind: str, tags: Iterable[str], *, whole_id: bool = False) -> str:
-    words = [id if whole_id else id[:ID_CHARS], one_line(space), kind, *(f"#{one_line(tag)}" for tag in tags)]
-    return paint("  ".join(words), DIM)
+def _where(id: str, space: str, kind: str, tags: Iterable[str], *, whole_id: bool = False, day: str = "") -> str:
+    words = [id if whole_id else id[:ID_CHARS], day, one_line(space), kind, *(f"#{one_line(tag)}" for tag in tags)]
+    return paint("  ".join(filter(None, words)), DIM)
 
 
 def shown_time(time: datetime | None) -> str:
