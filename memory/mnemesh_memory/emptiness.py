@@ -80,7 +80,8 @@ def _filters(query: Query, stretch: str) -> Iterator[tuple[str, str, dict[str, A
     if query.valid_at is not None and not past:  # it may have been said to hold at other times then
         yield "valid_at", f"nothing held at {shown_time(query.valid_at)}", {"valid_at": query.valid_at}
     if query.agent:
-        yield "agent", f"{shorten(query.agent)} has written nothing", {"agent": query.agent}
+        whole = "" if "/" in query.agent else " (whole, as in owner/claude-code)"
+        yield "agent", f"{shorten(query.agent)}{whole} has written nothing", {"agent": query.agent}
     if query.session:
         yield "session", f"{shorten(query.session)} has no memory", {"session": query.session}
     if query.kinds and not past:  # kinds and tags may have been others then

@@ -57,6 +57,14 @@ def test_every_filter_is_counted_alone_before_all_of_them_together() -> None:
     assert (alone.kinds, alone.tags_all, alone.since) == (("decision",), (), None)
 
 
+@pytest.mark.parametrize(
+    ("agent", "said"),
+    [("codex", "'codex' (whole, as in owner/claude-code)"), ("ana/x", "'ana/x'")],
+)
+def test_a_writer_who_wrote_nothing_may_have_been_named_by_half(agent: str, said: str) -> None:
+    assert f"agent: {said} has written nothing in the space 'team/x'" in dict(steps(asked(agent=agent)))
+
+
 def test_of_the_past_only_times_and_writers_are_counted() -> None:
     query = asked(as_of=DAY, before=2 * DAY, kinds=("fact",), tags_any=("a",))
     listings = dict(steps(query))
