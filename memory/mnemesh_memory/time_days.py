@@ -39,7 +39,10 @@ _BOUND: Final = frozenset(("since", "after", "before", "until", "till"))
 # Before a day of a month that is not named: "on the 15th", "since the 15th".
 _LEAD_TO_DAYS: Final = _BOUND | {"on", "between", "from", "by"}
 # After it, and not after "on the 15th attempt".
-_CLOSED: Final = frozenset(("", ".", ",", "and", "or", "what", "who", "which", "how", "why", "when", "where", "did"))
+_CLOSED: Final = frozenset(
+    ("", ".", ",", "and", "or", "to", "until", "till", "through", "what", "who", "which", "how", "why", "when", "where",
+     "did")
+)  # fmt: skip
 YEAR: Final = re.compile(r"(?:19|20)\d\d")
 QUARTER: Final = re.compile(r"q([1-4])")
 DAY_NUMBER: Final = re.compile(r"([1-9]|[12]\d|3[01]|0[1-9])(st|nd|rd|th)?")

@@ -37,37 +37,14 @@ _NO_DOING: Final = frozenset(
 )
 # "Who was following the incident", "steps for following the runbook".
 _DOING: Final = BEING | {"for", "by", "of", "about", "not", "when", "while", "to"}
-_SIDES: Final = {
-    ("since",): "after",
-    ("after",): "after",
-    ("following",): "after",
-    ("before",): "before",
-    ("until",): "before",
-    ("till",): "before",
-    ("prior", "to"): "before",
-    ("ahead", "of"): "before",
-}
+_SIDES: Final = {tuple(said.split()): side for side, several in {
+    "after": ("since", "after", "following"), "before": ("before", "until", "till", "prior to", "ahead of"),
+}.items() for said in several}  # fmt: skip
 # With a number or a version behind them they name one event without an article: "after release 2.3.0".
 _NUMBERED: Final = frozenset(
-    (
-        "release",
-        "version",
-        "deploy",
-        "deployment",
-        "rollout",
-        "migration",
-        "incident",
-        "outage",
-        "sprint",
-        "milestone",
-        "upgrade",
-        "build",
-        "commit",
-        "pr",
-        "issue",
-        "ticket",
-    )
-)
+    ("release", "version", "deploy", "deployment", "rollout", "migration", "incident", "outage", "sprint", "milestone",
+     "upgrade", "build", "commit", "pr", "issue", "ticket")
+)  # fmt: skip
 _VERSION: Final = re.compile(r"v\d+(?:\.\d+)*|\d+(?:\.\d+){2,}\S*", re.IGNORECASE)
 _EVENT_ENDS: Final = frozenset(
     ("what", "who", "which", "how", "why", "when", "where", "did", "do", "does", *OPENS, "-", "\u2013", "between")

@@ -531,6 +531,7 @@ def test_a_distance_is_counted_from_now(text: str, since: str, before: str) -> N
         ("what changed since the 3rd", "2026-03-03", ""),
         ("before the 3rd", "", "2026-03-03"),
         ("between the 3rd and the 7th", "2026-03-03", "2026-03-08"),
+        ("from the 3rd to the 7th", "2026-03-03", "2026-03-08"),
         ("what broke last week Friday evening", "2026-03-13 17:00", "2026-03-14"),
         ("H2 of last year", "2025-07-01", "2026-01-01"),
         ("goals of H1 2024", "2024-01-01", "2024-07-01"),
