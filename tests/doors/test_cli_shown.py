@@ -51,6 +51,15 @@ def test_an_answer_that_is_probably_none_says_so_but_a_listing_answers_no_questi
     assert not [line for line in rest if "probably" in line]
 
 
+def test_a_result_shows_the_day_on_which_it_happened_or_else_was_written() -> None:
+    written, happened = datetime(2023, 11, 14, 22, tzinfo=UTC), datetime(2019, 5, 4, tzinfo=UTC)
+    (result,) = ANSWER.results
+    for valid_from, day in ((happened, "2019-05-04"), (None, "2023-11-14")):
+        memory = replace(result.memory, created_at=written, valid_from=valid_from)
+        _, where, *_ = people.recalled(replace(ANSWER, results=(replace(result, memory=memory),)))
+        assert where.split()[:2] == [MEMORY.id[:13], day]
+
+
 def test_a_result_that_was_replaced_says_so(cli: Run) -> None:
     said = cli("remember", "The build takes 8 minutes", "--json").json
     new = cli("supersede", said["memory"]["id"], "The build takes 5 minutes", "--json").json["memory"]["id"]

@@ -61,6 +61,17 @@ def test_a_conflict_over_a_field_alone_repeats_no_text() -> None:
     assert (mcp_text.SAME_TEXT in shown, shown.count("left")) == (True, 1)
 
 
+def test_a_memory_says_when_it_held_where_that_is_known() -> None:
+    memory: dict[str, Any] = {
+        **dict.fromkeys(("id", "title", "content", "kind", "space", "state", "by", "superseded_by"), ""),
+        **dict.fromkeys(("conflicts", "heads", "linked", "tags"), ()),
+        "linked_more": 0,
+    }
+    assert "valid_" not in mcp_text.memory_element(memory)
+    held = {"valid_from": "2019-05-04T00:00:00Z", "valid_to": "2020-01-01T00:00:00Z"}
+    assert 'valid_from="2019-05-04T00:00:00Z" valid_to="2020-01-01T00:00:00Z"' in mcp_text.memory_element(memory | held)
+
+
 async def test_a_history_marks_what_is_shown_and_what_else_stands(gate: FakeGate) -> None:
     text = await said(gate, "history", id="Ships")
     assert f'revision="1@{1:032x}" mark="shown"' in text
