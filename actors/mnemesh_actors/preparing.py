@@ -150,18 +150,19 @@ class Preparing:
             known: dict[str, Memory] = await self._parts.ledger.read(ids) if ids else {}
         for item, found in zip(items, near, strict=True):
             item.related = tuple(
-                _related(known[id_], similarity)
+                _related(known[id_], similarity, item.draft.content)
                 for id_, similarity in found
                 if id_ in known and known[id_].state == "active"
             )
 
 
-def _related(memory: Memory, similarity: float) -> Related:
+def _related(memory: Memory, similarity: float, content: str) -> Related:
     if similarity < gate.NEAR_MIN:  # only how near it is counts, and its words are shown to nobody
         return Related(memory.id, "", "", similarity)
     beginning = memory.content[:BEGINNING_CHARS]
     title = memory.title or title_of(beginning)
-    return Related(memory.id, title, snippet(beginning, "", SNIPPET_CHARS), similarity)
+    alike = similarity >= gate.ALIKE_MIN and gate.almost_identical(memory.content, content)
+    return Related(memory.id, title, snippet(beginning, "", SNIPPET_CHARS), similarity, alike)
 
 
 def _as_memory(draft: Draft) -> Memory:

@@ -20,7 +20,7 @@ from mnemesh_memory import checks, gate, grants, limits, validate
 from mnemesh_memory.errors import DeadlineExceeded, FailedPrecondition, MnemeshError, Unavailable
 from mnemesh_memory.ids import derived_id, fingerprint, fresh_id, key_mark
 from mnemesh_memory.kinds import WAITS
-from mnemesh_memory.model import Caller, Checked, Draft, Memory, Patch, Related, Written
+from mnemesh_memory.model import Caller, Checked, Draft, Memory, Patch, Written
 from mnemesh_memory.patching import patched, succeeding
 from mnemesh_memory.text import duplicate_key
 
@@ -87,8 +87,8 @@ class Writing:
         if known is None or targets:
             judged = gate.judge(prepared.related, targets)
             if twin is None or targets:
-                return judged
-            return replace(judged, reason=gate.although(twin.memory.id, forgotten=twin.restorable))
+                return replace(judged, hint="") if clean.force else judged
+            return replace(judged, hint="", reason=gate.although(twin.memory.id, forgotten=twin.restorable))
         return Checked(
             action=known.action,
             target_id=known.memory.id,
@@ -136,19 +136,27 @@ class Writing:
         item, outcome = pair
         if isinstance(outcome, MnemeshError):
             return outcome
-        return self._answer(outcome, item.related, item.alone, late if item.draft.wait == "indexed" else "")
+        return self._answer(outcome, item, late if item.draft.wait == "indexed" else "")
 
-    def _answer(
-        self, outcome: Committed, related: tuple[Related, ...] = (), alone: str = "", late: str = ""
-    ) -> Written:
+    def _answer(self, outcome: Committed, item: Prepared | None = None, late: str = "") -> Written:
         indexed = outcome.seq <= self._parts.follower.applied
-        reasons = (outcome.reason, "" if outcome.deduplicated else alone, "" if indexed else late)
+        related, alone = (item.related, item.alone) if item else ((), "")
+        # Who forces a text, or says what it replaces, has decided already.
+        fresh = item is not None and outcome.action == "ADD" and not (item.draft.force or outcome.replayed)
+        near = gate.near(one for one in related if one.id != outcome.memory.id)
+        reasons = (
+            outcome.reason,
+            gate.alike(near) if fresh else "",
+            "" if outcome.deduplicated else alone,
+            "" if indexed else late,
+        )
         return Written(
             action=outcome.action,
             memory=outcome.memory,
             reason="; ".join(filter(None, reasons)),
             novelty=0.0 if outcome.deduplicated else None if alone else gate.novelty(related),
-            related=gate.near(item for item in related if item.id != outcome.memory.id),
+            related=near,
+            hint=gate.advice(near, outcome.memory.id) if fresh else "",
             deduplicated=outcome.deduplicated,
             restorable=outcome.restorable,
             replayed=outcome.replayed,

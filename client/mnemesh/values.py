@@ -83,12 +83,14 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Related:
-    """A near neighbour that the save guard saw; `similarity` is the cosine, from -1 to 1."""
+    """A near neighbour that the save guard saw; `similarity` is the cosine, from -1 to 1. `alike`: its text differs in
+    case, spacing or a final stop only."""
 
     id: str
     title: str
     snippet: str
     similarity: float
+    alike: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +121,8 @@ class Superseded(Updated):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered(Updated):
     """`novelty` is 1 - the similarity of the nearest of `related`, None when the neighbours could not be asked for.
-    `deduplicated`: an identical memory was there. `restorable`: it, or what the key wrote, was forgotten."""
+    `deduplicated`: an identical memory was there. `restorable`: it, or what the key wrote, was forgotten. `hint`: what
+    to do next when a near memory may say the same or be out of date."""
 
     novelty: float | None
     related: tuple[Related, ...]
@@ -127,11 +130,13 @@ class Remembered(Updated):
     triggered: tuple[str, ...]
     deduplicated: bool
     restorable: bool
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What remember would do, and why; nothing was written."""
+    """What remember would do, and why; nothing was written. `hint`: what to do when a near memory may say the same or
+    be out of date."""
 
     action: str
     target_id: str
@@ -139,6 +144,7 @@ class Checked:
     reason: str
     novelty: float
     related: tuple[Related, ...]
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -220,6 +220,7 @@ def remember_response(done: model.Written) -> memory_pb2.RememberResponse:
         restorable=done.restorable,
         replayed=done.replayed,
         indexed=done.indexed,
+        hint=done.hint,
     )
 
 
@@ -250,6 +251,7 @@ def check_response(found: model.Checked) -> memory_pb2.CheckResponse:
         reason=found.reason,
         novelty=found.novelty,
         related=_related(found.related),
+        hint=found.hint,
     )
 
 
@@ -375,7 +377,9 @@ def _heads(value: model.Memory) -> list[memory_pb2.Head]:
 
 def _related(neighbours: Sequence[model.Related]) -> list[memory_pb2.RelatedMemory]:
     return [
-        memory_pb2.RelatedMemory(id=near.id, title=near.title, snippet=near.snippet, similarity=near.similarity)
+        memory_pb2.RelatedMemory(
+            id=near.id, title=near.title, snippet=near.snippet, similarity=near.similarity, alike=near.alike
+        )
         for near in neighbours
     ]
 

@@ -1,11 +1,14 @@
 """The save guard: what a draft is worth beside its neighbours. Pure; the ledger decides races inside its commit.
 
 Similarity alone never refuses a text: two sentences that differ in one number are near and not the same. So only an
-exact duplicate (equal normalised text) is a NOOP; everything else is added, and the neighbours are reported.
+exact duplicate (equal normalised text) is a NOOP; everything else is added, the neighbours are reported, and of the
+nearest a writer is told what to do next.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 from mnemesh_memory.model import Checked, Related
@@ -13,6 +16,13 @@ from mnemesh_memory.model import Checked, Related
 RELATED_MAX = 5
 # Below this cosine similarity two texts of the same language mostly have nothing in common.
 NEAR_MIN = 0.5
+# From here on two texts are mostly about one thing, and the newer one may replace the older.
+REPLACES_MIN = 0.6
+# Below this no two texts that differ in case, spacing and punctuation only have been seen.
+ALIKE_MIN = 0.85
+
+_SPACED_PUNCTUATION = re.compile(r" ?([,.;:!?()\[\]{}\"'“”‘’、。]) ?")
+_FINAL_STOPS = ".。…"
 
 
 def novelty(related: Sequence[Related]) -> float:
@@ -24,6 +34,34 @@ def novelty(related: Sequence[Related]) -> float:
 def near(neighbours: Iterable[Related]) -> tuple[Related, ...]:
     """The neighbours that are worth a reader's look: those of NEAR_MIN or more."""
     return tuple(item for item in neighbours if item.similarity >= NEAR_MIN)
+
+
+def almost_identical(one: str, other: str) -> bool:
+    """Whether two texts differ in nothing but case, white space, the spacing of punctuation and a final stop. Such a
+    text is stored all the same: True and true, or MW and mW, differ by case alone."""
+    return _loosened(one) == _loosened(other)
+
+
+def _loosened(content: str) -> str:
+    words = " ".join(unicodedata.normalize("NFC", content).casefold().split())
+    return _SPACED_PUNCTUATION.sub(r"\1", words).rstrip(_FINAL_STOPS)
+
+
+def alike(related: Iterable[Related]) -> str:
+    """Which of `related` is almost identical to the draft, in words; "" for none."""
+    twin = next((item.id for item in related if item.alike), "")
+    return f"{twin} says the same but for case, spacing or a final stop" if twin else ""
+
+
+def advice(related: Sequence[Related], stored: str = "") -> str:
+    """What a writer may do next about the nearest of `related`, as the call of a tool; "" when none is near enough.
+    `stored` is the id under which the new text stands, "" while nothing is written."""
+    if alike(related):
+        return f'if one of the two is enough, call forget(id="{stored}")' if stored else "nothing needs to be added"
+    nearest = max(related, key=lambda item: item.similarity, default=None)
+    if nearest is None or nearest.similarity < REPLACES_MIN:
+        return ""
+    return f'if this replaces {nearest.id}, call supersede(id="{nearest.id}", content=<this text>)'
 
 
 def although(twin: str, *, forgotten: bool) -> str:
@@ -51,5 +89,6 @@ def judge(related: Sequence[Related], supersedes: Sequence[str]) -> Checked:
         similarity=nearest.similarity,
         novelty=fresh,
         related=shown,
-        reason=f"no identical text; nearest is {nearest.id} at similarity {nearest.similarity:.2f}",
+        hint=advice(shown),
+        reason=f"no identical text; {alike(shown) or f'nearest is {nearest.id} at similarity {nearest.similarity:.2f}'}",
     )

@@ -191,22 +191,26 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """A neighbour that the save guard saw: dense cosine similarity in [-1, 1]."""
+    """A neighbour that the save guard saw: dense cosine similarity in [-1, 1]. `alike`: its text differs from the
+    draft's in case, spacing or a final stop only."""
 
     id: str
     title: str
     snippet: str
     similarity: float
+    alike: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
     """What a write did. `action` is one of kinds.ACTIONS; `novelty` is 1 - best neighbour similarity, in [0, 1],
-    None when the neighbours could not be asked for; `indexed` says whether recall can see it already."""
+    None when the neighbours could not be asked for; `indexed` says whether recall can see it already; `hint` is what
+    the writer may do next."""
 
     action: str
     memory: Memory
     reason: str
+    hint: str = ""
     novelty: float | None = 1.0
     related: tuple[Related, ...] = ()
     deduplicated: bool = False
@@ -308,10 +312,11 @@ class Stats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What `remember` would do with a draft, and why; nothing was written."""
+    """What `remember` would do with a draft, and why; nothing was written. `hint` is what the writer may do."""
 
     action: str
     reason: str
+    hint: str = ""
     target_id: str = ""
     similarity: float = 0.0
     novelty: float = 1.0

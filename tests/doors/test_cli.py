@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -153,6 +154,24 @@ def test_at_most_three_neighbours_are_shown() -> None:
     ]
     shown = list(people._near(near))
     assert [line.split()[1] for line in shown] == ["0.90", "0.80", "0.70"]
+
+
+def test_a_person_is_told_the_command_that_replaces_or_forgets() -> None:
+    memory = to_value(memory_pb2.Memory(id="018f6f0e-0001-7000", content="It's port 9090"), values.Memory)
+    near = values.Related(id="018f6f0e-0000-7000", title="t", snippet="", similarity=0.8)
+
+    def last(content: str, **more: object) -> str:
+        done = values.Remembered(
+            action="ADD", memory=replace(memory, content=content), reason="", indexed=True, replayed=False, novelty=0.2,
+            related=(replace(near, **more),), conflicts=(), triggered=(), deduplicated=False, restorable=False,
+            hint="something",
+        )  # fmt: skip
+        return list(people.remembered(done))[-1]
+
+    asked = "if this replaces 018f6f0e-0000: mnemesh supersede 018f6f0e-0000 "
+    assert last("It's port 9090") == asked + shlex.quote("It's port 9090")
+    assert last("It\nis long") == last("x" * 100) == asked + "--file FILE, with the same text"
+    assert last("x", alike=True) == "if one of the two is enough: mnemesh forget 018f6f0e-0001"
 
 
 def test_people_see_which_model_is_in_use_and_how_far_another_one_is() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_memory.gate import NEAR_MIN, judge, near, novelty
+from mnemesh_memory.gate import NEAR_MIN, REPLACES_MIN, advice, almost_identical, judge, near, novelty
 from mnemesh_memory.model import Related
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
@@ -70,3 +70,43 @@ def test_one_more_neighbour_never_makes_a_text_newer(values: list[float], more: 
     known = [Related(str(i), "", "", value) for i, value in enumerate(values)]
     before, after = novelty(known), novelty([*known, Related("more", "", "", more)])
     assert 0.0 <= after <= before <= 1.0
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["the api listens on port 8080", "The API listens on port 8080.", "The API  listens on\nport 8080 ."],
+)
+def test_case_spacing_and_a_final_stop_make_no_other_statement(other: str) -> None:
+    assert almost_identical("The API listens on port 8080", other)
+    assert almost_identical("Ports: 80, 443 (both open)", "ports : 80,443 ( both open ).")
+
+
+@pytest.mark.parametrize(
+    "other", ["The API listens on port 8081", "The API listens on port 8080?", "The API listens not on port 8080", ""]
+)
+def test_another_number_word_or_sign_makes_another_statement(other: str) -> None:
+    assert not almost_identical("The API listens on port 8080", other)
+    assert not almost_identical("The offset is -5", "The offset is 5")
+
+
+@settings(max_examples=100, derandomize=True, database=None)
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_who_is_almost_identical_is_so_both_ways(one: str, other: str) -> None:
+    assert almost_identical(one, one)
+    assert almost_identical(one, other) == almost_identical(other, one)
+
+
+def test_a_writer_is_told_the_call_that_replaces_what_is_near() -> None:
+    assert advice((FAR, NEAR), "new") == 'if this replaces near, call supersede(id="near", content=<this text>)'
+    assert advice((Related("x", "", "", REPLACES_MIN - 1e-6),), "new") == advice((), "new") == ""
+    assert judge((NEAR,), ()).hint == advice((NEAR,))
+    assert judge((NEAR,), ("old",)).hint == ""
+
+
+def test_an_almost_identical_text_is_offered_as_a_duplicate() -> None:
+    twin = Related("twin", "", "", 0.99, alike=True)
+    assert advice((NEAR, twin), "new") == 'if one of the two is enough, call forget(id="new")'
+    verdict = judge((NEAR, twin), ())
+    assert verdict.action == "ADD", "nothing is dropped for it"
+    assert "twin says the same but for case, spacing or a final stop" in verdict.reason
+    assert "forget" not in verdict.hint, "nothing is written yet"

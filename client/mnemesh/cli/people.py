@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Final
 
 from mnemesh import recall_values, removal_values, values
-from mnemesh.cli import people_conflicts, people_links
+from mnemesh.cli import people_advice, people_conflicts, people_links
 from mnemesh.cli.shell import count_of, one_line, printable
 from mnemesh.embedding_values import ModelStatus
 from mnemesh.json_form import rfc3339
@@ -88,6 +88,8 @@ def remembered(done: values.Remembered) -> Iterator[str]:
     if done.restorable:
         yield paint(f"it was forgotten; bring it back with: mnemesh restore {done.memory.id}", YELLOW)
     yield from _near(done.related)
+    if done.hint:
+        yield paint(people_advice.after(done), YELLOW)
 
 
 def bulk(
@@ -154,6 +156,8 @@ def checked(done: values.Checked) -> Iterator[str]:
     target = f"  {done.target_id}" if done.target_id and done.action != "ADD" else ""
     yield f"would {paint(done.action, GREEN)}{target}  {one_line(done.reason)}"
     yield from _near(done.related)
+    if done.hint:
+        yield paint(people_advice.before(done), YELLOW)
 
 
 def found(answer: values.Found) -> Iterator[str]:

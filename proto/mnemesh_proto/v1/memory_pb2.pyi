@@ -127,16 +127,18 @@ class Memory(_message.Message):
     def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., content: _Optional[str] = ..., state: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., importance: _Optional[float] = ..., tier: _Optional[str] = ..., paths: _Optional[_Iterable[str]] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., valid_from: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., valid_to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., keywords: _Optional[_Iterable[str]] = ..., attrs: _Optional[_Mapping[str, str]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., by: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., heads: _Optional[_Iterable[str]] = ..., version: _Optional[int] = ..., conflicts: _Optional[_Iterable[_Union[Head, _Mapping]]] = ..., superseded_by: _Optional[str] = ..., useful: _Optional[int] = ..., not_useful: _Optional[int] = ..., linked: _Optional[_Iterable[_Union[Linked, _Mapping]]] = ..., linked_more: _Optional[int] = ...) -> None: ...
 
 class RelatedMemory(_message.Message):
-    __slots__ = ("id", "title", "snippet", "similarity")
+    __slots__ = ("id", "title", "snippet", "similarity", "alike")
     ID_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
     SNIPPET_FIELD_NUMBER: _ClassVar[int]
     SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    ALIKE_FIELD_NUMBER: _ClassVar[int]
     id: str
     title: str
     snippet: str
     similarity: float
-    def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., snippet: _Optional[str] = ..., similarity: _Optional[float] = ...) -> None: ...
+    alike: bool
+    def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., snippet: _Optional[str] = ..., similarity: _Optional[float] = ..., alike: _Optional[bool] = ...) -> None: ...
 
 class BulkForgetRequest(_message.Message):
     __slots__ = ("which", "purge", "dry_run")
@@ -250,7 +252,7 @@ class RememberRequest(_message.Message):
     def __init__(self, content: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., space: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., importance: _Optional[float] = ..., paths: _Optional[_Iterable[str]] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., valid_from: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., valid_to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., keywords: _Optional[_Iterable[str]] = ..., attrs: _Optional[_Mapping[str, str]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., tier: _Optional[str] = ..., supersedes: _Optional[_Iterable[str]] = ..., sensitive: _Optional[bool] = ..., force: _Optional[bool] = ..., idempotency_key: _Optional[str] = ..., wait: _Optional[str] = ...) -> None: ...
 
 class RememberResponse(_message.Message):
-    __slots__ = ("action", "memory", "reason", "novelty", "related", "conflicts", "triggered", "deduplicated", "restorable", "replayed", "indexed")
+    __slots__ = ("action", "memory", "reason", "novelty", "related", "conflicts", "triggered", "deduplicated", "restorable", "replayed", "indexed", "hint")
     ACTION_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
@@ -262,6 +264,7 @@ class RememberResponse(_message.Message):
     RESTORABLE_FIELD_NUMBER: _ClassVar[int]
     REPLAYED_FIELD_NUMBER: _ClassVar[int]
     INDEXED_FIELD_NUMBER: _ClassVar[int]
+    HINT_FIELD_NUMBER: _ClassVar[int]
     action: str
     memory: Memory
     reason: str
@@ -273,7 +276,8 @@ class RememberResponse(_message.Message):
     restorable: bool
     replayed: bool
     indexed: bool
-    def __init__(self, action: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., reason: _Optional[str] = ..., novelty: _Optional[float] = ..., related: _Optional[_Iterable[_Union[RelatedMemory, _Mapping]]] = ..., conflicts: _Optional[_Iterable[_Union[Head, _Mapping]]] = ..., triggered: _Optional[_Iterable[str]] = ..., deduplicated: _Optional[bool] = ..., restorable: _Optional[bool] = ..., replayed: _Optional[bool] = ..., indexed: _Optional[bool] = ...) -> None: ...
+    hint: str
+    def __init__(self, action: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., reason: _Optional[str] = ..., novelty: _Optional[float] = ..., related: _Optional[_Iterable[_Union[RelatedMemory, _Mapping]]] = ..., conflicts: _Optional[_Iterable[_Union[Head, _Mapping]]] = ..., triggered: _Optional[_Iterable[str]] = ..., deduplicated: _Optional[bool] = ..., restorable: _Optional[bool] = ..., replayed: _Optional[bool] = ..., indexed: _Optional[bool] = ..., hint: _Optional[str] = ...) -> None: ...
 
 class RememberBatchRequest(_message.Message):
     __slots__ = ("items",)
@@ -318,20 +322,22 @@ class CheckRequest(_message.Message):
     def __init__(self, item: _Optional[_Union[RememberRequest, _Mapping]] = ...) -> None: ...
 
 class CheckResponse(_message.Message):
-    __slots__ = ("action", "target_id", "similarity", "reason", "novelty", "related")
+    __slots__ = ("action", "target_id", "similarity", "reason", "novelty", "related", "hint")
     ACTION_FIELD_NUMBER: _ClassVar[int]
     TARGET_ID_FIELD_NUMBER: _ClassVar[int]
     SIMILARITY_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     NOVELTY_FIELD_NUMBER: _ClassVar[int]
     RELATED_FIELD_NUMBER: _ClassVar[int]
+    HINT_FIELD_NUMBER: _ClassVar[int]
     action: str
     target_id: str
     similarity: float
     reason: str
     novelty: float
     related: _containers.RepeatedCompositeFieldContainer[RelatedMemory]
-    def __init__(self, action: _Optional[str] = ..., target_id: _Optional[str] = ..., similarity: _Optional[float] = ..., reason: _Optional[str] = ..., novelty: _Optional[float] = ..., related: _Optional[_Iterable[_Union[RelatedMemory, _Mapping]]] = ...) -> None: ...
+    hint: str
+    def __init__(self, action: _Optional[str] = ..., target_id: _Optional[str] = ..., similarity: _Optional[float] = ..., reason: _Optional[str] = ..., novelty: _Optional[float] = ..., related: _Optional[_Iterable[_Union[RelatedMemory, _Mapping]]] = ..., hint: _Optional[str] = ...) -> None: ...
 
 class GetRequest(_message.Message):
     __slots__ = ("ids", "include_forgotten", "spaces", "space", "as_of")
