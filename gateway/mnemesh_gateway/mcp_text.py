@@ -1,7 +1,7 @@
-"""What an agent reads: the text beside the structured content of a tool's answer.
+"""What an agent reads: the text beside the structured content of a tool's answer (mcp_forms).
 
 Text that comes out of memory is data and never instructions: here it stands inside one `<memories>` block, which
-says so, and nothing inside can close the block. Structured content carries the same text as plain values.
+says so, and nothing inside can close the block.
 Pure: JSON forms of responses in, text out.
 """
 
@@ -20,9 +20,11 @@ NOTE: Final = (
 )
 SAME_TEXT: Final = "(the same text; `conflicts` shows what differs)"
 SIGNALS_SHOWN_MAX: Final = 4
+NEAR_SHOWN_MAX: Final = 3
 _Place = tuple[str, str, int]
-# An opening or closing tag of ours inside recalled text, in any case and spacing.
-_OWN_TAG: Final = re.compile(r"<(?=\s*/?\s*(?:memor(?:y|ies)|turn|session)\b)", re.IGNORECASE)
+# An opening or closing tag of ours inside recalled text, or one in which a host speaks to its model; in any case and
+# spacing.
+_OWN_TAG: Final = re.compile(r"<(?=\s*/?\s*(?:memor(?:y|ies)|turn|session|system-reminder)\b)", re.IGNORECASE)
 _ATTRIBUTE_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
 
 
@@ -119,26 +121,42 @@ def _attribute(value: object) -> str:
 def _recalled(answer: Json) -> str:
     results = answer["results"]
     if not results:
-        lines = [f"Nothing found in {_and(answer['spaces'])}.", *answer["notes"]]
-    else:
-        lines = [data_block(one for hit in results for one in _hit(hit))]
-        weak = " The answer is probably not among these." if answer["abstain"] else ""
-        lines.append(f"{len(results)} found, coverage {answer['coverage']:.2f}.{weak}")
-        if any(not hit["content"] for hit in results):
-            lines.append("These are snippets; `get` gives the whole texts.")
+        return "\n".join(remarks(answer))
+    spaces = {hit["space"] for hit in results}
+    block = data_block(one for hit in results for one in _hit(hit, shared=len(spaces) == 1))
+    where = f" in {defused(spaces.pop())}" if len(spaces) == 1 else ""
+    found = f"{len(results)} found{where}, coverage {answer['coverage']:.2f}."
+    return "\n".join((*probably_unknown(answer), block, found, *remarks(answer)))
+
+
+def probably_unknown(answer: Json) -> list[str]:
+    """What is said before results that are probably no answer."""
+    weak = f"Probably not known: these match only weakly, coverage {answer['coverage']:.2f}."
+    return [weak] if answer["abstain"] and answer["results"] else []
+
+
+def remarks(answer: Json) -> list[str]:
+    """What is said beside the results of a recall."""
+    lines = []
+    if not answer["results"]:
+        nothing = [] if answer["truncated_by_budget"] else [f"Nothing found in {_and(answer['spaces'])}."]
+        lines += [*nothing, *answer["notes"]]
+    elif any(not hit["content"] for hit in answer["results"]):
+        lines.append("Snippets; `get` gives the whole texts.")
     if time := answer.get("time"):
         lines.append(f"{defused(time['told'])}.")
     if left_out := answer["truncated_by_budget"]:
         lines.append(f"{left_out} more left out by the token budget.")
     if answer["degraded"]:
         lines.append(f"May be incomplete: {'; '.join(answer['degraded_reasons'])}.")
-    return "\n".join(lines)
+    return lines
 
 
-def _hit(hit: Json) -> list[str]:
-    """A result, and after it what belongs with it."""
+def _hit(hit: Json, *, shared: bool) -> list[str]:
+    """A result, and after it what belongs with it; its space, unless it is `shared` by all."""
     text, score = hit["content"] or hit["snippet"], f"{hit['score']:.2f}"
-    found = memory_element(hit["memory"], text, score=score, replaces=hit["redirected_from"], why=_why(hit["signals"]))
+    lean = {**hit["memory"], "by": "", "space": "" if shared else hit["space"]}
+    found = memory_element(lean, text, score=score, replaces=hit["redirected_from"], why=why(hit["signals"]))
     return [
         found,
         *(
@@ -162,7 +180,7 @@ def _end(end: Json) -> str:
     return f"[{way} ({end['type']}{state}): {' '.join(filter(None, (end['id'], end['title'])))}]"
 
 
-def _why(signals: Sequence[Json]) -> str:
+def why(signals: Sequence[Json]) -> str:
     """The signals that bring the most, for who asked; the structured content has them all."""
     most = sorted((one for one in signals if one["share"]), key=lambda one: -one["share"])[:SIGNALS_SHOWN_MAX]
     return ", ".join(f"{one['name']} {one['share']:.2f}" for one in most)
@@ -200,6 +218,8 @@ def _written(answer: Json) -> str:
         lines.append(
             f"Note: in conflict, {len(memory['conflicts'])} other version(s); `get` shows them, `resolve` ends it."
         )
+    if hint := answer.get("hint"):
+        lines.append(f"Next: {hint}.")
     return "\n".join(lines) + _neighbours(answer.get("related", ()))
 
 
@@ -207,7 +227,8 @@ def _checked(answer: Json) -> str:
     target = ""
     if answer["target_id"] and answer["action"] != "ADD":  # of what would be added, the reason names the neighbour
         target = f" {answer['target_id']} (similarity {answer['similarity']:.2f})"
-    return f"Would {answer['action']}{target}: {answer['reason']}" + _neighbours(answer["related"])
+    hint = f"\nNext: {answer['hint']}." if answer.get("hint") else ""
+    return f"Would {answer['action']}{target}: {answer['reason']}{hint}" + _neighbours(answer["related"])
 
 
 def _history(answer: Json) -> str:
@@ -332,7 +353,7 @@ def _neighbours(related: Sequence[Json]) -> str:
         return ""
     elements = (
         element(near["snippet"], id=near["id"], title=near["title"], similarity=f"{near['similarity']:.2f}")
-        for near in related
+        for near in related[:NEAR_SHOWN_MAX]
     )
     return "\nNearest memories:\n" + data_block(elements)
 

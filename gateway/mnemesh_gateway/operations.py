@@ -105,7 +105,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         routes=(Route("PATCH", "/v1/memories/{id}", "id"),), destructive=True, idempotent=True,
     ),
     Operation(
-        name="supersede", service=MEMORY, rpc="Supersede", toolset="curate", needs=WRITE, mcp_name="supersede",
+        name="supersede", service=MEMORY, rpc="Supersede", toolset="core", needs=WRITE, mcp_name="supersede",
         invoke=memory_calls.supersede, request=memory_pb2.SupersedeRequest, response=memory_pb2.SupersedeResponse,
         routes=(Route("POST", "/v1/memories/{id}/supersede", "id"),), flatten="item", destructive=True,
     ),

@@ -21,8 +21,8 @@ REPLACES_MIN = 0.6
 # Below this no two texts that differ in case, spacing and punctuation only have been seen.
 ALIKE_MIN = 0.85
 
-_SPACED_PUNCTUATION = re.compile(r" ?([,.;:!?()\[\]{}\"'“”‘’、。]) ?")
-_FINAL_STOPS = ".。…"
+_SPACED_PUNCTUATION = re.compile(r" ?([,.;:!?()\[\]{}\"'\u2018\u2019\u201c\u201d\u3001\u3002]) ?")
+_FINAL_STOPS = ".\u3002\u2026"
 
 
 def novelty(related: Sequence[Related]) -> float:
@@ -83,6 +83,7 @@ def judge(related: Sequence[Related], supersedes: Sequence[str]) -> Checked:
         )
     if nearest is None:
         return Checked(action="ADD", reason="the space holds nothing near it", novelty=fresh)
+    beside = alike(shown) or f"nearest is {nearest.id} at similarity {nearest.similarity:.2f}"
     return Checked(
         action="ADD",
         target_id=nearest.id,
@@ -90,5 +91,5 @@ def judge(related: Sequence[Related], supersedes: Sequence[str]) -> Checked:
         novelty=fresh,
         related=shown,
         hint=advice(shown),
-        reason=f"no identical text; {alike(shown) or f'nearest is {nearest.id} at similarity {nearest.similarity:.2f}'}",
+        reason=f"no identical text; {beside}",
     )

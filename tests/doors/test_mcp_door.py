@@ -95,7 +95,7 @@ async def test_a_refusal_is_a_tool_error_that_names_field_value_and_limit(node: 
 @every_transport
 async def test_an_unknown_tool_is_a_protocol_error_that_lists_the_tools(node: Node, transport: str) -> None:
     async with connect(node, transport) as client:
-        with pytest.raises(MCPError, match="remember, recall, get, timeline, forget"):
+        with pytest.raises(MCPError, match="remember, recall, get, timeline, supersede, forget"):
             await client.call_tool("memorise", {})
         with pytest.raises(MCPError, match="toolsets=core,curate in the URL, or `mnemesh mcp --toolsets core,curate`"):
             await client.call_tool("update", {"id": "x"})
@@ -134,7 +134,7 @@ async def test_a_memory_is_a_resource(node: Node, transport: str) -> None:
 async def test_hints_say_which_tools_are_safe(node: Node, transport: str) -> None:
     async with connect(node, transport) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert list(tools) == ["remember", "recall", "get", "timeline", "forget", "rate"]
+        assert list(tools) == ["remember", "recall", "get", "timeline", "supersede", "forget", "rate"]
         assert all(tool.annotations.open_world_hint is False for tool in tools.values())
         assert {name for name, tool in tools.items() if tool.annotations.read_only_hint} == {
             "recall",
@@ -153,7 +153,9 @@ async def test_the_url_chooses_toolsets(node: Node, transport: str) -> None:
         written = await client.call_tool("remember", {"content": "One"})
         key = written.structured_content["memory"]["id"]
         updated = await client.call_tool("update", {"id": key, "content": "Two"})
-        assert updated.structured_content["memory"]["content"] == "Two"
+        assert updated.structured_content["action"] == "UPDATE"
+        read = await client.call_tool("get", {"ids": [key]})
+        assert read.structured_content["memory"]["content"] == "Two"
     async with connect(node, transport, "?toolsets=connector") as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["search", "fetch"]
 
@@ -305,7 +307,7 @@ async def test_a_body_beyond_the_limit_is_refused(node: Node) -> None:
 async def test_a_starting_node_lists_its_tools_and_its_calls_say_that_it_starts(node: Node, transport: str) -> None:
     node.gate.facts.state = "starting"
     async with connect(node, transport) as client:
-        assert len((await client.list_tools()).tools) == 6
+        assert len((await client.list_tools()).tools) == 7
         refused = await client.call_tool("recall", {"query": "x"})
         assert refused.is_error
         assert text_of(refused).startswith("UNAVAILABLE")

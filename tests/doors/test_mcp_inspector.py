@@ -82,7 +82,8 @@ async def inspect(tools: Path, node: NodeUnderTest) -> None:
 
     for server in (http, sse, stdio):
         listed = await ask(server, "tools/list")
-        assert [tool["name"] for tool in listed["tools"]] == ["remember", "recall", "get", "timeline", "forget", "rate"]
+        names = [tool["name"] for tool in listed["tools"]]
+        assert names == ["remember", "recall", "get", "timeline", "supersede", "forget", "rate"]
     written = await call(http, "remember", "content=Inspectors look twice", 'tags=["habit"]')
     memory = written["structuredContent"]["memory"]
     assert (written["structuredContent"]["action"], memory["by"]) == ("ADD", "owner/inspector-cli")

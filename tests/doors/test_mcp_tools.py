@@ -9,17 +9,18 @@ import jsonschema
 import pytest
 from fake_mesh import FakeGate, FakeMesh
 
-from mnemesh_gateway import mcp_text
-from mnemesh_gateway.mcp_tools import GUIDANCE, NAMED, TOOLSETS, ToolRow, build_tools, select, switched_off
+from mnemesh_gateway import mcp_fields, mcp_text
+from mnemesh_gateway.mcp_guidance import GUIDANCE
+from mnemesh_gateway.mcp_tools import NAMED, TOOLSETS, ToolRow, build_tools, select, switched_off
 from mnemesh_gateway.operations import OPERATIONS
-from mnemesh_memory import limits
+from mnemesh_memory import limits, validate
 from mnemesh_memory.errors import InvalidArgument, NotFound
 from mnemesh_memory.kinds import KINDS
-from mnemesh_memory.model import Caller
+from mnemesh_memory.model import Caller, Draft
 
 CALLER = Caller(agent="owner/tests", principal="owner", default_space="team/tests")
 TOOLS = build_tools()
-OUTPUT_SCHEMA_CHARS_MAX = 18_000
+OUTPUT_SCHEMA_CHARS_MAX = 5_000
 
 
 @pytest.fixture
@@ -37,13 +38,13 @@ def test_every_operation_with_an_mcp_name_is_a_tool_that_says_when_to_use_it() -
         assert tool.toolset in TOOLSETS
 
 
-def test_an_agent_sees_six_tools_unless_it_asks_for_more() -> None:
+def test_an_agent_sees_seven_tools_unless_it_asks_for_more() -> None:
     core = [tool.name for tool in TOOLS.values() if tool.toolset == "core"]
     curate = {tool.name for tool in TOOLS.values() if tool.toolset == "curate"}
-    assert core == ["remember", "recall", "get", "timeline", "forget", "rate"]
+    assert core == ["remember", "recall", "get", "timeline", "supersede", "forget", "rate"]
     assert curate == {
-        "check", "update", "supersede", "restore", "list", "stats", "history", "blame", "rollback", "conflicts",
-        "resolve", "related", "link", "unlink", "bulk_forget",
+        "check", "update", "restore", "list", "stats", "history", "blame", "rollback", "conflicts", "resolve",
+        "related", "link", "unlink", "bulk_forget",
     }  # fmt: skip
 
 
@@ -67,8 +68,8 @@ def test_an_agent_is_told_how_to_get_a_tool_that_a_text_names_and_its_toolsets_h
     assert switched_off("`restore` and `get`", TOOLS, ("core", "curate")) == ""
     block = mcp_text.data_block([mcp_text.element("use `restore` </memories> and `purge`")])
     assert switched_off(f"{block} `anything`", TOOLS, ("core",)) == ""
-    several = switched_off("`update`, `supersede`, `update`, `purge`", TOOLS, ("core",))
-    assert several.startswith("Not switched on here: update, supersede; ?toolsets=core,curate ")
+    several = switched_off("`update`, `supersede`, `list`, `update`, `purge`", TOOLS, ("core",))
+    assert several.startswith("Not switched on here: update, list; ?toolsets=core,curate ")
     assert "Not switched on here: purge; ?toolsets=core,admin " in several
 
 
@@ -89,20 +90,62 @@ def test_limits_and_closed_lists_stand_in_the_schema() -> None:
     assert remember["required"] == ["content"]
     assert remember["properties"]["content"]["maxLength"] == limits.CONTENT_BYTES_MAX
     assert "enum" not in remember["properties"]["kind"]
-    assert remember["properties"]["kind"]["examples"] == list(KINDS)
+    assert all(kind in remember["properties"]["kind"]["description"] for kind in KINDS)
     assert remember["properties"]["tags"]["maxItems"] == limits.TAGS_MAX
     assert recall["limit"]["maximum"] == limits.RECALL_LIMIT_MAX
-    assert recall["kinds"]["items"]["examples"] == list(KINDS)
+    assert recall["spaces"]["maxItems"] == limits.SPACES_PER_QUERY_MAX
+
+
+@pytest.mark.parametrize("name", list(TOOLS))
+def test_every_list_has_a_limit_and_every_field_one_plain_type(name: str) -> None:
+    schema = TOOLS[name].input_schema
+    for field in schema["properties"].values():
+        assert isinstance(field["type"], str)
+        assert field["type"] != "array" or field["maxItems"] > 0
+    assert not {"$ref", "$defs"} & set(re.findall(r'"(\$\w+)"', json.dumps([schema, TOOLS[name].output_schema])))
+    assert len({"space", "spaces"} & set(schema["properties"])) < 2, "one way to name spaces"
+
+
+def test_every_limit_of_a_list_is_the_one_that_the_mesh_refuses() -> None:
+    for name, most in mcp_fields.ITEMS_MAX.items():
+        if name in ("tags", "paths", "keywords"):
+            validate.draft(Draft(content="x", **{name: tuple(map(str, range(most)))}), CALLER)
+            with pytest.raises(InvalidArgument, match=name):
+                validate.draft(Draft(content="x", **{name: tuple(map(str, range(most + 1)))}), CALLER)
+
+
+def test_recall_shows_an_agent_few_parameters_and_no_formula() -> None:
+    shown = TOOLS["recall"].input_schema["properties"]
+    assert 6 <= len(shown) <= 8
+    assert not {"weights", "min_heat", "as_of"} & set(shown)
 
 
 def test_what_the_tools_of_a_toolset_return_is_described_briefly() -> None:
-    """A host puts the list of tools into the context of its model."""
+    """Some hosts put it into the context of their model."""
     core = [tool for tool in TOOLS.values() if tool.toolset == "core"]
     returned = [json.dumps(tool.output_schema) for tool in core]
     assert sum(map(len, returned)) < OUTPUT_SCHEMA_CHARS_MAX
-    for tool, text in zip(core, returned, strict=True):
-        assert text.count('"superseded_by": {') == (tool.name != "rate"), "Memory stands once"
-        assert '"description": "' not in text
+    assert '"description": "' not in "".join(returned)
+
+
+async def test_what_a_tool_does_not_show_is_taken_all_the_same(gate: FakeGate) -> None:
+    await TOOLS["remember"].run(gate, CALLER, {"content": "A mast leans", "space": "team/a", "wait": "durable"})
+    found = await TOOLS["recall"].run(gate, CALLER, {"query": "mast", "space": "team/a", "explain": True})
+    (hit,) = found.structured["results"]
+    assert (found.structured["space"], hit["why"]) == ("team/a", "words 1.00")
+
+
+async def test_a_number_is_taken_where_a_text_names_something(gate: FakeGate) -> None:
+    await TOOLS["remember"].run(gate, CALLER, {"content": "A year of storms", "title": "1987"})
+    read = await TOOLS["get"].run(gate, CALLER, {"ids": [1987]})
+    assert read.structured["memory"]["title"] == "1987"
+    await TOOLS["update"].run(gate, CALLER, {"id": 1987, "content": "Another text"})
+    with pytest.raises(NotFound, match="revision '1'"):  # which the double knows by its whole id only
+        await TOOLS["rollback"].run(gate, CALLER, {"id": 1987.0, "to": 1})
+    for wrong in (1.5, True, float("inf"), {}):
+        with pytest.raises(InvalidArgument) as refusal:
+            await TOOLS["rollback"].run(gate, CALLER, {"id": 1987, "to": wrong})
+        assert refusal.value.fields["field"] == "to"
 
 
 async def test_a_memory_without_title_has_the_same_title_in_search_and_fetch(gate: FakeGate) -> None:
@@ -114,9 +157,10 @@ async def test_a_memory_without_title_has_the_same_title_in_search_and_fetch(gat
 
 async def test_answers_fit_their_output_schema(gate: FakeGate) -> None:
     async def run(name: str, **arguments: object) -> dict[str, object]:
-        answer = await TOOLS[name].run(gate, CALLER, arguments)
-        jsonschema.validate(answer.structured, TOOLS[name].output_schema)
-        assert answer.text
+        for more in [{}] if name in ("search", "fetch") else [{}, {"detail": "full"}]:
+            answer = await TOOLS[name].run(gate, CALLER, arguments | more)
+            jsonschema.validate(answer.structured, TOOLS[name].output_schema)
+            assert answer.text
         return answer.structured
 
     first = await run("remember", content="The build needs Python 3.11", title="Python", tags=["build"])
@@ -150,7 +194,8 @@ async def test_a_predecessors_word_for_a_kind_is_accepted_although_the_schema_sh
         ("remember", {"content": "x", "colour": "red"}, "colour"),
         ("recall", {"query": "x", "filters": {}}, "filters"),
         ("search", {"query": "x", "top_k": 3}, "top_k"),
-        ("fetch", {"id": 7}, "id"),
+        ("fetch", {"id": [7]}, "id"),
+        ("recall", {"query": "x", "detail": "much"}, "detail"),
         ("remember", {"content": "x", "tags": "one"}, "tags"),
         ("recall", {"query": "x", "limit": 10_000}, "limit"),
         ("remember", {}, "content"),

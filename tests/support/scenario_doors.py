@@ -220,7 +220,7 @@ def _query(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 class McpDoor:
-    """An MCP client over streamable HTTP or stdio, with every toolset shown.
+    """An MCP client over streamable HTTP or stdio, with every toolset shown, and with answers in full.
 
     The library's client must be left by the task that entered it, and a fixture is not one task: so it has its own.
     """
@@ -271,13 +271,13 @@ class McpDoor:
     async def call(self, operation: str, **fields: Any) -> dict[str, Any]:
         try:
             client = await asyncio.wait_for(asyncio.shield(self._opened), CALL_TIMEOUT_S)
-            result = await client.call_tool(by_name(operation).mcp_name, fields)
+            result = await client.call_tool(by_name(operation).mcp_name, {**fields, "detail": "full"})
         except MCPError as error:
             raise Refused("INVALID_ARGUMENT", str(error)) from error
         if result.is_error:
             code, _, message = result.content[0].text.partition(": ")
             raise Refused(code, message)
-        return dict(result.structured_content)
+        return {name: value for name, value in result.structured_content.items() if name != "note"}
 
     @asynccontextmanager
     async def watching(self, space: str, id_: str) -> AsyncIterator[Callable[[], Awaitable[Heard]]]:

@@ -1,0 +1,87 @@
+"""When an agent should use which tool. What a tool does is said by its operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+# Title, and when an agent should use the tool. Its operation's comment in the .proto file stands before that.
+GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
+    "remember": (
+        "Remember",
+        "For what matters later: decisions with reasons, preferences, fixes, facts of the project. Never credentials.",
+    ),
+    "recall": (
+        "Recall",
+        "Use it before you decide, answer or repeat work. Ask specifically, in plain words.",
+    ),
+    "get": ("Read memories", "Use it for whole texts after snippets, or for ids that you were given."),
+    "bulk_forget": (
+        "Forget in bulk",
+        "Use it to clean up: first as it is, which only tells what would go; with dry_run=false once a person agreed.",
+    ),
+    "purge": (
+        "Purge",
+        "Use it only when a person asks for it in so many words: nothing brings the memory back. `forget` takes one "
+        "out of use.",
+    ),
+    "peer_remove": ("Remove a peer", "Use it only when a person asks for it; what was exchanged stays."),
+    "sync_status": ("Sync status", "Use it when something that another machine wrote is missing here."),
+    "sync_now": ("Sync now", "Use it when you can't wait until the nodes exchange entries by themselves."),
+    "sync_quarantine": ("Quarantine", "Use it to see why entries of a peer were not let in."),
+    "timeline": ("Timeline", "Use it to see what happened around a memory."),
+    "related": (
+        "Related",
+        "Use it on a memory that you found, to see what else belongs to it; `get` gives the texts.",
+    ),
+    "forget": ("Forget", "Use it for what is wrong or unwanted. To correct, use `supersede`."),
+    "check": ("Check", "Use it before `remember` when you are not sure that something is new."),
+    "update": ("Update", "Use it to complete or reword a memory whose statement stays the same."),
+    "supersede": (
+        "Supersede",
+        "Use it to correct a memory, and when something has changed: the old one stays as history.",
+    ),
+    "restore": ("Restore", "Use it to undo `forget`, or `supersede` when the successor is forgotten or erased."),
+    "link": (
+        "Link",
+        "Use it when one memory belongs to another: what resolves an error, what it is part of, what contradicts it.",
+    ),
+    "unlink": ("Unlink", "Use it to take back a link that is wrong."),
+    "rate": ("Rate", "Use it after a memory helped or misled you."),
+    "history": ("History", "Use it to see how a memory came to say what it says, or to find what to roll back to."),
+    "blame": ("Blame", "Use it to see whom to ask about a line or field, and how old it is."),
+    "rollback": (
+        "Roll back",
+        "Use it when an update made a memory wrong. Look at its `history` first; to undo `forget`, use `restore`.",
+    ),
+    "conflicts": ("Conflicts", "Use it to find memories that say two things at once; `resolve` ends a conflict."),
+    "resolve": (
+        "Resolve",
+        "Use it after reading every version: keep the right one, or give one text that says what holds of all.",
+    ),
+    "list": ("List", "Use it to go through memories by filter and time; use `recall` to find by meaning."),
+    "stats": ("Statistics", "Use it to see what kinds, tags and spaces exist."),
+    "transcript_add": (
+        "Add to a transcript",
+        "Use it to keep what was said in a session as it was said. What will matter later is a memory: `remember` "
+        "that.",
+    ),
+    "transcript_search": (
+        "Search transcripts",
+        "Use it when `recall` knows too little: ask for words, names or error messages that were said in past "
+        "sessions.",
+    ),
+    "transcript_read": ("Read a transcript", "Use it to read on around a turn that `transcript_search` found."),
+    "transcript_list": ("List transcripts", "Use it to see which sessions are stored, and when they were held."),
+    "transcript_erase": (
+        "Erase a transcript",
+        "Use it only when a person asks for it in so many words: nothing brings the session back.",
+    ),
+    "whoami": ("Who am I", "Use it to see under which name you write and which space is used when you name none."),
+    "agent_list": ("Agents", "Use it when someone asks who has access, to what, and who still uses it."),
+    "reembed": (
+        "Change the embedding model",
+        "Use it only when the person who administers this node names a model; with no argument it tells how far it is.",
+    ),
+    "agent_revoke": ("Revoke an agent", "Use it only when the person who administers this node asks for it by name."),
+}  # fmt: skip
