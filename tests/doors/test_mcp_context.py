@@ -1,4 +1,4 @@
-"""What the tools of a node cost the context of a model: their list, and their answers in both forms as they are sent."""
+"""What the tools of a node cost the context of a model: their list, and their answers in both forms."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from stdio_support import META_2026, Host
 
 from mnemesh.stdio import CALLS_IN_FLIGHT_MAX, KEYED_TOOLS, READING_TOOLS
 from mnemesh.stdio_rpc import LINE_BYTES_MAX, header_value
-from mnemesh_gateway.mcp_tools import build_tools
+from mnemesh_gateway.operations import OPERATIONS
 from mnemesh_memory import limits
 from mnemesh_memory.errors import Unavailable
 from mnemesh_proto.rendezvous import NodeAddress, write_node
@@ -79,7 +79,8 @@ def test_tools_resources_and_errors_pass_through(node: Node, modern: bool) -> No
         if modern:
             assert ours.result("server/discover", modern=True)["capabilities"]["tools"] is not None
         tools = ours.result("tools/list", modern=modern)["tools"]
-        assert [tool["name"] for tool in tools] == ["remember", "recall", "get", "timeline", "forget", "rate"]
+        names = [tool["name"] for tool in tools]
+        assert names == ["remember", "recall", "get", "timeline", "supersede", "forget", "rate"]
         memory = ours.call("remember", modern=modern, content="Zähler läuft 🦊")["structuredContent"]["memory"]
         assert (memory["space"], memory["by"]) == ("team/tests", "owner/host")
         found = ours.call("recall", modern=modern, query="läuft")
@@ -531,7 +532,8 @@ def test_a_write_without_a_key_gets_one_and_is_repeated_under_it(
             wait_until(lambda: len(seen) == 1)
             node.crash()
             node.start()
-            assert ours.answer(asked)["result"]["structuredContent"]["memory"]["content"] == "Zähler 🦊"
+            written = ours.answer(asked)["result"]["structuredContent"]["memory"]["id"]
+            assert mesh.memories[written].content == "Zähler 🦊"
             assert len(seen) == 2
             assert seen[0].idempotency_key
             assert seen[0] == seen[1]
@@ -540,8 +542,8 @@ def test_a_write_without_a_key_gets_one_and_is_repeated_under_it(
 
 
 def test_the_tools_that_get_a_key_are_those_that_write_and_take_one() -> None:
-    rows = build_tools().values()
-    takes_one = {row.name for row in rows if "idempotency_key" in row.input_schema["properties"] and not row.read_only}
+    rows = [row for row in OPERATIONS if row.mcp_name and not row.read_only]
+    takes_one = {row.mcp_name for row in rows if "idempotency_key" in row.request_schema()["properties"]}
     assert takes_one == KEYED_TOOLS
 
 

@@ -299,9 +299,10 @@ async def test_recall_filters_and_honours_limit_and_token_budget(door: Door, spa
     assert len(await found(door, space, "queue", tags_all=["queue", "s4"])) == 1
     assert len(await found(door, space, "queue", tags_none=["s1", "s2"])) == 4
     assert await found(door, space, "queue", before="2001-01-01T00:00:00Z") == []
-    budget = await door.call("recall", query="queue", spaces=[space], token_budget=20)
+    most = 800 if door.name.startswith("mcp") else 20  # a tool's budget counts all that is sent
+    budget = await door.call("recall", query="queue", spaces=[space], token_budget=most)
     assert 0 < len(budget["results"]) < 6
-    assert budget["tokens_used"] <= 20
+    assert budget["tokens_used"] <= most
     assert budget["truncated_by_budget"] > 0
     short = await door.call("recall", query="queue", spaces=[space], limit=1, snippets_only=True, explain=True)
     assert short["results"][0]["content"] == ""
