@@ -25,9 +25,14 @@ def structured(tool: str, answer: Json, *, full: bool = False) -> dict[str, Any]
     """The structured form of `answer`, the JSON form of what `tool` returned."""
     form = FORMS.get(tool) or (_written if "action" in answer else None)
     shown: dict[str, Any] = dict(answer) if full or form is None else form(answer)
-    safe: dict[str, Any] = _safe(shown)
+    shown_safely: dict[str, Any] = safe(shown)
     note = _note(tool, answer)
-    return {"note": note, **safe} if note else safe
+    return {"note": note, **shown_safely} if note else shown_safely
+
+
+def marked(memory: Json) -> dict[str, Any]:
+    """A memory with every field, marked as data."""
+    return {"note": NOTE, **safe(memory)}
 
 
 def output_schema(response: Schema) -> Schema:
@@ -42,13 +47,13 @@ def _type(schema: Schema) -> Schema:
     return {"type": schema["type"]} if "type" in schema else {"type": "object"}
 
 
-def _safe(value: Any) -> Any:
+def safe(value: Any) -> Any:
     """`value` with the tags of the data block made harmless in every text and key."""
     if isinstance(value, str):
         return defused(value) if "<" in value else value
     if isinstance(value, dict):
-        return {_safe(key): _safe(item) for key, item in value.items()}
-    return [_safe(item) for item in value] if isinstance(value, list) else value
+        return {safe(key): safe(item) for key, item in value.items()}
+    return [safe(item) for item in value] if isinstance(value, list) else value
 
 
 def _note(tool: str, answer: Json) -> str:

@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY, ResourceUpdated, event_to_notification
 from starlette.requests import Request
 
-from mnemesh_gateway import mcp_text, status, wire
+from mnemesh_gateway import mcp_forms, mcp_text, status, wire
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.mcp_subscriptions import Follower, Subscriptions
 from mnemesh_gateway.mcp_tools import URI_SCHEME
@@ -70,7 +70,7 @@ class Resources:
         memory = wire.to_json(response)["memory"]
         texts = {
             "text/markdown": mcp_text.data_block([mcp_text.memory_element(memory)]),
-            "application/json": json.dumps(memory, ensure_ascii=False, indent=1),
+            "application/json": json.dumps(mcp_forms.marked(memory), ensure_ascii=False, indent=1),
         }
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text) for kind, text in texts.items()]

@@ -173,6 +173,7 @@ async def test_what_is_named_and_not_switched_on_is_said_in_lists_answers_and_er
         refused = await client.call_tool("rate", {"id": id_, "useful": True})
         for answer in (gone, refused):
             assert hint in answer.content[0].text, answer.content[0].text
+        assert hint in gone.structured_content["note"]
     async with connect(node, TRANSPORTS[0], "?toolsets=core,curate") as client:
         tools = (await client.list_tools()).tools
         assert not [tool.name for tool in tools if "Not switched on" in (tool.description or "")]

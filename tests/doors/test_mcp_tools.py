@@ -238,7 +238,8 @@ async def test_recalled_text_can_not_leave_its_data_block(gate: FakeGate, conten
         ("list", {}),
         ("check", {"content": "marker again"}),
     ):
-        text = (await TOOLS[name].run(gate, CALLER, arguments)).text
+        answer = await TOOLS[name].run(gate, CALLER, arguments)
+        text = answer.text
         assert mcp_text.NOTE in text
         assert len(re.findall(r"<\s*memories\b", text, re.IGNORECASE)) == 1
         assert len(re.findall(r"<\s*/\s*memories\b", text, re.IGNORECASE)) == 1

@@ -24,6 +24,7 @@ from stdio_support import META_2026, Host
 
 from mnemesh.stdio import CALLS_IN_FLIGHT_MAX, KEYED_TOOLS, READING_TOOLS
 from mnemesh.stdio_rpc import LINE_BYTES_MAX, header_value
+from mnemesh_gateway.mcp_tools import build_tools
 from mnemesh_gateway.operations import OPERATIONS
 from mnemesh_memory import limits
 from mnemesh_memory.errors import Unavailable
