@@ -23,7 +23,7 @@ NOTHING_FITS: Final = "token_budget: no result fits into {budget} tokens, even i
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool gives back: a JSON object that fits its output schema, and the text that an agent reads."""
+    """A JSON object that fits the output schema of a tool, and the text that an agent reads."""
 
     structured: dict[str, Any]
     text: str
@@ -65,6 +65,6 @@ def _recalled(response: Json, detail: str, budget: int | None) -> Answer:
 
 
 def _tokens(answer: Answer) -> int:
-    """What the larger form costs a model, by the same count as the texts of memories."""
+    """The cost of the larger form to a model, by the same count as the texts of memories."""
     sent = json.dumps(answer.structured, ensure_ascii=False, separators=(",", ":"))
     return max(estimate_tokens(sent), estimate_tokens(answer.text))

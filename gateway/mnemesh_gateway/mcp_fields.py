@@ -56,7 +56,7 @@ UNSHOWN: Final = ("wait", "idempotency_key", "sensitive")
 WITH_DETAIL: Final = ("recall",)
 
 _ID: Final = "Id, its first 6 characters or more, or title."
-# What a field means to an agent: of one tool, else wherever it stands; else the comment of the .proto file.
+# The meaning of a field to an agent: of one tool, else wherever it stands; else the comment of the .proto file.
 WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "remember.content": "One statement, clear by itself.",
@@ -82,7 +82,7 @@ WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "timeline.after": "How many after. Default 5.",
         "supersede.content": "The new text.",
         "supersede.kind": "Default: as before.",
-        "supersede.title": "Its title.",
+        "supersede.title": "Short title.",
         "supersede.tags": "Default: as before.",
         "rate.useful": "Whether it helped.",
         "rate.answer": "Instead of id: your answer, with whole ids of memories used.",
@@ -102,7 +102,11 @@ WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "cursor": "From the page before.",
     }
 )
-DETAIL_SCHEMA: Final[Schema] = {"type": "string", "enum": list(DETAILS), "description": "Default texts."}
+DETAIL_SCHEMA: Final[Schema] = {
+    "type": "string",
+    "enum": list(DETAILS),
+    "description": "Default texts; full has every field.",
+}
 # Of every list that a request has.
 ITEMS_MAX: Final[Mapping[str, int]] = MappingProxyType(
     {

@@ -36,7 +36,7 @@ def marked(memory: Json) -> dict[str, Any]:
 
 
 def output_schema(response: Schema) -> Schema:
-    """What holds of both forms, from the schema of the whole response: fields by type, of which any may be left out."""
+    """A schema of both forms, from that of the whole response: fields by type, of which any may be left out."""
     types = {name: _type(schema) for name, schema in response["properties"].items()}
     return {"type": "object", "properties": {"note": {"type": "string"}, **types}}
 
@@ -107,7 +107,7 @@ def _said(memory: Json) -> dict[str, Any]:
 
 
 def _beside(memory: Json) -> dict[str, Any]:
-    """What else a reader should know of a memory before it is believed."""
+    """The facts that a reader should know of a memory before its text is believed."""
     return {
         "state": memory["state"],
         "superseded_by": memory["superseded_by"],

@@ -1,4 +1,6 @@
-"""When an agent should use which tool. What a tool does is said by its operation."""
+"""When an agent should use which tool. Its operation says what a tool does, in words for every door; where an agent
+needs other words, they stand here.
+"""
 
 from __future__ import annotations
 
@@ -85,3 +87,12 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "agent_revoke": ("Revoke an agent", "Use it only when the person who administers this node asks for it by name."),
 }  # fmt: skip
+# In place of an operation's own words.
+INSTEAD: Final[Mapping[str, str]] = {
+    "remember": "Store a memory. A text that is there already is not stored again (NOOP, with its id).",
+    "supersede": (
+        "Replace a memory by a new text. The new one keeps its space, and kind and tags unless given; the old one is "
+        "recalled no longer."
+    ),
+    "rate": "Say whether a memory was useful, or hand in an answer: ids that it cites count as useful.",
+}

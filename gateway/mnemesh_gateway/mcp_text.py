@@ -130,13 +130,13 @@ def _recalled(answer: Json) -> str:
 
 
 def probably_unknown(answer: Json) -> list[str]:
-    """What is said before results that are probably no answer."""
+    """The sentence before results that are probably no answer; none for others."""
     weak = f"Probably not known: these match only weakly, coverage {answer['coverage']:.2f}."
     return [weak] if answer["abstain"] and answer["results"] else []
 
 
 def remarks(answer: Json) -> list[str]:
-    """What is said beside the results of a recall."""
+    """Sentences beside the results of a recall."""
     lines = []
     if not answer["results"]:
         nothing = [] if answer["truncated_by_budget"] else [f"Nothing found in {_and(answer['spaces'])}."]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mnemesh_gateway import mcp_answers, mcp_fields, mcp_forms, mcp_text, wire
 from mnemesh_gateway.mcp_answers import Answer
-from mnemesh_gateway.mcp_guidance import GUIDANCE
+from mnemesh_gateway.mcp_guidance import GUIDANCE, INSTEAD
 from mnemesh_gateway.message_json import require_known
 from mnemesh_gateway.operations import OPERATIONS, Operation, by_name
 from mnemesh_gateway.schema import Schema
@@ -116,7 +116,7 @@ def _tool(operation: Operation) -> ToolRow:
     return ToolRow(
         name=name,
         title=title,
-        description=f"{operation.description} {guidance}",
+        description=f"{INSTEAD.get(name, operation.description)} {guidance}",
         toolset=operation.toolset,
         input_schema=mcp_fields.shown_schema(name, operation.request_schema()),
         output_schema=mcp_forms.output_schema(operation.response_schema()),

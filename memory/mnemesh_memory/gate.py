@@ -54,7 +54,7 @@ def alike(related: Iterable[Related]) -> str:
 
 
 def advice(related: Sequence[Related], stored: str = "") -> str:
-    """What a writer may do next about the nearest of `related`, as the call of a tool; "" when none is near enough.
+    """The next step of a writer about the nearest of `related`, as the call of a tool; "" when none is near enough.
     `stored` is the id under which the new text stands, "" while nothing is written."""
     if alike(related):
         return f'if one of the two is enough, call forget(id="{stored}")' if stored else "nothing needs to be added"

@@ -1,4 +1,4 @@
-"""What a writer may do next about a memory that is near the new one, as commands."""
+"""Commands that a writer may need next, when another memory is near the new one."""
 
 from __future__ import annotations
 
