@@ -18,6 +18,7 @@ Form = Callable[[Json], dict[str, Any]]
 
 # A write's own words come back from `get`; its answer names the memory.
 WRITTEN: Final = ("id", "space", "kind", "by")
+NUMBERS: Final = (int, float)
 USUAL: Final[Mapping[str, object]] = {"state": "active", "tier": "normal", "op": "put"}
 
 
@@ -66,11 +67,9 @@ def _note(tool: str, answer: Json) -> str:
 
 
 def _kept(fields: Json) -> dict[str, Any]:
-    """`fields` without those that say nothing: empty, false, or as usual."""
+    """`fields` without those that say nothing: empty, false, or as usual. A zero says something."""
     return {
-        name: value
-        for name, value in fields.items()
-        if value is not None and value is not False and value not in ("", [], {}) and USUAL.get(name) != value
+        name: value for name, value in fields.items() if (value or type(value) in NUMBERS) and USUAL.get(name) != value
     }
 
 
@@ -85,13 +84,18 @@ def _memory(memory: Json) -> dict[str, Any]:
     return _kept(
         {
             "id": memory["id"],
-            **_said(memory),
+            "title": memory["title"],
+            "content": memory["content"],
             "kind": memory["kind"],
             "space": memory["space"],
             "by": memory["by"],
             "updated": updated,
             "created": created if created != updated else "",
-            **_beside(memory),
+            **_standing(memory),
+            "tags": memory["tags"],
+            "paths": memory["paths"],
+            "keywords": memory["keywords"],
+            "attrs": memory["attrs"],
             "source": _kept(memory.get("source", {})),
             "links": [] if memory["linked"] else memory["links"],
             "linked": [_kept(end) for end in memory["linked"]],
@@ -102,21 +106,13 @@ def _memory(memory: Json) -> dict[str, Any]:
     )
 
 
-def _said(memory: Json) -> dict[str, Any]:
-    return {"title": memory["title"], "content": memory["content"]}
-
-
-def _beside(memory: Json) -> dict[str, Any]:
+def _standing(memory: Json) -> dict[str, Any]:
     """The facts that a reader should know of a memory before its text is believed."""
     return {
         "state": memory["state"],
         "superseded_by": memory["superseded_by"],
         "valid_from": _time(memory, "valid_from"),
         "valid_to": _time(memory, "valid_to"),
-        "tags": memory["tags"],
-        "paths": memory["paths"],
-        "keywords": memory["keywords"],
-        "attrs": memory["attrs"],
         "importance": memory.get("importance"),
         "tier": memory["tier"],
         "revision": memory["heads"][0] if memory["conflicts"] else "",
@@ -146,19 +142,20 @@ def _recalled(answer: Json) -> dict[str, Any]:
 
 def _hit(hit: Json, shared: str) -> dict[str, Any]:
     memory = hit["memory"]
-    beside = {name: value for name, value in _beside(memory).items() if name not in ("keywords", "attrs", "paths")}
     return _kept(
         {
             "id": hit["id"],
             "title": hit["title"],
-            **({"content": hit["content"]} if hit["content"] else {"snippet": hit["snippet"]}),
+            "content": hit["content"],
+            "snippet": "" if hit["content"] else hit["snippet"],
             "score": round(hit["score"], 2),
             "kind": hit["kind"],
             "space": hit["space"] if hit["space"] != shared else "",
             "updated": _time(memory, "updated_at"),
-            **beside,
+            **_standing(memory),
+            "tags": hit["tags"],
             "replaces": hit["redirected_from"],
-            "why": why(hit["signals"]),
+            "why": why(hit["signals"]) if hit["signals"] else "",
             "attached": [_kept(end) for end in hit["attached"]],
         }
     )
