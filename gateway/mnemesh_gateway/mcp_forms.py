@@ -18,6 +18,9 @@ Form = Callable[[Json], dict[str, Any]]
 
 # A write's own words come back from `get`; its answer names the memory.
 WRITTEN: Final = ("id", "space", "kind", "by")
+# Of the answers of a write and of a recall, the fields that have a form of their own, or are left out.
+FORMED_WRITE: Final = ("action", "memory", "superseded", "related", "conflicts", "novelty", "indexed")
+FORMED_RECALL: Final = ("results", "spaces", "notes", "coverage", "time", "truncated_by_budget", "tokens_used")
 NUMBERS: Final = (int, float)
 USUAL: Final[Mapping[str, object]] = {"state": "active", "tier": "normal", "op": "put"}
 
@@ -26,9 +29,9 @@ def structured(tool: str, answer: Json, *, full: bool = False) -> dict[str, Any]
     """The structured form of `answer`, the JSON form of what `tool` returned."""
     form = FORMS.get(tool) or (_written if "action" in answer else None)
     shown: dict[str, Any] = dict(answer) if full or form is None else form(answer)
-    shown_safely: dict[str, Any] = safe(shown)
     note = _note(tool, answer)
-    return {"note": note, **shown_safely} if note else shown_safely
+    marked_first: dict[str, Any] = safe({"note": note, **shown} if note else shown)
+    return marked_first
 
 
 def marked(memory: Json) -> dict[str, Any]:
@@ -126,10 +129,8 @@ def _recalled(answer: Json) -> dict[str, Any]:
     time = answer.get("time")
     return _kept(
         {
-            "abstain": answer["abstain"],
+            **{name: value for name, value in answer.items() if name not in FORMED_RECALL},
             "coverage": round(answer["coverage"], 2),
-            "degraded": answer["degraded"],
-            "degraded_reasons": answer["degraded_reasons"],
             "space": shared,
             "time": _kept({**time, "words": [], "told": ""}) if time else {},
         }
@@ -170,12 +171,8 @@ def _written(answer: Json) -> dict[str, Any]:
                 {name: memory[name] for name in WRITTEN}
                 | {"updated": _time(memory, "updated_at"), "state": memory["state"]}
             ),
-            "reason": answer["reason"],
-            "hint": answer.get("hint"),
+            **{name: value for name, value in answer.items() if name not in FORMED_WRITE},
             "superseded": {"id": answer["superseded"]["id"]} if "superseded" in answer else {},
-            "deduplicated": answer.get("deduplicated"),
-            "restorable": answer.get("restorable"),
-            "replayed": answer.get("replayed"),
             "in_conflict_with": [head["revision"] for head in memory["conflicts"]],
             "related": [_near(near) for near in answer.get("related", ())[:NEAR_SHOWN_MAX]],
         }
@@ -200,8 +197,8 @@ def _checked(answer: Json) -> dict[str, Any]:
     return _kept({**answer, "similarity": similarity, "related": related})
 
 
-def _listed(name: str = "memories") -> Form:
-    return lambda answer: {**_kept({**answer, name: []}), name: [_memory(memory) for memory in answer[name]]}
+def _listed(answer: Json) -> dict[str, Any]:
+    return _kept(answer) | {"memories": [_memory(memory) for memory in answer["memories"]]}
 
 
 def _found(answer: Json) -> dict[str, Any]:
@@ -224,20 +221,22 @@ def _pruned(*lists: str) -> Form:
 
 
 def _history(answer: Json) -> dict[str, Any]:
-    return _kept(answer) | {"revisions": [_revision(one) for one in answer["revisions"]]}
+    return _kept(answer) | {"revisions": [_revision(revision) for revision in answer["revisions"]]}
 
 
 def _conflicts(answer: Json) -> dict[str, Any]:
-    shown = [_kept(one) | {"versions": [_revision(it) for it in one["versions"]]} for one in answer["conflicts"]]
-    return _kept(answer) | {"conflicts": shown}
+    def versions(conflict: Json) -> dict[str, Any]:
+        return _kept(conflict) | {"versions": [_revision(revision) for revision in conflict["versions"]]}
+
+    return _kept(answer) | {"conflicts": [versions(conflict) for conflict in answer["conflicts"]]}
 
 
 def _turns(answer: Json) -> dict[str, Any]:
-    def hit(one: Json) -> dict[str, Any]:
-        around = {side: [_kept(turn) for turn in one[side]] for side in ("before", "after")}
-        return _kept({**one, "turn": _kept(one["turn"]), **around})
+    def result(hit: Json) -> dict[str, Any]:
+        around = {side: [_kept(turn) for turn in hit[side]] for side in ("before", "after")}
+        return _kept({**hit, "turn": _kept(hit["turn"]), **around})
 
-    return _kept(answer) | {"results": [hit(one) for one in answer["results"]]}
+    return _kept(answer) | {"results": [result(hit) for hit in answer["results"]]}
 
 
 def _read(answer: Json) -> dict[str, Any]:
@@ -248,8 +247,8 @@ def _read(answer: Json) -> dict[str, Any]:
 FORMS: Final[Mapping[str, Form]] = {
     "recall": _recalled,
     "get": _found,
-    "timeline": lambda answer: _listed()(answer) | {"position": answer["position"]},
-    "list": _listed(),
+    "timeline": _listed,
+    "list": _listed,
     "related": _pruned("results"),
     "history": _history,
     "blame": _pruned("lines", "fields"),

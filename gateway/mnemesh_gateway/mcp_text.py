@@ -181,7 +181,7 @@ def _end(end: Json) -> str:
 
 
 def why(signals: Sequence[Json]) -> str:
-    """The signals that bring the most, for who asked; the structured content has them all."""
+    """The signals that bring the most, for who asked; the full form of the structured content has them all."""
     most = sorted((one for one in signals if one["share"]), key=lambda one: -one["share"])[:SIGNALS_SHOWN_MAX]
     return ", ".join(f"{one['name']} {one['share']:.2f}" for one in most)
 

@@ -18,8 +18,8 @@ RELATED_MAX = 5
 NEAR_MIN = 0.5
 # From here on two texts are mostly about one thing, and the newer one may replace the older.
 REPLACES_MIN = 0.6
-# Below this no two texts that differ in case, spacing and punctuation only have been seen.
-ALIKE_MIN = 0.85
+# Texts that differ in case, spacing and a final stop only are nearer than this; others need no comparison.
+ALIKE_MIN = 0.8
 
 _SPACED_PUNCTUATION = re.compile(r" ?([,.;:!?()\[\]{}\"'\u2018\u2019\u201c\u201d\u3001\u3002]) ?")
 _FINAL_STOPS = ".\u3002\u2026"

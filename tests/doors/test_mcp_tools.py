@@ -16,7 +16,7 @@ from mnemesh_gateway.operations import OPERATIONS
 from mnemesh_memory import limits, validate
 from mnemesh_memory.errors import InvalidArgument, NotFound
 from mnemesh_memory.kinds import KINDS
-from mnemesh_memory.model import Caller, Draft
+from mnemesh_memory.model import Caller, Draft, Query
 
 CALLER = Caller(agent="owner/tests", principal="owner", default_space="team/tests")
 TOOLS = build_tools()
@@ -107,11 +107,18 @@ def test_every_list_has_a_limit_and_every_field_one_plain_type(name: str) -> Non
 
 
 def test_every_limit_of_a_list_is_the_one_that_the_mesh_refuses() -> None:
-    for name, most in mcp_fields.ITEMS_MAX.items():
-        if name in ("tags", "paths", "keywords"):
-            validate.draft(Draft(content="x", **{name: tuple(map(str, range(most)))}), CALLER)
-            with pytest.raises(InvalidArgument, match=name):
-                validate.draft(Draft(content="x", **{name: tuple(map(str, range(most + 1)))}), CALLER)
+    for name in ("tags", "paths", "keywords", "tags_any", "tags_all", "tags_none", "spaces"):
+
+        def given(count: int, name: str = name) -> None:
+            values = {name: tuple(f"v{number}" for number in range(count))}
+            if name in ("tags", "paths", "keywords"):
+                validate.draft(Draft(content="x", **values), CALLER)
+            else:
+                validate.query(Query(text="x", **values), CALLER)
+
+        given(mcp_fields.ITEMS_MAX[name])
+        with pytest.raises(InvalidArgument, match=name):
+            given(mcp_fields.ITEMS_MAX[name] + 1)
 
 
 def test_recall_shows_an_agent_few_parameters_and_no_formula() -> None:
