@@ -171,6 +171,7 @@ def test_a_person_is_told_the_command_that_replaces_or_forgets() -> None:
     asked = "if this replaces 018f6f0e-0000: mnemesh supersede 018f6f0e-0000 "
     assert last("It's port 9090") == asked + shlex.quote("It's port 9090")
     assert last("It\nis long") == last("x" * 100) == asked + "--file FILE, with the same text"
+    assert last("-5 is the offset") == asked + "-- '-5 is the offset'"
     assert last("x", alike=True) == "if one of the two is enough: mnemesh forget 018f6f0e-0001"
 
 

@@ -18,7 +18,10 @@ def after(done: values.Remembered) -> str:
     if _alike(done.related):
         return f"if one of the two is enough: mnemesh forget {done.memory.id[:ID_CHARS]}"
     old, text = done.related[0].id[:ID_CHARS], printable(done.memory.content)
-    given = shlex.quote(text) if len(text) <= TEXT_CHARS_MAX and "\n" not in text else "--file FILE, with the same text"
+    short = len(text) <= TEXT_CHARS_MAX and "\n" not in text
+    given = (
+        f"{'-- ' if text.startswith('-') else ''}{shlex.quote(text)}" if short else "--file FILE, with the same text"
+    )
     return f"if this replaces {old}: mnemesh supersede {old} {given}"
 
 
