@@ -207,3 +207,35 @@ def test_a_node_answers_a_command_within_a_second_or_two(data: Path) -> None:
     words = [sys.executable, "-m", "mnemesh", "status", "--json", "--data", str(data)]
     done = subprocess.run(words, capture_output=True, timeout=60, check=True, env={**os.environ, "LANG": "C"})
     assert json.loads(done.stdout)["state"] == "ready"
+
+
+def test_a_project_writes_to_its_remotes_space_and_reads_its_folders_name_along(
+    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = cli("remember", "The atlas service pages the night shift", "--space", "atlas")["memory"]
+    tree = tmp_path / "a" / "atlas"
+    (tree / ".git").mkdir(parents=True)
+    (tree / ".git" / "config").write_text('[remote "origin"]\n\turl = git@example.com:acme/atlas.git\n')
+    monkeypatch.chdir(tree)
+    assert cli("space")["space"] == "acme/atlas"
+    written = cli("remember", "The atlas service runs on two machines")
+    assert written["memory"]["space"] == "acme/atlas"
+    answer = cli("recall", "who is paged by the atlas service?")
+    assert answer["results"][0]["id"] == old["id"]
+    assert set(answer["spaces"]) == {"acme/atlas", "@owner", "atlas"}
+    assert cli("whoami")["alias_space"] == "atlas"
+
+
+def test_remember_says_when_another_project_has_the_name(
+    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in ("a", "b"):
+        (tmp_path / place / "borealis" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "a" / "borealis")
+    first = cli("remember", "The first borealis keeps its name")
+    assert (first["memory"]["space"], "another project" in first["reason"]) == ("borealis", False)
+    monkeypatch.chdir(tmp_path / "b" / "borealis")
+    second = cli("remember", "The second borealis has a name of its own")
+    assert second["memory"]["space"] == cli("space")["space"] != "borealis"
+    assert "the name borealis is another project's on this machine" in second["reason"]
+    assert [result["content"] for result in cli("recall", "borealis")["results"]] == [second["memory"]["content"]]

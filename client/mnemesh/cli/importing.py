@@ -25,7 +25,7 @@ from mnemesh.cli.import_links import LinkMover
 from mnemesh.cli.import_report import Bar, Report
 from mnemesh.cli.import_state import ImportState
 from mnemesh.cli.shell import Shell
-from mnemesh.connection import default_space, local_data_dir
+from mnemesh.connection import default_project, local_data_dir
 from mnemesh.entry import EXIT_REFUSED
 from mnemesh.errors import MnemeshError, NotReachable, Overloaded
 from mnemesh.importer import Defaults, Entry, Problem, finish
@@ -87,7 +87,7 @@ def import_files(
     Running it again goes on where it stopped and stores nothing twice. Exit status 4 when anything was refused.
     """
     found = sources.find_all([Path(path) for path in paths], format or "")
-    home = "" if space else default_space()
+    home = "" if space else default_project(local_data_dir(shell.data)).space
     defaults = Defaults(space=space or "", home=home, kind=kind or "", tags=tuple(tag or ()))
     report = Report(found, dry_run=dry_run)
     for name, reason in found.unreadable:

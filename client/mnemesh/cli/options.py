@@ -34,9 +34,7 @@ Words = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="The tex
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id, unique id prefix (6 characters or more) or title.")]
 Space = Annotated[
     str | None,
-    typer.Option(
-        "--space", "-s", help="Space; default: MNEMESH_SPACE, else .mnemesh.toml, the git root's name, private."
-    ),
+    typer.Option("--space", "-s", help="Space; default: MNEMESH_SPACE, else what `mnemesh space` says here."),
 ]
 SPACES = ("--space", "-s", "--spaces")
 Spaces = Annotated[list[str] | None, option("RecallRequest.spaces", *SPACES, more=REPEAT)]

@@ -882,6 +882,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.WatchService": "Hearing of changes as they happen.",
         "mnemesh.v1.WatchService.Watch": "Stream every change of spaces in the order of the ledger, at least once, from a cursor on; it has no end of its own. Over HTTP these are server-sent events.",
         "mnemesh.v1.WhoamiResponse.agent": "The name that signs this caller's writes.",
+        "mnemesh.v1.WhoamiResponse.alias_space": "An older name of the default space, which reads that name no space search too.",
         "mnemesh.v1.WhoamiResponse.default_space": "The space used when a call names none.",
         "mnemesh.v1.WhoamiResponse.expires_at": "When its token ends; not set when it does not.",
         "mnemesh.v1.WhoamiResponse.principal": "Whose token it is.",
