@@ -102,6 +102,7 @@ class Draft:
     force: bool = False
     idempotency_key: str = ""
     wait: str = "indexed"
+    created_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -239,3 +239,28 @@ def test_remember_says_when_another_project_has_the_name(
     assert second["memory"]["space"] == cli("space")["space"] != "borealis"
     assert "the name borealis is another project's on this machine" in second["reason"]
     assert [result["content"] for result in cli("recall", "borealis")["results"]] == [second["memory"]["content"]]
+
+
+def test_an_import_keeps_the_time_of_writing_that_the_source_tells(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("---\ndate: 2021-03-04\n---\nThe lighthouse runs on solar power\n")
+    (tmp_path / "old.jsonl").write_text(
+        '{"content": "The pier closes at dusk", "created_at": "2020-02-02T10:00:00Z"}\n'
+        '{"content": "The ferry is rebuilt in spring", "created_at": "2222-01-01T00:00:00Z"}\n'
+    )
+    report = cli("import", "note.md", "old.jsonl", "--space", "t/dated")
+    assert (report["stored"], report["refused"]) == (3, [])
+    assert any("2222-01-01T00:00:00Z is in the future, not used" in note["message"] for note in report["notices"])
+    listed = {one["content"]: one["created_at"] for one in cli("list", "--space", "t/dated")["memories"]}
+    assert listed["The lighthouse runs on solar power"] == "2021-03-04T00:00:00Z"
+    assert listed["The pier closes at dusk"] == "2020-02-02T10:00:00Z"
+    cli("export", "--space", "t/dated", "--output", "again.jsonl")
+    cli("import", "again.jsonl", "--space", "t/dated-again")
+    assert {one["content"]: one["created_at"] for one in cli("list", "--space", "t/dated-again")["memories"]} == listed
+    early = cli("list", "--space", "t/dated", "--before", "2022-01-01")["memories"]
+    assert {one["content"] for one in early} == {"The lighthouse runs on solar power", "The pier closes at dusk"}
+
+
+def test_a_time_of_writing_in_the_future_is_refused_by_its_field(cli: Run) -> None:
+    refused = cli("remember", "Later", "--created-at", "2222-01-01", status=2)["error"]
+    assert (refused["field"], refused["limit"]) == ("created_at", "a time that is not in the future")
+    assert cli("remember", "Long ago", "--created-at", "1969-07-20")["memory"]["created_at"] == "1969-07-20T00:00:00Z"

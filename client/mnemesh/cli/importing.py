@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
@@ -28,7 +30,7 @@ from mnemesh.cli.shell import Shell
 from mnemesh.connection import default_project, local_data_dir
 from mnemesh.entry import EXIT_REFUSED
 from mnemesh.errors import MnemeshError, NotReachable, Overloaded
-from mnemesh.importer import Defaults, Entry, Problem, finish
+from mnemesh.importer import Defaults, Entry, Problem, finish, without_future
 from mnemesh.writes import Item
 
 if TYPE_CHECKING:
@@ -111,8 +113,9 @@ def import_files(
 
 def _read(found: sources.Found, defaults: Defaults, report: Report) -> Iterator[Work]:
     """The items of all files, in order; problems go to the report."""
+    now = datetime.now(UTC)
     for file in found.files:
-        for part in sources.parsed(file):
+        for part in chain.from_iterable(without_future(part, now) for part in sources.parsed(file)):
             if isinstance(part, Problem):
                 report.problem(file.name, part)
             else:

@@ -110,11 +110,12 @@ class Origin:
     supersedes: Annotated[
         list[str] | None, option("RememberRequest.supersedes", "--supersedes", metavar="ID", more=REPEAT)
     ] = None
+    created_at: Annotated[str | None, option("RememberRequest.created_at", "--created-at", metavar="TIME")] = None
 
     def fields(self) -> dict[str, Any]:
         """The fields of the request that were given."""
         source = given(session=self.session, dir=self.dir, seq=self.seq)
-        return given(source=source, links=self.link, supersedes=self.supersedes)
+        return given(source=source, links=self.link, supersedes=self.supersedes, created_at=self.created_at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

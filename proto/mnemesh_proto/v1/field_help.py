@@ -524,6 +524,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.RememberBatchResponse.results": "One result an item, in the order of the request.",
         "mnemesh.v1.RememberRequest.attrs": "Up to 64 free attributes; key at most 80 bytes, value at most 1,024 bytes.",
         "mnemesh.v1.RememberRequest.content": "The text to remember: 1 to 32,768 bytes of UTF-8, without NUL characters.",
+        "mnemesh.v1.RememberRequest.created_at": "When a source says that it was first written: the memory's created_at then. Not in the future. Default now.",
         "mnemesh.v1.RememberRequest.force": "Store even if an identical memory exists.",
         "mnemesh.v1.RememberRequest.idempotency_key": "Makes retries safe for 7 days: the same key and content gives the same memory. At most 200 bytes.",
         "mnemesh.v1.RememberRequest.importance": "Importance from 0 to 1.",
