@@ -16,7 +16,7 @@ UV_VERSION := 0.13.8
 # More arguments for a recipe: `make up ARGS='--data /tmp/m'`, `make test ARGS='-k recall'`.
 ARGS ?=
 
-.PHONY: help setup up test seeds coverage demo bench proof lint format types layers proto proto-check docs check lock clean
+.PHONY: help setup up test seeds coverage demo bench dist dist-proof proof lint format types layers proto proto-check docs check lock clean
 
 help: ## List the recipes
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -49,6 +49,12 @@ demo: setup ## Start a node, feed it a real corpus, let two agents use it
 
 bench: setup ## Measure speed and, with ARGS='--scale --locomo HARNESS DATA', growth and quality; writes bench/results/*.json
 	$(BIN)/python -m bench $(ARGS)
+
+dist: setup ## Build the wheel and the source archive into dist/
+	$(BIN)/python -m hatchling build -d dist
+
+dist-proof: setup ## Install the wheel into clean environments: pip, uv, pipx and a git URL
+	$(BIN)/python -m pytest -m proof tests/cluster/test_distribution.py $(ARGS)
 
 proof: setup ## Run the slower evidence: kills, rounds, real clients
 	$(BIN)/python -m pytest -m proof $(ARGS)

@@ -19,7 +19,7 @@ from typing import Final
 from urllib.parse import quote
 
 from mnemesh.errors import FailedPrecondition, InvalidArgument, MnemeshError, NotReachable, Unauthenticated
-from mnemesh.local import NodeNotStarted, check_directory, ensure_node, split_address
+from mnemesh.local import NodeNotStarted, check_directory, ensure_node, last_words, split_address
 from mnemesh.project import Project, project_here
 from mnemesh_proto.rendezvous import (
     AGENT_HEADER,
@@ -87,6 +87,7 @@ class Connection:
         self._endpoint = _address(endpoint or around.get("MNEMESH_ENDPOINT") or "")
         self._token = token or around.get("MNEMESH_TOKEN") or ""
         self._start = start
+        self._started_at: float | None = None
         self._agent = agent or environ.get("MNEMESH_AGENT") or ""
         self._project = default_project(self.data_dir, environ) if space is None else Project(space)
         self._identity = _identity(self._agent, self._project)
@@ -135,6 +136,9 @@ class Connection:
         try:
             node = read_node(self.data_dir)
             if node is None and self._start:
+                if self._started_at is not None and time.monotonic() < self._started_at + START_TIMEOUT_S:
+                    raise NodeNotStarted(f"it ended while it was starting. {last_words(self.data_dir)}")
+                self._started_at = time.monotonic()
                 node = ensure_node(self.data_dir.absolute(), START_TIMEOUT_S)
         except (OSError, NodeNotStarted) as error:
             raise NotReachable(f"the node of {self.data_dir} can't be reached: {error}") from error

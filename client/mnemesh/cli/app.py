@@ -79,6 +79,7 @@ GROUPS: Final[Mapping[str, tuple[str, Sequence[tuple[str, Callable[..., None]]]]
     "transcript": (transcripts.HELP, transcripts.COMMANDS),
     "backup": (backups.HELP, backups.COMMANDS),
     "node": ("Work on a data directory while no node runs on it.", ()),
+    "model": ("Get the embedding model.", ()),
 }
 GROUP_PROGRAMS: Final[Mapping[str, Mapping[str, str]]] = {
     "backup": backups.PROGRAMS,
@@ -86,6 +87,7 @@ GROUP_PROGRAMS: Final[Mapping[str, Mapping[str, str]]] = {
         "new-identity": "Give a copied data directory a node id of its own; what was written in it stays.",
         "salvage": "Copy what is sound of a damaged data directory into a new one, and list the rest.",
     },
+    "model": {"install": "Fetch the weights of the default embedding model into the user's cache."},
 }
 
 
