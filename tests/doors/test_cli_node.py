@@ -264,3 +264,26 @@ def test_a_time_of_writing_in_the_future_is_refused_by_its_field(cli: Run) -> No
     refused = cli("remember", "Later", "--created-at", "2222-01-01", status=2)["error"]
     assert (refused["field"], refused["limit"]) == ("created_at", "a time that is not in the future")
     assert cli("remember", "Long ago", "--created-at", "1969-07-20")["memory"]["created_at"] == "1969-07-20T00:00:00Z"
+
+
+def test_a_successor_keeps_the_title_unless_it_is_given_another(cli: Run) -> None:
+    old = cli("remember", "We pay on the first", "--title", "Pay day", "--space", "t/pay")["memory"]["id"]
+    new = cli("supersede", old, "We pay on the second")["memory"]
+    assert new["title"] == "Pay day"
+    assert cli("supersede", new["id"], "We pay weekly", "--title", "Pay week")["memory"]["title"] == "Pay week"
+
+
+def test_a_doctor_finds_nothing_wrong_with_a_loaded_backup(cli: Run, data: Path, tmp_path: Path) -> None:
+    def mnemesh(*words: str | Path) -> str:
+        program = [sys.executable, "-P", "-m", "mnemesh", *map(str, words)]
+        done = subprocess.run(program, capture_output=True, text=True, timeout=START_TIMEOUT_S, cwd=ROOT)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    cli("remember", "A backup holds no index", "--space", "t/backup")
+    made, loaded = tmp_path / "made.tar.gz", tmp_path / "loaded"
+    mnemesh("backup", "create", "--to", made, "--data", data)
+    mnemesh("backup", "load", made, "--data", loaded)
+    report = json.loads(mnemesh("doctor", "--json", "--data", loaded))
+    assert (report["healthy"], report["findings"]) == (True, [])
+    assert "there is no index" in str(report["remarks"])

@@ -286,6 +286,10 @@ def index(place: Place) -> Iterator[Finding]:
     meta, why = read_meta(folder / META)
     if head == 0:
         return
+    if not folder.exists():  # a backup holds no index, and who deletes it may
+        problem, fix = f"there is no index in {folder} yet", "the next start makes it from the ledger"
+        yield Finding("index", problem, fix, remark=True)
+        return
     if meta is None:
         problem = f"there is no usable index in {folder}: {why}"
     elif life and meta.incarnation != life[0]:
