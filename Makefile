@@ -16,7 +16,7 @@ UV_VERSION := 0.13.8
 # More arguments for a recipe: `make up ARGS='--data /tmp/m'`, `make test ARGS='-k recall'`.
 ARGS ?=
 
-.PHONY: help setup up test seeds coverage demo bench proof lint format types layers proto proto-check docs check lock clean
+.PHONY: help setup up test seeds coverage demo bench dist dist-proof schema-cases proof lint format types layers proto proto-check docs check lock clean
 
 help: ## List the recipes
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -49,6 +49,15 @@ demo: setup ## Start a node, feed it a real corpus, let two agents use it
 
 bench: setup ## Measure speed and, with ARGS='--scale --locomo HARNESS DATA', growth and quality; writes bench/results/*.json
 	$(BIN)/python -m bench $(ARGS)
+
+dist: setup ## Build the wheel and the source archive into dist/
+	$(BIN)/python -m hatchling build -d dist
+
+dist-schema-cases: setup $(VENV)/schemathesis/installed.stamp ## 2,000 requests made from the schema of the HTTP door
+	$(BIN)/python -m tools.schema_cases $(VENV)/schemathesis/bin/schemathesis
+
+proof: setup ## Install the wheel into clean environments: pip, uv, pipx and a git URL
+	$(BIN)/python -m pytest -m proof tests/cluster/test_distribution.py $(ARGS)
 
 proof: setup ## Run the slower evidence: kills, rounds, real clients
 	$(BIN)/python -m pytest -m proof $(ARGS)
@@ -89,6 +98,8 @@ lock: $(VENV)/lock/bin/uv ## Pin the dependencies of pyproject.toml anew, with h
 	grep -o 'hatchling==[0-9.]*' pyproject.toml | head -1 | $< pip compile --quiet --universal --generate-hashes \
 	  --no-emit-index-url --no-header --no-annotate --upgrade --constraints requirements/all.txt \
 	  --output-file requirements/build.txt -
+	echo schemathesis | $< pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header --no-annotate --upgrade --output-file requirements/schemathesis.txt -
 	@! grep -nE '://|^torch==' requirements/*.txt || { echo "requirements names a host or torch"; exit 1; }
 
 clean: ## Remove what the recipes made
@@ -115,6 +126,11 @@ $(VENV)/installed.stamp: $(VENV)/dependencies.stamp pyproject.toml
 $(VENV)/lock/bin/uv:
 	@$(PYTHON) -m venv $(VENV)/lock
 	@$(VENV)/lock/bin/python -m pip install --quiet uv==$(UV_VERSION)
+
+$(VENV)/schemathesis/installed.stamp: requirements/schemathesis.txt | $(VENV)/bin/python
+	@$(BIN)/python -m venv $(VENV)/schemathesis
+	@$(VENV)/schemathesis/bin/python -m pip install --quiet --require-hashes -r requirements/schemathesis.txt
+	@touch $@
 
 # npm is asked for no lock file: it would hold the addresses of a registry.
 tools/node_modules/installed.stamp: tools/package.json

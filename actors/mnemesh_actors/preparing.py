@@ -14,7 +14,7 @@ from mnemesh_actors.embedder import Vector
 from mnemesh_actors.ledger.commands import Committed, Lookup
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.serving import VectorSpace
-from mnemesh_memory import gate, validate
+from mnemesh_memory import checks, gate, validate
 from mnemesh_memory.errors import MnemeshError
 from mnemesh_memory.ids import fingerprint
 from mnemesh_memory.indexing import index_texts
@@ -93,6 +93,7 @@ class Preparing:
     def _clean(self, caller: Caller, draft: Draft, mark: bytes) -> Prepared | MnemeshError:
         try:
             clean = validate.draft(draft, caller)
+            checks.not_ahead("created_at", clean.created_at, self._parts.clock())
         except MnemeshError as error:
             return error
         texts = tuple(dense for dense, _ in index_texts(_as_memory(clean)))

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from mnemesh.history_values import Blame, BlamedField, BlamedLines, Conflict, Conflicts, History, Revision
     from mnemesh.link_values import Linked, RatedMemory, Ratings
+    from mnemesh.project import detect_space
     from mnemesh.recall_values import Nearby, Neighbourhood, Recalled, RecalledBatch, Result, Signal
-    from mnemesh.space import detect_space
     from mnemesh.values import (
         Change,
         Checked,
@@ -64,7 +64,7 @@ __all__ = [
 
 _MODULES = {
     "AsyncClient": "aio", "AsyncWatch": "watching", "Client": "client", "Outcome": "batch", "Watch": "watching",
-    "detect_space": "space",
+    "detect_space": "project",
 }  # fmt: skip
 _PAST = {"Blame", "BlamedField", "BlamedLines", "Conflict", "Conflicts", "History", "Revision"}
 _LINKS = {"Linked", "RatedMemory", "Ratings"}

@@ -69,7 +69,7 @@ class Client:
 
     `endpoint` is host:port of the node's gRPC door, `token` the bearer token, `data_dir` the node's data directory
     (environment: MNEMESH_ENDPOINT, MNEMESH_TOKEN, MNEMESH_DATA_DIR). `agent` names who writes (MNEMESH_AGENT). `space`
-    is used when a call names none; default: MNEMESH_SPACE, else `.mnemesh.toml` or the git root of the working
+    is used when a call names none; default: MNEMESH_SPACE, else `.mnemesh.toml` or the git remote of the working
     directory; "" is the private space. `timeout_s` bounds each call together with its retries. With `start`, a node is
     started when none runs.
 

@@ -19,12 +19,11 @@ from typing import Final
 from urllib.parse import quote
 
 from mnemesh.errors import FailedPrecondition, InvalidArgument, MnemeshError, NotReachable, Unauthenticated
-from mnemesh.local import NodeNotStarted, check_directory, ensure_node, split_address
-from mnemesh.space import space_here
+from mnemesh.local import NodeNotStarted, check_directory, ensure_node, last_words, split_address
+from mnemesh.project import Project, project_here
 from mnemesh_proto.rendezvous import (
     AGENT_HEADER,
     AUTHORIZATION,
-    SPACE_HEADER,
     TOKEN_FILE,
     default_data_dir,
     read_node,
@@ -88,8 +87,10 @@ class Connection:
         self._endpoint = _address(endpoint or around.get("MNEMESH_ENDPOINT") or "")
         self._token = token or around.get("MNEMESH_TOKEN") or ""
         self._start = start
-        self._space = default_space(environ) if space is None else space
-        self._identity = _identity(agent or environ.get("MNEMESH_AGENT") or "", self._space)
+        self._started_at: float | None = None
+        self._agent = agent or environ.get("MNEMESH_AGENT") or ""
+        self._project = default_project(self.data_dir, environ) if space is None else Project(space)
+        self._identity = _identity(self._agent, self._project)
         self._closed = False
         if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or not timeout_s > 0:
             raise InvalidArgument("timeout_s", timeout_s, "a number of seconds above 0")
@@ -98,7 +99,7 @@ class Connection:
 
     def __str__(self) -> str:
         """Where it goes, never as whom: a token must not get into a log."""
-        return f"{self._endpoint or str(self.data_dir)!r}, space={self._space!r}"
+        return f"{self._endpoint or str(self.data_dir)!r}, space={self._project.space!r}"
 
     def close(self) -> None:
         """No more calls."""
@@ -116,6 +117,9 @@ class Connection:
         token = self._token
         if not token and _is_loopback(endpoint):
             token = self._owner_token()
+        if not self._project.settled:
+            self._project = project_here(self.data_dir)
+            self._identity = _identity(self._agent, self._project)
         return Target(endpoint, token)
 
     def metadata(self, target: Target) -> tuple[tuple[str, str], ...]:
@@ -132,6 +136,9 @@ class Connection:
         try:
             node = read_node(self.data_dir)
             if node is None and self._start:
+                if self._started_at is not None and time.monotonic() < self._started_at + START_TIMEOUT_S:
+                    raise NodeNotStarted(f"it ended while it was starting. {last_words(self.data_dir)}")
+                self._started_at = time.monotonic()
                 node = ensure_node(self.data_dir.absolute(), START_TIMEOUT_S)
         except (OSError, NodeNotStarted) as error:
             raise NotReachable(f"the node of {self.data_dir} can't be reached: {error}") from error
@@ -150,10 +157,11 @@ class Connection:
             raise Unauthenticated(f"{self.data_dir / TOKEN_FILE} can't be read: {error}") from error
 
 
-def default_space(environ: Mapping[str, str] = os.environ) -> str:
-    """The space of calls that name none: MNEMESH_SPACE, else that of the working directory. Raises BadSpaceFile."""
+def default_project(data_dir: Path, environ: Mapping[str, str] = os.environ) -> Project:
+    """The space of calls that name none: MNEMESH_SPACE, else that of the working directory, with what is known of its
+    name in `data_dir`. Raises BadSpaceFile."""
     given = environ.get("MNEMESH_SPACE")
-    return space_here() if given is None else given
+    return project_here(data_dir) if given is None else Project(given, origin="MNEMESH_SPACE")
 
 
 def local_data_dir(given: str | os.PathLike[str] | None, environ: Mapping[str, str] = os.environ) -> Path:
@@ -187,16 +195,16 @@ class Tries:
         return pause
 
 
-def _identity(agent: str, space: str) -> tuple[tuple[str, str], ...]:
+def _identity(agent: str, project: Project) -> tuple[tuple[str, str], ...]:
     """The headers that name agent and space: ASCII, other characters and % as percent-encoded UTF-8."""
     try:
         return tuple(
             (name, quote(value, safe="/@:+,;=!$&'()*~ "))
-            for name, value in ((AGENT_HEADER, agent), (SPACE_HEADER, space))
+            for name, value in ((AGENT_HEADER, agent), *project.headers())
             if value
         )
     except UnicodeEncodeError:
-        raise InvalidArgument("agent, space", (agent, space), "well-formed text") from None
+        raise InvalidArgument("agent, space", (agent, project.space), "well-formed text") from None
 
 
 def _address(text: str) -> str:

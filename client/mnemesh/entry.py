@@ -21,8 +21,10 @@ EXIT_INTERRUPTED: Final = 130
 EXIT_PIPE_CLOSED: Final = 141
 NODE_COMMANDS: Final = ("up", "doctor")
 SOURCE_TREE: Final = Path(__file__).resolve().parents[2]
-# A word after `node` or `backup` that works on files while no node runs; the others of `backup` ask one.
-OFFLINE_PROGRAMS: Final = {"backup": ("load", "verify"), "node": ("new-identity", "salvage")}
+# A word after `node`, `model` or `backup` that works on files while no node runs; the others of `backup` ask one.
+OFFLINE_PROGRAMS: Final = {
+    "backup": ("load", "verify"), "node": ("new-identity", "salvage"), "model": ("install",),
+}  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,7 +57,7 @@ def _dispatch(words: list[str]) -> int:
 
 
 def run_program(words: Sequence[str]) -> int:
-    """Run `mcp`, `bench`, `up`, `doctor` or a program of `backup` or `node`, which are programs of their own."""
+    """Run `mcp`, `bench`, `up`, `doctor` or a program of `backup`, `node` or `model`: programs of their own."""
     if words[0] == "bench":
         return _bench(words[1:])
     if words[0] in (*NODE_COMMANDS, *OFFLINE_PROGRAMS):

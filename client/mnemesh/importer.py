@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from mnemesh.batch import CONTENT_BYTES_MAX
@@ -22,12 +23,12 @@ TITLE_BYTES_MAX: Final = 200
 SESSION_BYTES_MAX: Final = 200
 # Fields of an exported memory that a new one can't be given, and fields of a remember request.
 DERIVED: Final = frozenset(
-    {"id", "state", "by", "created_at", "updated_at", "heads", "version", "conflicts", "superseded_by"}
+    {"id", "state", "by", "updated_at", "heads", "version", "conflicts", "superseded_by"}
     | {"useful", "not_useful", "linked", "linked_more"}
 )
 GIVEN: Final = (
     "content", "kind", "title", "space", "tags", "importance", "paths", "source", "valid_from", "valid_to",
-    "keywords", "attrs", "links", "tier", "supersedes",
+    "keywords", "attrs", "links", "tier", "supersedes", "created_at",
 )  # fmt: skip
 NODE_LINK_TYPES: Final = ("supersedes", "superseded-by")
 LISTS: Final = ("tags", "paths", "keywords", "links", "supersedes")
@@ -79,6 +80,24 @@ def finish(entry: Entry, path: str, defaults: Defaults) -> Entry:
         own = fields.get("tags", [])
         fields["tags"] = [*own, *(tag for tag in defaults.tags if tag not in own)]
     return replace(entry, fields={**fields, "idempotency_key": key_of(path, fields)})
+
+
+def without_future(part: Entry | Problem, now: datetime) -> Iterator[Entry | Problem]:
+    """`part`, of an entry without a time of writing after `now`, and a remark where one was left out."""
+    written = part.fields.get("created_at") if isinstance(part, Entry) else None
+    if not isinstance(part, Entry) or not isinstance(written, str) or not _is_after(written, now):
+        yield part
+        return
+    yield Problem(line=part.line, message=f"time of writing {written} is in the future, not used", refused=False)
+    yield replace(part, fields={name: value for name, value in part.fields.items() if name != "created_at"})
+
+
+def _is_after(written: str, now: datetime) -> bool:
+    try:
+        time = datetime.fromisoformat(written)
+    except ValueError:
+        return False  # the node says what is wrong with it
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)) > now
 
 
 def key_of(path: str, fields: Mapping[str, Any]) -> str:

@@ -213,7 +213,7 @@ class _Starter:
                 break
         raise NodeNotStarted(
             f"the node on {self.data_dir} stopped while starting (exit status {child.returncode}). "
-            f"Its log, {self.data_dir / LOG_FILE}, ends with:\n{self._tail(log_start)}"
+            + last_words(self.data_dir, log_start)
         )
 
     def _await_present_node(self) -> NodeAddress | None:
@@ -251,12 +251,15 @@ class _Starter:
             )  # fmt: skip
         return log_start, child
 
-    def _tail(self, start: int) -> str:
-        with (self.data_dir / LOG_FILE).open("rb") as log:
-            end = log.seek(0, os.SEEK_END)
-            log.seek(max(start, end - LOG_TAIL_BYTES))
-            lines = log.read(LOG_TAIL_BYTES).decode("utf-8", "replace").splitlines()
-        return "\n".join(lines[-LOG_TAIL_LINES:]) or "(nothing)"
+
+def last_words(data_dir: Path, start: int = 0) -> str:
+    """How the log of a node in the background ends, of what was written from byte `start` on."""
+    with (data_dir / LOG_FILE).open("rb") as log:
+        end = log.seek(0, os.SEEK_END)
+        log.seek(max(start, end - LOG_TAIL_BYTES))
+        lines = log.read(LOG_TAIL_BYTES).decode("utf-8", "replace").splitlines()
+    ending = "\n".join(lines[-LOG_TAIL_LINES:]) or "(nothing)"
+    return f"Its log, {data_dir / LOG_FILE}, ends with:\n{ending}"
 
 
 def _node_lock_is_held(data_dir: Path) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from mnemesh import frontmatter
@@ -29,6 +30,8 @@ from mnemesh.importer import (
     without_node_links,
 )
 
+# Names by which front matter says when a text was written, the surest first.
+WRITTEN: Final = ("created_at", "created", "date")
 TEXTS: Final = ("kind", "title", "space", "valid_from", "valid_to", "tier")
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
@@ -55,8 +58,9 @@ def parse_markdown(text: str, path: str, place: str = "") -> Parsed:
     if MARKER in document.fields:
         yield from _exported(document, fields)
         return
+    used = {*fields, *DERIVED, *(WRITTEN if "created_at" in fields else ())}
     for name in document.fields:
-        if name not in fields and name not in DERIVED:
+        if name not in used:
             line = document.line_of(name)
             yield Problem(line=line, message=f"front matter field {name!r} is not used", refused=False)
     yield from _sectioned(document, fields, path, session_of(path, place))
@@ -136,6 +140,18 @@ def _known(document: Document) -> Iterator[tuple[str, Any]]:
         except ValueError:
             said = f"front matter field {name!r} can't be {shorten(value)}"
             raise BadFrontMatter(document.line_of(name), said) from None
+    times = (_time(document.fields[name]) for name in WRITTEN if name in document.fields)
+    if written := next(filter(None, times), ""):
+        yield "created_at", written
+
+
+def _time(value: object) -> str:
+    """A date or time of front matter in RFC 3339, without a zone as UTC; "" for any other text."""
+    try:
+        time = datetime.fromisoformat(value if isinstance(value, str) else "")
+    except ValueError:
+        return ""
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat().replace("+00:00", "Z")
 
 
 def _as_text(value: object) -> str:

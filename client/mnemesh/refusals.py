@@ -12,13 +12,15 @@ from typing import Any, Final
 import grpc
 
 from mnemesh.errors import DeadlineExceeded, InvalidArgument, MnemeshError, NotReachable, from_node
-from mnemesh_proto.rendezvous import AGENT_HEADER, SPACE_HEADER
+from mnemesh_proto.rendezvous import AGENT_HEADER, SPACE_ALIAS_HEADER, SPACE_HEADER, SPACE_TAKEN_HEADER
 
 DETAILS_KEY: Final = "grpc-status-details-bin"
 # What gRPC says of a server whose answer is not HTTP/2.
 NOT_HTTP2: Final = "parsing HTTP/2"
 # Headers, and the arguments of a client that they come from.
-ARGUMENTS: Final = {SPACE_HEADER: "space", AGENT_HEADER: "agent"}
+ARGUMENTS: Final = {
+    SPACE_HEADER: "space", SPACE_ALIAS_HEADER: "space", SPACE_TAKEN_HEADER: "space", AGENT_HEADER: "agent",
+}  # fmt: skip
 
 
 def refusal(error: grpc.RpcError, endpoint: str, timeout_s: float | None) -> MnemeshError:

@@ -1,7 +1,6 @@
-"""Which space a directory belongs to, so that no agent has to be told.
+"""Where a directory says its space: in a `.mnemesh.toml`, or by being a git work tree; and what a space path may hold.
 
-A `.mnemesh.toml` decides, else the name of the git work tree, else nothing (the node then takes the caller's
-private space). Standard library only, no subprocess: hooks and the stdio proxy pay for every millisecond.
+Standard library only, no subprocess: hooks and the stdio proxy pay for every millisecond.
 """
 
 from __future__ import annotations
@@ -25,35 +24,26 @@ class BadSpaceFile(InvalidArgument):
     """A `.mnemesh.toml` that can't be read or names no space."""
 
 
-def detect_space(cwd: Path, home: Path | None = None) -> str:
-    """The space of `cwd`: key `space` of the nearest `.mnemesh.toml` at or above it, else the folder name of
-    the git work tree it lies in, else "".
+def named_here(cwd: Path, home: Path | None = None) -> str:
+    """Key `space` of the nearest `.mnemesh.toml` at or above `cwd`, or "".
 
-    The search ends at `home` (default: the user's home directory) or at the root of the file system. A
-    `.mnemesh.toml` in the home directory counts, a git repository there doesn't. Raises BadSpaceFile, because
-    writing to another space than the one meant would be worse.
-
-    >>> detect_space(Path("/home/ada/src/payments/api"))  # doctest: +SKIP
-    'payments'
+    The search ends at `home` (default: the user's home directory) or at the root of the file system. Raises
+    BadSpaceFile, because writing to another space than the one meant would be worse.
     """
-    home = (home or _home()).absolute()
-    ancestors = tuple(_upwards(cwd.absolute(), home))
-    for directory in ancestors:
+    for directory in _upwards(cwd.absolute(), (home or _home()).absolute()):
         if os.path.isfile(directory / PROJECT_FILE):
             return _space_in(directory / PROJECT_FILE)
-    for directory in ancestors:
-        if directory != home and os.path.exists(directory / ".git"):
-            return segment_of(directory.name)
     return ""
 
 
-def space_here() -> str:
-    """The space of the working directory; "" when that has been removed meanwhile. Raises BadSpaceFile."""
-    try:
-        here = Path.cwd()
-    except FileNotFoundError:
-        return ""
-    return detect_space(here)
+def tree_of(cwd: Path, home: Path | None = None) -> Path | None:
+    """The git work tree that `cwd` lies in. The search ends as in `named_here`, and a repository in the home directory
+    doesn't count."""
+    end = (home or _home()).absolute()
+    for directory in _upwards(cwd.absolute(), end):
+        if directory != end and os.path.exists(directory / ".git"):
+            return directory
+    return None
 
 
 def segment_of(name: str) -> str:

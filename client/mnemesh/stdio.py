@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, NoReturn
 from mnemesh.entry import EXIT_NOT_REACHABLE
 from mnemesh.errors import InvalidArgument, NotReachable
 from mnemesh.local import check_directory, split_address
-from mnemesh.space import detect_space
+from mnemesh.project import Project, project_here
 from mnemesh.stdio_exchange import Exchange, Session
 from mnemesh.stdio_link import Link, NodeUnreachable, Target
 from mnemesh.stdio_news import StandingStream
@@ -249,9 +249,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--toolsets", default="", metavar="LIST", help="comma-separated toolsets; default: the node's setting"
     )
-    options.add_argument(
-        "--space", help="default space; default: MNEMESH_SPACE, else .mnemesh.toml, else the git root's name"
-    )
+    options.add_argument("--space", help="default space; default: MNEMESH_SPACE, else what `mnemesh space` says here")
     options.add_argument(
         "--agent", default="", help="name that signs writes; default: MNEMESH_AGENT, else the host's own"
     )
@@ -270,7 +268,7 @@ def _target(options: argparse.Namespace) -> Target:
         if endpoint:
             split_address(endpoint)
         space = os.environ.get("MNEMESH_SPACE") if options.space is None else options.space
-        space = detect_space(Path.cwd()) if space is None else space
+        project = project_here(data_dir) if space is None else Project(space)
         if options.data is not None or not endpoint:
             check_directory(data_dir)
     except (ValueError, InvalidArgument) as error:
@@ -280,7 +278,7 @@ def _target(options: argparse.Namespace) -> Target:
         endpoint=endpoint,
         token=options.token or os.environ.get("MNEMESH_TOKEN", ""),
         toolsets=options.toolsets,
-        space=space,
+        project=project,
         agent=options.agent or os.environ.get("MNEMESH_AGENT", ""),
         start=not options.no_start,
     )

@@ -17,7 +17,8 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from mnemesh.local import NodeNotStarted, accepts, ensure_node, find_node, split_address
-from mnemesh_proto.rendezvous import AGENT_HEADER, AUTHORIZATION, SPACE_HEADER, read_node, read_token
+from mnemesh.project import NO_PROJECT, Project, project_here
+from mnemesh_proto.rendezvous import AGENT_HEADER, AUTHORIZATION, read_node, read_token
 
 CONNECT_TIMEOUT_S = 2.0
 CONNECTS_MAX = 3
@@ -53,7 +54,7 @@ class Target:
     endpoint: str = ""
     token: str = ""
     toolsets: str = ""
-    space: str = ""
+    project: Project = NO_PROJECT
     agent: str = ""
     start: bool = True
 
@@ -74,6 +75,7 @@ class Link:
         self._failure = ""
         self._address = ""
         self._token = target.token
+        self._project = target.project
         self._was_there = False
         self._pool = threading.Lock()
         self._idle: list[tuple[float, HTTPConnection]] = []
@@ -83,7 +85,7 @@ class Link:
         fields = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
         if self._token:
             fields[AUTHORIZATION] = f"Bearer {self._token}"
-        for name, value in ((SPACE_HEADER, self.target.space), (AGENT_HEADER, self.target.agent)):
+        for name, value in ((AGENT_HEADER, self.target.agent), *self._project.headers()):
             if value:
                 # Header values are ASCII; other letters travel percent-encoded.
                 fields[name] = quote(value, safe="/@:+,;=!$&'()*~ ")
@@ -159,6 +161,8 @@ class Link:
             self._failure = ""
             self._was_there = True
             self._token = self._read_token()
+            if not self._project.settled:  # the data directory has come to be meanwhile
+                self._project = project_here(self.target.data_dir)
             return self._address
 
     def _find(self) -> str:

@@ -211,6 +211,7 @@ class Identity:
     spaces: tuple[str, ...] = ()
     toolsets: tuple[str, ...] = ()
     expires_at: datetime | None = None
+    alias_space: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,6 +42,7 @@ class DraftFields(TypedDict, total=False):
     force: bool
     idempotency_key: str
     wait: str
+    created_at: Time | None
 
 
 class Item(DraftFields, total=False):
@@ -81,7 +82,8 @@ def remember(content: str, **fields: Unpack[DraftFields]) -> Call[values.Remembe
 
     `content` is 1 to 32,768 bytes of UTF-8. Fields: `kind` (default fact), `title`, `space` (default: the
     client's), `tags`, `importance` 0 to 1, `paths`, `source`, `valid_from`, `valid_to`, `keywords`, `attrs`,
-    `links`, `tier` pinned, normal or archive, `supersedes`, `sensitive`, `force`, `idempotency_key`, `wait`.
+    `links`, `tier` pinned, normal or archive, `supersedes`, `sensitive`, `force`, `idempotency_key`, `wait`,
+    `created_at` (when a source says that it was first written; default now).
 
     >>> done = client.remember("Deploys run from CI only", kind="decision", tags=["deploy"])
     >>> done.action, done.memory.id

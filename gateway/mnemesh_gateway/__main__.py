@@ -1,4 +1,4 @@
-"""`python -m mnemesh_gateway up | doctor | backup | node`: the one place that reads the environment and builds all."""
+"""`python -m mnemesh_gateway PROGRAM`: the one place that reads the environment and builds all."""
 
 from __future__ import annotations
 
@@ -48,8 +48,12 @@ def _run(words: list[str], started: float) -> int:
         from mnemesh_gateway import node_program
 
         return node_program.main(words[1:], os.environ)
+    if words[:1] == ["model"]:
+        from mnemesh_gateway import model_program
+
+        return model_program.main(words[1:], os.environ)
     if words[:1] != ["up"]:
-        known = "up | doctor | backup load | backup verify | node new-identity | node salvage"
+        known = "up | doctor | backup load | backup verify | node new-identity | node salvage | model install"
         print(f"usage: python -m mnemesh_gateway {known} [--help]", file=sys.stderr)
         return EXIT_USAGE
     arguments = _parser().parse_args(words[1:])

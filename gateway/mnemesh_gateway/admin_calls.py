@@ -49,6 +49,7 @@ async def whoami(gate: MeshGate, caller: Caller, request: admin_pb2.WhoamiReques
         role=caller.role,
         private_space=caller.private_space,
         default_space=caller.default_space or caller.private_space,
+        alias_space=caller.alias_space,
         spaces=caller.spaces,
         toolsets=caller.toolsets,
         expires_at=wire.timestamp(caller.expires_at),

@@ -22,7 +22,13 @@ from mnemesh_memory.errors import InvalidArgument, PermissionDenied, Unauthentic
 from mnemesh_memory.grants import PeerGrant
 from mnemesh_memory.model import Caller
 from mnemesh_memory.spaces import space_path
-from mnemesh_proto.rendezvous import AGENT_HEADER, AUTHORIZATION, SPACE_HEADER
+from mnemesh_proto.rendezvous import (
+    AGENT_HEADER,
+    AUTHORIZATION,
+    SPACE_ALIAS_HEADER,
+    SPACE_HEADER,
+    SPACE_TAKEN_HEADER,
+)
 
 CLIENT_NAME = "clientInfo.name"  # what MCP calls the name that a client gives itself
 HEADERS_KEPT: Final = 256
@@ -52,10 +58,8 @@ class Authenticator:
                 "issued, or with the content of owner.token in the node's data directory"
             )
         agent = _header_text(AGENT_HEADER, headers.get(AGENT_HEADER, ""))
-        space = _header_text(SPACE_HEADER, headers.get(SPACE_HEADER, ""))
         _no_secret(AGENT_HEADER, agent)
         validate.no_secrets(attrs={}, **{CLIENT_NAME: client_name})  # of any length, so not kept
-        _no_secret(SPACE_HEADER, space)
         if self._access is not None and counted:
             self._access.note_use(speaks.principal)
         self._refuse_another(speaks, agent)
@@ -63,7 +67,9 @@ class Authenticator:
         return replace(
             speaks,
             agent=agent_name(own or ("" if agent else client_name), speaks.principal),
-            default_space=space_path(SPACE_HEADER, space) if space else "",
+            default_space=_space(headers, SPACE_HEADER),
+            alias_space=_space(headers, SPACE_ALIAS_HEADER),
+            taken_space=_space(headers, SPACE_TAKEN_HEADER),
         )
 
     def peer_grant(self, token: str) -> PeerGrant | None:
@@ -127,6 +133,15 @@ def agent_name(client_name: str, principal: str = grants.OWNER) -> str:
 @lru_cache(maxsize=HEADERS_KEPT)  # a client says the same with every call; what is refused is not kept
 def _no_secret(name: str, text: str) -> None:
     validate.no_secrets(attrs={}, **{name: text})
+
+
+def _space(headers: Mapping[str, str], name: str) -> str:
+    given = headers.get(name, "")
+    if not given:
+        return ""
+    text = _header_text(name, given)
+    _no_secret(name, text)
+    return space_path(name, text) if text else ""
 
 
 def _header_text(name: str, value: str) -> str:

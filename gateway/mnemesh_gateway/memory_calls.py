@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 async def remember(gate: MeshGate, caller: Caller, request: memory_pb2.RememberRequest) -> memory_pb2.RememberResponse:
     """Store one memory."""
     draft = wire.draft(request)
-    return wire.remember_response(await (await gate.ready()).remember(caller, draft))
+    response = wire.remember_response(await (await gate.ready()).remember(caller, draft))
+    if caller.taken_space and not request.space:
+        response.reason += (
+            f"; the name {caller.taken_space} is another project's on this machine, so this project's space is "
+            f"{caller.default_space}: `space` in a .mnemesh.toml chooses another"
+        )
+    return response
 
 
 async def remember_batch(

@@ -57,7 +57,7 @@ def parse_body(body: bytes) -> dict[str, Any]:
     a key given twice and for anything too deep to read."""
     if len(body) > limits.HTTP_BODY_BYTES_MAX:
         raise InvalidArgument("body", f"{len(body)} bytes", f"at most {limits.HTTP_BODY_BYTES_MAX} bytes")
-    if not body.strip():
+    if not body.strip(b" \t\r\n"):
         return {}
     try:
         value = json.loads(body.decode("utf-8"), object_pairs_hook=_unique)

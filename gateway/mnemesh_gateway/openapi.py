@@ -13,6 +13,7 @@ from typing import Any, Final
 from google.protobuf.descriptor import Descriptor
 
 from mnemesh_gateway.descriptors import TIMESTAMP, descriptor_of, fields_of, inner_message, is_map, is_message
+from mnemesh_gateway.openapi_rules import field_precise, precise, space_header, with_key
 from mnemesh_gateway.operations import OPERATIONS, Operation, Route
 from mnemesh_gateway.request_rules import REQUIRED
 from mnemesh_gateway.schema import Schema, field_schema, request_schema, response_schema
@@ -22,6 +23,7 @@ from mnemesh_proto.rendezvous import AGENT_HEADER, SPACE_HEADER
 
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
+ERROR: Final = {"$ref": "#/components/schemas/Error"}
 QUERY_METHODS: Final = ("GET", "DELETE")
 
 
@@ -37,7 +39,9 @@ class FixedPath:
 
 
 FIXED_PATHS: Final = (
-    FixedPath("/v1/openapi.json", "This description.", JSON, (200,), token=True),
+    FixedPath(
+        "/v1/openapi.json", "This description. Needs a token unless bound to loopback.", JSON, (200, 401), token=True
+    ),
     FixedPath("/health/live", "The process answers. Touches nothing.", JSON, (200,)),
     FixedPath("/health/ready", "Whether requests are answered; 503 with the reason until then.", JSON, (200, 503)),
     FixedPath("/metrics", "Counters for Prometheus. Needs the token unless bound to loopback.", "text/plain", (200,)),
@@ -85,25 +89,28 @@ def _operation(operation: Operation, form: Route, components: dict[str, Schema])
         "parameters": [{"$ref": "#/components/parameters/agent"}, {"$ref": "#/components/parameters/space"}],
     }
     if form.key:
-        schema = {"type": "string", "description": "Id, unique id prefix or title, percent-encoded."}
+        schema = field_precise({"type": "string"}, request.name, form.key)
+        schema["description"] = "Id, unique id prefix or title, percent-encoded."
         entry["parameters"].append({"name": "id", "in": "path", "required": True, "schema": schema})
     if form.method in QUERY_METHODS:
         entry["parameters"] += _query_parameters(request, form.key)
     else:
-        body = request_schema(request, operation.flatten)
-        body["properties"].pop(form.key, None)
+        body = precise(request_schema(request, operation.flatten), request.name)
+        body = with_key(body, form.key) if form.key else body
         required = [name for name in body.pop("required", ()) if name != form.key]
         body |= {"required": required} if required else {}
-        entry["requestBody"] = {"required": bool(required), "content": {JSON: {"schema": body}}}
+        entry["requestBody"] = {"required": bool(required) or "oneOf" in body, "content": {JSON: {"schema": body}}}
     answer = _reference(descriptor_of(operation.response), components)
     entry["responses"] = {
         "200": {
             "description": _streamed(operation) if operation.streaming else "Done.",
-            "content": {_content_type(operation): {"schema": answer}},
+            "content": {
+                _content_type(operation): {"schema": {"anyOf": [answer, ERROR]} if operation.streaming else answer}
+            },
         },
         "default": {
             "description": f"Refused: {', '.join(str(code) for code in sorted(set(HTTP_STATUS.values())))}.",
-            "content": {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}},
+            "content": {JSON: {"schema": ERROR}},
         },
     }
     return entry
@@ -138,7 +145,7 @@ def _query_parameters(request: Descriptor, key: str) -> list[dict[str, Any]]:
         nested = is_map(field) or (is_message(field) and inner_message(field).full_name != TIMESTAMP)
         if field.name == key or nested:
             continue
-        schema = field_schema(field, request_schema)
+        schema = field_precise(field_schema(field, request_schema), request.name, field.name)
         parameter: dict[str, Any] = {"name": field.name, "in": "query", "schema": schema}
         if text := schema.pop("description", ""):
             parameter["description"] = text
@@ -163,18 +170,18 @@ def _fixed(fixed: FixedPath) -> dict[str, Any]:
     }
     name = fixed.path.strip("/").replace("/", "_").replace(".", "_")
     entry = {"operationId": name, "summary": fixed.summary, "tags": ["Node"], "responses": answers}
-    return entry if fixed.token else {**entry, "security": []}
+    return {**entry, "security": [{"token": []}, {}] if fixed.token else []}
 
 
 def _headers() -> dict[str, Any]:
     text = {"type": "string"}
     return {
         "agent": {
-            "name": AGENT_HEADER, "in": "header", "schema": text,
+            "name": AGENT_HEADER, "in": "header", "schema": {**text, "format": "agent-name"},
             "description": "Name of the agent that writes; ASCII, other characters percent-encoded.",
         },
         "space": {
-            "name": SPACE_HEADER, "in": "header", "schema": text,
+            "name": SPACE_HEADER, "in": "header", "schema": space_header(),
             "description": "Space used when a request names none; ASCII, other characters percent-encoded.",
         },
     }  # fmt: skip

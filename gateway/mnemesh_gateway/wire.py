@@ -92,6 +92,7 @@ def draft(item: memory_pb2.RememberRequest, path: str = "") -> model.Draft:
         force=item.force,
         idempotency_key=item.idempotency_key,
         wait=item.wait or "indexed",
+        created_at=moment(item, "created_at", path),
     )
 
 

@@ -114,6 +114,12 @@ def moment(field: str, value: int | None) -> int | None:
     return value
 
 
+def not_ahead(field: str, value: int | None, now: int) -> None:
+    """A moment is not after `now`, but for what two clocks may differ by."""
+    if moment(field, value) is not None and value is not None and value > now + limits.CLOCK_AHEAD_MS_MAX:
+        raise InvalidArgument(field, shown_time(value), "a time that is not in the future")
+
+
 def times_in_order(valid_from: int | None, valid_to: int | None) -> None:
     """valid_to is not before valid_from."""
     window("valid_from", valid_from, "valid_to", valid_to, equal=True)

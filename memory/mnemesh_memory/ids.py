@@ -24,7 +24,7 @@ NAMESPACE: Final = "mnemesh memory id"
 # These say how to answer, not what to store, so a retry may differ in them.
 _NOT_CONTENT: Final = ("idempotency_key", "wait")
 # Fields that came later: at these values they are left out, so that a key used before them still fits its request.
-_LATER: Final = {"clear": ()}
+_LATER: Final = {"clear": (), "created_at": None}
 
 
 def fresh_id(at_ms: int, space: str, principal: str, actor: bytes) -> str:

@@ -36,6 +36,7 @@ class Link:
 class Caller:
     """Who speaks, as the door authenticated it. `agent` signs writes (`owner/claude-code`), `principal` owns the
     private space `@principal`, `default_space` is used when a call names none ("" means the private space).
+    `alias_space` is an older name of it, read along; `taken_space` is the name that another project took first.
 
     `role` and `spaces` (patterns, see grants) say what it may do, beside its private space; `toolsets` are those whose
     operations it may call, () for all; `expires_at` is when its token ends."""
@@ -44,6 +45,8 @@ class Caller:
     principal: str
     role: str = "owner"
     default_space: str = ""
+    alias_space: str = ""
+    taken_space: str = ""
     spaces: tuple[str, ...] = ("*",)
     toolsets: tuple[str, ...] = ()
     expires_at: int | None = None
@@ -99,6 +102,7 @@ class Draft:
     force: bool = False
     idempotency_key: str = ""
     wait: str = "indexed"
+    created_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,10 +21,11 @@ def patched(patch: Patch, name: str, now: Value | None) -> Value | None:
 
 
 def succeeding(draft: Draft, old: Memory) -> Draft:
-    """`draft` as the successor of `old`: filed as that was, in its space and under its kind and tags unless it names
-    its own. What belongs to the text is said anew: title, importance, times and all else are the draft's. Raises
+    """`draft` as the successor of `old`: filed as that was, in its space and under its title, kind and tags unless it
+    names its own. What belongs to the text is said anew: importance, times and all else are the draft's. Raises
     InvalidArgument when `old` has more tags, of several writers, than one may give."""
     if not draft.tags and len(old.tags) > limits.TAGS_MAX:
         limit = f"at most {limits.TAGS_MAX}; {old.id} has gathered more, so name those of the new memory"
         raise InvalidArgument("tags", f"{len(old.tags)} values", limit)
-    return replace(draft, space=old.space, kind=draft.kind or old.kind, tags=draft.tags or old.tags)
+    title, kind, tags = draft.title or old.title, draft.kind or old.kind, draft.tags or old.tags
+    return replace(draft, space=old.space, title=title, kind=kind, tags=tags)

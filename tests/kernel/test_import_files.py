@@ -76,7 +76,7 @@ def test_an_exported_line_gives_the_fields_of_remember() -> None:
         "space": "team/payments", "kind": "decision", "title": "Deploys", "content": "Deploys run from CI only",
         "tags": ["ci", "deploy: all"], "importance": 0.8, "tier": "pinned", "paths": ["ci/*.yml"],
         "source": {"session": "s1", "dir": "/src", "seq": 3}, "valid_from": "2026-05-01T12:00:00.123Z",
-        "keywords": ["release"], "attrs": {"owner": "Ann #1"},
+        "created_at": "2026-05-01T00:00:00Z", "keywords": ["release"], "attrs": {"owner": "Ann #1"},
         "links": [{"type": "see-also", "id": "018f6f0e-7c1a-7000-8000-3f1f8d2f6a12"}],
     }  # fmt: skip
 

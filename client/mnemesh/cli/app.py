@@ -34,7 +34,7 @@ from mnemesh.cli import (
 )
 from mnemesh.cli.options import expanded, flowing
 from mnemesh.cli.shell import print_json, printable
-from mnemesh.connection import default_space
+from mnemesh.connection import default_project, local_data_dir
 from mnemesh.entry import EXIT_INTERRUPTED, EXIT_NOT_REACHABLE, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, run_program
 from mnemesh.errors import (
     DeadlineExceeded,
@@ -79,6 +79,7 @@ GROUPS: Final[Mapping[str, tuple[str, Sequence[tuple[str, Callable[..., None]]]]
     "transcript": (transcripts.HELP, transcripts.COMMANDS),
     "backup": (backups.HELP, backups.COMMANDS),
     "node": ("Work on a data directory while no node runs on it.", ()),
+    "model": ("Get the embedding model.", ()),
 }
 GROUP_PROGRAMS: Final[Mapping[str, Mapping[str, str]]] = {
     "backup": backups.PROGRAMS,
@@ -86,6 +87,7 @@ GROUP_PROGRAMS: Final[Mapping[str, Mapping[str, str]]] = {
         "new-identity": "Give a copied data directory a node id of its own; what was written in it stays.",
         "salvage": "Copy what is sound of a damaged data directory into a new one, and list the rest.",
     },
+    "model": {"install": "Fetch the weights of the default embedding model into the user's cache."},
 }
 
 
@@ -137,7 +139,7 @@ def advised(error: MnemeshError, argv: Sequence[str]) -> str:
     named = any(word.startswith(SPACE_OPTIONS) for word in argv)
     if not isinstance(error, PermissionDenied) or named or "MNEMESH_SPACE" in os.environ:
         return error.message
-    here = default_space()
+    here = default_project(local_data_dir(None)).space
     if not here or error.details.get("space") != shorten(here):
         return error.message
     return f"{error.message}. That space is the one of this directory (.mnemesh.toml or git); --space names another"

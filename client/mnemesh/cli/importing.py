@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
@@ -25,10 +27,10 @@ from mnemesh.cli.import_links import LinkMover
 from mnemesh.cli.import_report import Bar, Report
 from mnemesh.cli.import_state import ImportState
 from mnemesh.cli.shell import Shell
-from mnemesh.connection import default_space, local_data_dir
+from mnemesh.connection import default_project, local_data_dir
 from mnemesh.entry import EXIT_REFUSED
 from mnemesh.errors import MnemeshError, NotReachable, Overloaded
-from mnemesh.importer import Defaults, Entry, Problem, finish
+from mnemesh.importer import Defaults, Entry, Problem, finish, without_future
 from mnemesh.writes import Item
 
 if TYPE_CHECKING:
@@ -87,7 +89,7 @@ def import_files(
     Running it again goes on where it stopped and stores nothing twice. Exit status 4 when anything was refused.
     """
     found = sources.find_all([Path(path) for path in paths], format or "")
-    home = "" if space else default_space()
+    home = "" if space else default_project(local_data_dir(shell.data)).space
     defaults = Defaults(space=space or "", home=home, kind=kind or "", tags=tuple(tag or ()))
     report = Report(found, dry_run=dry_run)
     for name, reason in found.unreadable:
@@ -111,8 +113,9 @@ def import_files(
 
 def _read(found: sources.Found, defaults: Defaults, report: Report) -> Iterator[Work]:
     """The items of all files, in order; problems go to the report."""
+    now = datetime.now(UTC)
     for file in found.files:
-        for part in sources.parsed(file):
+        for part in chain.from_iterable(without_future(part, now) for part in sources.parsed(file)):
             if isinstance(part, Problem):
                 report.problem(file.name, part)
             else:

@@ -34,9 +34,7 @@ Words = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="The tex
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id, unique id prefix (6 characters or more) or title.")]
 Space = Annotated[
     str | None,
-    typer.Option(
-        "--space", "-s", help="Space; default: MNEMESH_SPACE, else .mnemesh.toml, the git root's name, private."
-    ),
+    typer.Option("--space", "-s", help="Space; default: MNEMESH_SPACE, else what `mnemesh space` says here."),
 ]
 SPACES = ("--space", "-s", "--spaces")
 Spaces = Annotated[list[str] | None, option("RecallRequest.spaces", *SPACES, more=REPEAT)]
@@ -112,11 +110,12 @@ class Origin:
     supersedes: Annotated[
         list[str] | None, option("RememberRequest.supersedes", "--supersedes", metavar="ID", more=REPEAT)
     ] = None
+    created_at: Annotated[str | None, option("RememberRequest.created_at", "--created-at", metavar="TIME")] = None
 
     def fields(self) -> dict[str, Any]:
         """The fields of the request that were given."""
         source = given(session=self.session, dir=self.dir, seq=self.seq)
-        return given(source=source, links=self.link, supersedes=self.supersedes)
+        return given(source=source, links=self.link, supersedes=self.supersedes, created_at=self.created_at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

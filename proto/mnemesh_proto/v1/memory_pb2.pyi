@@ -203,7 +203,7 @@ class PurgeResponse(_message.Message):
     def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., changes: _Optional[int] = ..., pending: _Optional[str] = ..., backups: _Optional[_Iterable[str]] = ..., not_told: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RememberRequest(_message.Message):
-    __slots__ = ("content", "kind", "title", "space", "tags", "importance", "paths", "source", "valid_from", "valid_to", "keywords", "attrs", "links", "tier", "supersedes", "sensitive", "force", "idempotency_key", "wait")
+    __slots__ = ("content", "kind", "title", "space", "tags", "importance", "paths", "source", "valid_from", "valid_to", "keywords", "attrs", "links", "tier", "supersedes", "sensitive", "force", "idempotency_key", "wait", "created_at")
     class AttrsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -230,6 +230,7 @@ class RememberRequest(_message.Message):
     FORCE_FIELD_NUMBER: _ClassVar[int]
     IDEMPOTENCY_KEY_FIELD_NUMBER: _ClassVar[int]
     WAIT_FIELD_NUMBER: _ClassVar[int]
+    CREATED_AT_FIELD_NUMBER: _ClassVar[int]
     content: str
     kind: str
     title: str
@@ -249,7 +250,8 @@ class RememberRequest(_message.Message):
     force: bool
     idempotency_key: str
     wait: str
-    def __init__(self, content: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., space: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., importance: _Optional[float] = ..., paths: _Optional[_Iterable[str]] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., valid_from: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., valid_to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., keywords: _Optional[_Iterable[str]] = ..., attrs: _Optional[_Mapping[str, str]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., tier: _Optional[str] = ..., supersedes: _Optional[_Iterable[str]] = ..., sensitive: _Optional[bool] = ..., force: _Optional[bool] = ..., idempotency_key: _Optional[str] = ..., wait: _Optional[str] = ...) -> None: ...
+    created_at: _timestamp_pb2.Timestamp
+    def __init__(self, content: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., space: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., importance: _Optional[float] = ..., paths: _Optional[_Iterable[str]] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., valid_from: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., valid_to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., keywords: _Optional[_Iterable[str]] = ..., attrs: _Optional[_Mapping[str, str]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., tier: _Optional[str] = ..., supersedes: _Optional[_Iterable[str]] = ..., sensitive: _Optional[bool] = ..., force: _Optional[bool] = ..., idempotency_key: _Optional[str] = ..., wait: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class RememberResponse(_message.Message):
     __slots__ = ("action", "memory", "reason", "novelty", "related", "conflicts", "triggered", "deduplicated", "restorable", "replayed", "indexed", "hint")

@@ -164,7 +164,7 @@ class MemoryServiceServicer:
 
     def Supersede(self, request, context):
         """Replace a memory by a new one: the old is closed (valid_to) and linked, and leaves every read surface.
-        Kind and tags of the new one are the old one's unless given; its title is the one given.
+        Title, kind and tags of the new one are the old one's unless given.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
