@@ -8,7 +8,6 @@ answer is one object, errors too. The MCP door brings its own routes and checks.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -28,13 +27,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from mnemesh_gateway import openapi, operations, status
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.descriptors import descriptor_of, field_of
+from mnemesh_gateway.http_connections import token_shown
 from mnemesh_gateway.loopback import is_loopback
 from mnemesh_gateway.message_json import parse_body, query_object, to_json
 from mnemesh_gateway.metrics import CONTENT_TYPE, Metrics
 from mnemesh_gateway.operations import OPERATIONS, Operation
 from mnemesh_gateway.standing import EVENT_STREAM, LAST_EVENT_ID, EventStream, require_unchanged
 from mnemesh_memory import grants, limits
-from mnemesh_memory.errors import DeadlineExceeded, InvalidArgument, MnemeshError
+from mnemesh_memory.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.model import Caller
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ class _HttpDoor:
             code = "UNKNOWN"
             try:
                 caller = self._authenticator.authenticate(request.headers)
+                token_shown(request.scope)
                 message = operation.read_json(await _fields(request, operation, form))
                 if operation.standing:
                     response = await self._standing(operation, caller, message, request)
@@ -246,7 +247,7 @@ async def _refuse_body(request: Request, method: str) -> None:
 
 
 async def _body(request: Request) -> bytes:
-    """The body, read within HTTP_BODY_TIMEOUT_S and refused as soon as it is too long."""
+    """The body, refused as soon as it is too long; how long it may take is the connection's to say."""
     too_long = InvalidArgument(
         "body", f"more than {limits.HTTP_BODY_BYTES_MAX} bytes", f"at most {limits.HTTP_BODY_BYTES_MAX} bytes"
     )
@@ -254,14 +255,10 @@ async def _body(request: Request) -> bytes:
     if declared.isdecimal() and int(declared) > limits.HTTP_BODY_BYTES_MAX:
         raise too_long
     body = bytearray()
-    try:
-        async with asyncio.timeout(limits.HTTP_BODY_TIMEOUT_S):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > limits.HTTP_BODY_BYTES_MAX:
-                    raise too_long
-    except TimeoutError:
-        raise DeadlineExceeded(f"the body did not arrive within {limits.HTTP_BODY_TIMEOUT_S:g} s") from None
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limits.HTTP_BODY_BYTES_MAX:
+            raise too_long
     return bytes(body)
 
 

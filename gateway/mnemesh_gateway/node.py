@@ -33,6 +33,14 @@ from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.backups import Backups
 from mnemesh_gateway.gate import MeshGate
 from mnemesh_gateway.grpc_door import GrpcDoor
+from mnemesh_gateway.http_connections import (
+    ConnectionGuard,
+    ConnectionLimits,
+    GuardedProtocol,
+    RestingListener,
+    connections_of_a_door,
+    raise_open_files_limit,
+)
 from mnemesh_gateway.http_door import build_app
 from mnemesh_gateway.loopback import is_loopback
 from mnemesh_gateway.mcp_door import McpDoor, build_mcp
@@ -69,7 +77,10 @@ class _HttpServer(uvicorn.Server):
 class Node:
     """`serve` runs until `stop` is called; `on_ready` is told once everything answers."""
 
-    def __init__(self, loaded: Loaded, on_ready: Callable[[MeshGate], None]) -> None:
+    def __init__(
+        self, loaded: Loaded, on_ready: Callable[[MeshGate], None], tell_repeats: Callable[[], None] = lambda: None
+    ) -> None:
+        self._tell_repeats = tell_repeats
         self._settings = loaded.settings
         self._given = loaded.given()
         self._data_dir = loaded.data_dir
@@ -123,7 +134,10 @@ class Node:
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self.stop)
-            async with _uses_noted(access), self._doors(gate, authenticator, metrics) as (grpc_door, mcp):
+            async with (
+                _uses_noted(access, self._tell_repeats),
+                self._doors(gate, authenticator, metrics) as (grpc_door, mcp),
+            ):
                 # A host that had us started asks at once; the library that answers it then loads before the actors'.
                 await mcp.loaded_if_asked(within_s=MCP_HEAD_START_S)
                 try:
@@ -160,8 +174,11 @@ class Node:
         self, gate: MeshGate, authenticator: Authenticator, metrics: Metrics
     ) -> AsyncIterator[tuple[GrpcDoor, McpDoor]]:
         settings = self._settings
-        listener = _listen("http", settings.http)
-        grpc_door = GrpcDoor(gate, authenticator, metrics)
+        guard = ConnectionGuard(_bounds(settings))
+        listener = RestingListener.of(_listen("http", settings.http), guard)
+        grpc_door = GrpcDoor(
+            gate, authenticator, metrics, connections_max=guard.bounds.total, begin_within_s=guard.bounds.header_s
+        )
         host = settings.grpc.rpartition(":")[0]
         try:
             gate.grpc = f"{host}:{await _bind_grpc(grpc_door, settings.grpc)}"
@@ -172,6 +189,7 @@ class Node:
             server = _HttpServer(
                 uvicorn.Config(
                     app,
+                    http=GuardedProtocol.under(guard),
                     log_config=None,
                     access_log=False,
                     lifespan="on",
@@ -276,19 +294,35 @@ def _reranker(settings: Settings) -> RerankerConfig | None:
     )
 
 
+def _bounds(settings: Settings) -> ConnectionLimits:
+    """What HTTP takes, with as many files open as the system allows from now on."""
+    open_files = raise_open_files_limit()
+    total = connections_of_a_door(settings.connections_max, open_files)
+    if total < settings.connections_max:
+        log.info("few_open_files", limit=open_files, connections_of_each_door=total)
+    return ConnectionLimits(
+        total=total,
+        per_address=min(settings.connections_per_address_max, total),
+        header_s=settings.http_header_timeout_s,
+        body_s=settings.http_body_timeout_s,
+    )
+
+
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
 @contextlib.asynccontextmanager
-async def _uses_noted(access: Access) -> AsyncIterator[None]:
-    """Meanwhile how often tokens are used is written now and then, and at the end the file is closed."""
+async def _uses_noted(access: Access, tell_repeats: Callable[[], None]) -> AsyncIterator[None]:
+    """Meanwhile how often tokens are used is written now and then, as is how often a line of the log came; at the end
+    the file of tokens is closed."""
     ended = asyncio.Event()
 
     async def note() -> None:
         while not ended.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), limits.AGENT_USES_FLUSH_S)
+            tell_repeats()
             try:
                 await asyncio.to_thread(access.flush)
             except MnemeshError as error:  # the counts wait for the next time

@@ -249,6 +249,27 @@ class Settings:
         "comma-separated.",
         TEXT,
     )
+    http_header_timeout_s: float = _setting(
+        limits.HTTP_HEADER_TIMEOUT_S,
+        "Longest a client may take to send the head of a request. A connection of gRPC has as long to begin.",
+        _number(0.1, 600),
+        "s",
+    )
+    http_body_timeout_s: float = _setting(
+        limits.HTTP_BODY_TIMEOUT_S, "Longest the body of a request may take to arrive.", _number(0.1, 3600), "s"
+    )
+    connections_max: int = _setting(
+        limits.CONNECTIONS_MAX,
+        "Connections that HTTP and gRPC each take at once; fewer where the system lets the node open few files.",
+        _whole(limits.CONNECTIONS_MIN, limits.OPEN_FILES_MAX),
+        "connections",
+    )
+    connections_per_address_max: int = _setting(
+        limits.CONNECTIONS_PER_ADDRESS_MAX,
+        "Connections of HTTP from one address that have shown no token; one more takes the place of the oldest.",
+        _whole(1, limits.OPEN_FILES_MAX),
+        "connections",
+    )
     ready_timeout_s: float = _setting(60.0, "Longest a call waits for a starting node.", _number(0.1, 600), "s")
     drain_s: float = _setting(10.0, "Longest a stopping node lets calls finish.", _number(0, 600), "s")
     log_level: str = _setting("info", "Least severity logged.", _choice("debug", "info", "warning", "error"))

@@ -109,6 +109,12 @@ TRANSCRIPT_SEARCH_TIMEOUT_S = 10.0
 TRANSCRIPT_LABEL_BYTES_MAX = 80  # of what names the program that a session was held with
 
 HTTP_BODY_BYTES_MAX = 1536 * 1024
+HTTP_HEADER_TIMEOUT_S = 10.0  # from the beginning of a connection, or of a request on it
 HTTP_BODY_TIMEOUT_S = 30.0
+OPEN_FILES_MAX = 65_536  # that a node lets itself have, where the system allows so many
+OPEN_FILES_RESERVED = 192  # of them for files and connections of the node's own
+CONNECTIONS_MAX = 4_096  # of each door
+CONNECTIONS_MIN = 16
+CONNECTIONS_PER_ADDRESS_MAX = 256  # of HTTP that have shown no token
 GRPC_MESSAGE_BYTES_MAX = 4 * 1024 * 1024
 GRPC_CONCURRENT_RPCS_MAX = 1024
