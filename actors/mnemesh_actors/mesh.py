@@ -5,7 +5,7 @@ Takes and gives values of mnemesh_memory.model only, raises leaves of mnemesh_me
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 
@@ -49,6 +49,7 @@ from mnemesh_memory.model import (
     Written,
 )
 from mnemesh_memory.past import Blame, ConflictPage, HistoryPage
+from mnemesh_memory.quotas import Usage
 from mnemesh_memory.removal import Bulk, Purged
 from mnemesh_memory.watching import Watched, WatchQuery
 
@@ -234,6 +235,11 @@ class Mesh:
         """Counts over `spaces`, or over all that the caller may see."""
         named = validate.read_spaces(spaces, caller) if spaces else grants.readable(caller)
         found: Stats = await self._parts.ledger.stats(named)
+        return found
+
+    async def usage(self) -> Mapping[str, Usage]:
+        """What each principal has in the log; see Ledger.usage."""
+        found: Mapping[str, Usage] = await self._parts.ledger.usage()
         return found
 
     async def inhabited(self, name: str) -> bool:

@@ -26,14 +26,23 @@ from pathlib import Path
 from typing import Any, Final
 
 from mnemesh_memory import grants, limits
-from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, Overloaded, Unavailable
+from mnemesh_memory.errors import (
+    DataLoss,
+    FailedPrecondition,
+    InvalidArgument,
+    Overloaded,
+    PermissionDenied,
+    Unavailable,
+)
 from mnemesh_memory.model import Agent, Caller
+from mnemesh_memory.quotas import DEFAULT, NO_OWN, UNLIMITED, Quota
 
 ACCESS_FILE: Final = "access.sqlite"
 TOKEN_PREFIX: Final = "mnm_"
 TOKEN_BYTES: Final = 32
 COLUMNS: Final = (
-    "name, hash, role, spaces, toolsets, created_at, created_by, expires_at, revoked_at, calls, last_used_at"
+    "name, hash, role, spaces, toolsets, created_at, created_by, expires_at, revoked_at, calls, last_used_at, "
+    "max_memories, max_bytes, writes_per_second"
 )
 
 
@@ -66,7 +75,13 @@ def _first(db: sqlite3.Connection) -> None:
     )
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first,)
+def _quotas(db: sqlite3.Connection) -> None:
+    # NULL is what the node gives everybody, 0 is no limit.
+    for column in ("max_memories INTEGER", "max_bytes INTEGER", "writes_per_second REAL"):
+        db.execute(f"ALTER TABLE agent ADD COLUMN {column}")
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _quotas)
 
 
 def digest_of(token: str) -> bytes:
@@ -76,11 +91,15 @@ def digest_of(token: str) -> bytes:
 
 class Access:
     """`path` is the file, made when it is missing; `clock` gives milliseconds since the epoch; `owner` is what the
-    owner is called, whose name no agent bears. Methods that write may be called from any thread. Raises
-    FailedPrecondition for a file that others can read or of a newer format, or when an agent bears the owner's name,
-    DataLoss for a damaged file, Unavailable when the disk fails; then nothing has changed."""
+    owner is called, whose name no agent bears; `defaults` is the quota of agents that were given none. Methods that
+    write may be called from any thread. Raises FailedPrecondition for a file that others can read or of a newer format,
+    or when an agent bears the owner's name, DataLoss for a damaged file, Unavailable when the disk fails; then nothing
+    has changed."""
 
-    def __init__(self, path: Path, clock: Callable[[], int], owner: str = grants.OWNER) -> None:
+    def __init__(
+        self, path: Path, clock: Callable[[], int], owner: str = grants.OWNER, defaults: Quota = DEFAULT
+    ) -> None:
+        self._defaults = defaults
         self.path = path
         self._owner = owner
         self._clock = clock
@@ -136,6 +155,17 @@ class Access:
         """Whether a token was issued to that name."""
         return name in self._by_name
 
+    def quota(self, name: str) -> Quota:
+        """What the principal `name` may write: of an agent its own, with the defaults."""
+        kept = self._by_name.get(name)
+        return (kept.agent.quota if kept else NO_OWN).over(self._defaults)
+
+    def has_own_quota(self, name: str) -> bool:
+        """Whether an agent was given totals of its own."""
+        kept = self._by_name.get(name)
+        own = kept.agent.quota if kept else NO_OWN
+        return own.max_memories is not None or own.max_bytes is not None
+
     # ---- administration -----------------------------------------------------------------------------------------
 
     def add(
@@ -148,6 +178,7 @@ class Access:
         toolsets: tuple[str, ...] = (),
         expires: str = "",
         inhabited: bool = False,
+        quota: Quota = NO_OWN,
     ) -> tuple[Agent, str]:
         """Issue a token; it is given back here and kept nowhere. Raises as grants.new_agent, and InvalidArgument for
         the owner's name."""
@@ -160,6 +191,7 @@ class Access:
                 issuer, name=name, role=role, spaces=spaces, toolsets=toolsets, expires=expires, now=self._clock(),
                 before=before.agent if before else None, inhabited=inhabited,
             )  # fmt: skip
+            agent = replace(agent, quota=grants.new_quota(issuer, quota, self._of_issuer(issuer), self._defaults))
             if before is None and len(self._by_name) >= limits.AGENTS_MAX:
                 raise Overloaded("the list of agents", limits.AGENTS_MAX)
             kept = _Kept.of(agent, digest_of(token))
@@ -186,6 +218,30 @@ class Access:
                     self._db.execute("UPDATE agent SET revoked_at = ? WHERE name = ?", (ended.revoked_at, name))
                 kept.agent = ended
             return self._by_name[name].now()
+
+    def set_quota(self, caller: Caller, name: str, quota: Quota) -> Agent:
+        """Change what `quota` names of how much an agent may write, from the next call on. Raises NotFound,
+        InvalidArgument, and PermissionDenied for more than the caller has, or for the caller itself."""
+        with self._writing:
+            kept = self._by_name.get(name)
+            agent = grants.require_seen(caller, name, kept.agent if kept else None)
+            if agent.name == caller.principal:
+                raise PermissionDenied(caller.principal, "change its own quota", grants.granted(caller))
+            wanted = quota.over(agent.quota)
+            changed = replace(agent, quota=grants.new_quota(caller, wanted, self._of_issuer(caller), self._defaults))
+            own = changed.quota
+            with self._explained():
+                self._db.execute(
+                    "UPDATE agent SET max_memories = ?, max_bytes = ?, writes_per_second = ? WHERE name = ?",
+                    (own.max_memories, own.max_bytes, own.writes_per_second, name),
+                )
+            assert kept is not None
+            kept.agent = changed
+            return kept.now()
+
+    def _of_issuer(self, caller: Caller) -> Quota:
+        """What somebody who grants may write itself."""
+        return UNLIMITED if caller.role == grants.OWNER else self.quota(caller.principal)
 
     def standing(self) -> tuple[Agent, ...]:
         """All whose tokens have neither ended nor been revoked."""
@@ -266,11 +322,13 @@ def _to_row(kept: _Kept) -> tuple[Any, ...]:
     return (
         agent.name, kept.digest, agent.role, json.dumps(agent.spaces), json.dumps(agent.toolsets), agent.created_at,
         agent.created_by, agent.expires_at, agent.revoked_at, agent.calls, agent.last_used_at,
+        agent.quota.max_memories, agent.quota.max_bytes, agent.quota.writes_per_second,
     )  # fmt: skip
 
 
 def _from_row(row: tuple[Any, ...]) -> _Kept:
-    name, digest, role, spaces, toolsets, created_at, created_by, expires_at, revoked_at, calls, last_used_at = row
+    name, digest, role, spaces, toolsets, created_at, created_by, expires_at, revoked_at, calls, last_used_at = row[:11]
+    max_memories, max_bytes, writes_per_second = row[11:]
     if role not in grants.ROLES:
         raise ValueError(f"role {role!r} of {name!r}")
     agent = Agent(
@@ -284,5 +342,6 @@ def _from_row(row: tuple[Any, ...]) -> _Kept:
         revoked_at=revoked_at,
         calls=calls,
         last_used_at=last_used_at,
+        quota=Quota(max_memories=max_memories, max_bytes=max_bytes, writes_per_second=writes_per_second),
     )
     return _Kept.of(agent, digest)

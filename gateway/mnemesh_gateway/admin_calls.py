@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,9 +13,11 @@ from mnemesh_memory import model
 from mnemesh_memory.embedding import ModelStatus, ReembedStatus
 from mnemesh_memory.grants import OWNER
 from mnemesh_memory.model import Caller
+from mnemesh_memory.quotas import NOTHING, Quota, Usage
 from mnemesh_proto.v1 import admin_pb2
 
 if TYPE_CHECKING:
+    from mnemesh_gateway.access import Access
     from mnemesh_gateway.gate import MeshGate
 
 
@@ -61,18 +64,26 @@ async def add_agent(gate: MeshGate, caller: Caller, request: admin_pb2.AddAgentR
     inhabited = caller.role != OWNER and await (await gate.ready()).inhabited(request.name)
     add = partial(
         access.add, caller, name=request.name, role=request.role, spaces=tuple(request.spaces),
-        toolsets=tuple(request.toolsets), expires=request.expires, inhabited=inhabited,
+        toolsets=tuple(request.toolsets), expires=request.expires, inhabited=inhabited, quota=_asked(request),
     )  # fmt: skip
     agent, token = await asyncio.to_thread(add)
-    return admin_pb2.AddAgentResponse(agent=_agent(agent, access.state(agent)), token=token)
+    return admin_pb2.AddAgentResponse(agent=await _told(gate, agent), token=token)
 
 
 async def list_agents(
     gate: MeshGate, caller: Caller, request: admin_pb2.ListAgentsRequest
 ) -> admin_pb2.ListAgentsResponse:
     """The agents that the caller may see."""
-    access = gate.agents()
-    return admin_pb2.ListAgentsResponse(agents=[_agent(agent, access.state(agent)) for agent in access.list(caller)])
+    agents, used = gate.agents().list(caller), await _used(gate)
+    return admin_pb2.ListAgentsResponse(agents=[_agent(gate.agents(), agent, used) for agent in agents])
+
+
+async def set_agent_quota(
+    gate: MeshGate, caller: Caller, request: admin_pb2.SetAgentQuotaRequest
+) -> admin_pb2.SetAgentQuotaResponse:
+    """Change how much an agent may write."""
+    agent = await asyncio.to_thread(gate.agents().set_quota, caller, request.name, _asked(request))
+    return admin_pb2.SetAgentQuotaResponse(agent=await _told(gate, agent))
 
 
 async def revoke_agent(
@@ -81,7 +92,7 @@ async def revoke_agent(
     """End an agent's token."""
     access = gate.agents()
     agent = await asyncio.to_thread(access.revoke, caller, request.name)
-    return admin_pb2.RevokeAgentResponse(agent=_agent(agent, access.state(agent)))
+    return admin_pb2.RevokeAgentResponse(agent=await _told(gate, agent))
 
 
 def _status(status: model.MeshStatus) -> admin_pb2.StatusResponse:
@@ -128,15 +139,39 @@ def _reembed(value: ReembedStatus) -> admin_pb2.ReembedStatus:
     )
 
 
-def _agent(value: model.Agent, state: str) -> admin_pb2.Agent:
+def _asked(request: admin_pb2.AddAgentRequest | admin_pb2.SetAgentQuotaRequest) -> Quota:
+    """What a request says of a quota."""
+    return Quota(
+        max_memories=request.max_memories if request.HasField("max_memories") else None,
+        max_bytes=request.max_bytes if request.HasField("max_bytes") else None,
+        writes_per_second=request.writes_per_second if request.HasField("writes_per_second") else None,
+    )
+
+
+async def _used(gate: MeshGate) -> Mapping[str, Usage] | None:
+    """What each principal has written; None while the node starts."""
+    mesh = gate.mesh_now()
+    return None if mesh is None else await mesh.usage()
+
+
+async def _told(gate: MeshGate, agent: model.Agent) -> admin_pb2.Agent:
+    return _agent(gate.agents(), agent, await _used(gate))
+
+
+def _agent(access: Access, value: model.Agent, used: Mapping[str, Usage] | None) -> admin_pb2.Agent:
     """An agent as its issuer sees it; the token is no part of it."""
+    quota = admin_pb2.AgentQuota(**asdict(access.quota(value.name)))
+    if used is not None:
+        has = used.get(value.name, NOTHING)
+        quota.memories, quota.bytes = has.memories, has.bytes
     return admin_pb2.Agent(
         name=value.name,
         role=value.role,
         spaces=value.spaces,
         private_space="@" + value.name,
         toolsets=value.toolsets,
-        state=state,
+        state=access.state(value),
+        quota=quota,
         created_at=wire.timestamp(value.created_at),
         created_by=value.created_by,
         expires_at=wire.timestamp(value.expires_at),

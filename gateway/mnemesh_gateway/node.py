@@ -52,6 +52,7 @@ from mnemesh_gateway.settings import Loaded, Settings
 from mnemesh_memory import limits
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, MnemeshError
 from mnemesh_memory.fusion import DEFAULT_WEIGHTS, OPTIONAL
+from mnemesh_memory.quotas import UNLIMITED, Quota
 from mnemesh_memory.rules import rules_of
 from mnemesh_proto.rendezvous import LOCK_FILE, NodeAddress, write_node
 
@@ -119,7 +120,7 @@ class Node:
         try:
             directory = open_directory(self._data_dir)
             token = owner_token(self._data_dir)
-            access = Access(self._data_dir / ACCESS_FILE, _now_ms, settings.owner)
+            access = Access(self._data_dir / ACCESS_FILE, _now_ms, settings.owner, _agent_quota(settings))
             authenticator = Authenticator(token, access, settings.owner)
             gate = MeshGate(
                 version=version("mnemesh"),
@@ -151,6 +152,7 @@ class Node:
                     from mnemesh_gateway.peers import Peers
 
                     book, tokens = PeerBook(self._data_dir), authenticator.peer_grants
+                    self._mesh.syncing.quotas.quota_of = _peer_quotas(settings, access)
                     self._peers = peers = Peers(book, self._mesh.syncing, _now_ms, settings.owner, tokens=tokens)
                     await peers.start()
                     keep_owner(directory, settings.owner)  # not that of a start that failed
@@ -306,6 +308,28 @@ def _bounds(settings: Settings) -> ConnectionLimits:
         header_s=settings.http_header_timeout_s,
         body_s=settings.http_body_timeout_s,
     )
+
+
+def _agent_quota(settings: Settings) -> Quota:
+    """What agents may write that were given no quota of their own."""
+    return Quota(
+        max_memories=settings.agent_max_memories,
+        max_bytes=settings.agent_max_bytes,
+        writes_per_second=settings.agent_writes_per_second,
+    )
+
+
+def _peer_quotas(settings: Settings, access: Access) -> Callable[[str], Quota]:
+    """What a peer may bring, by sender: with the token of an agent no more in all than that agent may write itself."""
+    rate = Quota(writes_per_second=settings.peer_entries_per_second)
+    called = rate.over(Quota(max_memories=settings.peer_max_memories, max_bytes=settings.peer_max_bytes))
+
+    def quota_of(sender: str) -> Quota:
+        if sender == settings.owner:
+            return UNLIMITED
+        return rate.over(access.quota(sender)) if access.has_own_quota(sender) else called
+
+    return quota_of
 
 
 def _now_ms() -> int:

@@ -270,6 +270,38 @@ class Settings:
         _whole(1, limits.OPEN_FILES_MAX),
         "connections",
     )
+    agent_max_memories: int = _setting(
+        limits.QUOTA_MEMORIES,
+        "Memories that an agent may begin, unless `mnemesh agent` gives it another quota; 0 for no limit.",
+        _whole(0, limits.QUOTA_MEMORIES_MAX),
+        "memories",
+    )
+    agent_max_bytes: int = _setting(
+        limits.QUOTA_BYTES, "Bytes that an agent's entries may take in the log; 0 for no limit.",
+        _whole(0, limits.QUOTA_BYTES_MAX), "bytes",
+    )  # fmt: skip
+    agent_writes_per_second: float = _setting(
+        limits.QUOTA_WRITES_PER_SECOND,
+        "Writes of an agent in the long run; half a minute's may come at once; 0 for no limit.",
+        _number(0, limits.QUOTA_WRITES_PER_SECOND_MAX),
+        "1/s",
+    )
+    peer_max_memories: int = _setting(
+        limits.PEER_QUOTA_MEMORIES,
+        "Memories that a peer may bring; its stream stops there; 0 for no limit.",
+        _whole(0, limits.QUOTA_MEMORIES_MAX),
+        "memories",
+    )
+    peer_max_bytes: int = _setting(
+        limits.PEER_QUOTA_BYTES, "Bytes of entries that a peer may bring; 0 for no limit.",
+        _whole(0, limits.QUOTA_BYTES_MAX), "bytes",
+    )  # fmt: skip
+    peer_entries_per_second: float = _setting(
+        limits.PEER_QUOTA_ENTRIES_PER_SECOND,
+        "Entries of a peer in the long run; its stream is slowed beyond.",
+        _number(limits.PEER_ENTRIES_PER_SECOND_MIN, limits.QUOTA_WRITES_PER_SECOND_MAX),
+        "1/s",
+    )
     ready_timeout_s: float = _setting(60.0, "Longest a call waits for a starting node.", _number(0.1, 600), "s")
     drain_s: float = _setting(10.0, "Longest a stopping node lets calls finish.", _number(0, 600), "s")
     log_level: str = _setting("info", "Least severity logged.", _choice("debug", "info", "warning", "error"))

@@ -18,6 +18,7 @@ from fake_peers import FakePeers
 from stored_transcripts import transcribing
 
 from mnemesh_gateway.backups import Backup
+from mnemesh_gateway.quotas import Quotas
 from mnemesh_memory import checks, grants, limits, validate, watching
 from mnemesh_memory.answers import Hit, Nearby, Neighbourhood, Recalled
 from mnemesh_memory.embedding import ModelStatus, ReembedStatus
@@ -43,6 +44,7 @@ from mnemesh_memory.model import (
     Written,
 )  # fmt: skip
 from mnemesh_memory.patching import succeeding
+from mnemesh_memory.quotas import DEFAULT, Quota, Usage
 from mnemesh_memory.removal import Bulk, Purged
 from mnemesh_memory.watching import Change, Watched, WatchQuery
 
@@ -72,6 +74,7 @@ class FakeGate:
     access: FakeAccess = field(default_factory=lambda: FakeAccess())
     _peers: FakePeers = field(default_factory=FakePeers)
     _backups: FakeBackups = field(default_factory=lambda: FakeBackups())
+    quotas: Quotas | None = None
 
     async def ready(self) -> FakeMesh:
         if self.facts.state != "ready":
@@ -137,6 +140,14 @@ class FakeAccess:
         self._agents[name] = replace(found, revoked_at=START_MS + 1)
         return self._agents[name]
 
+    def set_quota(self, caller: Caller, name: str, quota: Quota) -> Agent:
+        found = grants.require_seen(caller, name, self._agents.get(name))
+        self._agents[name] = replace(found, quota=quota.checked().over(found.quota))
+        return self._agents[name]
+
+    def quota(self, name: str) -> Quota:
+        return self._agents[name].quota.over(DEFAULT)
+
     def state(self, agent: Agent) -> str:
         return agent.state(START_MS + 2)
 
@@ -156,6 +167,13 @@ class FakeMesh(FakeHistories, FakeLinks):
         self.hold: asyncio.Event | None = None
         self.recalling = asyncio.Event()
         self.cancelled = asyncio.Event()
+
+    async def usage(self) -> dict[str, Usage]:
+        used: dict[str, Usage] = {}
+        for memory in self.memories.values():
+            principal = memory.by.partition("/")[0]
+            used[principal] = used.get(principal, Usage()).and_also(1, len(memory.content))
+        return used
 
     async def remember(self, caller: Caller, draft: Draft) -> Written:
         self._enter()
