@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from mnemesh_actors.bulk import BulkForgetting
 from mnemesh_actors.copying import LedgerCopy, ledger_copy
+from mnemesh_actors.cursor_seal import CursorSeal
 from mnemesh_actors.generations import Choice
 from mnemesh_actors.histories import PAGE, Histories
 from mnemesh_actors.linking import Linking
@@ -69,6 +70,7 @@ class Mesh:
         notices: Notices,
         syncing: Syncing,
         transcripts: Transcribing,
+        seal: CursorSeal,
     ) -> None:
         self.syncing = syncing
         self.transcripts = transcripts
@@ -83,7 +85,7 @@ class Mesh:
         self._purging = Purging(parts)
         self._bulk = BulkForgetting(parts, self._writing, self._purging)
         self._histories = Histories(parts, self._writing)
-        self._watching = Watching(parts, node_id)
+        self._watching = Watching(parts, node_id, seal)
         self._last = AsyncExitStack()
 
     async def remember(self, caller: Caller, draft: Draft) -> Written:

@@ -20,11 +20,12 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from mnemesh_actors.ledger.schema import read_only
 from mnemesh_memory import grants, limits
 from mnemesh_memory.errors import (
     DataLoss,
@@ -89,15 +90,34 @@ def digest_of(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
+def _opened(file: Path | str) -> sqlite3.Connection:
+    return sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+
+
+def _in_memory(path: Path) -> sqlite3.Connection:
+    """A copy of the file, which is read alone."""
+    copy = _opened(":memory:")
+    with closing(read_only(path)) as source:
+        source.backup(copy)
+    return copy
+
+
 class Access:
     """`path` is the file, made when it is missing; `clock` gives milliseconds since the epoch; `owner` is what the
     owner is called, whose name no agent bears; `defaults` is the quota of agents that were given none. Methods that
-    write may be called from any thread. Raises FailedPrecondition for a file that others can read or of a newer format,
+    write may be called from any thread. `dry`: a copy in memory is opened, and the file is left as it is. Raises
+    FailedPrecondition for a file that others can read or of a newer format,
     or when an agent bears the owner's name, DataLoss for a damaged file, Unavailable when the disk fails; then nothing
     has changed."""
 
     def __init__(
-        self, path: Path, clock: Callable[[], int], owner: str = grants.OWNER, defaults: Quota = DEFAULT
+        self,
+        path: Path,
+        clock: Callable[[], int],
+        owner: str = grants.OWNER,
+        defaults: Quota = DEFAULT,
+        *,
+        dry: bool = False,
     ) -> None:
         self._defaults = defaults
         self.path = path
@@ -106,7 +126,8 @@ class Access:
         self._writing = threading.Lock()
         with self._explained():
             # Made by us and not by SQLite, so that nobody else can open it in between.
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            if not dry:
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             if path.stat().st_mode & 0o077:
                 raise FailedPrecondition(
                     f"{path} can be read by others; run: chmod 600 {path}",
@@ -114,7 +135,7 @@ class Access:
                     value=str(path),
                     limit="0600",
                 )
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            self._db = _in_memory(path) if dry else _opened(path)
             try:
                 self._prepare()
                 kept = [_from_row(row) for row in self._db.execute(f"SELECT {COLUMNS} FROM agent")]
@@ -305,7 +326,8 @@ class Access:
         try:
             yield
         except (sqlite3.Error, OSError, ValueError, TypeError) as error:
-            if isinstance(error, OSError | sqlite3.OperationalError):
+            lost = str(error).startswith("no such ")  # table or column: SQLite calls that no damage
+            if isinstance(error, OSError | sqlite3.OperationalError) and not lost:
                 raise Unavailable(f"{self.path}: {error}; nothing was changed", part="access") from error
             raise DataLoss(
                 f"{self.path} is damaged ({error}); restore it from a backup, or delete it and issue the tokens anew",

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mnemesh_gateway import wire
-from mnemesh_memory import model
+from mnemesh_memory import grants, model
 from mnemesh_memory.embedding import ModelStatus, ReembedStatus
 from mnemesh_memory.grants import OWNER
 from mnemesh_memory.model import Caller
@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
 
 async def status(gate: MeshGate, caller: Caller, request: admin_pb2.StatusRequest) -> admin_pb2.StatusResponse:
-    """Answers while the node starts, too: then with what the gateway knows of itself."""
+    """Answers while the node starts, too: then with what the gateway knows of itself. An admin of some spaces hears how
+    these are, and nothing of others or of the machine."""
     facts = gate.describe()
     mesh = gate.mesh_now()
+    if not grants.sees_the_node(caller):
+        return await _status_of_spaces(gate, caller)
     response = admin_pb2.StatusResponse(state=facts.state) if mesh is None else _status(await mesh.status())
     if mesh is not None:
         response.transcripts.CopyFrom(admin_pb2.TranscriptStatus(**asdict(await mesh.transcripts.status())))
@@ -93,6 +96,23 @@ async def revoke_agent(
     access = gate.agents()
     agent = await asyncio.to_thread(access.revoke, caller, request.name)
     return admin_pb2.RevokeAgentResponse(agent=await _told(gate, agent))
+
+
+async def _status_of_spaces(gate: MeshGate, caller: Caller) -> admin_pb2.StatusResponse:
+    """State and counts, without what tells how much is written elsewhere: no numbers of the log, no paths."""
+    facts, mesh = gate.describe(), gate.mesh_now()
+    response = admin_pb2.StatusResponse(state=facts.state, version=facts.version, uptime_s=facts.uptime_s)
+    if mesh is None:
+        return response
+    whole, own = await mesh.status(), await mesh.stats(caller)
+    response.state, response.runtime, response.node_id = whole.state, whole.runtime, whole.node_id
+    response.ledger.memories, response.ledger.state = own.memories, "ok" if whole.ledger is None else whole.ledger.state
+    for index in whole.index:
+        response.index.add(name=index.name, backend=index.backend, lag=min(index.lag, 1), state=index.state)
+    if used := whole.model:
+        response.model.name, response.model.dimensions = used.name, used.dimensions
+        response.model.generation, response.model.precision = used.generation, used.precision
+    return response
 
 
 def _status(status: model.MeshStatus) -> admin_pb2.StatusResponse:

@@ -187,7 +187,7 @@ class Node:
             gate.http = f"{settings.http.rpartition(':')[0]}:{listener.getsockname()[1]}"
             loopback = is_loopback(settings.http.rpartition(":")[0])
             mcp = build_mcp(gate, authenticator, metrics, settings.mcp_toolsets.split(","), loopback)
-            app = build_app(gate, authenticator, metrics, mcp)
+            app = build_app(gate, authenticator, metrics, mcp, metrics_open=settings.metrics_open)
             server = _HttpServer(
                 uvicorn.Config(
                     app,

@@ -302,6 +302,7 @@ class Settings:
         _number(limits.PEER_ENTRIES_PER_SECOND_MIN, limits.QUOTA_WRITES_PER_SECOND_MAX),
         "1/s",
     )
+    metrics_open: bool = _setting(False, "Let anybody on this machine read /metrics without a token.", FLAG)
     ready_timeout_s: float = _setting(60.0, "Longest a call waits for a starting node.", _number(0.1, 600), "s")
     drain_s: float = _setting(10.0, "Longest a stopping node lets calls finish.", _number(0, 600), "s")
     log_level: str = _setting("info", "Least severity logged.", _choice("debug", "info", "warning", "error"))

@@ -295,6 +295,11 @@ def expiry(field: str, value: str, now: int) -> int | None:
     return at
 
 
+def sees_the_node(caller: Caller) -> bool:
+    """Whether what tells of the whole node is for `caller`: the owner, and an admin of every shared space."""
+    return caller.role == OWNER or (ADMINISTER in ROLE_MAY[caller.role] and EVERY_SHARED in caller.spaces)
+
+
 def may_see(caller: Caller, agent: Agent) -> bool:
     """Whether `caller` may see and revoke that token: the owner all, an admin those within its own spaces, those with
     none that it issued, and its own."""
