@@ -127,8 +127,9 @@ class FakeAccess:
         )
         self._agents = {"first": first}
 
-    def add(self, issuer: Caller, *, name: str, **asked: object) -> tuple[Agent, str]:
+    def add(self, issuer: Caller, *, name: str, quota: Quota, **asked: object) -> tuple[Agent, str]:
         agent = grants.new_agent(issuer, name=name, now=START_MS, before=self._agents.get(name), **asked)
+        agent = replace(agent, quota=quota.checked())
         self._agents[name] = agent
         return agent, "mnm_" + "A" * 43
 
@@ -343,8 +344,9 @@ class FakeMesh(FakeHistories, FakeLinks):
 
     async def stats(self, caller: Caller, spaces: Sequence[str] = ()) -> Stats:
         self._enter()
-        active = [m for m in self.memories.values() if m.state == "active" and (not spaces or m.space in spaces)]
-        states = Counter(m.state for m in self.memories.values())
+        seen = [m for m in self.memories.values() if grants.any_matches(spaces or grants.readable(caller), m.space)]
+        active = [m for m in seen if m.state == "active"]
+        states = Counter(m.state for m in seen)
         tags = Counter(tag for m in active for tag in m.tags)
         spaces_all, agents = Counter(m.space for m in active), Counter(m.by for m in active)
         return Stats(

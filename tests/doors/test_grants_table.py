@@ -93,7 +93,7 @@ def test_an_operation_that_writes_does_not_pass_for_a_read() -> None:
 
 def test_a_path_that_is_no_operation_is_open_or_wants_a_token() -> None:
     assert {path.path: path.token for path in FIXED_PATHS} == {
-        "/v1/openapi.json": True, "/health/live": False, "/health/ready": False, "/metrics": False,
+        "/v1/openapi.json": True, "/health/live": False, "/health/ready": False, "/metrics": True,
     }  # fmt: skip
 
 
@@ -209,11 +209,32 @@ async def test_a_denial_says_on_grpc_and_http_who_asked_for_what_and_what_is_gra
     }  # fmt: skip
 
 
-async def test_metrics_beyond_loopback_are_for_those_who_administer(scene: Scene) -> None:
-    scene.doors.gate.facts.http = "0.0.0.0:7434"
-    for role, status in (("reader", 403), ("writer", 403), ("admin", 200)):
+@pytest.mark.parametrize("address", ["0.0.0.0:7434", "127.0.0.1:7434"])
+async def test_metrics_are_for_those_who_administer_every_space(scene: Scene, address: str) -> None:
+    scene.doors.gate.facts.http = address
+    scene.tokens["whole"] = scene.access.add(OWNER, name="whole", role="admin", spaces=("*",))[1]
+    for role, status in (("reader", 403), ("writer", 403), ("admin", 403), ("whole", 200)):
         async with open_http(scene.doors, token=scene.tokens[role]) as http:
             assert (await http.get("/metrics")).status_code == status
+
+
+async def test_status_tells_an_admin_of_some_spaces_of_these_and_nothing_of_the_machine(scene: Scene) -> None:
+    for number in range(5):
+        scene.doors.mesh.store(Draft(content=f"elsewhere {number}", space="ops"), OWNER)
+    scene.doors.mesh.store(Draft(content="within", space="team/a"), OWNER)
+    async with open_http(scene.doors, token=scene.tokens["admin"]) as http:
+        told = (await http.get("/v1/status")).json()
+    assert told["ledger"]["memories"] == 1
+    assert told["state"] == "ready"
+    assert not {"data_dir", "pid", "actors", "settings", "notices", "transcripts", "grpc", "http"} & {
+        name for name, value in told.items() if value
+    }
+    assert not told["ledger"].get("seq")
+    assert not told["ledger"].get("bytes")
+    async with open_http(scene.doors, token=TOKEN) as http:
+        whole = (await http.get("/v1/status")).json()
+    assert whole["ledger"]["memories"] == 6
+    assert whole["data_dir"]
 
 
 async def test_an_export_that_is_under_way_ends_when_its_token_does(
