@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
+from mnemesh_actors.ledger.aside import sender_of
 from mnemesh_memory.errors import QuotaReached
 from mnemesh_memory.quotas import NOTHING, UNLIMITED, Bucket, Quota, Usage
 
@@ -52,8 +53,9 @@ class PeerQuotas:
         if brought != NOTHING:
             self._known[sender] = brought
 
-    def note(self, sender: str) -> str:
-        """What to say of its stream while that is open: that it is slowed, or ""."""
+    def note(self, peer: str) -> str:
+        """What to say of the open stream of a peer, named as its cursors are: that it is slowed, or ""."""
+        sender = sender_of(peer)
         since = self._slowed.get(sender)
         if since is None or asyncio.get_running_loop().time() - since > SLOWED_FOR_S:
             return ""

@@ -33,26 +33,19 @@ from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.backups import Backups
 from mnemesh_gateway.gate import MeshGate
 from mnemesh_gateway.grpc_door import GrpcDoor
-from mnemesh_gateway.http_connections import (
-    ConnectionGuard,
-    ConnectionLimits,
-    GuardedProtocol,
-    RestingListener,
-    connections_of_a_door,
-    raise_open_files_limit,
-)
+from mnemesh_gateway.http_connections import ConnectionGuard, GuardedProtocol, RestingListener
 from mnemesh_gateway.http_door import build_app
 from mnemesh_gateway.loopback import is_loopback
 from mnemesh_gateway.mcp_door import McpDoor, build_mcp
 from mnemesh_gateway.mcp_tools import select
 from mnemesh_gateway.metrics import Metrics
+from mnemesh_gateway.node_limits import agent_quota, bounds, peer_quotas
 from mnemesh_gateway.peer_book import PeerBook
 from mnemesh_gateway.presence import NodeLock, is_there, owner_token, withdraw
 from mnemesh_gateway.settings import Loaded, Settings
 from mnemesh_memory import limits
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, MnemeshError
 from mnemesh_memory.fusion import DEFAULT_WEIGHTS, OPTIONAL
-from mnemesh_memory.quotas import UNLIMITED, Quota
 from mnemesh_memory.rules import rules_of
 from mnemesh_proto.rendezvous import LOCK_FILE, NodeAddress, write_node
 
@@ -120,7 +113,7 @@ class Node:
         try:
             directory = open_directory(self._data_dir)
             token = owner_token(self._data_dir)
-            access = Access(self._data_dir / ACCESS_FILE, _now_ms, settings.owner, _agent_quota(settings))
+            access = Access(self._data_dir / ACCESS_FILE, _now_ms, settings.owner, agent_quota(settings))
             authenticator = Authenticator(token, access, settings.owner)
             gate = MeshGate(
                 version=version("mnemesh"),
@@ -152,7 +145,7 @@ class Node:
                     from mnemesh_gateway.peers import Peers
 
                     book, tokens = PeerBook(self._data_dir), authenticator.peer_grants
-                    self._mesh.syncing.quotas.quota_of = _peer_quotas(settings, access)
+                    self._mesh.syncing.quotas.quota_of = peer_quotas(settings, access)
                     self._peers = peers = Peers(book, self._mesh.syncing, _now_ms, settings.owner, tokens=tokens)
                     await peers.start()
                     keep_owner(directory, settings.owner)  # not that of a start that failed
@@ -176,7 +169,7 @@ class Node:
         self, gate: MeshGate, authenticator: Authenticator, metrics: Metrics
     ) -> AsyncIterator[tuple[GrpcDoor, McpDoor]]:
         settings = self._settings
-        guard = ConnectionGuard(_bounds(settings))
+        guard = ConnectionGuard(bounds(settings))
         listener = RestingListener.of(_listen("http", settings.http), guard)
         grpc_door = GrpcDoor(
             gate, authenticator, metrics, connections_max=guard.bounds.total, begin_within_s=guard.bounds.header_s
@@ -294,42 +287,6 @@ def _reranker(settings: Settings) -> RerankerConfig | None:
         cache_dir=settings.model_cache_dir,
         download=settings.model_download,
     )
-
-
-def _bounds(settings: Settings) -> ConnectionLimits:
-    """What HTTP takes, with as many files open as the system allows from now on."""
-    open_files = raise_open_files_limit()
-    total = connections_of_a_door(settings.connections_max, open_files)
-    if total < settings.connections_max:
-        log.info("few_open_files", limit=open_files, connections_of_each_door=total)
-    return ConnectionLimits(
-        total=total,
-        per_address=min(settings.connections_per_address_max, total),
-        header_s=settings.http_header_timeout_s,
-        body_s=settings.http_body_timeout_s,
-    )
-
-
-def _agent_quota(settings: Settings) -> Quota:
-    """What agents may write that were given no quota of their own."""
-    return Quota(
-        max_memories=settings.agent_max_memories,
-        max_bytes=settings.agent_max_bytes,
-        writes_per_second=settings.agent_writes_per_second,
-    )
-
-
-def _peer_quotas(settings: Settings, access: Access) -> Callable[[str], Quota]:
-    """What a peer may bring, by sender: with the token of an agent no more in all than that agent may write itself."""
-    rate = Quota(writes_per_second=settings.peer_entries_per_second)
-    called = rate.over(Quota(max_memories=settings.peer_max_memories, max_bytes=settings.peer_max_bytes))
-
-    def quota_of(sender: str) -> Quota:
-        if sender == settings.owner:
-            return UNLIMITED
-        return rate.over(access.quota(sender)) if access.has_own_quota(sender) else called
-
-    return quota_of
 
 
 def _now_ms() -> int:

@@ -18,7 +18,6 @@ from weakref import WeakValueDictionary
 import grpc
 import structlog
 
-from mnemesh_actors.ledger.aside import sender_of
 from mnemesh_actors.streaming import StreamShell
 from mnemesh_actors.syncing import Syncing
 from mnemesh_crdt.handshake import DIALER, LISTENER
@@ -214,13 +213,10 @@ class Peers:
 
     def _told(self, statuses: Iterable[PeerStatus]) -> tuple[PeerStatus, ...]:
         tokens, now = self._tokens(), self._clock()
-        told = (one.noted(self._note(one)).at(self.head, now) for one in statuses)
+        copy, slowed = self._copies.note, self.syncing.quotas.note
+        notes = ((one, copy(one.node_id) or slowed(one.contact_name)) for one in statuses)
+        told = (one.noted(note).at(self.head, now) for one, note in notes)
         return tuple(one.come(tokens.get(one.name)) if one.incoming else one for one in told)
-
-    def _note(self, one: PeerStatus) -> str:
-        """What to know of a peer while it is connected, or ""."""
-        slowed = self.syncing.quotas.note(sender_of(one.contact_name)) if one.contact_name else ""
-        return self._copies.note(one.node_id) or slowed
 
     async def now(self, name: str, wait_s: float) -> tuple[PeerStatus, ...]:
         """Call the peer (or all, for "") at once, and have both sides compare all that they hold: also those that

@@ -17,6 +17,7 @@ from scenario_doors import NETWORKED_DOORS, CliDoor, Door, GrpcDoor, HttpDoor, M
 
 import mnemesh
 from mnemesh import errors as client_errors
+from mnemesh.cli.people import status as status_lines
 from mnemesh_actors.directory import keep_owner, open_directory
 from mnemesh_gateway.node import Node
 from mnemesh_gateway.settings import load
@@ -448,3 +449,17 @@ async def test_an_admin_gives_nobody_more_than_it_may_write_itself_and_itself_no
             admin.set_agent_quota("adm", max_memories=1)
         assert admin.set_agent_quota("under", max_memories=7).agent.quota.max_memories == 7
         owner.set_agent_quota("adm", max_memories=0)
+
+
+async def test_status_tells_an_admin_of_some_spaces_of_these_alone(team: Team) -> None:
+    with team.client("owner") as owner, team.client("adm") as admin:
+        owner.remember("what an admin of the team does not count", space="elsewhere/hidden")
+        told, whole = admin.status(), owner.status()
+        assert (told.data_dir, told.pid, told.actors, told.settings, told.notices) == ("", 0, (), (), ())
+        assert told.ledger is not None
+        assert whole.ledger is not None
+        assert told.ledger.memories == admin.stats().memories < whole.ledger.memories
+        assert told.ledger.seq == 0 < whole.ledger.seq
+    shown = "\n".join(status_lines(told))
+    assert "in the spaces of this token" in shown
+    assert str(team.node.data_dir) not in shown

@@ -51,7 +51,6 @@ from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.revisions import forget, restore, supersede
 from mnemesh_memory.errors import Aborted, FailedPrecondition, MnemeshError
 from mnemesh_memory.model import LedgerStatus, Link, Memory
-from mnemesh_memory.quotas import Usage
 from mnemesh_memory.text import duplicate_key
 from mnemesh_memory.watching import ChangesPage
 
@@ -379,11 +378,6 @@ class Ledger(Views, Exchange, Copies, Twin):
             path.stat().st_size for path in self.path.parent.glob(self.path.name + "*") if path.suffix != ".lock"
         )
         return LedgerStatus(incarnation=self._incarnation, seq=self._journal.last_seq(), memories=active, bytes=size)
-
-    @reading
-    def usage(self) -> dict[str, Usage]:
-        """What each principal has written here; see Tally."""
-        return self._journal.tally.now()
 
     def rebuild_view(self) -> int:
         """Compute the view anew from the entries; returns how many memories it holds."""

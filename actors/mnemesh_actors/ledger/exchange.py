@@ -155,6 +155,11 @@ class Exchange(ABC):
         return peers.backlog(self._db)
 
     @reading
+    def usage(self) -> dict[str, Usage]:
+        """What each principal has written here; see Tally."""
+        return self._journal.tally.now()
+
+    @reading
     def brought(self) -> dict[str, Usage]:
         """What each peer brought in all, by sender; see tally.brought."""
         return tally.brought(self._db)
