@@ -103,6 +103,14 @@ def open_directory(path: Path) -> DataDirectory:
     return DataDirectory(path, node_id)
 
 
+def check_directory(path: Path) -> None:
+    """Raise what `open_directory` would raise of the id and the key of a directory in which a node lived. Writes
+    nothing."""
+    node_id, following = _read(path / MANIFEST), path / NEXT_KEY_FILE
+    changed = following.exists() and _id_of(load_key(path / KEY_FILE)) != node_id
+    _check_key(following if changed else path / KEY_FILE, node_id)
+
+
 def renew_identity(directory: DataDirectory) -> DataDirectory:
     """Give an opened directory a new key and with it another node id. A crash leaves the old one or the new one whole:
     the new key is written first, the manifest says which counts, and the next opening moves the key to its place."""

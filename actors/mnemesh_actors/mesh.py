@@ -5,12 +5,13 @@ Takes and gives values of mnemesh_memory.model only, raises leaves of mnemesh_me
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 
 from mnemesh_actors.bulk import BulkForgetting
 from mnemesh_actors.copying import LedgerCopy, ledger_copy
+from mnemesh_actors.cursor_seal import CursorSeal
 from mnemesh_actors.generations import Choice
 from mnemesh_actors.histories import PAGE, Histories
 from mnemesh_actors.linking import Linking
@@ -49,6 +50,7 @@ from mnemesh_memory.model import (
     Written,
 )
 from mnemesh_memory.past import Blame, ConflictPage, HistoryPage
+from mnemesh_memory.quotas import Usage
 from mnemesh_memory.removal import Bulk, Purged
 from mnemesh_memory.watching import Watched, WatchQuery
 
@@ -68,6 +70,7 @@ class Mesh:
         notices: Notices,
         syncing: Syncing,
         transcripts: Transcribing,
+        seal: CursorSeal,
     ) -> None:
         self.syncing = syncing
         self.transcripts = transcripts
@@ -82,7 +85,7 @@ class Mesh:
         self._purging = Purging(parts)
         self._bulk = BulkForgetting(parts, self._writing, self._purging)
         self._histories = Histories(parts, self._writing)
-        self._watching = Watching(parts, node_id)
+        self._watching = Watching(parts, node_id, seal)
         self._last = AsyncExitStack()
 
     async def remember(self, caller: Caller, draft: Draft) -> Written:
@@ -234,6 +237,11 @@ class Mesh:
         """Counts over `spaces`, or over all that the caller may see."""
         named = validate.read_spaces(spaces, caller) if spaces else grants.readable(caller)
         found: Stats = await self._parts.ledger.stats(named)
+        return found
+
+    async def usage(self) -> Mapping[str, Usage]:
+        """What each principal has in the log; see Ledger.usage."""
+        found: Mapping[str, Usage] = await self._parts.ledger.usage()
         return found
 
     async def inhabited(self, name: str) -> bool:

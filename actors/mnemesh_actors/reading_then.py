@@ -25,7 +25,8 @@ async def read_then(
     found: dict[str, Memory] = {}
     start = 0
     while start < len(ids) and (by is None or now() <= by):
-        part, read = await parts.ledger.read_some_as_of(ids[start : start + READ_AT_ONCE], at, READ_AT_ONCE_S)
+        some = ids[start : start + READ_AT_ONCE]
+        part, read = await parts.ledger.read_some_as_of(some, at, READ_AT_ONCE_S, parts.clock())
         found |= part
         start += read
     return found, list(ids[start:])

@@ -12,6 +12,7 @@ import structlog
 
 from mnemesh_actors.batching import Batcher
 from mnemesh_actors.crew import Crew
+from mnemesh_actors.cursor_seal import CursorSeal
 from mnemesh_actors.directory import DataDirectory, load_key
 from mnemesh_actors.embedding import ModelConfig, ModelInfo
 from mnemesh_actors.embedding.model import MODEL_NAME
@@ -130,7 +131,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     transcribing = await _transcribing(directory, config, undo)
     reembedding = Reembedding(serving, file, state, workshop, config.entropy)
     reembedding.start()
-    return Mesh(parts, runtime, directory.node_id, reembedding, notices, syncing, transcribing)
+    return Mesh(parts, runtime, directory.node_id, reembedding, notices, syncing, transcribing, CursorSeal(key))
 
 
 async def _transcribing(directory: DataDirectory, config: StartConfig, undo: AsyncExitStack) -> Transcribing:

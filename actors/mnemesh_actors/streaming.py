@@ -45,7 +45,7 @@ from mnemesh_crdt.messages import (
 )
 from mnemesh_crdt.proof import NONCE_BYTES
 from mnemesh_crdt.sync import Stream
-from mnemesh_memory.errors import InvalidArgument, MnemeshError, Unavailable
+from mnemesh_memory.errors import InvalidArgument, MnemeshError, QuotaReached, Unavailable
 from mnemesh_memory.limits import (
     SYNC_MESSAGES_WAITING_MAX,
     SYNC_OUTBOX_MESSAGES_MAX,
@@ -243,6 +243,8 @@ class StreamShell:
         try:
             event = await question
             self._check_log()
+        except QuotaReached as error:
+            event = Closed(error.message)
         except MnemeshError as error:
             event = Closed(f"this node's ledger: {error.message}")
         self._events.put_nowait(event)

@@ -10,12 +10,13 @@ from dataclasses import replace
 from typing import Protocol
 
 from mnemesh_actors.identity import Signing
-from mnemesh_actors.ledger.aside import AsidePage, Which
+from mnemesh_actors.ledger.aside import AsidePage, Which, sender_of
 from mnemesh_actors.ledger.commands import TakenIn
 from mnemesh_actors.ledger.contacts import Contact
 from mnemesh_actors.ledger.exchange import Incoming
 from mnemesh_actors.ledger.peers import Backlog, Order, Untaken
 from mnemesh_actors.news import News as Bell
+from mnemesh_actors.peer_quotas import PeerQuotas
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_crdt.handshake import Me
 from mnemesh_crdt.messages import (
@@ -34,6 +35,7 @@ from mnemesh_memory.limits import (
     BATCH_BYTES_MAX,
     BATCH_ITEMS_MAX,
 )
+from mnemesh_memory.quotas import Usage
 
 
 class Publisher(Protocol):
@@ -57,6 +59,7 @@ class Syncing:
         self._follower = follower
         self._bell = bell
         self._clock = clock
+        self.quotas = PeerQuotas(ledger.brought)
 
     @property
     def head(self) -> int:
@@ -84,7 +87,8 @@ class Syncing:
         )
 
     async def take_in(self, order: TakeIn, peer: str) -> Took:
-        """Take a batch in durably, with its cursor, and let index and watchers know."""
+        """Take a batch in durably, with its cursor, and let index and watchers know. Waits while the peer is too fast;
+        raises QuotaReached when it has brought what it may."""
         batch = order.batch
         incoming = Incoming(
             peer=peer,
@@ -95,7 +99,10 @@ class Syncing:
             last_seq=batch.last_seq,
             keys=batch.keys,
         )
+        sender = sender_of(peer)
+        await self.quotas.admit(sender, len(batch.entries))
         taken = await self._hand(incoming, self._clock())
+        self.quotas.took(sender, Usage(taken.brought_memories, taken.brought_bytes))
         self._follower.publish(taken.last)
         return Took(batch.feed, batch.last_seq, taken.full, taken.quarantined)
 

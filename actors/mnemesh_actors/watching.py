@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from mnemesh_actors.cursor_seal import CursorSeal
 from mnemesh_actors.parts import Parts
 from mnemesh_memory import limits, watching
 from mnemesh_memory.errors import MnemeshError, Overloaded
@@ -25,9 +26,10 @@ TOUCHED_ENTRIES_MAX = 1000
 
 
 class Watching:
-    """`node_id` tells what was merged from other nodes."""
+    """`node_id` tells what was merged from other nodes; `seal` hides the numbers in cursors."""
 
-    def __init__(self, parts: Parts, node_id: str) -> None:
+    def __init__(self, parts: Parts, node_id: str, seal: CursorSeal) -> None:
+        self._seal = seal
         self._parts = parts
         self._node_id = node_id
         self._reads = asyncio.Semaphore(READS_AT_ONCE_MAX)
@@ -39,29 +41,32 @@ class Watching:
         carries the cursor to resume from. Raises InvalidArgument, OutOfRange for a cursor from the future, and
         Overloaded for one watcher too many."""
         query = watching.checked(given, caller)
+        principal = caller.principal
+        if query.cursor:
+            query = replace(query, cursor=self._seal.opened(query.cursor, principal))
         with self._counted():
             incarnation, head = await self._parts.ledger.position()
             self._parts.news.tell(head)
             positions, reason = watching.begin(query, {incarnation: head})
             at = told = positions[incarnation]
-            cursor = watching.write_cursor(positions)
+            cursor = self._seal.write(positions, principal)
             yield Watched(type=watching.OPENED, cursor=cursor, spaces=query.spaces, reason=reason)
             try:
                 while True:
                     page, heard = await self._page(at, query.spaces)
                     if page.incarnation != incarnation:
                         incarnation, at, told = page.incarnation, 0, 0
-                        cursor = watching.write_cursor({incarnation: 0})
+                        cursor = self._seal.write({incarnation: 0}, principal)
                         reason = watching.told_anew(incarnation)
                         yield Watched(type=watching.OPENED, cursor=cursor, spaces=query.spaces, reason=reason)
                         continue
                     for change in page.changes:
                         if watching.wanted(change, query):
-                            told, cursor = change.seq, watching.write_cursor({incarnation: change.seq})
+                            told, cursor = change.seq, self._seal.write({incarnation: change.seq}, principal)
                             yield self._told(change, cursor, query.include_content)
                     at = page.seq
                     if at - told >= POSITION_EVERY_ENTRIES:
-                        told, cursor = at, watching.write_cursor({incarnation: at})
+                        told, cursor = at, self._seal.write({incarnation: at}, principal)
                         yield Watched(type=watching.POSITION, cursor=cursor)
                     if at >= page.head:
                         # Not only after `at`: the log's end may have been erased since it was told of.

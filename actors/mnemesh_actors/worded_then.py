@@ -76,7 +76,8 @@ async def _texts(parts: Parts, ids: Sequence[str], at: int, by: float) -> tuple[
     texts: list[Memory] = []
     start = 0
     while start < len(ids) and now() <= until:
-        found, read = await parts.ledger.reworded(ids[start : start + READ_AT_ONCE], at, READ_AT_ONCE_S)
+        some = ids[start : start + READ_AT_ONCE]
+        found, read = await parts.ledger.reworded(some, at, READ_AT_ONCE_S, parts.clock())
         texts += found
         start += read
     return texts, start

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mnemesh.agent_values import Agent, Agents, IssuedToken, RevokedAgent
+    from mnemesh.agent_values import Agent, AgentQuota, Agents, ChangedAgent, IssuedToken, RevokedAgent
     from mnemesh.aio import AsyncClient
     from mnemesh.batch import Outcome
     from mnemesh.client import Client
@@ -53,13 +53,14 @@ if TYPE_CHECKING:
     from mnemesh.watching import AsyncWatch, Watch
 
 __all__ = [
-    "Aborted", "Agent", "Agents", "AlreadyExists", "AsyncClient", "AsyncWatch", "Blame", "BlamedField", "BlamedLines",
-    "Change", "Checked", "Client", "Conflict", "Conflicts", "DataLoss", "DeadlineExceeded", "FailedPrecondition",
-    "Found", "History", "Identity", "InvalidArgument", "IssuedToken", "Link", "Linked", "Memory", "MnemeshError",
-    "Nearby", "Neighbourhood", "NotFound", "NotReachable", "OutOfRange", "Outcome", "Overloaded", "Page",
-    "PermissionDenied", "RatedMemory", "Ratings", "Recalled", "RecalledBatch", "Remembered", "Result", "Revision",
-    "RevokedAgent", "Signal", "Source", "Stats", "Status", "Superseded", "Timeline", "Unauthenticated", "Updated",
-    "Watch", "Written", "__version__", "detect_space",
+    "Aborted", "Agent", "AgentQuota", "Agents", "AlreadyExists", "AsyncClient", "AsyncWatch", "Blame",
+    "BlamedField", "BlamedLines", "Change", "ChangedAgent", "Checked", "Client", "Conflict", "Conflicts",
+    "DataLoss", "DeadlineExceeded", "FailedPrecondition", "Found", "History", "Identity", "InvalidArgument",
+    "IssuedToken", "Link", "Linked", "Memory", "MnemeshError", "Nearby", "Neighbourhood", "NotFound",
+    "NotReachable", "OutOfRange", "Outcome", "Overloaded", "Page", "PermissionDenied", "RatedMemory", "Ratings",
+    "Recalled", "RecalledBatch", "Remembered", "Result", "Revision", "RevokedAgent", "Signal", "Source", "Stats",
+    "Status", "Superseded", "Timeline", "Unauthenticated", "Updated", "Watch", "Written", "__version__",
+    "detect_space",
 ]  # fmt: skip
 
 _MODULES = {
@@ -68,7 +69,7 @@ _MODULES = {
 }  # fmt: skip
 _PAST = {"Blame", "BlamedField", "BlamedLines", "Conflict", "Conflicts", "History", "Revision"}
 _LINKS = {"Linked", "RatedMemory", "Ratings"}
-_AGENTS = {"Agent", "Agents", "IssuedToken", "RevokedAgent"}
+_AGENTS = {"Agent", "AgentQuota", "Agents", "ChangedAgent", "IssuedToken", "RevokedAgent"}
 _RECALL = {"Nearby", "Neighbourhood", "Recalled", "RecalledBatch", "Result", "Signal"}
 _VALUES = {
     "Change", "Checked", "Found", "Identity", "Link", "Memory", "Page", "Remembered", "Source", "Stats", "Status",

@@ -8,6 +8,17 @@ from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgentQuota:
+    """How much an agent may write, 0 for no limit, and what it has written, None while the node starts."""
+
+    max_memories: int
+    max_bytes: int
+    writes_per_second: float
+    memories: int | None
+    bytes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
     """An agent that has or had a token; `state` is active, expired or revoked."""
 
@@ -23,6 +34,7 @@ class Agent:
     revoked_at: datetime | None
     calls: int
     last_used_at: datetime | None
+    quota: AgentQuota | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +50,13 @@ class Agents:
     """The agents of a node, by name."""
 
     agents: tuple[Agent, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedAgent:
+    """The agent with another quota."""
+
+    agent: Agent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

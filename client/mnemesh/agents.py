@@ -21,12 +21,17 @@ def add_agent(
     spaces: Iterable[str] = (),
     toolsets: Iterable[str] = (),
     expires: str | datetime | timedelta | None = None,
+    max_memories: int | None = None,
+    max_bytes: int | None = None,
+    writes_per_second: float | None = None,
 ) -> Call[agent_values.IssuedToken]:
     """Issue a token to an agent; the answer is the only place where it ever stands.
 
     `role` is reader, writer or admin; `spaces` are paths of shared spaces, `team/*` for all below, `*` for all; its
     private space @name is its own anyway. `toolsets` core, curate, session, admin; none means all that the role may.
-    `expires` is an aware datetime, a timedelta or a text such as 30d. Raises AlreadyExists while the name has a token.
+    `expires` is an aware datetime, a timedelta or a text such as 30d. `max_memories`, `max_bytes` and
+    `writes_per_second` bound what it writes, 0 for no limit, None for the node's defaults. Raises AlreadyExists while
+    the name has a token.
 
     >>> issued = client.add_agent("ana", role="writer", spaces=["team/*"], expires="30d")
     >>> ana = Client(token=issued.token)
@@ -37,6 +42,9 @@ def add_agent(
         "spaces": spaces,
         "toolsets": toolsets,
         "expires": _moment(expires),
+        "max_memories": max_memories,
+        "max_bytes": max_bytes,
+        "writes_per_second": writes_per_second,
     }
     return Call(
         rpc=ADMIN + "AddAgent",
@@ -57,6 +65,33 @@ def list_agents() -> Call[agent_values.Agents]:
         request=admin_pb2.ListAgentsRequest(),
         response=admin_pb2.ListAgentsResponse,
         read=reading(agent_values.Agents),
+        repeatable=True,
+    )
+
+
+def set_agent_quota(
+    name: str,
+    *,
+    max_memories: int | None = None,
+    max_bytes: int | None = None,
+    writes_per_second: float | None = None,
+) -> Call[agent_values.ChangedAgent]:
+    """Change how much an agent may write, from its next call on; what is None stays, 0 is no limit.
+
+    >>> client.set_agent_quota("ana", max_memories=50_000).agent.quota.max_memories
+    50000
+    """
+    fields = {
+        "name": name,
+        "max_memories": max_memories,
+        "max_bytes": max_bytes,
+        "writes_per_second": writes_per_second,
+    }
+    return Call(
+        rpc=ADMIN + "SetAgentQuota",
+        request=to_message(admin_pb2.SetAgentQuotaRequest, fields),
+        response=admin_pb2.SetAgentQuotaResponse,
+        read=reading(agent_values.ChangedAgent),
         repeatable=True,
     )
 

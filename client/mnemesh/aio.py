@@ -122,6 +122,7 @@ class AsyncClient:
     reembed = _method(embedding.reembed)
     add_agent = _method(agents.add_agent)
     list_agents = _method(agents.list_agents)
+    set_agent_quota = _method(agents.set_agent_quota)
     revoke_agent = _method(agents.revoke_agent)
     create_backup = _method(backups.create_backup)
     list_backups = _method(backups.list_backups)

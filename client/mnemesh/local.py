@@ -30,13 +30,13 @@ from mnemesh_proto.rendezvous import (
     DEFAULT_GRPC,
     DEFAULT_HTTP,
     LOCK_FILE,
+    LOG_FILE,
     NODE_FILE,
     NodeAddress,
     read_node,
 )
 
 START_LOCK_FILE = "start.lock"
-LOG_FILE = "node.log"
 SETTINGS_FILE = "settings.toml"
 START_TIMEOUT_S = 30.0
 # A node lets calls finish first: by default for 10 s, then it closes its stores.

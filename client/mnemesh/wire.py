@@ -69,6 +69,7 @@ NESTED: Final[Mapping[str, type]] = {
     "mnemesh.v1.ModelStatus": embedding_values.ModelStatus,
     "mnemesh.v1.ReembedStatus": embedding_values.ReembedStatus,
     "mnemesh.v1.Agent": agent_values.Agent,
+    "mnemesh.v1.AgentQuota": agent_values.AgentQuota,
     "mnemesh.v1.Refused": removal_values.Refused,
     "mnemesh.v1.PeerStatus": peer_values.PeerStatus,
     "mnemesh.v1.QuarantinedEntry": peer_values.QuarantinedEntry,

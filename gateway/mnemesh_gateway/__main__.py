@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import sys
 import time
@@ -86,28 +85,32 @@ def _parser() -> Parser:
 def _up(loaded: Loaded, started: float) -> int:
     # What a node writes is its owner's alone, also in a directory that was made wider.
     os.umask(0o077)
-    _configure_log(loaded)
     # gRPC reads these when it is imported. Nothing here forks without exec, so its fork handlers only make noise.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     try:
         # Heavy imports come after the flags are known to be good, so that a typo is answered at once.
+        from mnemesh_gateway import node_log
         from mnemesh_gateway.node import Node
     except ModuleNotFoundError as error:
         print(f"mnemesh: a part of the node is missing: {error}\nfix: pip install 'mnemesh[node]'", file=sys.stderr)
         return EXIT_REFUSED
 
+    log = node_log.configure(loaded)
+
     def announce(gate: MeshGate) -> None:
         print(ready_block(loaded, gate.grpc, gate.http, time.monotonic() - started), flush=True)
 
     try:
-        asyncio.run(Node(loaded, announce).serve())
+        asyncio.run(Node(loaded, announce, log.tell_repeats).serve())
     except InvalidArgument as error:
         print(f"mnemesh: {error.message}", file=sys.stderr)
         return EXIT_USAGE
     except MnemeshError as error:
         print(f"mnemesh: {error.message}", file=sys.stderr)
         return EXIT_REFUSED
+    finally:
+        log.tell_repeats()
     return 0
 
 
@@ -128,40 +131,6 @@ def ready_block(loaded: Loaded, grpc: str, http: str, seconds: float) -> str:
             "  Claude Code:",
             f"    claude mcp add mnemesh -- {shown} mcp{given}",
         )
-    )
-
-
-def _configure_log(loaded: Loaded) -> None:
-    """One form for all of standard error: what the node says, and the warnings of the libraries in it."""
-    import structlog
-
-    level = getattr(logging, loaded.settings.log_level.upper())
-    # Tracebacks name places only: the values of variables are people's memories, and what was refused as a secret.
-    last: list[structlog.typing.Processor] = (
-        [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
-        if loaded.settings.log_format == "json"
-        else [
-            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
-        ]
-    )
-    stamped: list[structlog.typing.Processor] = [
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[structlog.stdlib.add_logger_name, *stamped],
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
-        )
-    )
-    logging.basicConfig(level=max(level, logging.WARNING), handlers=[handler])
-    logging.captureWarnings(True)
-    structlog.configure(
-        processors=[structlog.contextvars.merge_contextvars, *stamped, *last],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
     )
 
 

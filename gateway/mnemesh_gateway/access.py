@@ -20,20 +20,30 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from mnemesh_actors.ledger.schema import read_only
 from mnemesh_memory import grants, limits
-from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, Overloaded, Unavailable
+from mnemesh_memory.errors import (
+    DataLoss,
+    FailedPrecondition,
+    InvalidArgument,
+    Overloaded,
+    PermissionDenied,
+    Unavailable,
+)
 from mnemesh_memory.model import Agent, Caller
+from mnemesh_memory.quotas import DEFAULT, NO_OWN, UNLIMITED, Quota
 
 ACCESS_FILE: Final = "access.sqlite"
 TOKEN_PREFIX: Final = "mnm_"
 TOKEN_BYTES: Final = 32
 COLUMNS: Final = (
-    "name, hash, role, spaces, toolsets, created_at, created_by, expires_at, revoked_at, calls, last_used_at"
+    "name, hash, role, spaces, toolsets, created_at, created_by, expires_at, revoked_at, calls, last_used_at, "
+    "max_memories, max_bytes, writes_per_second"
 )
 
 
@@ -66,7 +76,13 @@ def _first(db: sqlite3.Connection) -> None:
     )
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first,)
+def _quotas(db: sqlite3.Connection) -> None:
+    # NULL is what the node gives everybody, 0 is no limit.
+    for column in ("max_memories INTEGER", "max_bytes INTEGER", "writes_per_second REAL"):
+        db.execute(f"ALTER TABLE agent ADD COLUMN {column}")
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _quotas)
 
 
 def digest_of(token: str) -> bytes:
@@ -74,20 +90,44 @@ def digest_of(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
+def _opened(file: Path | str) -> sqlite3.Connection:
+    return sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+
+
+def _in_memory(path: Path) -> sqlite3.Connection:
+    """A copy of the file, which is read alone."""
+    copy = _opened(":memory:")
+    with closing(read_only(path)) as source:
+        source.backup(copy)
+    return copy
+
+
 class Access:
     """`path` is the file, made when it is missing; `clock` gives milliseconds since the epoch; `owner` is what the
-    owner is called, whose name no agent bears. Methods that write may be called from any thread. Raises
-    FailedPrecondition for a file that others can read or of a newer format, or when an agent bears the owner's name,
-    DataLoss for a damaged file, Unavailable when the disk fails; then nothing has changed."""
+    owner is called, whose name no agent bears; `defaults` is the quota of agents that were given none. Methods that
+    write may be called from any thread. `dry`: a copy in memory is opened, and the file is left as it is. Raises
+    FailedPrecondition for a file that others can read or of a newer format,
+    or when an agent bears the owner's name, DataLoss for a damaged file, Unavailable when the disk fails; then nothing
+    has changed."""
 
-    def __init__(self, path: Path, clock: Callable[[], int], owner: str = grants.OWNER) -> None:
+    def __init__(
+        self,
+        path: Path,
+        clock: Callable[[], int],
+        owner: str = grants.OWNER,
+        defaults: Quota = DEFAULT,
+        *,
+        dry: bool = False,
+    ) -> None:
+        self._defaults = defaults
         self.path = path
         self._owner = owner
         self._clock = clock
         self._writing = threading.Lock()
         with self._explained():
             # Made by us and not by SQLite, so that nobody else can open it in between.
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            if not dry:
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             if path.stat().st_mode & 0o077:
                 raise FailedPrecondition(
                     f"{path} can be read by others; run: chmod 600 {path}",
@@ -95,7 +135,7 @@ class Access:
                     value=str(path),
                     limit="0600",
                 )
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            self._db = _in_memory(path) if dry else _opened(path)
             try:
                 self._prepare()
                 kept = [_from_row(row) for row in self._db.execute(f"SELECT {COLUMNS} FROM agent")]
@@ -136,6 +176,17 @@ class Access:
         """Whether a token was issued to that name."""
         return name in self._by_name
 
+    def quota(self, name: str) -> Quota:
+        """What the principal `name` may write: of an agent its own, with the defaults."""
+        kept = self._by_name.get(name)
+        return (kept.agent.quota if kept else NO_OWN).over(self._defaults)
+
+    def has_own_quota(self, name: str) -> bool:
+        """Whether an agent was given totals of its own."""
+        kept = self._by_name.get(name)
+        own = kept.agent.quota if kept else NO_OWN
+        return own.max_memories is not None or own.max_bytes is not None
+
     # ---- administration -----------------------------------------------------------------------------------------
 
     def add(
@@ -148,6 +199,7 @@ class Access:
         toolsets: tuple[str, ...] = (),
         expires: str = "",
         inhabited: bool = False,
+        quota: Quota = NO_OWN,
     ) -> tuple[Agent, str]:
         """Issue a token; it is given back here and kept nowhere. Raises as grants.new_agent, and InvalidArgument for
         the owner's name."""
@@ -160,6 +212,7 @@ class Access:
                 issuer, name=name, role=role, spaces=spaces, toolsets=toolsets, expires=expires, now=self._clock(),
                 before=before.agent if before else None, inhabited=inhabited,
             )  # fmt: skip
+            agent = replace(agent, quota=grants.new_quota(issuer, quota, self._of_issuer(issuer), self._defaults))
             if before is None and len(self._by_name) >= limits.AGENTS_MAX:
                 raise Overloaded("the list of agents", limits.AGENTS_MAX)
             kept = _Kept.of(agent, digest_of(token))
@@ -186,6 +239,30 @@ class Access:
                     self._db.execute("UPDATE agent SET revoked_at = ? WHERE name = ?", (ended.revoked_at, name))
                 kept.agent = ended
             return self._by_name[name].now()
+
+    def set_quota(self, caller: Caller, name: str, quota: Quota) -> Agent:
+        """Change what `quota` names of how much an agent may write, from the next call on. Raises NotFound,
+        InvalidArgument, and PermissionDenied for more than the caller has, or for the caller itself."""
+        with self._writing:
+            kept = self._by_name.get(name)
+            agent = grants.require_seen(caller, name, kept.agent if kept else None)
+            if agent.name == caller.principal:
+                raise PermissionDenied(caller.principal, "change its own quota", grants.granted(caller))
+            wanted = quota.over(agent.quota)
+            changed = replace(agent, quota=grants.new_quota(caller, wanted, self._of_issuer(caller), self._defaults))
+            own = changed.quota
+            with self._explained():
+                self._db.execute(
+                    "UPDATE agent SET max_memories = ?, max_bytes = ?, writes_per_second = ? WHERE name = ?",
+                    (own.max_memories, own.max_bytes, own.writes_per_second, name),
+                )
+            assert kept is not None
+            kept.agent = changed
+            return kept.now()
+
+    def _of_issuer(self, caller: Caller) -> Quota:
+        """What somebody who grants may write itself."""
+        return UNLIMITED if caller.role == grants.OWNER else self.quota(caller.principal)
 
     def standing(self) -> tuple[Agent, ...]:
         """All whose tokens have neither ended nor been revoked."""
@@ -249,7 +326,8 @@ class Access:
         try:
             yield
         except (sqlite3.Error, OSError, ValueError, TypeError) as error:
-            if isinstance(error, OSError | sqlite3.OperationalError):
+            lost = str(error).startswith("no such ")  # table or column: SQLite calls that no damage
+            if isinstance(error, OSError | sqlite3.OperationalError) and not lost:
                 raise Unavailable(f"{self.path}: {error}; nothing was changed", part="access") from error
             raise DataLoss(
                 f"{self.path} is damaged ({error}); restore it from a backup, or delete it and issue the tokens anew",
@@ -266,11 +344,13 @@ def _to_row(kept: _Kept) -> tuple[Any, ...]:
     return (
         agent.name, kept.digest, agent.role, json.dumps(agent.spaces), json.dumps(agent.toolsets), agent.created_at,
         agent.created_by, agent.expires_at, agent.revoked_at, agent.calls, agent.last_used_at,
+        agent.quota.max_memories, agent.quota.max_bytes, agent.quota.writes_per_second,
     )  # fmt: skip
 
 
 def _from_row(row: tuple[Any, ...]) -> _Kept:
-    name, digest, role, spaces, toolsets, created_at, created_by, expires_at, revoked_at, calls, last_used_at = row
+    name, digest, role, spaces, toolsets, created_at, created_by, expires_at, revoked_at, calls, last_used_at = row[:11]
+    max_memories, max_bytes, writes_per_second = row[11:]
     if role not in grants.ROLES:
         raise ValueError(f"role {role!r} of {name!r}")
     agent = Agent(
@@ -284,5 +364,6 @@ def _from_row(row: tuple[Any, ...]) -> _Kept:
         revoked_at=revoked_at,
         calls=calls,
         last_used_at=last_used_at,
+        quota=Quota(max_memories=max_memories, max_bytes=max_bytes, writes_per_second=writes_per_second),
     )
     return _Kept.of(agent, digest)

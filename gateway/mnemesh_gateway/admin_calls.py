@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING
 
 from mnemesh_gateway import wire
-from mnemesh_memory import model
+from mnemesh_memory import grants, model
 from mnemesh_memory.embedding import ModelStatus, ReembedStatus
 from mnemesh_memory.grants import OWNER
 from mnemesh_memory.model import Caller
+from mnemesh_memory.quotas import NOTHING, Quota, Usage
 from mnemesh_proto.v1 import admin_pb2
 
 if TYPE_CHECKING:
+    from mnemesh_gateway.access import Access
     from mnemesh_gateway.gate import MeshGate
 
 
 async def status(gate: MeshGate, caller: Caller, request: admin_pb2.StatusRequest) -> admin_pb2.StatusResponse:
-    """Answers while the node starts, too: then with what the gateway knows of itself."""
+    """Answers while the node starts, too: then with what the gateway knows of itself. An admin of some spaces hears how
+    these are, and nothing of others or of the machine."""
     facts = gate.describe()
     mesh = gate.mesh_now()
+    if not grants.sees_the_node(caller):
+        return await _status_of_spaces(gate, caller)
     response = admin_pb2.StatusResponse(state=facts.state) if mesh is None else _status(await mesh.status())
     if mesh is not None:
         response.transcripts.CopyFrom(admin_pb2.TranscriptStatus(**asdict(await mesh.transcripts.status())))
@@ -62,18 +68,26 @@ async def add_agent(gate: MeshGate, caller: Caller, request: admin_pb2.AddAgentR
     inhabited = caller.role != OWNER and await (await gate.ready()).inhabited(request.name)
     add = partial(
         access.add, caller, name=request.name, role=request.role, spaces=tuple(request.spaces),
-        toolsets=tuple(request.toolsets), expires=request.expires, inhabited=inhabited,
+        toolsets=tuple(request.toolsets), expires=request.expires, inhabited=inhabited, quota=_asked(request),
     )  # fmt: skip
     agent, token = await asyncio.to_thread(add)
-    return admin_pb2.AddAgentResponse(agent=_agent(agent, access.state(agent)), token=token)
+    return admin_pb2.AddAgentResponse(agent=await _told(gate, agent), token=token)
 
 
 async def list_agents(
     gate: MeshGate, caller: Caller, request: admin_pb2.ListAgentsRequest
 ) -> admin_pb2.ListAgentsResponse:
     """The agents that the caller may see."""
-    access = gate.agents()
-    return admin_pb2.ListAgentsResponse(agents=[_agent(agent, access.state(agent)) for agent in access.list(caller)])
+    agents, used = gate.agents().list(caller), await _used(gate)
+    return admin_pb2.ListAgentsResponse(agents=[_agent(gate.agents(), agent, used) for agent in agents])
+
+
+async def set_agent_quota(
+    gate: MeshGate, caller: Caller, request: admin_pb2.SetAgentQuotaRequest
+) -> admin_pb2.SetAgentQuotaResponse:
+    """Change how much an agent may write."""
+    agent = await asyncio.to_thread(gate.agents().set_quota, caller, request.name, _asked(request))
+    return admin_pb2.SetAgentQuotaResponse(agent=await _told(gate, agent))
 
 
 async def revoke_agent(
@@ -82,7 +96,24 @@ async def revoke_agent(
     """End an agent's token."""
     access = gate.agents()
     agent = await asyncio.to_thread(access.revoke, caller, request.name)
-    return admin_pb2.RevokeAgentResponse(agent=_agent(agent, access.state(agent)))
+    return admin_pb2.RevokeAgentResponse(agent=await _told(gate, agent))
+
+
+async def _status_of_spaces(gate: MeshGate, caller: Caller) -> admin_pb2.StatusResponse:
+    """State and counts, without what tells how much is written elsewhere: no numbers of the log, no paths."""
+    facts, mesh = gate.describe(), gate.mesh_now()
+    response = admin_pb2.StatusResponse(state=facts.state, version=facts.version, uptime_s=facts.uptime_s)
+    if mesh is None:
+        return response
+    whole, own = await mesh.status(), await mesh.stats(caller)
+    response.state, response.runtime, response.node_id = whole.state, whole.runtime, whole.node_id
+    response.ledger.memories, response.ledger.state = own.memories, "ok" if whole.ledger is None else whole.ledger.state
+    for index in whole.index:
+        response.index.add(name=index.name, backend=index.backend, lag=min(index.lag, 1), state=index.state)
+    if used := whole.model:
+        response.model.name, response.model.dimensions = used.name, used.dimensions
+        response.model.generation, response.model.precision = used.generation, used.precision
+    return response
 
 
 def _status(status: model.MeshStatus) -> admin_pb2.StatusResponse:
@@ -129,15 +160,39 @@ def _reembed(value: ReembedStatus) -> admin_pb2.ReembedStatus:
     )
 
 
-def _agent(value: model.Agent, state: str) -> admin_pb2.Agent:
+def _asked(request: admin_pb2.AddAgentRequest | admin_pb2.SetAgentQuotaRequest) -> Quota:
+    """What a request says of a quota."""
+    return Quota(
+        max_memories=request.max_memories if request.HasField("max_memories") else None,
+        max_bytes=request.max_bytes if request.HasField("max_bytes") else None,
+        writes_per_second=request.writes_per_second if request.HasField("writes_per_second") else None,
+    )
+
+
+async def _used(gate: MeshGate) -> Mapping[str, Usage] | None:
+    """What each principal has written; None while the node starts."""
+    mesh = gate.mesh_now()
+    return None if mesh is None else await mesh.usage()
+
+
+async def _told(gate: MeshGate, agent: model.Agent) -> admin_pb2.Agent:
+    return _agent(gate.agents(), agent, await _used(gate))
+
+
+def _agent(access: Access, value: model.Agent, used: Mapping[str, Usage] | None) -> admin_pb2.Agent:
     """An agent as its issuer sees it; the token is no part of it."""
+    quota = admin_pb2.AgentQuota(**asdict(access.quota(value.name)))
+    if used is not None:
+        has = used.get(value.name, NOTHING)
+        quota.memories, quota.bytes = has.memories, has.bytes
     return admin_pb2.Agent(
         name=value.name,
         role=value.role,
         spaces=value.spaces,
         private_space="@" + value.name,
         toolsets=value.toolsets,
-        state=state,
+        state=access.state(value),
+        quota=quota,
         created_at=wire.timestamp(value.created_at),
         created_by=value.created_by,
         expires_at=wire.timestamp(value.expires_at),

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mnemesh_gateway.quotas import Quotas
 from mnemesh_memory.errors import Unavailable
+from mnemesh_memory.quotas import Usage
 
 if TYPE_CHECKING:
     from mnemesh_actors.mesh import Mesh
@@ -64,6 +67,7 @@ class MeshGate:
         self._why = ""
         self.grpc = ""
         self.http = ""
+        self.quotas = None if access is None else Quotas(access, self._usage)
 
     def open(self, mesh: Mesh, peers: Peers | None = None) -> None:
         """The node is ready. A gate without `peers` exchanges nothing with other nodes."""
@@ -116,6 +120,9 @@ class MeshGate:
     def peers_now(self) -> Peers | None:
         """The streams with other nodes, None of a gate that has none or is not ready."""
         return self._peers if self._state == "ready" else None
+
+    async def _usage(self) -> Mapping[str, Usage]:
+        return await (await self.ready()).usage()
 
     def mesh_now(self) -> Mesh | None:
         """The mesh if the node is ready, without waiting: for health and metrics."""

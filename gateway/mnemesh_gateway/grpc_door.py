@@ -40,6 +40,8 @@ SERVICES: Final = tuple(dict.fromkeys(operation.service for operation in OPERATI
 # listed, because a tool that lists services asks for the descriptors of each, and v1 has none here.
 REFLECTION_SERVICES: Final = ("grpc.reflection.v1.ServerReflection", reflection.SERVICE_NAME)
 MIN_PING_INTERVAL_MS: Final = 10_000
+KEEPALIVE_MS: Final = 60_000
+KEEPALIVE_ANSWER_MS: Final = 20_000
 HELLO_WAIT_S: Final = 2.0
 OPTIONS: Final = (
     ("grpc.max_receive_message_length", limits.GRPC_MESSAGE_BYTES_MAX),
@@ -50,18 +52,34 @@ OPTIONS: Final = (
     ("grpc.so_reuseport", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", MIN_PING_INTERVAL_MS),
     ("grpc.keepalive_permit_without_calls", 1),
+    # A client whose machine is gone holds no connection for ever.
+    ("grpc.keepalive_time_ms", KEEPALIVE_MS),
+    ("grpc.keepalive_timeout_ms", KEEPALIVE_ANSWER_MS),
 )
 
 
 class GrpcDoor:
     """One server. `start` binds and answers at once, with health NOT_SERVING until `set_serving(True)`."""
 
-    def __init__(self, gate: MeshGate, authenticator: Authenticator, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        gate: MeshGate,
+        authenticator: Authenticator,
+        metrics: Metrics,
+        *,
+        connections_max: int = limits.CONNECTIONS_MAX,
+        begin_within_s: float = limits.HTTP_HEADER_TIMEOUT_S,
+    ) -> None:
         self._gate = gate
         self._authenticator = authenticator
         self._metrics = metrics
         self._health = health.aio.HealthServicer()
-        self._server = grpc.aio.server(options=OPTIONS, maximum_concurrent_rpcs=limits.GRPC_CONCURRENT_RPCS_MAX)
+        options = (
+            *OPTIONS,
+            ("grpc.max_allowed_incoming_connections", connections_max),
+            ("grpc.server_handshake_timeout_ms", round(begin_within_s * 1000)),
+        )
+        self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=limits.GRPC_CONCURRENT_RPCS_MAX)
         for service in SERVICES:
             handlers = {row.rpc: self._handler(row) for row in OPERATIONS if row.service == service}
             self._add(service, handlers)

@@ -1,14 +1,13 @@
 """HTTP with JSON: the same operations for everything that has no gRPC, generated from the same table.
 
-`/v1/...` needs a token. `/health/*` is open, because probes carry none. `/metrics` is open on loopback, as
-exporters are, and needs the owner's or an admin's token elsewhere; it holds no word of a memory. On loopback a
-foreign Host header is refused (421), which stops DNS rebinding; there are no CORS headers at all. Every JSON
-answer is one object, errors too. The MCP door brings its own routes and checks.
+`/v1/...` needs a token. `/health/*` is open, because probes carry none. `/metrics` needs the owner's token, or that of
+an admin of all spaces, because it tells how busy everybody is; a setting opens it on loopback. On loopback a foreign
+Host header is refused (421), which stops DNS rebinding; there are no CORS headers at all. Every JSON answer is one
+object, errors too. The MCP door brings its own routes and checks.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -28,13 +27,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from mnemesh_gateway import openapi, operations, status
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.descriptors import descriptor_of, field_of
+from mnemesh_gateway.http_connections import token_shown
 from mnemesh_gateway.loopback import is_loopback
 from mnemesh_gateway.message_json import parse_body, query_object, to_json
 from mnemesh_gateway.metrics import CONTENT_TYPE, Metrics
 from mnemesh_gateway.operations import OPERATIONS, Operation
 from mnemesh_gateway.standing import EVENT_STREAM, LAST_EVENT_ID, EventStream, require_unchanged
 from mnemesh_memory import grants, limits
-from mnemesh_memory.errors import DeadlineExceeded, InvalidArgument, MnemeshError
+from mnemesh_memory.errors import InvalidArgument, MnemeshError, PermissionDenied
 from mnemesh_memory.model import Caller
 
 if TYPE_CHECKING:
@@ -47,11 +47,18 @@ CLIENT_CLOSED: Final = 499
 HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 
-def build_app(gate: MeshGate, authenticator: Authenticator, metrics: Metrics, mcp: McpDoor | None = None) -> ASGIApp:
+def build_app(
+    gate: MeshGate,
+    authenticator: Authenticator,
+    metrics: Metrics,
+    mcp: McpDoor | None = None,
+    *,
+    metrics_open: bool = False,
+) -> ASGIApp:
     """The whole HTTP side as one ASGI application. Whether it is bound to loopback only is read from the
     gate's address of HTTP, which is known by then."""
     loopback = is_loopback(_host_name(gate.describe().http))
-    door = _HttpDoor(gate, authenticator, metrics, loopback=loopback)
+    door = _HttpDoor(gate, authenticator, metrics, loopback=loopback, metrics_open=metrics_open)
     app = Starlette(
         routes=[*door.routes(), *(mcp.routes if mcp else ())],
         lifespan=mcp.lifespan if mcp else None,
@@ -84,7 +91,16 @@ class _Front:
 class _HttpDoor:
     """The endpoints."""
 
-    def __init__(self, gate: MeshGate, authenticator: Authenticator, metrics: Metrics, *, loopback: bool) -> None:
+    def __init__(
+        self,
+        gate: MeshGate,
+        authenticator: Authenticator,
+        metrics: Metrics,
+        *,
+        loopback: bool,
+        metrics_open: bool = False,
+    ) -> None:
+        self._metrics_open = metrics_open
         self._gate = gate
         self._authenticator = authenticator
         self._metrics = metrics
@@ -113,6 +129,7 @@ class _HttpDoor:
             code = "UNKNOWN"
             try:
                 caller = self._authenticator.authenticate(request.headers)
+                token_shown(request.scope)
                 message = operation.read_json(await _fields(request, operation, form))
                 if operation.standing:
                     response = await self._standing(operation, caller, message, request)
@@ -185,10 +202,12 @@ class _HttpDoor:
         return json_answer({"ready": False, "state": state, "reason": reason}, 503)
 
     async def _scrape(self, request: Request) -> Response:
-        if not self._loopback:
+        if not (self._loopback and self._metrics_open):
             try:
                 caller = self._authenticator.authenticate(request.headers)
                 grants.require(caller, grants.ADMINISTER, "read the metrics", "admin")
+                if not grants.sees_the_node(caller):
+                    raise PermissionDenied(caller.principal, "read the metrics of all spaces", grants.granted(caller))
             except MnemeshError as error:
                 return error_answer(error)
         return Response(await self._metrics.scrape(self._gate), headers=HEADERS | {"content-type": CONTENT_TYPE})
@@ -247,7 +266,7 @@ async def _refuse_body(request: Request, method: str) -> None:
 
 
 async def _body(request: Request) -> bytes:
-    """The body, read within HTTP_BODY_TIMEOUT_S and refused as soon as it is too long."""
+    """The body, refused as soon as it is too long; how long it may take is the connection's to say."""
     too_long = InvalidArgument(
         "body", f"more than {limits.HTTP_BODY_BYTES_MAX} bytes", f"at most {limits.HTTP_BODY_BYTES_MAX} bytes"
     )
@@ -255,14 +274,10 @@ async def _body(request: Request) -> bytes:
     if declared.isdecimal() and int(declared) > limits.HTTP_BODY_BYTES_MAX:
         raise too_long
     body = bytearray()
-    try:
-        async with asyncio.timeout(limits.HTTP_BODY_TIMEOUT_S):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > limits.HTTP_BODY_BYTES_MAX:
-                    raise too_long
-    except TimeoutError:
-        raise DeadlineExceeded(f"the body did not arrive within {limits.HTTP_BODY_TIMEOUT_S:g} s") from None
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limits.HTTP_BODY_BYTES_MAX:
+            raise too_long
     return bytes(body)
 
 

@@ -20,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from mnemesh_gateway import status
 from mnemesh_gateway.auth import Authenticator
+from mnemesh_gateway.http_connections import token_shown
 from mnemesh_gateway.mcp_tools import select
 from mnemesh_memory.errors import MnemeshError, Unavailable
 
@@ -125,6 +126,7 @@ class McpDoor:
         """Authenticate, then hand over. What can be refused before the first byte is refused as JSON."""
         try:
             caller = self._authenticator.authenticate(_headers(scope), counted=False)
+            token_shown(scope)
             server = await self.server()
             inner = {**scope, "user": server.user(caller)}
             if scope["method"] == "GET":

@@ -32,6 +32,7 @@ from mnemesh_gateway.descriptors import (
 from mnemesh_gateway.request_rules import rules_of
 from mnemesh_memory import limits
 from mnemesh_memory.errors import NOT_SHOWN, SHOWN_CHARS_SEARCHED, InvalidArgument
+from mnemesh_memory.secret_values import is_random
 from mnemesh_memory.secrets import find_secret
 from mnemesh_proto.times import TIME_RULE, set_time
 
@@ -185,14 +186,20 @@ def require_known(name: str, value: Any, known: Collection[str], path: str = "")
         help_text = f"did you mean {near[0]}?" if near else f"fields are {', '.join(known) or 'none'}"
         # A name such as password makes a secret of a value that is none by itself.
         told = NOT_SHOWN if find_secret(f"{name}={value}"[:SHOWN_CHARS_SEARCHED]) else shown(value)
-        raise InvalidArgument(path + printable(name), told, f"no such field, {help_text}")
+        raise InvalidArgument(path + _safe_name(name), told, f"no such field, {help_text}")
+
+
+def _safe_name(name: str) -> str:
+    """The name of an unknown field as it may be told. It may be a credential that slipped into the wrong place."""
+    safe = len(name) <= NAME_CHARS_MAX and not find_secret(name) and not is_random(name)
+    return printable(name) if safe else NOT_SHOWN
 
 
 def _set(message: Message, field: FieldDescriptor, value: Any, path: str) -> None:
     if is_map(field):
         target, item = getattr(message, field.name), map_value(field)
         for key, entry in _object(path, value).items():
-            target[_string(key, path)] = _scalar(item, entry, f"{path}.{printable(key)}")
+            target[_string(key, path)] = _scalar(item, entry, f"{path}.{_safe_name(key)}")
     elif field.is_repeated:
         if not isinstance(value, list):
             raise InvalidArgument(path, shown(value), "a list")

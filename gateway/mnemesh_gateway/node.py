@@ -33,11 +33,13 @@ from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.backups import Backups
 from mnemesh_gateway.gate import MeshGate
 from mnemesh_gateway.grpc_door import GrpcDoor
+from mnemesh_gateway.http_connections import ConnectionGuard, GuardedProtocol, RestingListener
 from mnemesh_gateway.http_door import build_app
 from mnemesh_gateway.loopback import is_loopback
 from mnemesh_gateway.mcp_door import McpDoor, build_mcp
 from mnemesh_gateway.mcp_tools import select
 from mnemesh_gateway.metrics import Metrics
+from mnemesh_gateway.node_limits import agent_quota, bounds, peer_quotas
 from mnemesh_gateway.peer_book import PeerBook
 from mnemesh_gateway.presence import NodeLock, is_there, owner_token, withdraw
 from mnemesh_gateway.settings import Loaded, Settings
@@ -69,7 +71,10 @@ class _HttpServer(uvicorn.Server):
 class Node:
     """`serve` runs until `stop` is called; `on_ready` is told once everything answers."""
 
-    def __init__(self, loaded: Loaded, on_ready: Callable[[MeshGate], None]) -> None:
+    def __init__(
+        self, loaded: Loaded, on_ready: Callable[[MeshGate], None], tell_repeats: Callable[[], None] = lambda: None
+    ) -> None:
+        self._tell_repeats = tell_repeats
         self._settings = loaded.settings
         self._given = loaded.given()
         self._data_dir = loaded.data_dir
@@ -108,7 +113,7 @@ class Node:
         try:
             directory = open_directory(self._data_dir)
             token = owner_token(self._data_dir)
-            access = Access(self._data_dir / ACCESS_FILE, _now_ms, settings.owner)
+            access = Access(self._data_dir / ACCESS_FILE, _now_ms, settings.owner, agent_quota(settings))
             authenticator = Authenticator(token, access, settings.owner)
             gate = MeshGate(
                 version=version("mnemesh"),
@@ -123,7 +128,10 @@ class Node:
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self.stop)
-            async with _uses_noted(access), self._doors(gate, authenticator, metrics) as (grpc_door, mcp):
+            async with (
+                _uses_noted(access, self._tell_repeats),
+                self._doors(gate, authenticator, metrics) as (grpc_door, mcp),
+            ):
                 # A host that had us started asks at once; the library that answers it then loads before the actors'.
                 await mcp.loaded_if_asked(within_s=MCP_HEAD_START_S)
                 try:
@@ -137,6 +145,7 @@ class Node:
                     from mnemesh_gateway.peers import Peers
 
                     book, tokens = PeerBook(self._data_dir), authenticator.peer_grants
+                    self._mesh.syncing.quotas.quota_of = peer_quotas(settings, access)
                     self._peers = peers = Peers(book, self._mesh.syncing, _now_ms, settings.owner, tokens=tokens)
                     await peers.start()
                     keep_owner(directory, settings.owner)  # not that of a start that failed
@@ -160,18 +169,22 @@ class Node:
         self, gate: MeshGate, authenticator: Authenticator, metrics: Metrics
     ) -> AsyncIterator[tuple[GrpcDoor, McpDoor]]:
         settings = self._settings
-        listener = _listen("http", settings.http)
-        grpc_door = GrpcDoor(gate, authenticator, metrics)
+        guard = ConnectionGuard(bounds(settings))
+        listener = RestingListener.of(_listen("http", settings.http), guard)
+        grpc_door = GrpcDoor(
+            gate, authenticator, metrics, connections_max=guard.bounds.total, begin_within_s=guard.bounds.header_s
+        )
         host = settings.grpc.rpartition(":")[0]
         try:
             gate.grpc = f"{host}:{await _bind_grpc(grpc_door, settings.grpc)}"
             gate.http = f"{settings.http.rpartition(':')[0]}:{listener.getsockname()[1]}"
             loopback = is_loopback(settings.http.rpartition(":")[0])
             mcp = build_mcp(gate, authenticator, metrics, settings.mcp_toolsets.split(","), loopback)
-            app = build_app(gate, authenticator, metrics, mcp)
+            app = build_app(gate, authenticator, metrics, mcp, metrics_open=settings.metrics_open)
             server = _HttpServer(
                 uvicorn.Config(
                     app,
+                    http=GuardedProtocol.under(guard),
                     log_config=None,
                     access_log=False,
                     lifespan="on",
@@ -281,14 +294,16 @@ def _now_ms() -> int:
 
 
 @contextlib.asynccontextmanager
-async def _uses_noted(access: Access) -> AsyncIterator[None]:
-    """Meanwhile how often tokens are used is written now and then, and at the end the file is closed."""
+async def _uses_noted(access: Access, tell_repeats: Callable[[], None]) -> AsyncIterator[None]:
+    """Meanwhile how often tokens are used is written now and then, as is how often a line of the log came; at the end
+    the file of tokens is closed."""
     ended = asyncio.Event()
 
     async def note() -> None:
         while not ended.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), limits.AGENT_USES_FLUSH_S)
+            tell_repeats()
             try:
                 await asyncio.to_thread(access.flush)
             except MnemeshError as error:  # the counts wait for the next time

@@ -44,7 +44,13 @@ FIXED_PATHS: Final = (
     ),
     FixedPath("/health/live", "The process answers. Touches nothing.", JSON, (200,)),
     FixedPath("/health/ready", "Whether requests are answered; 503 with the reason until then.", JSON, (200, 503)),
-    FixedPath("/metrics", "Counters for Prometheus. Needs the token unless bound to loopback.", "text/plain", (200,)),
+    FixedPath(
+        "/metrics",
+        "Counters for Prometheus, for the owner and admins of every space.",
+        "text/plain",
+        (200,),
+        token=True,
+    ),
 )
 
 

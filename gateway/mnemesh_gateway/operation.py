@@ -41,7 +41,7 @@ class Operation:
 
     `toolset` is core, curate, session or admin; `mcp_name` is "" when it is no MCP tool. `flatten` names a message
     field of the request whose fields stand at the top level of its JSON form. `aliases` are other names, as
-    POST /v1/<alias>.
+    POST /v1/<alias>. Of what writes, `begins` says that it makes memories, `frees` that it needs no room.
     """
 
     name: str
@@ -61,10 +61,15 @@ class Operation:
     idempotent: bool = False
     flatten: str = ""
     aliases: tuple[str, ...] = ()
+    begins: bool = False
+    frees: bool = False
 
     def run(self, gate: MeshGate, caller: Caller, request: Any) -> Any:
-        """`invoke`, for a caller whose token grants it: the only way in for a door. Raises PermissionDenied."""
+        """`invoke`, for a caller whose token grants it: the only way in for a door, where its writes are
+        counted. Raises PermissionDenied, and QuotaReached when the outcome is awaited."""
         grants.require(caller, self.needs, self.name, self.toolset)
+        if self.needs == grants.WRITE and not self.read_only and (quotas := gate.quotas) is not None:
+            return quotas.run(self, caller, request, lambda: self.invoke(gate, caller, request))
         return self.invoke(gate, caller, request)
 
     def is_for(self, caller: Caller) -> bool:

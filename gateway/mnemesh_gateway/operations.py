@@ -49,13 +49,13 @@ TRANSCRIPT: Final = "mnemesh.v1.TranscriptService"
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation(
-        name="remember", service=MEMORY, rpc="Remember", toolset="core", needs=WRITE, mcp_name="remember",
+        name="remember", service=MEMORY, rpc="Remember", toolset="core", needs=WRITE, begins=True, mcp_name="remember",
         invoke=memory_calls.remember, request=memory_pb2.RememberRequest, response=memory_pb2.RememberResponse,
         routes=(Route("POST", "/v1/memories"),),
         aliases=("remember", "save", "store", "write", "retain", "add_memory"),
     ),
     Operation(
-        name="remember_batch", service=MEMORY, rpc="RememberBatch", toolset="core", needs=WRITE,
+        name="remember_batch", service=MEMORY, rpc="RememberBatch", toolset="core", needs=WRITE, begins=True,
         invoke=memory_calls.remember_batch,
         request=memory_pb2.RememberBatchRequest, response=memory_pb2.RememberBatchResponse,
         routes=(Route("POST", "/v1/memories/batch"),),
@@ -105,12 +105,13 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         routes=(Route("PATCH", "/v1/memories/{id}", "id"),), destructive=True, idempotent=True,
     ),
     Operation(
-        name="supersede", service=MEMORY, rpc="Supersede", toolset="core", needs=WRITE, mcp_name="supersede",
+        name="supersede", service=MEMORY, rpc="Supersede", toolset="core", needs=WRITE, begins=True,
+        mcp_name="supersede",
         invoke=memory_calls.supersede, request=memory_pb2.SupersedeRequest, response=memory_pb2.SupersedeResponse,
         routes=(Route("POST", "/v1/memories/{id}/supersede", "id"),), flatten="item", destructive=True,
     ),
     Operation(
-        name="forget", service=MEMORY, rpc="Forget", toolset="core", needs=WRITE, mcp_name="forget",
+        name="forget", service=MEMORY, rpc="Forget", toolset="core", needs=WRITE, frees=True, mcp_name="forget",
         invoke=memory_calls.forget, request=memory_pb2.ForgetRequest, response=memory_pb2.ForgetResponse,
         routes=(Route("DELETE", "/v1/memories/{id}", "id"),), destructive=True, idempotent=True,
     ),
@@ -125,7 +126,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         routes=(Route("POST", "/v1/memories/{id}/link", "id"),), idempotent=True,
     ),
     Operation(
-        name="unlink", service=LINK, rpc="Unlink", toolset="curate", needs=WRITE, mcp_name="unlink",
+        name="unlink", service=LINK, rpc="Unlink", toolset="curate", needs=WRITE, frees=True, mcp_name="unlink",
         invoke=link_calls.unlink, request=link_pb2.UnlinkRequest, response=link_pb2.UnlinkResponse,
         routes=(Route("POST", "/v1/memories/{id}/unlink", "id"),), idempotent=True,
     ),
@@ -161,13 +162,14 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         routes=(Route("POST", "/v1/memories/{id}/resolve", "id"),), destructive=True,
     ),
     Operation(
-        name="bulk_forget", service=MEMORY, rpc="BulkForget", toolset="curate", needs=WRITE, mcp_name="bulk_forget",
+        name="bulk_forget", service=MEMORY, rpc="BulkForget", toolset="curate", needs=WRITE, frees=True,
+        mcp_name="bulk_forget",
         invoke=memory_calls.bulk_forget, request=memory_pb2.BulkForgetRequest,
         response=memory_pb2.BulkForgetResponse, routes=(Route("POST", "/v1/forget"),), flatten="which",
         destructive=True, idempotent=True,
     ),
     Operation(
-        name="purge", service=MEMORY, rpc="Purge", toolset="admin", needs=WRITE, mcp_name="purge",
+        name="purge", service=MEMORY, rpc="Purge", toolset="admin", needs=WRITE, frees=True, mcp_name="purge",
         invoke=memory_calls.purge, request=memory_pb2.PurgeRequest, response=memory_pb2.PurgeResponse,
         routes=(Route("POST", "/v1/memories/{id}/purge", "id"),), destructive=True, idempotent=True,
     ),
@@ -211,7 +213,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         idempotent=True,
     ),
     Operation(
-        name="transcript_erase", service=TRANSCRIPT, rpc="EraseTranscript", toolset="session", needs=WRITE,
+        name="transcript_erase", service=TRANSCRIPT, rpc="EraseTranscript", toolset="session", needs=WRITE, frees=True,
         mcp_name="transcript_erase", invoke=transcript_calls.erase, request=transcript_pb2.EraseTranscriptRequest,
         response=transcript_pb2.EraseTranscriptResponse,
         routes=(Route("DELETE", "/v1/transcripts/{id}", "session"),), destructive=True, idempotent=True,
@@ -248,6 +250,13 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         mcp_name="agent_revoke", invoke=admin_calls.revoke_agent, request=admin_pb2.RevokeAgentRequest,
         response=admin_pb2.RevokeAgentResponse, routes=(Route("DELETE", "/v1/agents/{id}", "name"),),
         destructive=True, idempotent=True,
+    ),
+    # No MCP tool: an agent has no business with how much it may write.
+    Operation(
+        name="agent_quota", service=ADMIN, rpc="SetAgentQuota", toolset="admin", needs=ADMINISTER,
+        invoke=admin_calls.set_agent_quota, request=admin_pb2.SetAgentQuotaRequest,
+        response=admin_pb2.SetAgentQuotaResponse, routes=(Route("POST", "/v1/agents/{id}/quota", "name"),),
+        idempotent=True,
     ),
     # No MCP tools either: they take a token.
     Operation(

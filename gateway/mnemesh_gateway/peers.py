@@ -213,7 +213,9 @@ class Peers:
 
     def _told(self, statuses: Iterable[PeerStatus]) -> tuple[PeerStatus, ...]:
         tokens, now = self._tokens(), self._clock()
-        told = (one.noted(self._copies.note(one.node_id)).at(self.head, now) for one in statuses)
+        copy, slowed = self._copies.note, self.syncing.quotas.note
+        notes = ((one, copy(one.node_id) or slowed(one.contact_name)) for one in statuses)
+        told = (one.noted(note).at(self.head, now) for one, note in notes)
         return tuple(one.come(tokens.get(one.name)) if one.incoming else one for one in told)
 
     async def now(self, name: str, wait_s: float) -> tuple[PeerStatus, ...]:

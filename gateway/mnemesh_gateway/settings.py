@@ -10,21 +10,23 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
-import math
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mnemesh_actors.zones import zone_named
 from mnemesh_gateway.loopback import is_loopback
+from mnemesh_gateway.setting_rules import ADDRESS, FLAG, KEY, PRINCIPAL, RULES, SERVER_URL, TEXT, ZONE
+from mnemesh_gateway.setting_rules import choice as _choice
+from mnemesh_gateway.setting_rules import number as _number
+from mnemesh_gateway.setting_rules import setting as _setting
+from mnemesh_gateway.setting_rules import whole as _whole
 from mnemesh_memory import limits
 from mnemesh_memory.errors import NOT_SHOWN, InvalidArgument
 from mnemesh_memory.fusion import DEFAULT_WEIGHTS, OPTIONAL
-from mnemesh_memory.grants import OWNER, principal_name
-from mnemesh_memory.rules import ALLOWED, rules_of
+from mnemesh_memory.grants import OWNER
 from mnemesh_proto.rendezvous import DEFAULT_GRPC, DEFAULT_HTTP, default_data_dir
 
 PREFIX = "MNEMESH_"
@@ -35,131 +37,6 @@ MANIFEST = "manifest.json"
 FOREIGN = frozenset({"ENDPOINT", "TOKEN", "AGENT", "SPACE", "CONFIG"})
 FOREIGN_PREFIXES = ("TEST_", "BENCH_")
 SECRET_SET = "(set, not shown)"
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """What a setting may be, in words and as a function that raises ValueError for anything else. A value that may
-    hold a secret is never `shown`."""
-
-    allowed: str
-    convert: Callable[[Any], Any]
-    shown: bool = True
-
-    def __call__(self, name: str, value: Any) -> Any:
-        """The value of the setting `name`. Raises InvalidArgument naming it and what it may be."""
-        try:
-            return self.convert(value)
-        except (ValueError, InvalidArgument):  # what judges it elsewhere names a field, here it is a setting
-            raise InvalidArgument(name, value if self.shown else NOT_SHOWN, self.allowed) from None
-
-
-def _setting(default: Any, help: str, parse: Rule, unit: str = "", secret: bool = False) -> Any:
-    """The help shown everywhere says what is allowed too; text and addresses are clear from their unit. A `secret` is
-    no flag, which every user of the machine could read, and is shown nowhere."""
-    allowed = "" if parse in (TEXT, ADDRESS) else f" {parse.allowed[0].upper()}{parse.allowed[1:]}."
-    metadata = {"help": help + allowed, "parse": parse, "unit": unit, "secret": secret}
-    return field(default=default, metadata=metadata, repr=not secret)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError
-    return value
-
-
-def _flag(value: Any) -> bool:
-    known = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-    if str(value).lower() not in known:
-        raise ValueError
-    return known[str(value).lower()]
-
-
-def _address(value: Any) -> str:
-    host, colon, port = str(value).rpartition(":")
-    digits = port.isascii() and port.isdigit()
-    if not (colon and host and digits and int(port) < 65536) or any(ch.isspace() or ch in "/@" for ch in host):
-        raise ValueError
-    return str(value)
-
-
-def _server_url(value: Any) -> str:
-    parts = urlsplit(_text(value))
-    simple = not (parts.username or parts.password or parts.query or parts.fragment)
-    if value and not (parts.scheme in ("http", "https") and parts.hostname and simple and value.isprintable()):
-        raise ValueError
-    _ = parts.port  # raises ValueError beyond 65535
-    return str(value)
-
-
-def _principal(value: Any) -> str:
-    text = _text(value)
-    if text != OWNER:
-        principal_name("owner", text)
-    return text
-
-
-def _rules(value: Any) -> str:
-    text = _text(value)
-    rules_of(text)
-    return text
-
-
-def _zone(value: Any) -> str:
-    text = _text(value)
-    zone_named("time_zone", text)
-    return text
-
-
-def _key(value: Any) -> str:
-    text = _text(value)
-    if not (text.isascii() and text.isprintable() and " " not in text and len(text) <= KEY_CHARS_MAX):
-        raise ValueError
-    return text
-
-
-KEY_CHARS_MAX = 4096
-TEXT = Rule("text", _text)
-SERVER_URL = Rule(
-    "a URL http(s)://HOST[:PORT] without name, password or query; empty for none", _server_url, shown=False
-)
-KEY = Rule(f"up to {KEY_CHARS_MAX} printable ASCII characters without spaces", _key, shown=False)
-ZONE = Rule("a name of the IANA database, such as Europe/Berlin, or empty", _zone)
-FLAG = Rule("true or false", _flag)
-RULES = Rule(ALLOWED, _rules)
-PRINCIPAL = Rule(
-    f"1 to {limits.PRINCIPAL_BYTES_MAX} of a-z 0-9 . _ -, the first a letter or digit, and no credential", _principal
-)
-ADDRESS = Rule("HOST:PORT, such as 127.0.0.1:7433; port 0 takes a free one", _address)
-
-
-def _choice(*allowed: str) -> Rule:
-    def convert(value: Any) -> str:
-        if value not in allowed:
-            raise ValueError
-        return str(value)
-
-    return Rule(f"one of {', '.join(allowed)}", convert)
-
-
-def _whole(low: int, high: int) -> Rule:
-    def convert(value: Any) -> int:
-        number = int(str(value))
-        if isinstance(value, bool) or not low <= number <= high:
-            raise ValueError
-        return number
-
-    return Rule(f"a whole number from {low} to {high}", convert)
-
-
-def _number(low: float, high: float) -> Rule:
-    def convert(value: Any) -> float:
-        number = float(str(value))
-        if not math.isfinite(number) or not low <= number <= high:
-            raise ValueError
-        return number
-
-    return Rule(f"a number from {low:g} to {high:g}", convert)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,6 +126,60 @@ class Settings:
         "comma-separated.",
         TEXT,
     )
+    http_header_timeout_s: float = _setting(
+        limits.HTTP_HEADER_TIMEOUT_S,
+        "Longest a client may take to send the head of a request. A connection of gRPC has as long to begin.",
+        _number(0.1, 600),
+        "s",
+    )
+    http_body_timeout_s: float = _setting(
+        limits.HTTP_BODY_TIMEOUT_S, "Longest the body of a request may take to arrive.", _number(0.1, 3600), "s"
+    )
+    connections_max: int = _setting(
+        limits.CONNECTIONS_MAX,
+        "Connections that HTTP and gRPC each take at once; fewer where the system lets the node open few files.",
+        _whole(limits.CONNECTIONS_MIN, limits.OPEN_FILES_MAX),
+        "connections",
+    )
+    connections_per_address_max: int = _setting(
+        limits.CONNECTIONS_PER_ADDRESS_MAX,
+        "Connections of HTTP from one address that have shown no token; one more takes the place of the oldest.",
+        _whole(1, limits.OPEN_FILES_MAX),
+        "connections",
+    )
+    agent_max_memories: int = _setting(
+        limits.QUOTA_MEMORIES,
+        "Memories that an agent may begin, unless `mnemesh agent` gives it another quota; 0 for no limit.",
+        _whole(0, limits.QUOTA_MEMORIES_MAX),
+        "memories",
+    )
+    agent_max_bytes: int = _setting(
+        limits.QUOTA_BYTES, "Bytes that an agent's entries may take in the log; 0 for no limit.",
+        _whole(0, limits.QUOTA_BYTES_MAX), "bytes",
+    )  # fmt: skip
+    agent_writes_per_second: float = _setting(
+        limits.QUOTA_WRITES_PER_SECOND,
+        "Writes of an agent in the long run; half a minute's may come at once; 0 for no limit.",
+        _number(0, limits.QUOTA_WRITES_PER_SECOND_MAX),
+        "1/s",
+    )
+    peer_max_memories: int = _setting(
+        limits.PEER_QUOTA_MEMORIES,
+        "Memories that a peer may bring; its stream stops there; 0 for no limit.",
+        _whole(0, limits.QUOTA_MEMORIES_MAX),
+        "memories",
+    )
+    peer_max_bytes: int = _setting(
+        limits.PEER_QUOTA_BYTES, "Bytes of entries that a peer may bring; 0 for no limit.",
+        _whole(0, limits.QUOTA_BYTES_MAX), "bytes",
+    )  # fmt: skip
+    peer_entries_per_second: float = _setting(
+        limits.PEER_QUOTA_ENTRIES_PER_SECOND,
+        "Entries of a peer in the long run; its stream is slowed beyond.",
+        _number(limits.PEER_ENTRIES_PER_SECOND_MIN, limits.QUOTA_WRITES_PER_SECOND_MAX),
+        "1/s",
+    )
+    metrics_open: bool = _setting(False, "Let anybody on this machine read /metrics without a token.", FLAG)
     ready_timeout_s: float = _setting(60.0, "Longest a call waits for a starting node.", _number(0.1, 600), "s")
     drain_s: float = _setting(10.0, "Longest a stopping node lets calls finish.", _number(0, 600), "s")
     log_level: str = _setting("info", "Least severity logged.", _choice("debug", "info", "warning", "error"))

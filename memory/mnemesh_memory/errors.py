@@ -153,6 +153,13 @@ class Overloaded(MnemeshError):
         )
 
 
+class QuotaReached(MnemeshError):
+    """A principal or a peer has written what it may. `field` names the quota, `value` what there is, `limit` the quota;
+    `retry_after_s` says when to come back."""
+
+    code = "RESOURCE_EXHAUSTED"
+
+
 class OutOfRange(MnemeshError):
     """A place in a stream that is not there: beyond its end, or left behind by a reader that is too slow."""
 

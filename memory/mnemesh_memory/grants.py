@@ -20,6 +20,7 @@ from typing import Final
 from mnemesh_memory import limits
 from mnemesh_memory.errors import AlreadyExists, InvalidArgument, NotFound, PermissionDenied, shorten, shown_time
 from mnemesh_memory.model import Agent, Caller
+from mnemesh_memory.quotas import UNLIMITED, Quota
 from mnemesh_memory.secrets import find_secret
 from mnemesh_memory.spaces import space_path, well_formed
 
@@ -224,6 +225,16 @@ def new_agent(
     )
 
 
+def new_quota(issuer: Caller, asked: Quota, own: Quota, defaults: Quota) -> Quota:
+    """The quota that `issuer`, who has `own`, gives: what it asked for, and where nothing is asked no more than it has.
+    Raises InvalidArgument, PermissionDenied."""
+    asked.checked()
+    told = asked.over(UNLIMITED if issuer.role == OWNER else own)
+    if more := told.beyond(own):
+        raise PermissionDenied(issuer.principal, f"give a larger {more} than its own", granted(issuer))
+    return asked if issuer.role == OWNER or not asked.over(defaults).beyond(own) else told
+
+
 def principal_name(field: str, name: str) -> str:
     """A name that a token can be issued to, and that `@name` is made of. Raises InvalidArgument."""
     well_formed(field, name)
@@ -282,6 +293,11 @@ def expiry(field: str, value: str, now: int) -> int | None:
     if not now < at <= limits.TIME_MS_MAX:
         raise InvalidArgument(field, value, rule)
     return at
+
+
+def sees_the_node(caller: Caller) -> bool:
+    """Whether what tells of the whole node is for `caller`: the owner, and an admin of every shared space."""
+    return caller.role == OWNER or (ADMINISTER in ROLE_MAY[caller.role] and EVERY_SHARED in caller.spaces)
 
 
 def may_see(caller: Caller, agent: Agent) -> bool:

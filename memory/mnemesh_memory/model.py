@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from mnemesh_memory.asked_time import Window
 from mnemesh_memory.embedding import ModelStatus, ReembedStatus
 from mnemesh_memory.linking import Linked
+from mnemesh_memory.quotas import NO_OWN, Quota
 from mnemesh_memory.replica import LedgerReplica
 
 
@@ -59,7 +60,8 @@ class Caller:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
     """A principal beside the owner, as its token grants: role, patterns of spaces, toolsets (() for all), end of life.
-    `calls` and `last_used_at` may be half a minute old on disk. The token itself is nowhere kept."""
+    `calls` and `last_used_at` may be half a minute old on disk, `quota` is what it was given of its own. The token
+    itself is nowhere kept."""
 
     name: str
     role: str
@@ -71,6 +73,7 @@ class Agent:
     revoked_at: int | None = None
     calls: int = 0
     last_used_at: int | None = None
+    quota: Quota = NO_OWN
 
     def state(self, now: int) -> str:
         """active, expired or revoked at `now`."""

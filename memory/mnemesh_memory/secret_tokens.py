@@ -85,8 +85,8 @@ def _token(
 
 _TOKENS: Final = (
     _token("Mnemesh token", "mnm_", r"[A-Za-z0-9_-]{43}", least=4.0, random=True),
-    _token("AWS access key", "AKIA", r"[A-Z2-7]{16}"),
-    _token("AWS access key", "ASIA", r"[A-Z2-7]{16}"),
+    _token("AWS access key", "AKIA", r"[A-Z0-9]{16}"),
+    _token("AWS access key", "ASIA", r"[A-Z0-9]{16}"),
     _token("GitHub token", "ghp_", r"[A-Za-z0-9]{30,255}"),
     _token("GitHub token", "gho_", r"[A-Za-z0-9]{30,255}"),
     _token("GitHub token", "ghs_", r"[A-Za-z0-9]{30,255}"),

@@ -17,6 +17,7 @@ from typing import Final
 from mnemesh_memory.secret_context import is_beside_itself, is_sandbox, is_somebodys
 from mnemesh_memory.secret_tokens import find_token
 from mnemesh_memory.secret_values import (
+    entropy,
     is_password,
     is_random,
     is_stand_in,
@@ -29,8 +30,25 @@ from mnemesh_memory.secret_words import is_phrase, is_seed, is_word_password
 def find_secret(text: str) -> str | None:
     """The type of a credential that `text` holds, for example "GitHub token"; None when it holds none.
 
-    Looks at the text as written: encoded, encrypted or spelt-out secrets are not found.
+    Looks at the text as written, and again without characters that nobody sees and with the signs of an address that
+    are encoded in it (%3D). What is encoded otherwise, encrypted or spelt out is not found.
     """
+    if found := _found_in(text):
+        return found
+    folded = text if text.isascii() else _UNSEEN.sub("", text)
+    if "%" in folded:
+        folded = _ENCODED_SIGN.sub(lambda match: _SIGNS[match.group(1).upper()], folded)
+    return _found_in(folded) if folded != text else None
+
+
+_UNSEEN: Final = re.compile(
+    "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]"
+)
+_SIGNS: Final = {"3D": "=", "3A": ":", "26": "&", "22": '"', "20": " ", "2B": "+", "2F": "/", "40": "@"}
+_ENCODED_SIGN: Final = re.compile(rf"%({'|'.join(_SIGNS)})", re.IGNORECASE)
+
+
+def _found_in(text: str) -> str | None:
     if token := find_token(text):
         return token
     # One character for one, so that positions agree: of all characters only this one grows in lower case.
@@ -79,6 +97,7 @@ _LOGIN: Final = re.compile(
 _USER: Final = re.compile(r"(?:-u|--user)[ =][\"']?[^\s:\"']{1,64}:([^\s\"']{4,200})")
 
 
+_SPACED_KEY: Final = re.compile(r"(?<![A-Za-z0-9])A[ -]?K[ -]?I[ -]?A(?:[ \u00a0-]{0,2}[A-Z0-9]){16}(?![A-Za-z0-9])")
 _PUTTY: Final = re.compile(r"private-lines: \d{1,3}\s{1,2}[A-Za-z0-9+/=]{40}", re.IGNORECASE)
 _JWK: Final = re.compile(r"\"d\"\s?:\s?\"[A-Za-z0-9_-]{40}")
 _SEED: Final = re.compile(
@@ -131,6 +150,16 @@ def _basic(text: str, at: int) -> str | None:
     return "basic authorization" if match and not is_stand_in(match.group(1)) else None
 
 
+def _spaced_key(text: str, at: int) -> str | None:
+    """An AWS key id that is read out in groups. Capitals of a headline have no digits among them."""
+    match = _SPACED_KEY.match(text, at)
+    if match is None:
+        return None
+    key = re.sub(r"\W", "", match.group())
+    mixed = sum(map(str.isdigit, key)) >= 2 and entropy(key) >= 3.0
+    return "AWS access key" if mixed and not is_stand_in(key) else None
+
+
 def _user(text: str, at: int) -> str | None:
     """After `-u` of a command that signs in so; others mean a user's number or a path by it."""
     match = _USER.match(text, at)
@@ -166,6 +195,8 @@ _STRUCTURES: Final[tuple[tuple[str, Callable[[str, int], str | None]], ...]] = (
     ("mariadb", _command),
     ("sshpass", _command),
     ("login -u", _command),
+    ("akia", _spaced_key),
+    ("a k i a", _spaced_key),
     ("creds", _login),
     ("credentials", _login),
     ("login", _login),
@@ -180,6 +211,7 @@ _NAMES: Final = (
 # "pass" alone is mostly a verb or the end of another word: it counts only right before a colon or equals sign.
 _PASSWORD_NAME: Final = re.compile(
     r"pass(?:word|wd|wort|phrase|code|e)|(?:(?<![a-z])|(?<=db))(?:pass|pwd?)(?=[\"']?\s?[:=])|sudo pwd|pwd(?= is )"
+    r"|(?<![a-z])pwd?(?= (?:for|of|on|to)(?: [\w.@'-]{1,40}){1,3}? ?[:=])"
     r"|密码|密碼|パスワード|비밀번호|пароль|contraseña|senha|kennwort",
     re.IGNORECASE,
 )
@@ -193,10 +225,10 @@ _PUBLIC_QUALIFIER: Final = re.compile(
     r"(?:page|next|cursor|continuation|resume|sync|csrf|xsrf|public|publishable|cancellation)[_\s-]?$"
 )
 _SUFFIX: Final = r"(?:[_-](?:base|value|prod(?:uction)?|staging|dev|live|main|primary|secondary|old|new|v?\d{1,2}))?"
-_FILLER: Final = r"(?:\s(?:for|of|to|on|at|in)(?:\s[\w.@'-]{1,40}){1,4}?)?"
+_FILLER: Final = r"(?:\s(?:for|of|to|on|at|in|für|fuer|zu[mr]?|vo[mn]|de[rs]|[ai]m|beim)(?:\s[\w.@'-]{1,40}){1,4}?)?"
 _GIVEN: Final = (
     r"(?:\s{0,3}(?:=>|:=|==?|[:>\uff1a])|\s?[是为為は]"
-    r"|(?:\s(?:is|was|ist|est|es|now|ha[sd] been|contains|(?:re)?set to|changed to)\b){1,2}:?"
+    r"|(?:\s(?:is|was|ist|est|es|now|ha[sd] been|contains|(?:re)?set to|changed to|lautet|lautete)\b){1,2}:?"
     r"|(?<=\w)[ \n](?=[\"'`]|[A-Za-z0-9+/_-]{32}))\s{0,3}"
 )
 _VALUE: Final = re.compile(

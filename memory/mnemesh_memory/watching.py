@@ -129,6 +129,15 @@ def read_cursor(token: str) -> dict[str, int]:
         raise InvalidArgument("cursor", token, _CURSOR_RULE) from None
 
 
+def is_cursor(token: str) -> bool:
+    """Whether `write_cursor` made it."""
+    try:
+        read_cursor(token)
+    except InvalidArgument:
+        return False
+    return True
+
+
 def _is_position(seq: object) -> bool:
     return isinstance(seq, int) and not isinstance(seq, bool) and 0 <= seq <= _SEQ_MAX
 
@@ -141,12 +150,12 @@ def begin(query: WatchQuery, heads: Mapping[str, int]) -> tuple[dict[str, int], 
     asked = read_cursor(query.cursor)
     for incarnation, head in heads.items():
         if asked.get(incarnation, 0) > head:
+            # Without numbers: they would tell how much others write.
             raise OutOfRange(
-                f"cursor: it lies {asked[incarnation] - head} entries beyond the end of this log, as after a restore "
-                "of an older log; watch again without it, or from_start",
+                "cursor: it lies beyond the end of this log, as after a restore of an older log; watch again without "
+                "it, or from_start",
                 field="cursor",
-                value=str(asked[incarnation]),
-                limit=f"at most {head}",
+                limit="the end of this log",
             )
     reason = ""
     if unknown := [incarnation for incarnation in heads if incarnation not in asked]:

@@ -16,6 +16,7 @@ from pathlib import Path
 TOKEN_FILE = "owner.token"
 NODE_FILE = "node.json"
 LOCK_FILE = "node.lock"
+LOG_FILE = "node.log"  # of a node in the background
 DEFAULT_GRPC = "127.0.0.1:7433"
 DEFAULT_HTTP = "127.0.0.1:7434"
 # Metadata of gRPC and headers of HTTP: who writes; the space used when a call names none, an older name of it that is

@@ -60,7 +60,7 @@ async def _all_inside(node: NodeUnderTest, calls: list[asyncio.Task[dict[str, An
     async with httpx2.AsyncClient(base_url=f"http://{node.http}") as client:
         while True:
             waiting = sum(not call.done() for call in calls)
-            text = (await client.get("/metrics")).text
+            text = (await client.get("/metrics", headers={"authorization": f"Bearer {node.token}"})).text
             counts = [line.split()[1] for line in text.splitlines() if line.startswith("mnemesh_requests_inside{")]
             if sum(map(float, counts)) >= waiting:
                 return

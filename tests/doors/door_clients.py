@@ -170,6 +170,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "agent_add": {"name": "second", "role": "reader", "spaces": ["team/*"], "expires": "30d"},
     "agent_list": {},
     "agent_revoke": {"name": "first"},
+    "agent_quota": {"name": "first", "max_memories": 10},
     "purge": {"id": "first"},
     "bulk_forget": {"tags_any": ["nothing"], "dry_run": False},
     "peer_add": {"url": "grpc://new.example:7433", "token": "mnm_" + "B" * 43, "spaces": ["team/*"], "name": "new"},

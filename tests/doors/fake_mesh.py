@@ -18,6 +18,7 @@ from fake_peers import FakePeers
 from stored_transcripts import transcribing
 
 from mnemesh_gateway.backups import Backup
+from mnemesh_gateway.quotas import Quotas
 from mnemesh_memory import checks, grants, limits, validate, watching
 from mnemesh_memory.answers import Hit, Nearby, Neighbourhood, Recalled
 from mnemesh_memory.embedding import ModelStatus, ReembedStatus
@@ -43,6 +44,7 @@ from mnemesh_memory.model import (
     Written,
 )  # fmt: skip
 from mnemesh_memory.patching import succeeding
+from mnemesh_memory.quotas import DEFAULT, Quota, Usage
 from mnemesh_memory.removal import Bulk, Purged
 from mnemesh_memory.watching import Change, Watched, WatchQuery
 
@@ -72,6 +74,7 @@ class FakeGate:
     access: FakeAccess = field(default_factory=lambda: FakeAccess())
     _peers: FakePeers = field(default_factory=FakePeers)
     _backups: FakeBackups = field(default_factory=lambda: FakeBackups())
+    quotas: Quotas | None = None
 
     async def ready(self) -> FakeMesh:
         if self.facts.state != "ready":
@@ -124,8 +127,9 @@ class FakeAccess:
         )
         self._agents = {"first": first}
 
-    def add(self, issuer: Caller, *, name: str, **asked: object) -> tuple[Agent, str]:
+    def add(self, issuer: Caller, *, name: str, quota: Quota, **asked: object) -> tuple[Agent, str]:
         agent = grants.new_agent(issuer, name=name, now=START_MS, before=self._agents.get(name), **asked)
+        agent = replace(agent, quota=quota.checked())
         self._agents[name] = agent
         return agent, "mnm_" + "A" * 43
 
@@ -136,6 +140,14 @@ class FakeAccess:
         found = grants.require_seen(caller, name, self._agents.get(name))
         self._agents[name] = replace(found, revoked_at=START_MS + 1)
         return self._agents[name]
+
+    def set_quota(self, caller: Caller, name: str, quota: Quota) -> Agent:
+        found = grants.require_seen(caller, name, self._agents.get(name))
+        self._agents[name] = replace(found, quota=quota.checked().over(found.quota))
+        return self._agents[name]
+
+    def quota(self, name: str) -> Quota:
+        return self._agents[name].quota.over(DEFAULT)
 
     def state(self, agent: Agent) -> str:
         return agent.state(START_MS + 2)
@@ -156,6 +168,13 @@ class FakeMesh(FakeHistories, FakeLinks):
         self.hold: asyncio.Event | None = None
         self.recalling = asyncio.Event()
         self.cancelled = asyncio.Event()
+
+    async def usage(self) -> dict[str, Usage]:
+        used: dict[str, Usage] = {}
+        for memory in self.memories.values():
+            principal = memory.by.partition("/")[0]
+            used[principal] = used.get(principal, Usage()).and_also(1, len(memory.content))
+        return used
 
     async def remember(self, caller: Caller, draft: Draft) -> Written:
         self._enter()
@@ -325,8 +344,9 @@ class FakeMesh(FakeHistories, FakeLinks):
 
     async def stats(self, caller: Caller, spaces: Sequence[str] = ()) -> Stats:
         self._enter()
-        active = [m for m in self.memories.values() if m.state == "active" and (not spaces or m.space in spaces)]
-        states = Counter(m.state for m in self.memories.values())
+        seen = [m for m in self.memories.values() if grants.any_matches(spaces or grants.readable(caller), m.space)]
+        active = [m for m in seen if m.state == "active"]
+        states = Counter(m.state for m in seen)
         tags = Counter(tag for m in active for tag in m.tags)
         spaces_all, agents = Counter(m.space for m in active), Counter(m.by for m in active)
         return Stats(

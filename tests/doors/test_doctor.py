@@ -27,13 +27,15 @@ from mnemesh_actors.index.state import IndexMeta, write_meta
 from mnemesh_actors.ledger import schema
 from mnemesh_crdt.chunk import chunk_of
 from mnemesh_gateway import doctor
-from mnemesh_gateway.access import ACCESS_FILE, Access
+from mnemesh_gateway.access import ACCESS_FILE, MIGRATIONS, Access
 from mnemesh_gateway.doctor import directory as doctor_directory
 from mnemesh_gateway.doctor import neighbour
 from mnemesh_gateway.doctor.checks import examine
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place
+from mnemesh_gateway.peer_book import PeerBook
 from mnemesh_gateway.settings import Settings
+from mnemesh_memory.errors import MnemeshError
 from mnemesh_proto.rendezvous import NodeAddress, write_node
 
 NOW_MS = 1_800_000_000_000
@@ -703,3 +705,55 @@ def test_the_index_of_a_model_that_took_over_is_the_one_that_is_looked_at(place:
     assert found.fix.startswith(f"delete {place.data_dir / FILE}")
     (place.data_dir / FILE).write_text(json.dumps({"format": 99}))
     assert only(place, "model").fix.startswith("install the newer mnemesh")
+
+
+def drop_table(path: Path, table: str) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"DROP TABLE {table}")
+        db.commit()
+
+
+def begin(place: Place) -> None:
+    """What a start does first."""
+    open_directory(place.data_dir)
+    Access(place.data_dir / ACCESS_FILE, lambda: NOW_MS).close()
+    PeerBook(place.data_dir)
+
+
+@pytest.mark.parametrize("check", ["manifest", "agents", "peers"])
+def test_what_a_start_refuses_is_no_healthy_directory(place: Place, check: str) -> None:
+    access, peers, key = (place.data_dir / name for name in (ACCESS_FILE, "peers.json", "node.key"))
+    Access(access, lambda: NOW_MS).close()
+    if check == "manifest":
+        key.write_bytes(key.read_bytes()[:40])
+    elif check == "agents":
+        drop_table(access, "agent")
+    else:
+        peers.write_text('{"format": 1, "peers": [')
+        peers.chmod(0o600)
+    found = only(place, check)
+    with pytest.raises(MnemeshError) as refused:
+        begin(place)
+    assert refused.value.message in found.problem
+    assert "restore" in found.fix
+
+
+def test_tokens_of_an_older_version_are_no_finding_and_stay_as_they_are(place: Place) -> None:
+    access = place.data_dir / ACCESS_FILE
+    with closing(sqlite3.connect(access, isolation_level=None)) as db:
+        MIGRATIONS[0](db)
+        db.execute("PRAGMA user_version = 1")
+    access.chmod(0o600)
+    before = access.read_bytes()
+    assert found_in(place) == []
+    assert access.read_bytes() == before
+
+
+def test_a_ledger_that_lacks_a_table(place: Place) -> None:
+    drop_table(place.ledger, "quarantine")
+    assert "the table quarantine is missing" in only(place, "ledger").problem
+
+
+def test_a_toolset_that_there_is_not(place: Place) -> None:
+    wrong = replace(place, settings=replace(place.settings, mcp_toolsets="core,corr"))
+    assert "corr" in only(wrong, "settings").problem

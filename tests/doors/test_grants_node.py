@@ -17,6 +17,7 @@ from scenario_doors import NETWORKED_DOORS, CliDoor, Door, GrpcDoor, HttpDoor, M
 
 import mnemesh
 from mnemesh import errors as client_errors
+from mnemesh.cli.people import status as status_lines
 from mnemesh_actors.directory import keep_owner, open_directory
 from mnemesh_gateway.node import Node
 from mnemesh_gateway.settings import load
@@ -412,3 +413,53 @@ async def test_no_admin_gives_away_a_private_space_that_a_renamed_owner_has_left
             assert admin.add_agent("erin", role="reader").agent.name == "erin"
     finally:
         await nodes.end()
+
+
+async def test_an_agent_writes_up_to_its_quota_which_is_shown_and_can_be_changed(team: Team) -> None:
+    owner = CliDoor(team.node)
+    made = await owner.call("agent_add", name="quentin", role="writer", max_memories=2)
+    with mnemesh.Client(team.node.grpc, made["token"], space="") as quentin:
+        kept = [quentin.remember(f"what fits, number {number}").memory for number in range(2)]
+        with pytest.raises(client_errors.Overloaded, match="quentin has 2 memories of at most 2") as caught:
+            quentin.remember("one too many")
+        assert caught.value.retry_after_s > 0
+        quentin.update(kept[0].id, content="what fits, and is corrected")
+        quentin.purge(kept[1].id)
+        quentin.remember("what fits in its place")
+        listed = (await owner.call("agent_list"))["agents"]
+        (shown,) = [agent["quota"] for agent in listed if agent["name"] == "quentin"]
+        assert (shown["memories"], shown["max_memories"]) == (2, 2)
+        assert 0 < shown["bytes"] < shown["max_bytes"]
+        changed = await owner.call("agent_quota", name="quentin", max_memories=3)
+        assert changed["agent"]["quota"]["max_memories"] == 3
+        quentin.remember("what fits now")
+        with pytest.raises(client_errors.Overloaded):
+            quentin.remember_batch([{"content": f"too much, {number}"} for number in range(5)])
+
+
+async def test_an_admin_gives_nobody_more_than_it_may_write_itself_and_itself_nothing(team: Team) -> None:
+    with mnemesh.Client(team.node.grpc, team.node.token) as owner, team.client("adm") as admin:
+        owner.set_agent_quota("adm", max_memories=100)
+        assert admin.add_agent("under", role="writer", spaces=["team/u"]).agent.quota.max_memories == 100
+        with pytest.raises(client_errors.PermissionDenied, match="larger max_memories than its own"):
+            admin.set_agent_quota("under", max_memories=101)
+        with pytest.raises(client_errors.PermissionDenied, match="larger max_memories than its own"):
+            admin.add_agent("over", role="writer", spaces=["team/u"], max_memories=0)
+        with pytest.raises(client_errors.PermissionDenied, match="change its own quota"):
+            admin.set_agent_quota("adm", max_memories=1)
+        assert admin.set_agent_quota("under", max_memories=7).agent.quota.max_memories == 7
+        owner.set_agent_quota("adm", max_memories=0)
+
+
+async def test_status_tells_an_admin_of_some_spaces_of_these_alone(team: Team) -> None:
+    with team.client("owner") as owner, team.client("adm") as admin:
+        owner.remember("what an admin of the team does not count", space="elsewhere/hidden")
+        told, whole = admin.status(), owner.status()
+        assert (told.data_dir, told.pid, told.actors, told.settings, told.notices) == ("", 0, (), (), ())
+        assert told.ledger is not None
+        assert whole.ledger is not None
+        assert told.ledger.memories == admin.stats().memories < whole.ledger.memories
+        assert told.ledger.seq == 0 < whole.ledger.seq
+    shown = "\n".join(status_lines(told))
+    assert "in the spaces of this token" in shown
+    assert str(team.node.data_dir) not in shown

@@ -18,8 +18,10 @@ from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.mcp_tools import TOOLSETS, build_tools
 from mnemesh_gateway.openapi import FIXED_PATHS
 from mnemesh_gateway.operations import OPERATIONS, Operation, by_name
+from mnemesh_gateway.quotas import Quotas
 from mnemesh_memory import grants
 from mnemesh_memory.model import Caller, Draft, Memory
+from mnemesh_memory.quotas import Quota
 
 # The decision for each operation, made here a second time and by hand.
 DECISIONS: Final[Mapping[str, str]] = {
@@ -29,7 +31,7 @@ DECISIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("rollback", "resolve", "purge", "bulk_forget", "link", "unlink", "rate"), "write"),
     **dict.fromkeys(("peer_add", "peer_token", "peer_remove", "sync_status", "sync_now", "sync_quarantine"), "own"),
     **dict.fromkeys(("sync_retry", "sync_discard", "sync_pending", "sync_pending_discard"), "own"),
-    **dict.fromkeys(("status", "agent_add", "agent_list", "agent_revoke"), "administer"),
+    **dict.fromkeys(("status", "agent_add", "agent_list", "agent_revoke", "agent_quota"), "administer"),
     **dict.fromkeys(("backup_create", "backup_list", "reembed"), "own"),
     **dict.fromkeys(("transcript_search", "transcript_read", "transcript_list"), "read"),
     **dict.fromkeys(("transcript_add", "transcript_erase"), "write"),
@@ -64,6 +66,9 @@ class Scene:
         }
         self.tokens["core"] = self.access.add(OWNER, name="core", role="writer", toolsets=("core",))[1]
         self.doors = Doors(authenticator=Authenticator(TOKEN, self.access))
+        self.seconds = 0.0
+        gate = self.doors.gate
+        gate.quotas = Quotas(self.access, gate.mesh.usage, lambda: self.seconds)
 
     def metadata(self, role: str, **more: str) -> tuple[tuple[str, str], ...]:
         return (("authorization", f"Bearer {self.tokens[role]}"), *more.items())
@@ -88,7 +93,7 @@ def test_an_operation_that_writes_does_not_pass_for_a_read() -> None:
 
 def test_a_path_that_is_no_operation_is_open_or_wants_a_token() -> None:
     assert {path.path: path.token for path in FIXED_PATHS} == {
-        "/v1/openapi.json": True, "/health/live": False, "/health/ready": False, "/metrics": False,
+        "/v1/openapi.json": True, "/health/live": False, "/health/ready": False, "/metrics": True,
     }  # fmt: skip
 
 
@@ -204,11 +209,32 @@ async def test_a_denial_says_on_grpc_and_http_who_asked_for_what_and_what_is_gra
     }  # fmt: skip
 
 
-async def test_metrics_beyond_loopback_are_for_those_who_administer(scene: Scene) -> None:
-    scene.doors.gate.facts.http = "0.0.0.0:7434"
-    for role, status in (("reader", 403), ("writer", 403), ("admin", 200)):
+@pytest.mark.parametrize("address", ["0.0.0.0:7434", "127.0.0.1:7434"])
+async def test_metrics_are_for_those_who_administer_every_space(scene: Scene, address: str) -> None:
+    scene.doors.gate.facts.http = address
+    scene.tokens["whole"] = scene.access.add(OWNER, name="whole", role="admin", spaces=("*",))[1]
+    for role, status in (("reader", 403), ("writer", 403), ("admin", 403), ("whole", 200)):
         async with open_http(scene.doors, token=scene.tokens[role]) as http:
             assert (await http.get("/metrics")).status_code == status
+
+
+async def test_status_tells_an_admin_of_some_spaces_of_these_and_nothing_of_the_machine(scene: Scene) -> None:
+    for number in range(5):
+        scene.doors.mesh.store(Draft(content=f"elsewhere {number}", space="ops"), OWNER)
+    scene.doors.mesh.store(Draft(content="within", space="team/a"), OWNER)
+    async with open_http(scene.doors, token=scene.tokens["admin"]) as http:
+        told = (await http.get("/v1/status")).json()
+    assert told["ledger"]["memories"] == 1
+    assert told["state"] == "ready"
+    assert not {"data_dir", "pid", "actors", "settings", "notices", "transcripts", "grpc", "http"} & {
+        name for name, value in told.items() if value
+    }
+    assert not told["ledger"].get("seq")
+    assert not told["ledger"].get("bytes")
+    async with open_http(scene.doors, token=TOKEN) as http:
+        whole = (await http.get("/v1/status")).json()
+    assert whole["ledger"]["memories"] == 6
+    assert whole["data_dir"]
 
 
 async def test_an_export_that_is_under_way_ends_when_its_token_does(
@@ -239,3 +265,97 @@ async def test_an_export_that_is_under_way_ends_when_its_token_does(
         lines = (await http.get("/v1/export")).text.splitlines()
     assert [json.loads(line).get("error", {}).get("code") for line in lines] == [None, "UNAUTHENTICATED"]
     assert "the second" not in str(lines)
+
+
+# ---- quotas: which operations a full one refuses, decided here a second time and by hand -----------------------------
+
+NEEDS_ROOM: Final = frozenset(
+    {
+        "remember",
+        "remember_batch",
+        "update",
+        "supersede",
+        "restore",
+        "rollback",
+        "resolve",
+        "link",
+        "rate",
+        "transcript_add",
+    }
+)
+BEGINS: Final = frozenset({"remember", "remember_batch", "supersede"})
+WRITES: Final = frozenset(name for name, needs in DECISIONS.items() if needs == "write") - {"check"}
+
+
+def test_every_operation_that_writes_has_a_decision_on_quotas() -> None:
+    assert {row.name for row in OPERATIONS if row.needs == "write" and not row.read_only} == set(WRITES)
+    assert {row.name for row in OPERATIONS if row.frees} == WRITES - NEEDS_ROOM
+    assert {row.name for row in OPERATIONS if row.begins} == BEGINS
+
+
+FULL: Final[Mapping[str, tuple[Quota, frozenset[str]]]] = {
+    "max_memories": (Quota(max_memories=1), BEGINS),
+    "max_bytes": (Quota(max_bytes=1), NEEDS_ROOM),
+    "writes_per_second": (Quota(writes_per_second=0.01), WRITES),
+}
+
+
+async def filled(scene: Scene, which: str, role: str) -> None:
+    """The agent of that role has written what it may."""
+    caller = grants.caller_of(next(agent for agent in scene.access.list(OWNER) if agent.name == role))
+    scene.doors.mesh.store(Draft(content="the last that fits", space=f"@{role}"), caller)
+    scene.access.set_quota(OWNER, role, FULL[which][0])
+    if which == "writes_per_second":
+        async with open_grpc(scene.doors) as client:
+            assert await code_of(client, by_name("unlink"), scene.metadata(role)) not in ("RESOURCE_EXHAUSTED",)
+
+
+@pytest.mark.parametrize("role", ["writer", "admin"])
+@pytest.mark.parametrize("which", list(FULL))
+@ROWS
+async def test_a_full_quota_refuses_what_needs_room_and_nothing_else(
+    scene: Scene, row: Operation, which: str, role: str
+) -> None:
+    await filled(scene, which, role)
+    async with open_grpc(scene.doors) as client:
+        refused = await code_of(client, row, scene.metadata(role)) == "RESOURCE_EXHAUSTED"
+        assert refused == (row.name in FULL[which][1])
+        owner = (("authorization", f"Bearer {TOKEN}"),)
+        assert await code_of(client, row, owner) != "RESOURCE_EXHAUSTED"
+
+
+@pytest.mark.parametrize("which", list(FULL))
+async def test_each_door_says_which_quota_is_reached_and_when_to_come_back(scene: Scene, which: str) -> None:
+    await filled(scene, which, "writer")
+    async with open_grpc(scene.doors) as client:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await client.call("remember", scene.metadata("writer"), content="one too many", space="team/a")
+    found = refusal(caught.value)
+    assert found.code == "RESOURCE_EXHAUSTED"
+    assert found.info is not None
+    assert found.info.metadata["field"] == which
+    assert found.retry_s
+    async with open_http(scene.doors, token=scene.tokens["writer"]) as http:
+        answer = await http.post("/v1/memories", json={"content": "one too many", "space": "team/a"})
+    assert answer.status_code == 429
+    assert int(answer.headers["retry-after"]) >= 1
+    assert answer.json()["error"]["field"] == which
+    node = Node(scene.doors.gate, TOOLSETS, authenticator=scene.doors.authenticator)
+    async with connect(node, "in-process", fields={"authorization": f"Bearer {scene.tokens['writer']}"}) as mcp:
+        result = await mcp.call_tool("remember", {"content": "one too many", "space": "team/a"})
+    assert result.is_error
+    assert result.content[0].text.startswith("RESOURCE_EXHAUSTED: writer ")
+
+
+async def test_a_rate_lets_the_writer_in_again_when_its_debt_is_paid(scene: Scene) -> None:
+    scene.access.set_quota(OWNER, "writer", Quota(writes_per_second=2))
+    async with open_grpc(scene.doors) as client:
+
+        async def codes(number: int) -> list[str]:
+            row = by_name("remember")
+            return [await code_of(client, row, scene.metadata("writer")) for _ in range(number)]
+
+        burst = await codes(70)
+        assert burst.count("RESOURCE_EXHAUSTED") == 70 - 61  # half a minute's, and the one that empties the bucket
+        scene.seconds += 5
+        assert (await codes(20)).count("RESOURCE_EXHAUSTED") == 20 - 10

@@ -96,13 +96,13 @@ async def test_no_form_of_an_operation_answers_a_stranger(
     assert counted(doors, operation.name, "UNAUTHENTICATED") == 1
 
 
-async def test_the_description_needs_the_token_and_health_and_metrics_do_not(doors: Doors) -> None:
+async def test_the_description_and_metrics_need_the_token_and_health_does_not(doors: Doors) -> None:
     async with open_http(doors, token="") as client:
         codes = {
             path: (await client.get(path)).status_code
             for path in ("/v1/openapi.json", "/health/live", "/health/ready", "/metrics")
         }
-    assert codes == {"/v1/openapi.json": 401, "/health/live": 200, "/health/ready": 200, "/metrics": 200}
+    assert codes == {"/v1/openapi.json": 401, "/health/live": 200, "/health/ready": 200, "/metrics": 401}
 
 
 async def test_metrics_need_the_token_when_http_is_not_bound_to_loopback(doors: Doors) -> None:
@@ -111,6 +111,14 @@ async def test_metrics_need_the_token_when_http_is_not_bound_to_loopback(doors: 
         assert (await client.get("/metrics", headers={"host": "node.example"})).status_code == 401
         headers = {"host": "node.example", "authorization": f"Bearer {TOKEN}"}
         assert (await client.get("/metrics", headers=headers)).status_code == 200
+
+
+async def test_metrics_are_open_on_loopback_alone_when_a_setting_says_so(doors: Doors) -> None:
+    for address, expected in (("127.0.0.1:7434", 200), ("192.0.2.7:7434", 401)):
+        doors.gate.facts.http = address
+        app = build_app(doors.gate, doors.authenticator, doors.metrics, metrics_open=True)
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1:7434") as client:
+            assert (await client.get("/metrics")).status_code == expected
 
 
 async def test_metrics_are_prometheus_text_without_a_word_of_a_memory(client: httpx.AsyncClient) -> None:

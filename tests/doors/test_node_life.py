@@ -22,9 +22,9 @@ PATIENCE_S = 60.0
 LOGS_A_FAULT = """
 import structlog
 from pathlib import Path
-from mnemesh_gateway.__main__ import _configure_log
+from mnemesh_gateway.node_log import configure
 from mnemesh_gateway.settings import load
-_configure_log(load({"data_dir": "/nowhere", "log_format": "FORMAT"}, {}))
+configure(load({"data_dir": "/nowhere", "log_format": "FORMAT"}, {}))
 def remember(content):
     raise ValueError("a fault")
 try:
@@ -50,9 +50,9 @@ def test_a_logged_fault_names_its_place_and_shows_no_text_that_was_in_hand(form:
 
 LIBRARIES_LOG = r"""
 import logging, warnings
-from mnemesh_gateway.__main__ import _configure_log
+from mnemesh_gateway.node_log import configure
 from mnemesh_gateway.settings import load
-_configure_log(load({"data_dir": "/nowhere", "log_format": "FORMAT"}, {}))
+configure(load({"data_dir": "/nowhere", "log_format": "FORMAT"}, {}))
 logging.getLogger("uvicorn.error").warning("Invalid HTTP %s received.", "request")
 logging.getLogger("uvicorn.error").info("not said")
 def served(content):

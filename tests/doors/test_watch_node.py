@@ -22,6 +22,8 @@ from node_process import NodeUnderTest, start_node, stop_node
 
 from mnemesh import AsyncClient, Client, InvalidArgument, MnemeshError, NotReachable, OutOfRange
 from mnemesh.values import Change
+from mnemesh_actors.cursor_seal import CursorSeal
+from mnemesh_actors.directory import load_key
 from mnemesh_memory import limits, watching
 from mnemesh_memory.watching import read_cursor, write_cursor
 from mnemesh_proto.rendezvous import AUTHORIZATION
@@ -106,8 +108,9 @@ async def test_the_client_that_blocks_is_told_the_same_and_another_thread_ends_i
 async def test_bad_cursors_are_refused_by_name_on_grpc_and_http(node: NodeUnderTest) -> None:
     async with connected(node) as client:
         async with client.watch() as changes:
-            (incarnation,) = read_cursor(changes.cursor)
-        future = write_cursor({incarnation: 10**6})
+            seal = CursorSeal(load_key(node.data_dir / "node.key"))
+            (incarnation,) = read_cursor(seal.opened(changes.cursor, "owner"))
+        future = seal.write({incarnation: 10**6}, "owner")
         for cursor, error, status in (("nonsense", InvalidArgument, 422), (future, OutOfRange, 410)):
             with pytest.raises(error) as caught:
                 await soon(anext(client.watch(cursor=cursor)))

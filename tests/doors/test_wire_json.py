@@ -422,3 +422,13 @@ def test_a_query_string_that_does_not_fit_is_refused(pairs: list[tuple[str, str]
     with pytest.raises(InvalidArgument) as caught:
         wire.from_query(recall_pb2.RecallRequest, pairs)
     assert caught.value.fields["field"] == field
+
+
+@pytest.mark.parametrize(
+    "name", ["gh" + "p_" + "a8Fk29ZqLmP0xT7vW3bRc5Yd1Ne4Gh6Uj2Ks", "a8Fk29ZqLmP0xT7vW3bRc5Yd1Ne4Gh6Uj2Ks", "x" * 500]
+)
+def test_the_name_of_an_unknown_field_is_not_told_when_it_may_be_a_credential(name: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        by_name("remember").read_json({"content": "x", name: "y"})
+    assert name[:12] not in f"{caught.value.message} {caught.value.fields}"
+    assert caught.value.fields["field"] == "(not shown)"

@@ -328,6 +328,22 @@ def test_before_a_conflict_there_was_none(home: Home, ledger: Ledger) -> None:
     assert texts(ledger.read_as_of([memory.id], START + 1001)[memory.id]) == {"first: ana", "first: bob"}
 
 
+def test_after_a_spell_two_years_ahead_as_of_now_shows_what_is_visible_now(home: Home, ledger: Ledger) -> None:
+    memory = create(ledger, home, "first")
+    before = home.pen.now
+    home.pen.now += 730 * DAY
+    ahead = revise(ledger, home, memory, content="written two years ahead")
+    home.pen.now = before + 60_000
+    now = home.pen.now
+    # Nothing was written since: what was written ahead is there, and was not before.
+    assert ledger.read_as_of([memory.id], now, now)[memory.id] == ahead
+    assert ledger.read_as_of([memory.id], before - 1, now) == {}
+    corrected = revise(ledger, home, memory, content="corrected by a right clock")
+    now = home.pen.now
+    assert ledger.read_as_of([memory.id], now, now)[memory.id] == corrected
+    assert texts(ledger.read_as_of([memory.id], now - 1, now)[memory.id]) == {"first"}
+
+
 def test_a_peer_whose_clock_is_a_year_ahead_writes_no_later_than_it_was_heard(home: Home, ledger: Ledger) -> None:
     memory = create(ledger, home, "first")
     heard = START + 60_000

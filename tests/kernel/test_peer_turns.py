@@ -86,7 +86,8 @@ async def peers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Peers:
     monkeypatch.setattr(module, "DialedChannel", Dialed)
     monkeypatch.setattr(Line, "hung_up", asyncio.Event(), raising=False)
     monkeypatch.setattr(Line, "lives", count(), raising=False)
-    return Peers(PeerBook(tmp_path), cast(Syncing, SimpleNamespace(me=ME, head=0)), lambda: 0)
+    quotas = SimpleNamespace(note=lambda peer: "")
+    return Peers(PeerBook(tmp_path), cast(Syncing, SimpleNamespace(me=ME, head=0, quotas=quotas)), lambda: 0)
 
 
 def callers() -> int:

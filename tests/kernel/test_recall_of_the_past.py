@@ -115,9 +115,9 @@ async def test_rows_of_the_past_are_read_a_few_at_a_time_and_each_once(
     asked: list[list[str]] = []
     read = mesh._parts.ledger.read_some_as_of
 
-    async def counted(ids: list[str], at: int, within_s: float) -> object:
+    async def counted(ids: list[str], at: int, within_s: float, clock: int) -> object:
         asked.append(ids)
-        return await read(ids, at, within_s)
+        return await read(ids, at, within_s, clock)
 
     monkeypatch.setitem(mesh._parts.ledger.__dict__, "read_some_as_of", counted)
     then = await recall(mesh, space, "quokka", mode="keyword", as_of=said[-1].updated_at)

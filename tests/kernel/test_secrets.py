@@ -103,6 +103,17 @@ def test_a_credential_is_found_wherever_it_stands_in_a_long_text(seed: int) -> N
         ("Private-Lines: 1\n" + "a8Fk29ZqLmP0xT7vW3bRc5Yd1Ne4Gh6Uj2Ks1234", "private key"),
         ("https://" + "a8Fk29ZqLmP0xT7vW3bRc5Yd1Ne4Gh6Uj2Ks" + ":x-oauth-basic@github.com/", "password in a URL"),
         ("SNYK_TOKEN=" + "123e4567-e89b-42d3-a456-426614174000", "secret in an assignment"),
+        ("AK" + "IA" + "1898GRIC4K5XJ7ZP", "AWS access key"),
+        ("AK" + "IA Q3EG RIC4 K5XJ 7ZPM", "AWS access key"),
+        ("the id is A " + "K I A Q 3 E G R I C 4 K 5 X J 7 Z P M", "AWS access key"),
+        ("AK" + "IAQ3EGRIC4\u200bK5XJ7ZPM", "AWS access key"),
+        ("g\u200dh" + "p_" + "a8Fk29ZqLmP0xT7v\ufeffW3bRc5Yd1Ne4Gh6Uj2Ks", "GitHub token"),
+        ("Das Passwort für den Router lautet " + "Kestrel42", "password"),
+        ("Das Passwort lautet " + "hunter2", "password"),
+        ("pwd for jenkins = " + "Kestrel42", "password"),
+        ("the pw for the build box: " + "hunter2", "password"),
+        ("access_token%3D" + "gh" + "p_" + "a8Fk29ZqLmP0xT7vW3bRc5Yd1Ne4Gh6Uj2Ks", "GitHub token"),
+        ("?next=%2Fhome%26password%3d" + "Kestrel42%21", "password"),
     ],
 )
 def test_the_answer_names_the_type_and_not_the_text(text: str, found: str) -> None:
@@ -150,6 +161,11 @@ def test_the_answer_names_the_type_and_not_the_text(text: str, found: str) -> No
         "seed phrase: twelve words that the wallet shows once and then never shows again to you",
         "tests pass: swordfish",
         '"password" in kwargs or "hostname"',
+        "AKIA is how the ids of AWS keys begin, ASIA how those of sessions do",
+        "AKIA AND ASIA ARE PREFIXES OF KEYS",
+        "Das Passwort lautet wie der Benutzername",
+        "print your pwd for the build = the folder you are in",
+        "the family emoji \U0001f468\u200d\U0001f469\u200d\U0001f467 is joined by U+200D; a token%20bucket has a%3Db",
     ],
 )
 def test_what_only_looks_like_a_credential_may_be_stored(text: str) -> None:

@@ -75,7 +75,7 @@ def test_a_ledger_that_the_cursor_does_not_know_is_told_from_its_beginning_and_t
 def test_a_cursor_from_the_future_is_refused() -> None:
     with pytest.raises(OutOfRange) as caught:
         watching.begin(WatchQuery(cursor=watching.write_cursor({HERE: 8})), {HERE: 7})
-    assert (caught.value.fields["field"], caught.value.fields["limit"]) == ("cursor", "at most 7")
+    assert (caught.value.fields["field"], caught.value.fields["limit"]) == ("cursor", "the end of this log")
 
 
 def test_a_cursor_and_from_start_exclude_each_other() -> None:

@@ -10,11 +10,13 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from follower_scene import Scene, played, until
 from ledger_builders import AGENT, OTHER_SPACE, SPACE, START, Home, Pen
 
 from mnemesh_actors import watching as watching_module
 from mnemesh_actors.batching import Batcher
+from mnemesh_actors.cursor_seal import CursorSeal
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.news import News
 from mnemesh_actors.parts import MeshConfig, Parts
@@ -27,6 +29,7 @@ from mnemesh_memory.watching import Watched, WatchQuery
 
 CALLER = Caller(AGENT, "owner", default_space=SPACE)
 NODE = "this-node"
+SEAL = CursorSeal(Ed25519PrivateKey.from_private_bytes(bytes(32)))
 PATIENCE_S = 60.0
 Stream = AsyncGenerator[Watched, None]
 
@@ -54,6 +57,7 @@ class Post:
                 news=self.news,
             ),
             NODE,
+            SEAL,
         )
 
     async def write(self, content: str, pen: Pen | None = None, **fields: Any) -> Memory:
@@ -177,7 +181,7 @@ async def test_a_watcher_of_a_quiet_space_learns_how_far_the_log_has_come(
             await post.write(f"noise {number}")
         told = await soon(waiting)
         assert (told.type, told.change) == (watching.POSITION, None)
-        assert max(watching.read_cursor(told.cursor).values()) >= 3
+        assert max(watching.read_cursor(SEAL.opened(told.cursor, CALLER.principal)).values()) >= 3
 
 
 async def test_what_another_node_accepted_first_is_called_merged(post: Post) -> None:
@@ -314,8 +318,8 @@ async def test_a_ledger_that_fails_ends_the_watch_with_its_error_and_the_cursor(
 
 async def test_a_cursor_that_is_none_or_lies_in_the_future_opens_nothing(post: Post) -> None:
     async with post.watch():
-        (incarnation,) = watching.read_cursor(post.opened.cursor)
-    future = watching.write_cursor({incarnation: 99})
+        (incarnation,) = watching.read_cursor(SEAL.opened(post.opened.cursor, CALLER.principal))
+    future = SEAL.write({incarnation: 99}, CALLER.principal)
     for query, error in ((WatchQuery(cursor="nonsense"), InvalidArgument), (WatchQuery(cursor=future), OutOfRange)):
         with pytest.raises(error):
             await anext(post.watching.watch(CALLER, query))
@@ -324,10 +328,42 @@ async def test_a_cursor_that_is_none_or_lies_in_the_future_opens_nothing(post: P
 
 async def test_a_restored_directory_is_told_from_its_beginning_and_says_so(post: Post) -> None:
     await post.write("one")
-    stranger = watching.write_cursor({"f" * 32: 12})
+    stranger = SEAL.write({"f" * 32: 12}, CALLER.principal)
     async with post.watch(cursor=stranger, include_content=True) as stream:
         assert "from its beginning" in post.opened.reason
         assert contents(await take(stream, 1)) == ["one"]
+
+
+async def test_a_cursor_tells_nobody_how_much_is_written(post: Post) -> None:
+    for number in range(3):
+        await post.write(f"memory {number}")
+    async with post.watch() as stream:
+        await post.write("one more")
+        (told,) = await take(stream, 1)
+    for cursor in (post.opened.cursor, told.cursor):
+        with pytest.raises(InvalidArgument):
+            watching.read_cursor(cursor)
+        assert watching.read_cursor(SEAL.opened(cursor, CALLER.principal))
+
+
+async def test_the_cursor_of_another_principal_or_of_an_older_version_begins_anew(post: Post) -> None:
+    await post.write("one")
+    async with post.watch() as _:
+        (incarnation,) = watching.read_cursor(SEAL.opened(post.opened.cursor, CALLER.principal))
+    for cursor in (SEAL.write({incarnation: 99}, "ana"), watching.write_cursor({incarnation: 99})):
+        async with post.watch(cursor=cursor, include_content=True) as stream:
+            assert "from its beginning" in post.opened.reason
+            assert contents(await take(stream, 1)) == ["one"]
+
+
+async def test_a_refused_cursor_does_not_tell_where_the_log_ends(post: Post) -> None:
+    await post.write("one")
+    async with post.watch() as _:
+        (incarnation,) = watching.read_cursor(SEAL.opened(post.opened.cursor, CALLER.principal))
+    future = SEAL.write({incarnation: 99}, CALLER.principal)
+    with pytest.raises(OutOfRange) as caught:
+        await anext(post.watching.watch(CALLER, WatchQuery(cursor=future)))
+    assert not any(char.isdigit() for char in caught.value.message + str(caught.value.fields.get("limit", "")))
 
 
 async def test_memories_that_change_are_named_as_the_log_grows(post: Post) -> None:

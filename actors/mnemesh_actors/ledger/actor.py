@@ -127,9 +127,11 @@ class Ledger(Views, Exchange, Copies, Twin):
                 yield
                 self._journal.digest.write()
                 self._db.execute("COMMIT")
+                self._journal.tally.kept()
             except BaseException:  # boundary: undone, then raised again
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
+                self._journal.tally.undone()
                 raise
 
     def _carry_out(self, command: Command) -> Committed:

@@ -163,7 +163,8 @@ class FeedPage:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenIn:
     """What became of a batch. `seq` is the cursor that is durable now; `first` and `last` are the numbers of what was
-    appended, 0 for nothing. `full`: some had to wait and no more may; the cursor stays, send them again later."""
+    appended, 0 for nothing. `full`: some had to wait and no more may; the cursor stays, send them again later.
+    `brought_memories` and `brought_bytes` are all that its sender has brought, 0 where that is not new."""
 
     seq: int = 0
     accepted: int = 0
@@ -175,6 +176,8 @@ class TakenIn:
     full: bool = False
     first: int = 0
     last: int = 0
+    brought_memories: int = 0
+    brought_bytes: int = 0
 
     def and_then(self, later: TakenIn) -> TakenIn:
         """Both together, without a cursor."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from mnemesh_actors.ledger import aside, contacts, erase, peers
+from mnemesh_actors.ledger import aside, contacts, erase, peers, tally
 from mnemesh_actors.ledger.aside import AsidePage, Which
 from mnemesh_actors.ledger.commands import TakenIn
 from mnemesh_actors.ledger.contacts import Contact
@@ -29,6 +29,7 @@ from mnemesh_crdt.envelope import Entry
 from mnemesh_crdt.proof import Claim
 from mnemesh_memory import checks, limits
 from mnemesh_memory.grants import PeerGrant
+from mnemesh_memory.quotas import Usage
 
 PACKING: Final = 1  # the quickest: what is packed stays among the machines of one cluster
 
@@ -111,6 +112,9 @@ class Exchange(ABC):
             else:
                 seq = peers.save_cursor(self._db, batch.peer, batch.feed, batch.last_seq, now)
             gone = taken.erased + erase.follow(self._db, batch.peer, batch.entries)
+            if taken.last:
+                has = tally.bring(self._db, sender, taken.first, taken.last)
+                taken = replace(taken, brought_memories=has.memories, brought_bytes=has.bytes)
         self._unfolded = self._unfolded or gone > 0
         self._fold()
         return replace(taken, seq=seq)
@@ -149,6 +153,16 @@ class Exchange(ABC):
     def backlog(self) -> Backlog:
         """What is put aside."""
         return peers.backlog(self._db)
+
+    @reading
+    def usage(self) -> dict[str, Usage]:
+        """What each principal has written here; see Tally."""
+        return self._journal.tally.now()
+
+    @reading
+    def brought(self) -> dict[str, Usage]:
+        """What each peer brought in all, by sender; see tally.brought."""
+        return tally.brought(self._db)
 
     # ---- what was put aside -----------------------------------------------------------------------------------
 

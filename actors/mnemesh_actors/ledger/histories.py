@@ -7,7 +7,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from mnemesh_actors.ledger.admission import Admission
 from mnemesh_actors.ledger.commands import Committed, Resolve, Restore, Rollback
@@ -26,6 +26,9 @@ from mnemesh_memory.past import Conflict, ConflictPage, HistoryPage, Origin, Ori
 from mnemesh_memory.text import duplicate_key
 
 Past: TypeAlias = tuple[DocumentState, Origins]
+# When an entry came into this log by this node's clock.
+_LOCAL_TIME: Final = "CASE WHEN received > 0 THEN received ELSE at END"
+BESIDE_MAX: Final = 10_000  # entries looked at for one that a right clock dated
 
 
 class Histories:
@@ -42,18 +45,23 @@ class Histories:
         """All that a memory's document holds, and where its changes came from. Raises NotFound."""
         return self._journal.state(self._journal.memory(id_)), self._origins(id_)
 
-    def as_of(self, memory: Memory, at: int) -> Memory | None:
+    def as_of(self, memory: Memory, at: int, clock: int | None = None) -> Memory | None:
         """A memory as it was recorded at `at` (ms), or None when it was not there yet. Of its changes those until then
         count, without those that build on a later one, which only a clock that is wrong can make. One from elsewhere
-        is no later than CLOCK_AHEAD_MS_MAX after its receipt, a link or rating as little as a revision."""
+        is no later than CLOCK_AHEAD_MS_MAX after its receipt, a link or rating as little as a revision. What claims to
+        be later than `clock`, the node's time now, was recorded when the entries beside it were."""
         now = self._journal.state(memory)
         written = {rank(id_)[1]: one.at for id_, one in now.revisions.items()}
         rows = self._db.execute(
-            "SELECT raw, actor, CASE WHEN received > 0 THEN min(at, received + ?) ELSE at END "
+            "SELECT raw, actor, CASE WHEN received > 0 THEN min(at, received + ?) ELSE at END, seq "
             "FROM entry WHERE doc = ? AND type = 'change'",
             (CLOCK_AHEAD_MS_MAX, memory.id),
         )
-        changes = {raw: written.get(actor.hex(), then) > at for raw, actor, then in rows.fetchall()}
+        changes: dict[bytes, bool] = {}
+        for raw, actor, then, seq in rows.fetchall():
+            when = written.get(actor.hex(), then)
+            possible = clock is None or when <= max(clock, at)
+            changes[raw] = (when if possible else self._recorded(seq, max(clock or 0, at))) > at
         if not any(changes.values()):
             return materialise(now)
         heads = {raw: read_head(raw) for raw in changes}
@@ -63,6 +71,19 @@ class Histories:
         kept = [raw for raw, head in heads.items() if head.hash not in late]
         then = MemoryDocument(memory.id, memory.space, kept).state()
         return materialise(replace(then, revisions={id_: now.revisions[id_] for id_ in then.revisions}))
+
+    def _recorded(self, seq: int, clock: int) -> int:
+        """When an entry was recorded whose own time lies after `clock`: when the next entry was, by a clock that was
+        right again, else when the one before it was."""
+        for order, beside in (("ASC", "seq > ?"), ("DESC", "seq < ?")):
+            found = self._db.execute(
+                f"SELECT {_LOCAL_TIME} FROM (SELECT * FROM entry WHERE {beside} ORDER BY seq {order} LIMIT ?) "
+                f"WHERE {_LOCAL_TIME} <= ? ORDER BY seq {order} LIMIT 1",
+                (seq, BESIDE_MAX, clock),
+            ).fetchone()
+            if found:
+                return int(found[0])
+        return 0
 
     def page(self, id_: str, limit: int, cursor: str) -> HistoryPage:
         """Revisions, newest first, before the revision `cursor` (an id, or "")."""

@@ -17,6 +17,7 @@ from mnemesh_actors.ledger import link_table, reads, rows, schema
 from mnemesh_actors.ledger.commands import Command, Vectors
 from mnemesh_actors.ledger.digest import Digest
 from mnemesh_actors.ledger.shelves import Brought
+from mnemesh_actors.ledger.tally import Tally
 from mnemesh_crdt.document import DocumentState, Edit, MemoryDocument
 from mnemesh_crdt.envelope import CHANGE, Entry, erase_hash, signing_bytes
 from mnemesh_crdt.proof import Claim, proof_bytes
@@ -48,6 +49,7 @@ class Journal:
         self._key = key
         self._node_id = node_id
         self.digest = Digest(db)
+        self.tally = Tally(db)
         # Content hashes of erased texts, with the erasure's number: who embeds one still must not bring it back.
         self._late: dict[str, int] = {}
         self._fed: dict[str, int] = {}  # up to which number the index of each generation has taken in the log
@@ -87,6 +89,7 @@ class Journal:
         """Append an erasure and delete everything that is kept of its document; the entry's number, and how many
         changes went. Only their hashes stay."""
         key, named = Key(entry.space, entry.doc), (entry.doc, entry.space)
+        self.tally.erasing(entry.doc, entry.space)
         gone = self._db.execute(
             "SELECT hash FROM entry WHERE doc = ? AND space = ? AND type = 'change' ORDER BY seq", named
         ).fetchall()

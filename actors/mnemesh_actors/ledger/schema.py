@@ -168,6 +168,14 @@ def _refused_keys(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE quarantine ADD COLUMN key BLOB NOT NULL DEFAULT x''")
 
 
+def _brought(db: sqlite3.Connection) -> None:
+    # What peers bring counts from now on: entries do not say who brought them.
+    db.execute(
+        "CREATE TABLE brought "
+        "(sender TEXT PRIMARY KEY, memories INTEGER NOT NULL, bytes INTEGER NOT NULL) WITHOUT ROWID"
+    )
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _first,
     _shared_vectors,
@@ -178,6 +186,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _places,
     _links,
     _refused_keys,
+    _brought,
 )
 # The view is rebuilt from the entries when this differs from what the file says.
 VIEW_VERSION = 10

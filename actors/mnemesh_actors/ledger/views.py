@@ -81,12 +81,15 @@ class Views:
         return [self._admission.replaceable(key, space, visible).id for key in keys]
 
     @reading
-    def read_as_of(self, ids: Sequence[str], at: int) -> dict[str, Memory]:
-        """Memories as they were recorded at `at` (ms); those that did not exist yet are absent."""
-        return self.read_some_as_of(ids, at, math.inf)[0]
+    def read_as_of(self, ids: Sequence[str], at: int, clock: int | None = None) -> dict[str, Memory]:
+        """Memories as they were recorded at `at` (ms); those that did not exist yet are absent. Nothing was recorded
+        after `clock`, the node's time now."""
+        return self.read_some_as_of(ids, at, math.inf, clock)[0]
 
     @reading
-    def read_some_as_of(self, ids: Sequence[str], at: int, within_s: float) -> tuple[dict[str, Memory], int]:
+    def read_some_as_of(
+        self, ids: Sequence[str], at: int, within_s: float, clock: int | None = None
+    ) -> tuple[dict[str, Memory], int]:
         """The same, and how many were looked at: the first one, and more until `within_s` is over, because nobody else
         is served meanwhile."""
         until = perf_counter() + within_s
@@ -95,7 +98,7 @@ class Views:
         for number, id_ in enumerate(ids):
             if number and perf_counter() > until:
                 return found, number
-            then = self._histories.as_of(now[id_], at) if id_ in now else None
+            then = self._histories.as_of(now[id_], at, clock) if id_ in now else None
             if then is not None:
                 found[id_] = then
         return found, len(ids)
@@ -110,7 +113,9 @@ class Views:
         return Changed([*newest, *rest[: query.limit]], rest[query.limit :], len(found) > query.limit)
 
     @reading
-    def reworded(self, ids: Sequence[str], at: int, within_s: float) -> tuple[list[Memory], int]:
+    def reworded(
+        self, ids: Sequence[str], at: int, within_s: float, clock: int | None = None
+    ) -> tuple[list[Memory], int]:
         """Of these memories, as they were recorded at `at` (ms), those whose searched texts are others by now; and how
         many were looked at: the first one, and more until `within_s` is over, because nobody else is served meanwhile.
         """
@@ -120,7 +125,7 @@ class Views:
         for number, id_ in enumerate(ids):
             if number and perf_counter() > until:
                 return texts, number
-            then = self._histories.as_of(now[id_], at) if id_ in now else None
+            then = self._histories.as_of(now[id_], at, clock) if id_ in now else None
             if then is not None and index_texts(then) != index_texts(now[id_]):
                 texts.append(then)
         return texts, len(ids)

@@ -13,7 +13,14 @@ from mnemesh.cli.people_identity import granted
 from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.json_form import rfc3339
 
-HELP: Final = "Issue, list and revoke the tokens of agents; needs the owner's token or an admin's."
+HELP: Final = (
+    "Issue, list and revoke the tokens of agents, and bound what they write; needs the owner's token or an admin's."
+)
+MaxMemories = Annotated[int | None, option("AddAgentRequest.max_memories", "--max-memories", metavar="N")]
+MaxBytes = Annotated[int | None, option("AddAgentRequest.max_bytes", "--max-bytes", metavar="N")]
+WritesPerSecond = Annotated[
+    float | None, option("AddAgentRequest.writes_per_second", "--writes-per-second", metavar="N")
+]
 Name = Annotated[str, typer.Argument(metavar="NAME", help=contract("AddAgentRequest.name"))]
 
 
@@ -36,10 +43,16 @@ def add(
         option("AddAgentRequest.toolsets", "--toolsets", metavar="NAMES", more=" Commas separate several." + REPEAT),
     ] = None,
     expires: Annotated[str | None, option("AddAgentRequest.expires", "--expires", metavar="TIME")] = None,
+    max_memories: MaxMemories = None,
+    max_bytes: MaxBytes = None,
+    writes_per_second: WritesPerSecond = None,
 ) -> None:
     """Issue a token to an agent; it is shown this once."""
     with shell.client() as client:
-        issued = client.add_agent(name, role=role, spaces=several(spaces), toolsets=several(toolsets), expires=expires)
+        issued = client.add_agent(
+            name, role=role, spaces=several(spaces), toolsets=several(toolsets), expires=expires,
+            max_memories=max_memories, max_bytes=max_bytes, writes_per_second=writes_per_second,
+        )  # fmt: skip
     shell.answer(issued, lambda: _issued(issued))
 
 
@@ -48,6 +61,21 @@ def list_agents(shell: Shell) -> None:
     with shell.client() as client:
         found = client.list_agents()
     shell.answer(found, lambda: _listed(found.agents))
+
+
+def quota(
+    shell: Shell,
+    name: Name,
+    max_memories: MaxMemories = None,
+    max_bytes: MaxBytes = None,
+    writes_per_second: WritesPerSecond = None,
+) -> None:
+    """Change how much an agent may write, from its next call on; what is not given stays."""
+    with shell.client() as client:
+        changed = client.set_agent_quota(
+            name, max_memories=max_memories, max_bytes=max_bytes, writes_per_second=writes_per_second
+        )
+    shell.answer(changed, lambda: [_line(changed.agent)])
 
 
 def revoke(shell: Shell, name: Name) -> None:
@@ -76,7 +104,24 @@ def _line(agent: agent_values.Agent) -> str:
         f"{count_of(agent.calls, 'call')}, last {rfc3339(agent.last_used_at)}" if agent.last_used_at else "never used"
     )
     what = granted(agent.spaces, agent.private_space, agent.toolsets)
-    return f"{one_line(agent.name)}  {agent.role} of {what}  {agent.state}{until}  {used}"
+    return f"{one_line(agent.name)}  {agent.role} of {what}  {agent.state}{until}  {used}{_wrote(agent.quota)}"
 
 
-COMMANDS: Final = (("add", add), ("list", list_agents), ("revoke", revoke))
+def _wrote(quota: agent_values.AgentQuota | None) -> str:
+    """What it has written of what it may; "" from a node that has no quotas."""
+    if quota is None:
+        return ""
+    memories = _of(quota.memories, quota.max_memories, "memories")
+    return f"  {memories}, {_of(quota.bytes, quota.max_bytes, 'bytes')}, {_rate(quota.writes_per_second)}"
+
+
+def _of(used: int | None, most: int, what: str) -> str:
+    known = "?" if used is None else f"{used:,}"
+    return f"{known} of {most:,} {what}" if most else f"{known} {what}, no limit"
+
+
+def _rate(most: float) -> str:
+    return f"{most:g} writes/s" if most else "any number of writes/s"
+
+
+COMMANDS: Final = (("add", add), ("list", list_agents), ("quota", quota), ("revoke", revoke))

@@ -19,6 +19,8 @@ CHECKS: tuple[Callable[[Place], Iterator[Finding]], ...] = (
     directory.manifest,
     directory.owner_token,
     directory.agents,
+    directory.peers,
+    directory.toolsets,
     process.no_node,
     process.node_file,
     process.running_node,

@@ -6,11 +6,11 @@ import json
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from mnemesh_actors.directory import FORMAT, KEY_FILE, MANIFEST
+from mnemesh_actors.directory import FORMAT, KEY_FILE, MANIFEST, check_directory
 from mnemesh_actors.embedding.directory import cache_folder, configured, installed_weights, packaged_weights
 from mnemesh_actors.generations import FILE, GenerationFile
 from mnemesh_actors.index.state import read_meta
@@ -19,10 +19,12 @@ from mnemesh_actors.ledger.faults import salvage_advice
 from mnemesh_actors.ledger.incarnation import emptied, lost
 from mnemesh_actors.ledger.schema import MIGRATIONS, read_only, version_of
 from mnemesh_actors.transcripts.file import MIGRATIONS as TRANSCRIPT_MIGRATIONS
-from mnemesh_gateway.access import ACCESS_FILE
+from mnemesh_gateway.access import ACCESS_FILE, Access
 from mnemesh_gateway.access import MIGRATIONS as ACCESS_MIGRATIONS
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place
+from mnemesh_gateway.mcp_tools import select
+from mnemesh_gateway.peer_book import PEERS_FILE, PeerBook
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, MnemeshError, count_of
 from mnemesh_proto.rendezvous import TOKEN_FILE
 
@@ -30,6 +32,8 @@ DISK_FREE_BYTES_MIN = 512 * 1024 * 1024
 # A clock may differ a little between two starts without harm.
 CLOCK_SLACK_MS = 60_000
 FAULTS_SHOWN = 8
+FROM_BACKUP = "restore it from a backup"
+ANEW = "restore it from a backup, or rm {} and issue the tokens anew (`mnemesh agent add`)"
 META, POINTS = "meta.json", "points"
 
 
@@ -83,11 +87,22 @@ def manifest(place: Place) -> Iterator[Finding]:
         return
     if version > FORMAT:
         yield _newer(place.data_dir, version, FORMAT)
+        return
     key = place.data_dir / KEY_FILE
     if not key.exists():
         yield Finding("manifest", f"{key} is missing", "restore it from a backup; it signs this node's entries")
     elif _open_to_others(key):
         yield Finding("manifest", f"{key} can be read by other users", f"chmod 600 {key}")
+    else:
+        yield from _refused("manifest", lambda: check_directory(place.data_dir), FROM_BACKUP)
+
+
+def _refused(what: str, attempt: Callable[[], object], fix: str) -> Iterator[Finding]:
+    """What a start would refuse, by the code of the start itself."""
+    try:
+        attempt()
+    except MnemeshError as error:
+        yield Finding(what, f"a start is refused: {error.message}", fix)
 
 
 def _newer(path: Path, version: int, known: int) -> Finding:
@@ -139,8 +154,26 @@ def agents(place: Place) -> Iterator[Finding]:
     elif fault != "ok":
         yield Finding(
             "agents", f"{path} is damaged ({fault})",
-            f"restore it from a backup, or rm {path} and issue the tokens anew (`mnemesh agent add`)",
+            ANEW.format(path),
         )  # fmt: skip
+    elif not _open_to_others(path):
+        owner = place.settings.owner
+        yield from _refused(
+            "agents", lambda: Access(path, lambda: place.now_ms, owner, dry=True).close(), ANEW.format(path)
+        )
+
+
+def peers(place: Place) -> Iterator[Finding]:
+    """The list of peers and their tokens."""
+    path = place.data_dir / PEERS_FILE
+    fix = f"restore it from a backup, or rm {path} and add the peers anew (`mnemesh peer add`)"
+    yield from _refused("peers", lambda: PeerBook(place.data_dir), fix)
+
+
+def toolsets(place: Place) -> Iterator[Finding]:
+    """The names of toolsets in the settings."""
+    fix = "correct mcp_toolsets, or remove it"
+    yield from _refused("settings", lambda: select(place.settings.mcp_toolsets.split(",")), fix)
 
 
 def disk(place: Place) -> Iterator[Finding]:
@@ -197,6 +230,21 @@ def model(place: Place) -> Iterator[Finding]:
     )  # fmt: skip
 
 
+def _lacking(db: sqlite3.Connection, migrations: Sequence[Callable[[sqlite3.Connection], None]], version: int) -> str:
+    """The first table or column that a file of that format has to have and `db` has not, or ""."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
+        for migrate in migrations[:version]:
+            migrate(model)
+        tables = model.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+        for (table,) in tables.fetchall():
+            wanted, there = ({row[1] for row in one.execute(f"PRAGMA table_xinfo({table})")} for one in (model, db))
+            if not there:
+                return f"the table {table} is missing"
+            if wanted - there:
+                return f"the column {min(wanted - there)} of {table} is missing"
+    return ""
+
+
 def ledger(place: Place) -> Iterator[Finding]:
     """The log is the truth: it has to be there, its pages and entries sound, its format known and its times past."""
     if not place.ledger.exists():
@@ -216,7 +264,7 @@ def ledger(place: Place) -> Iterator[Finding]:
                 yield _newer(place.ledger, version, len(MIGRATIONS))
                 return
             page = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
-            faults = [page] if page != "ok" else []
+            faults = [page] if page != "ok" else list(filter(None, [_lacking(db, MIGRATIONS, version)]))
             if version and not faults:
                 newest = db.execute("SELECT max(at) FROM entry").fetchone()[0]
                 problem = emptied(db, marks)
@@ -258,6 +306,7 @@ def transcripts(place: Place) -> Iterator[Finding]:
                 yield _newer(path, version, len(TRANSCRIPT_MIGRATIONS))
                 return
             fault = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
+            fault = _lacking(db, TRANSCRIPT_MIGRATIONS, version) or fault
     except sqlite3.DatabaseError as error:
         fault = str(error)
     if fault != "ok":

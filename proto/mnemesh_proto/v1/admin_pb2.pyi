@@ -220,21 +220,59 @@ class WhoamiResponse(_message.Message):
     def __init__(self, agent: _Optional[str] = ..., principal: _Optional[str] = ..., role: _Optional[str] = ..., private_space: _Optional[str] = ..., default_space: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., toolsets: _Optional[_Iterable[str]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., alias_space: _Optional[str] = ...) -> None: ...
 
 class AddAgentRequest(_message.Message):
-    __slots__ = ("name", "role", "spaces", "toolsets", "expires")
+    __slots__ = ("name", "role", "spaces", "toolsets", "expires", "max_memories", "max_bytes", "writes_per_second")
     NAME_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     SPACES_FIELD_NUMBER: _ClassVar[int]
     TOOLSETS_FIELD_NUMBER: _ClassVar[int]
     EXPIRES_FIELD_NUMBER: _ClassVar[int]
+    MAX_MEMORIES_FIELD_NUMBER: _ClassVar[int]
+    MAX_BYTES_FIELD_NUMBER: _ClassVar[int]
+    WRITES_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
     name: str
     role: str
     spaces: _containers.RepeatedScalarFieldContainer[str]
     toolsets: _containers.RepeatedScalarFieldContainer[str]
     expires: str
-    def __init__(self, name: _Optional[str] = ..., role: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., toolsets: _Optional[_Iterable[str]] = ..., expires: _Optional[str] = ...) -> None: ...
+    max_memories: int
+    max_bytes: int
+    writes_per_second: float
+    def __init__(self, name: _Optional[str] = ..., role: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., toolsets: _Optional[_Iterable[str]] = ..., expires: _Optional[str] = ..., max_memories: _Optional[int] = ..., max_bytes: _Optional[int] = ..., writes_per_second: _Optional[float] = ...) -> None: ...
+
+class SetAgentQuotaRequest(_message.Message):
+    __slots__ = ("name", "max_memories", "max_bytes", "writes_per_second")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MAX_MEMORIES_FIELD_NUMBER: _ClassVar[int]
+    MAX_BYTES_FIELD_NUMBER: _ClassVar[int]
+    WRITES_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    max_memories: int
+    max_bytes: int
+    writes_per_second: float
+    def __init__(self, name: _Optional[str] = ..., max_memories: _Optional[int] = ..., max_bytes: _Optional[int] = ..., writes_per_second: _Optional[float] = ...) -> None: ...
+
+class SetAgentQuotaResponse(_message.Message):
+    __slots__ = ("agent",)
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    agent: Agent
+    def __init__(self, agent: _Optional[_Union[Agent, _Mapping]] = ...) -> None: ...
+
+class AgentQuota(_message.Message):
+    __slots__ = ("max_memories", "max_bytes", "writes_per_second", "memories", "bytes")
+    MAX_MEMORIES_FIELD_NUMBER: _ClassVar[int]
+    MAX_BYTES_FIELD_NUMBER: _ClassVar[int]
+    WRITES_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
+    MEMORIES_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    max_memories: int
+    max_bytes: int
+    writes_per_second: float
+    memories: int
+    bytes: int
+    def __init__(self, max_memories: _Optional[int] = ..., max_bytes: _Optional[int] = ..., writes_per_second: _Optional[float] = ..., memories: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
 
 class Agent(_message.Message):
-    __slots__ = ("name", "role", "spaces", "private_space", "toolsets", "state", "created_at", "created_by", "expires_at", "revoked_at", "calls", "last_used_at")
+    __slots__ = ("name", "role", "spaces", "private_space", "toolsets", "state", "created_at", "created_by", "expires_at", "revoked_at", "calls", "last_used_at", "quota")
     NAME_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     SPACES_FIELD_NUMBER: _ClassVar[int]
@@ -247,6 +285,7 @@ class Agent(_message.Message):
     REVOKED_AT_FIELD_NUMBER: _ClassVar[int]
     CALLS_FIELD_NUMBER: _ClassVar[int]
     LAST_USED_AT_FIELD_NUMBER: _ClassVar[int]
+    QUOTA_FIELD_NUMBER: _ClassVar[int]
     name: str
     role: str
     spaces: _containers.RepeatedScalarFieldContainer[str]
@@ -259,7 +298,8 @@ class Agent(_message.Message):
     revoked_at: _timestamp_pb2.Timestamp
     calls: int
     last_used_at: _timestamp_pb2.Timestamp
-    def __init__(self, name: _Optional[str] = ..., role: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., private_space: _Optional[str] = ..., toolsets: _Optional[_Iterable[str]] = ..., state: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., created_by: _Optional[str] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., revoked_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., calls: _Optional[int] = ..., last_used_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    quota: AgentQuota
+    def __init__(self, name: _Optional[str] = ..., role: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., private_space: _Optional[str] = ..., toolsets: _Optional[_Iterable[str]] = ..., state: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., created_by: _Optional[str] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., revoked_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., calls: _Optional[int] = ..., last_used_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., quota: _Optional[_Union[AgentQuota, _Mapping]] = ...) -> None: ...
 
 class AddAgentResponse(_message.Message):
     __slots__ = ("agent", "token")

@@ -60,6 +60,11 @@ class AdminServiceStub:
                 request_serializer=mnemesh__proto_dot_v1_dot_admin__pb2.ListAgentsRequest.SerializeToString,
                 response_deserializer=mnemesh__proto_dot_v1_dot_admin__pb2.ListAgentsResponse.FromString,
                 _registered_method=True)
+        self.SetAgentQuota = channel.unary_unary(
+                '/mnemesh.v1.AdminService/SetAgentQuota',
+                request_serializer=mnemesh__proto_dot_v1_dot_admin__pb2.SetAgentQuotaRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_admin__pb2.SetAgentQuotaResponse.FromString,
+                _registered_method=True)
         self.RevokeAgent = channel.unary_unary(
                 '/mnemesh.v1.AdminService/RevokeAgent',
                 request_serializer=mnemesh__proto_dot_v1_dot_admin__pb2.RevokeAgentRequest.SerializeToString,
@@ -107,6 +112,13 @@ class AdminServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SetAgentQuota(self, request, context):
+        """Change how much an agent may write, from its next call on. Nobody gives more than it has itself, nor anything to itself.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def RevokeAgent(self, request, context):
         """End an agent's token, from its next call on.
         """
@@ -141,6 +153,11 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.ListAgents,
                     request_deserializer=mnemesh__proto_dot_v1_dot_admin__pb2.ListAgentsRequest.FromString,
                     response_serializer=mnemesh__proto_dot_v1_dot_admin__pb2.ListAgentsResponse.SerializeToString,
+            ),
+            'SetAgentQuota': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetAgentQuota,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_admin__pb2.SetAgentQuotaRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_admin__pb2.SetAgentQuotaResponse.SerializeToString,
             ),
             'RevokeAgent': grpc.unary_unary_rpc_method_handler(
                     servicer.RevokeAgent,
@@ -284,6 +301,33 @@ class AdminService:
             '/mnemesh.v1.AdminService/ListAgents',
             mnemesh__proto_dot_v1_dot_admin__pb2.ListAgentsRequest.SerializeToString,
             mnemesh__proto_dot_v1_dot_admin__pb2.ListAgentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetAgentQuota(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.AdminService/SetAgentQuota',
+            mnemesh__proto_dot_v1_dot_admin__pb2.SetAgentQuotaRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_admin__pb2.SetAgentQuotaResponse.FromString,
             options,
             channel_credentials,
             insecure,
