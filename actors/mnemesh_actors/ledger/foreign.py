@@ -22,7 +22,7 @@ from mnemesh_actors.ledger.commands import COUNTED, TakenIn
 from mnemesh_actors.ledger.journal import Journal, Received
 from mnemesh_actors.ledger.senders import Sender, presentable
 from mnemesh_actors.ledger.shelves import PENDING, QUARANTINE, Brought, Shelves
-from mnemesh_crdt.admission import admit
+from mnemesh_crdt.admission import RULES, admit
 from mnemesh_crdt.chunk import ChangeHead, read_head
 from mnemesh_crdt.document import genesis_hash
 from mnemesh_crdt.envelope import ERASE, ERASURES, RETRACT, Entry
@@ -198,7 +198,7 @@ class _Batch:
             elif arrival.hash in document.changes:
                 self._tally["duplicates"] += 1
             elif why := self._not_allowed(document, arrival):
-                self._refuse(document, arrival.brought, why)
+                self._refuse(document, arrival.brought, why, rules=RULES)
             else:
                 document.changes[arrival.hash] = arrival.brought.entry.raw
                 ready.append(arrival)
@@ -299,7 +299,7 @@ class _Batch:
             try:
                 self._judge(document.key, arrival.brought.entry, None)
             except Refused as refused:
-                self._refuse(document, arrival.brought, refused.reason)
+                self._refuse(document, arrival.brought, refused.reason, rules=RULES)
             else:
                 self._wait(document, arrival.brought, missing[0])
                 self._tally["held"] += 1
@@ -309,18 +309,18 @@ class _Batch:
         self._shelves.wait(one, awaited)
         document.waiting.add(one.entry.hash)
 
-    def _refuse(self, document: Document, one: Brought, why: str, culprit: str = "") -> None:
-        """Quarantine an entry, and with it what waits for it."""
-        todo = [(one, why, culprit)]
+    def _refuse(self, document: Document, one: Brought, why: str, culprit: str = "", rules: int = 0) -> None:
+        """Quarantine an entry, and with it what waits for it. `rules` as in Shelves.put_aside."""
+        todo = [(one, why, culprit, rules)]
         while todo:
-            one, why, culprit = todo.pop()
+            one, why, culprit, rules = todo.pop()
             hash = one.entry.hash
-            self._shelves.put_aside(one, why, culprit)
+            self._shelves.put_aside(one, why, culprit, rules)
             self._tally["quarantined"] += 1
             waiters = [arrival.brought for arrival in document.waits.pop(hash, ())]
             waiters += self._shelves.take(PENDING, document.key, hash)
             document.waiting.difference_update(waiter.entry.hash for waiter in waiters)
-            todo += [(waiter, because(hash), hash) for waiter in waiters]
+            todo += [(waiter, because(hash), hash, 0) for waiter in waiters]
 
     # ---- erasing ----------------------------------------------------------------------------------------------
 

@@ -168,6 +168,12 @@ def _refused_keys(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE quarantine ADD COLUMN key BLOB NOT NULL DEFAULT x''")
 
 
+def _refusing_rules(db: sqlite3.Connection) -> None:
+    # The version of the rules of admission that refused a change for what it does; 0 for any other reason.
+    db.execute("ALTER TABLE quarantine ADD COLUMN rules INTEGER NOT NULL DEFAULT 0")
+    db.execute("CREATE INDEX quarantine_rules ON quarantine (rules) WHERE rules > 0")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _first,
     _shared_vectors,
@@ -178,6 +184,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _places,
     _links,
     _refused_keys,
+    _refusing_rules,
 )
 # The view is rebuilt from the entries when this differs from what the file says.
 VIEW_VERSION = 10
