@@ -26,7 +26,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from mnemesh_crdt.ancestry import GENESIS, GENESIS_KEYS, GENESIS_PATHS, Ancestry, Path
+from mnemesh_crdt.ancestry import GENESIS, GENESIS_KEYS, GENESIS_PATHS, REVISIONS, Ancestry, Path
 from mnemesh_crdt.chunk import ChangeHead
 from mnemesh_crdt.document import genesis_hash
 from mnemesh_crdt.envelope import CHANGE, Entry
@@ -66,7 +66,6 @@ _SHORT_CHARS: Final = 80  # texts that come again and again: tags, titles, names
 _SHORT_KEPT: Final = 4_096
 
 _NODE: Final = re.compile("[0-9a-f]{32}")
-_REVISIONS: Final = (1 + GENESIS_KEYS.index("rev"), GENESIS)
 
 
 def admit(key: Key, entry: Entry, earlier: Mapping[str, bytes] | None = None) -> ChangeHead:
@@ -313,5 +312,5 @@ def _check_beginning(entry: Entry, revision: Tree, head: ChangeHead) -> None:
 def _check_parents(parents: tuple[str, ...], past: Ancestry) -> None:
     for parent in parents:
         change = past.change(rank(parent)[1])
-        if change is None or all((one.object, one.key) != (_REVISIONS, parent) for one in change.operations):
+        if change is None or all((one.object, one.key) != (REVISIONS, parent) for one in change.operations):
             raise Refused(f"its revision names {parent}, which it does not build on")

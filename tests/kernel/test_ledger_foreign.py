@@ -407,12 +407,16 @@ def test_the_quarantine_is_bounded(ledger: Ledger, node: Node, monkeypatch: pyte
     assert len(refused(ledger)) == 3
 
 
-def test_a_memory_takes_in_a_bounded_number_of_changes(
+def test_a_memory_takes_in_any_number_of_changes_and_is_read_from_a_bounded_one(
     ledger: Ledger, node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "DOCUMENT_CHANGES_MAX", 2)
-    assert outcome(taken(ledger, node, *(node.says(str(n)) for n in range(4)))) == {"accepted": 2, "quarantined": 2}
+    assert outcome(taken(ledger, node, *(node.says(str(n)) for n in range(4)))) == {"accepted": 4}
     assert contents(ledger) == ["1"]
+    assert ledger.read([ID])[ID].notes == (
+        "2 of its changes are kept but not read: it has over 8388608 bytes or 2 changes. "
+        "Write a new memory with `supersede`",
+    )
 
 
 def test_keys_of_nodes_are_bounded(ledger: Ledger, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The doors' rules hold for peers: a change is judged by itself, in any order, and again when the rules have changed."""
+"""The doors' rules hold for peers: each change is judged by itself, in any order, and again by other rules."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ class _Batch:
         document.genesis = genesis_hash(document.key.id, document.key.space)
         if document.known:
             document.changes = self._journal.log(document.key.id)
-        before = list(document.changes.values())
+        before = dict(document.changes)
         ready = self._in_order(document, arrivals)
         if ready:
             self._append(document, before, ready)
@@ -208,8 +208,6 @@ class _Batch:
 
     def _not_allowed(self, document: Document, arrival: Arrival) -> str:
         """Why a change may not enter now that all that it builds on is here, or ""."""
-        if len(document.changes) >= limits.DOCUMENT_CHANGES_MAX:
-            return f"its memory has {limits.DOCUMENT_CHANGES_MAX} changes, more are not allowed"
         try:
             if arrival.kept or not self._judged:
                 self._judge(document.key, arrival.brought.entry, document.changes)
@@ -228,8 +226,8 @@ class _Batch:
                 else:
                     yield Arrival(one, read_head(one.entry.raw), kept=True)
 
-    def _append(self, document: Document, before: list[bytes], ready: list[Arrival]) -> None:
-        now = loaded(document.key, [*before, *(one.brought.entry.raw for one in ready)])
+    def _append(self, document: Document, before: dict[str, bytes], ready: list[Arrival]) -> None:
+        now = loaded(document.key, document.changes)
         if isinstance(now, str):
             ready, now = self._readable(document, before, ready)
         if not ready or isinstance(now, str):
@@ -261,7 +259,7 @@ class _Batch:
         return last
 
     def _readable(
-        self, document: Document, before: list[bytes], ready: list[Arrival]
+        self, document: Document, before: dict[str, bytes], ready: list[Arrival]
     ) -> tuple[list[Arrival], Loaded | str]:
         """The document with those of `ready`, one by one, with which it can be read; the others are refused."""
         good: Loaded | str = ""
@@ -273,7 +271,7 @@ class _Batch:
         refused: set[str] = set()
         for arrival in ready:
             culprit = next((dep for dep in arrival.head.deps if dep in refused), "")
-            changes = [*before, *(one.brought.entry.raw for one in kept), arrival.brought.entry.raw]
+            changes = before | {one.hash: one.brought.entry.raw for one in (*kept, arrival)}
             tried = because(culprit) if culprit else loaded(document.key, changes)
             if isinstance(tried, str):
                 refused.add(arrival.hash)

@@ -1,0 +1,165 @@
+"""Which changes of a document are read, when all of them together would be too much.
+
+Every change that is allowed enters the log, is handed on and counts in the digest: a total that decided admission would
+let the order of arrival decide, and replicas would differ. The document itself is made of the changes chosen here, by
+their set alone: alike on every replica, in whatever order they came. The choice is closed: a change comes with all that
+it builds on.
+
+A change weighs as many bytes as it has inflated, and at least DOCUMENT_BYTES_MAX / DOCUMENT_CHANGES_MAX, so that one
+limit bounds bytes and number. The principal who began the memory chooses first. The others follow, the one that wrote
+least in all first, and one that wrote much may fill less: what a flood brings gives way to what everybody else wrote,
+before and after it. Changes without a revision (tags, links, votes) name no writer that another signature could not
+replace, so they form one group.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from mnemesh_crdt.ancestry import REVISIONS
+from mnemesh_crdt.chunk import inflated_size_max, read_head
+from mnemesh_crdt.document import Unread, genesis_hash
+from mnemesh_crdt.operations import MAKE_MAP, ChangeOps, OpId, read_operations
+from mnemesh_memory import limits
+from mnemesh_memory.grants import principal_of
+
+_KEPT: Final = 16_384
+_DEPS_KEPT: Final = 64  # of one change; one that builds on more is read again
+
+
+class Weighed(NamedTuple):
+    """What the choice depends on. `size` is in bytes, inflated; `writer` is the principal of its revision, "" when it
+    makes none."""
+
+    deps: tuple[str, ...]
+    size: int
+    writer: str
+
+
+# By hash: what a hash stands for never changes, so one table serves all documents.
+_WEIGHED: Final[OrderedDict[str, Weighed]] = OrderedDict()
+
+
+def weigh(hash: str, raw: bytes) -> Weighed:
+    """What one change of a log weighs; it is inflated for that once, and let go of. Raises DataLoss for a damaged
+    one."""
+    known = _WEIGHED.get(hash)
+    if known is None:
+        change = read_operations(raw)
+        known = Weighed(change.head.deps, change.size, principal_of(str(statement(change).get("by", ""))))
+        if len(known.deps) <= _DEPS_KEPT:
+            _WEIGHED[hash] = known
+            if len(_WEIGHED) > _KEPT:
+                _WEIGHED.popitem(last=False)
+    return known
+
+
+def may_be_too_much(raws: Iterable[bytes]) -> bool:
+    """Whether these changes have to be weighed at all; asks only how long they are."""
+    room, least = limits.DOCUMENT_BYTES_MAX, least_weight()
+    for raw in raws:
+        room -= max(inflated_size_max(raw), least)
+        if room < 0:
+            return True
+    return False
+
+
+def least_weight() -> int:
+    """What the smallest change weighs, in bytes."""
+    return limits.DOCUMENT_BYTES_MAX // limits.DOCUMENT_CHANGES_MAX
+
+
+def within(id: str, space: str, log: Mapping[str, bytes]) -> tuple[list[bytes], Unread | None]:
+    """The changes to read of the memory `id` in `space`, whose log holds `log` by hash, each after those that it builds
+    on; and what is left unread."""
+    if not may_be_too_much(log.values()):
+        return list(log.values()), None
+    weighed = {hash: weigh(hash, raw) for hash, raw in log.items()}
+    chosen = choose(weighed, genesis_hash(id, space))
+    return [raw for hash, raw in log.items() if hash in chosen], unread(weighed, len(chosen))
+
+
+def unread(weighed: Mapping[str, Weighed], chosen: int) -> Unread | None:
+    """What is left when so many of the changes were chosen."""
+    if chosen == len(weighed):
+        return None
+    built_on = {dep for one in weighed.values() for dep in one.deps}
+    return Unread(len(weighed) - chosen, frozenset(hash for hash in weighed if hash not in built_on))
+
+
+def choose(weighed: Mapping[str, Weighed], genesis: str) -> set[str]:
+    """The hashes of the changes to read, of a log in which each stands after those that it builds on."""
+    most, least = limits.DOCUMENT_BYTES_MAX, least_weight()
+    weights = {hash: max(one.size, least) for hash, one in weighed.items()}
+    if sum(weights.values()) <= most:
+        return set(weighed)
+    wrote: dict[str, int] = {}
+    depths: dict[str, int] = {genesis: 0}
+    owners = set()
+    for hash, one in weighed.items():
+        wrote[one.writer] = wrote.get(one.writer, 0) + weights[hash]
+        depths[hash] = 1 + max(depths[dep] for dep in one.deps)
+        if depths[hash] == 1:
+            owners.add(one.writer)
+    rooms = {who: most - (0 if who in owners else min(weight, most // 2)) for who, weight in wrote.items()}
+
+    def place(hash: str) -> tuple[bool, int, str, int, str]:
+        who = weighed[hash].writer
+        return who not in owners, wrote[who], who, depths[hash], hash
+
+    choice = _Choice(weighed, weights, {genesis})
+    for hash in sorted(weighed, key=place):
+        choice.take(hash, rooms[weighed[hash].writer])
+    return choice.chosen - {genesis}
+
+
+@dataclass(slots=True)
+class _Choice:
+    """What is chosen so far, and what it weighs. What was refused once is refused for good: what is chosen only grows,
+    and a group has no more room than those before it."""
+
+    weighed: Mapping[str, Weighed]
+    weights: Mapping[str, int]
+    chosen: set[str]
+    refused: set[str] = field(default_factory=set)
+    weight: int = 0
+
+    def take(self, hash: str, room: int) -> None:
+        """Choose a change with all that it builds on, if that fits into `room` with what is chosen."""
+        if hash in self.chosen:
+            return
+        more, weight, todo = {hash}, self.weight, [hash]
+        while todo:
+            one = todo.pop()
+            weight += self.weights[one]
+            deps = self.weighed[one].deps
+            if weight > room or not self.refused.isdisjoint(deps):
+                self.refused.add(hash)
+                return
+            fresh = [dep for dep in deps if dep not in self.chosen and dep not in more]
+            more.update(fresh)
+            todo += fresh
+        self.chosen |= more
+        self.weight = weight
+
+
+def statement(change: ChangeOps) -> dict[str, object]:
+    """The texts and numbers of the revision that a change makes, by field; empty when it makes none."""
+    made: set[OpId | None] = set()
+    fields: dict[str, object] = {}
+    for counter, operation in enumerate(change.operations, change.first):
+        if operation.object == REVISIONS and operation.action == MAKE_MAP:
+            made.add((counter, change.head.actor))
+        elif operation.object in made:
+            fields[operation.key] = operation.value
+    return fields
+
+
+def deps_of(log: Mapping[str, bytes]) -> dict[str, tuple[str, ...]]:
+    """What each change of a log builds on, by hash; of a log that is too much, without inflating each again."""
+    if may_be_too_much(log.values()):
+        return {hash: weigh(hash, raw).deps for hash, raw in log.items()}
+    return {hash: read_head(raw).deps for hash, raw in log.items()}
