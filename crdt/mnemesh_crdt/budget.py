@@ -7,9 +7,9 @@ it builds on.
 
 A change weighs as many bytes as it has inflated, and at least DOCUMENT_BYTES_MAX / DOCUMENT_CHANGES_MAX, so that one
 limit bounds bytes and number. The principal who began the memory chooses first. The others follow, the one that wrote
-least in all first, and one that wrote much may fill less: what a flood brings gives way to what everybody else wrote,
-before and after it. Changes without a revision (tags, links, votes) name no writer that another signature could not
-replace, so they form one group.
+least in all first, and the more they wrote, the less of the limit they may fill: what a flood brings gives way to what
+everybody else wrote, before and after it. Changes without a revision (tags, links, votes) name no writer that another
+signature could not replace, so they form one group.
 """
 
 from __future__ import annotations
@@ -104,15 +104,17 @@ def choose(weighed: Mapping[str, Weighed], genesis: str) -> set[str]:
         depths[hash] = 1 + max(depths[dep] for dep in one.deps)
         if depths[hash] == 1:
             owners.add(one.writer)
-    rooms = {who: most - (0 if who in owners else min(weight, most // 2)) for who, weight in wrote.items()}
-
-    def place(hash: str) -> tuple[bool, int, str, int, str]:
-        who = weighed[hash].writer
-        return who not in owners, wrote[who], who, depths[hash], hash
-
     choice = _Choice(weighed, weights, {genesis})
-    for hash in sorted(weighed, key=place):
-        choice.take(hash, rooms[weighed[hash].writer])
+    groups: dict[str, list[str]] = {
+        who: [] for who in sorted(wrote, key=lambda who: (who not in owners, wrote[who], who))
+    }
+    for hash in sorted(weighed, key=lambda hash: (depths[hash], hash)):
+        groups[weighed[hash].writer].append(hash)
+    others = 0
+    for who, hashes in groups.items():
+        others += 0 if who in owners else wrote[who]
+        for hash in hashes:
+            choice.take(hash, most - min(others, most * 3 // 4))
     return choice.chosen - {genesis}
 
 

@@ -139,7 +139,7 @@ class Histories:
         if wanted.content != memory.content and memory.state == "active":
             key = duplicate_key(wanted.content)
             self._admission.refuse_twin(memory, key, "supersede or forget one of them first")
-        self._admission.refuse_endless(memory)
+        self._admission.refuse_endless(memory, command.agent)
         changed, seq = self._journal.write(document, edit, command.actor, command)
         keep(self._db, command.vectors)
         reason = f"says again what {wanted.id} said{self._admission.still_closed(changed)}"
@@ -165,7 +165,7 @@ class Histories:
         if command.content is not None and memory.state == "active":
             key = duplicate_key(command.content)
             self._admission.refuse_twin(memory, key, "supersede or forget one of them first")
-        self._admission.refuse_last(memory)
+        self._admission.refuse_last(memory, command.agent)
         edit = settle(state, kept, command.agent, command.at, command.content)
         changed, seq = self._journal.write(document, edit, command.actor, command)
         keep(self._db, command.vectors)
@@ -182,7 +182,7 @@ class Histories:
         edit = reopen(document.state(), dead, command.agent, command.at)
         if edit.revision is not None:
             self._admission.refuse_twin(memory, duplicate_key(memory.content), "forget or change that one first")
-        self._admission.refuse_last(memory)
+        self._admission.refuse_last(memory, command.agent)
         changed, seq = self._journal.write(document, edit, command.actor, command)
         gone = ", ".join(link.id for link in dead)
         said = f"as it was before {gone} took its place{self._admission.still_closed(changed)}"

@@ -27,8 +27,8 @@ from mnemesh_crdt.revisions import materialise
 from mnemesh_crdt.shape import rank
 from mnemesh_memory.errors import DataLoss, NotFound, Unavailable
 from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.limits import CLOCK_AHEAD_MS_MAX
-from mnemesh_memory.model import Memory
+from mnemesh_memory.limits import CLOCK_AHEAD_MS_MAX, LINKS_SHOWN_MAX, TAGS_SHOWN_MAX
+from mnemesh_memory.model import Link, Memory
 from mnemesh_memory.text import content_hash, duplicate_key
 
 _NOWHERE: Final = "NOT EXISTS (SELECT 1 FROM memory WHERE id = ?1)"  # an admin may name a space that it is not in
@@ -186,6 +186,14 @@ class Journal:
     def state(self, memory: Memory) -> DocumentState:
         """What the document of a memory holds, for reading: times of other nodes' clocks as in the view."""
         return self._shown(self.document(memory).state())
+
+    def tags(self, memory: Memory) -> tuple[str, ...]:
+        """All tags of a memory, also those that the view leaves out."""
+        return self.document(memory).state().tags if len(memory.tags) >= TAGS_SHOWN_MAX else memory.tags
+
+    def links(self, memory: Memory) -> tuple[Link, ...]:
+        """The same of its links."""
+        return self.document(memory).state().links if len(memory.links) >= LINKS_SHOWN_MAX else memory.links
 
     def log(self, doc: str) -> dict[str, bytes]:
         """The raw changes of a document by hash (hex), in the order of the log. An id has changes in one space only."""
