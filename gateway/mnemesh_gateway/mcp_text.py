@@ -90,6 +90,7 @@ def memory_element(memory: Json, content: str | None = None, **more: object) -> 
     texts += [_end(end) for end in memory["linked"]]
     if memory["linked_more"]:
         texts.append(f"[{memory['linked_more']} more link to it]")
+    texts += [f"[{note}]" for note in memory.get("notes", ())]
     return element(
         "\n".join(texts),
         id=memory["id"],

@@ -313,6 +313,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.Memory.linked_more": "How many more memories link to it than stand in linked.",
         "mnemesh.v1.Memory.links": "Typed links to other memories.",
         "mnemesh.v1.Memory.not_useful": "How many it was not useful to.",
+        "mnemesh.v1.Memory.notes": "What of it is not shown because it is too much, in words: tags, links, versions, changes of its history.",
         "mnemesh.v1.Memory.paths": "Files and globs that the memory is about.",
         "mnemesh.v1.Memory.source": "Where it came from.",
         "mnemesh.v1.Memory.space": "Path such as team/payments, or @alice for a private one. Never changes.",
