@@ -244,11 +244,12 @@ def _check_amounts(touches: Sequence[_Touch]) -> None:
     removed = sum(touch.value is None for touch in touches)
     if removed > limits.CHANGE_REMOVALS_MAX:
         raise Refused(f"it removes {removed} keys, at most {limits.CHANGE_REMOVALS_MAX} are allowed in one change")
-    sizes = [newer_size(key, value) for key, value in _newer(touches)]
-    keys, size = sum(one[0] for one in sizes), sum(one[1] for one in sizes)
-    if keys > limits.NEWER_KEYS_MAX or size > limits.NEWER_BYTES_MAX:
-        most_keys = f"{limits.NEWER_KEYS_MAX} keys and {limits.NEWER_BYTES_MAX} bytes"
-        raise Refused(f"it has {keys} keys and {size} bytes below {NEWER}, at most {most_keys} are allowed")
+    newer = [newer_size(key, value) for key, value in _newer(touches)]
+    if newer:
+        keys, size = sum(one[0] for one in newer), sum(one[1] for one in newer)
+        if keys > limits.NEWER_KEYS_MAX or size > limits.NEWER_BYTES_MAX:
+            most_keys = f"{limits.NEWER_KEYS_MAX} keys and {limits.NEWER_BYTES_MAX} bytes"
+            raise Refused(f"it has {keys} keys and {size} bytes below {NEWER}, at most {most_keys} are allowed")
 
 
 def _newer(touches: Sequence[_Touch]) -> Iterator[tuple[str, Value]]:

@@ -15,7 +15,7 @@ signature could not replace, so they form one group.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -57,8 +57,10 @@ def weigh(hash: str, raw: bytes) -> Weighed:
     return known
 
 
-def may_be_too_much(raws: Iterable[bytes]) -> bool:
-    """Whether these changes have to be weighed at all; asks only how long they are."""
+def may_be_too_much(raws: Collection[bytes]) -> bool:
+    """Whether these changes have to be weighed at all; asks only how many and how long they are."""
+    if len(raws) * max(limits.CHANGE_INFLATED_BYTES_MAX, least_weight()) <= limits.DOCUMENT_BYTES_MAX:
+        return False
     room, least = limits.DOCUMENT_BYTES_MAX, least_weight()
     for raw in raws:
         room -= max(inflated_size_max(raw), least)

@@ -74,7 +74,7 @@ def materialise(state: DocumentState) -> Memory | None:
     )
     if memory.conflicts and not in_conflict(memory):
         memory = replace(memory, conflicts=())
-    return _bounded(memory, state)
+    return _bounded(memory, state) if memory.conflicts or state.put_by or state.unread else memory
 
 
 def _bounded(memory: Memory, state: DocumentState) -> Memory:

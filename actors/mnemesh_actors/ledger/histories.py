@@ -49,14 +49,14 @@ class Histories:
         now = self._journal.state(memory)
         written = {rank(id_)[1]: one.at for id_, one in now.revisions.items()}
         rows = self._db.execute(
-            "SELECT hash, actor, CASE WHEN received > 0 THEN min(at, received + ?) ELSE at END "
-            "FROM entry WHERE doc = ? AND type = 'change'",
+            "SELECT hash, raw, actor, CASE WHEN received > 0 THEN min(at, received + ?) ELSE at END "
+            "FROM entry WHERE doc = ? AND type = 'change' ORDER BY seq",
             (CLOCK_AHEAD_MS_MAX, memory.id),
-        )
-        late = {hash.hex() for hash, actor, then in rows if written.get(actor.hex(), then) > at}
+        ).fetchall()
+        late = {hash.hex() for hash, _, actor, then in rows if written.get(actor.hex(), then) > at}
         if not late:
             return materialise(now)
-        log = self._journal.log(memory.id)
+        log = {hash.hex(): raw for hash, raw, *_ in rows}
         deps = deps_of(log)
         while more := {hash for hash, built_on in deps.items() if not late.isdisjoint(built_on)} - late:
             late |= more
