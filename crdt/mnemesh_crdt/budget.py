@@ -1,15 +1,14 @@
-"""Which changes of a document are read, when all of them together would be too much.
+"""The choice of a document's changes that are read, when all of them together would be too much.
 
-Every change that is allowed enters the log, is handed on and counts in the digest: a total that decided admission would
-let the order of arrival decide, and replicas would differ. The document itself is made of the changes chosen here, by
-their set alone: alike on every replica, in whatever order they came. The choice is closed: a change comes with all that
-it builds on.
+Every allowed change enters the log, goes on to peers and counts in the digest. If a total decided admission, the order
+of arrival would decide, and replicas would differ. The document is made of the changes chosen here. The choice depends
+on their set alone, so it is the same on every replica. Each chosen change comes with all that it builds on.
 
-A change weighs as many bytes as it has inflated, and at least DOCUMENT_BYTES_MAX / DOCUMENT_CHANGES_MAX, so that one
-limit bounds bytes and number. The principal who began the memory chooses first. The others follow, the one that wrote
-least in all first, and the more they wrote, the less of the limit they may fill: what a flood brings gives way to what
-everybody else wrote, before and after it. Changes without a revision (tags, links, votes) name no writer that another
-signature could not replace, so they form one group.
+A change weighs as many bytes as it has inflated, and at least DOCUMENT_BYTES_MAX / DOCUMENT_CHANGES_MAX. So one limit
+bounds bytes and number. The principal who began the memory chooses first. The others follow, and the lightest of them
+goes first. The more the others wrote so far, the less of the limit they may fill. So a flood gives way to what everybody
+else wrote, before it and after it. Changes without a revision (tags, links, votes) form one group: they name no writer
+that another signature could not replace.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _DEPS_KEPT: Final = 64  # of one change; one that builds on more is read again
 
 
 class Weighed(NamedTuple):
-    """What the choice depends on. `size` is in bytes, inflated; `writer` is the principal of its revision, "" when it
+    """The properties that decide. `size` is in bytes, inflated; `writer` is the principal of its revision, "" when it
     makes none."""
 
     deps: tuple[str, ...]
@@ -44,8 +43,7 @@ _WEIGHED: Final[OrderedDict[str, Weighed]] = OrderedDict()
 
 
 def weigh(hash: str, raw: bytes) -> Weighed:
-    """What one change of a log weighs; it is inflated for that once, and let go of. Raises DataLoss for a damaged
-    one."""
+    """The weight of one change of a log, which is inflated once for that. Raises DataLoss for a damaged change."""
     known = _WEIGHED.get(hash)
     if known is None:
         change = read_operations(raw)
@@ -70,13 +68,12 @@ def may_be_too_much(raws: Collection[bytes]) -> bool:
 
 
 def least_weight() -> int:
-    """What the smallest change weighs, in bytes."""
+    """The weight of the smallest change, in bytes."""
     return limits.DOCUMENT_BYTES_MAX // limits.DOCUMENT_CHANGES_MAX
 
 
 def within(id: str, space: str, log: Mapping[str, bytes]) -> tuple[list[bytes], Unread | None]:
-    """The changes to read of the memory `id` in `space`, whose log holds `log` by hash, each after those that it builds
-    on; and what is left unread."""
+    """The changes to read of the memory `id` in `space`, and the rest. `log` has all changes by hash, parents first."""
     if not may_be_too_much(log.values()):
         return list(log.values()), None
     weighed = {hash: weigh(hash, raw) for hash, raw in log.items()}
@@ -85,7 +82,7 @@ def within(id: str, space: str, log: Mapping[str, bytes]) -> tuple[list[bytes], 
 
 
 def unread(weighed: Mapping[str, Weighed], chosen: int) -> Unread | None:
-    """What is left when so many of the changes were chosen."""
+    """The rest of a log of which so many changes were chosen; None when there is none."""
     if chosen == len(weighed):
         return None
     built_on = {dep for one in weighed.values() for dep in one.deps}
@@ -122,8 +119,8 @@ def choose(weighed: Mapping[str, Weighed], genesis: str) -> set[str]:
 
 @dataclass(slots=True)
 class _Choice:
-    """What is chosen so far, and what it weighs. What was refused once is refused for good: what is chosen only grows,
-    and a group has no more room than those before it."""
+    """The changes chosen so far, and their weight. A refusal is final: the choice only grows, and no group has more room
+    than the one before it."""
 
     weighed: Mapping[str, Weighed]
     weights: Mapping[str, int]
@@ -163,7 +160,7 @@ def statement(change: ChangeOps) -> dict[str, object]:
 
 
 def deps_of(log: Mapping[str, bytes]) -> dict[str, tuple[str, ...]]:
-    """What each change of a log builds on, by hash; of a log that is too much, without inflating each again."""
+    """The parents of each change of a log, by hash. A large log is not inflated a second time for that."""
     if may_be_too_much(log.values()):
         return {hash: weigh(hash, raw).deps for hash, raw in log.items()}
     return {hash: read_head(raw).deps for hash, raw in log.items()}
