@@ -6,9 +6,9 @@ on their set alone, so it is the same on every replica. Each chosen change comes
 
 A change weighs as many bytes as it has inflated, and at least DOCUMENT_BYTES_MAX / DOCUMENT_CHANGES_MAX. So one limit
 bounds bytes and number. The principal who began the memory chooses first. The others follow, and the lightest of them
-goes first. The more the others wrote so far, the less of the limit they may fill. So a flood gives way to what everybody
-else wrote, before it and after it. Changes without a revision (tags, links, votes) form one group: they name no writer
-that another signature could not replace.
+goes first. The more the others wrote so far, the less of the limit they may fill. So a flood gives way to what all
+others wrote, before it and after it. Changes without a revision (tags, links, votes) form one group: they name no
+writer that another signature could not replace.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ def choose(weighed: Mapping[str, Weighed], genesis: str) -> set[str]:
 
 @dataclass(slots=True)
 class _Choice:
-    """The changes chosen so far, and their weight. A refusal is final: the choice only grows, and no group has more room
-    than the one before it."""
+    """The changes chosen so far, and their weight. A refusal is final: the choice only grows, and no group has more
+    room than the one before it."""
 
     weighed: Mapping[str, Weighed]
     weights: Mapping[str, int]
