@@ -293,6 +293,7 @@ async def test_what_many_allowed_changes_inflate_to_takes_no_memory_of_a_node_or
             memory = await there.get(first.doc)
             assert "of its changes are kept but not read" in memory.notes[-1]
             page = await there.history(first.doc, limit=200)
+            assert page.notes == memory.notes
             assert 1 <= len(page.revisions) <= page.total < 100
             assert sum(len(one.content) for one in page.revisions) <= limits.READ_BYTES_MAX
             await there.conflicts(limit=200)
