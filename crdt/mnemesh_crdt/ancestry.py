@@ -28,7 +28,7 @@ REVISIONS: Final[OpId] = (1 + GENESIS_KEYS.index("rev"), GENESIS)  # the operati
 
 # Actors of changes by hash: what a hash stands for never changes, so one table serves all documents.
 _ACTORS: Final[OrderedDict[str, str]] = OrderedDict()
-_ACTORS_MAX: Final = 16_384
+_ACTORS_MAX: Final = 65_536
 
 
 def _actor_of(hash: str, raw: bytes) -> str:

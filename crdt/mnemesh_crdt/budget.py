@@ -25,7 +25,7 @@ from mnemesh_crdt.operations import MAKE_MAP, ChangeOps, OpId, read_operations
 from mnemesh_memory import limits
 from mnemesh_memory.grants import principal_of
 
-_KEPT: Final = 16_384
+_KEPT: Final = 65_536  # of all memories; a longer log is weighed anew each time
 _DEPS_KEPT: Final = 64  # of one change; one that builds on more is read again
 
 

@@ -6,13 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_builders import SPACE, Home, Pen, done
-from peer_builders import ANA, BOB, ID, OTHER, Node, contents, outcome, reasons, refused, taken
+from peer_builders import ANA, BOB, EVERYTHING, ID, OTHER, Node, contents, outcome, reasons, refused, taken
 
 from mnemesh_actors.ledger import exchange, foreign
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_crdt.admission import RULES
 from mnemesh_crdt.document import Edit
 from mnemesh_crdt.envelope import Entry
+from mnemesh_crdt.replica import Replica
+from mnemesh_crdt.replica_events import Received
 from mnemesh_memory import limits
 from mnemesh_memory.grants import PeerGrant
 from mnemesh_memory.model import Link
@@ -60,7 +62,7 @@ KEYS = {
 }  # fmt: skip
 
 
-@settings(max_examples=25, derandomize=True, database=None, deadline=None)
+@settings(max_examples=12, derandomize=True, database=None, deadline=None)
 @given(st.permutations([*HONEST, *HOSTILE]), st.integers(1, 5))
 def test_any_order_of_honest_and_hostile_changes_ends_in_the_same_memory_and_the_same_quarantine(
     order: list[Entry], size: int
@@ -72,6 +74,11 @@ def test_any_order_of_honest_and_hostile_changes_ends_in_the_same_memory_and_the
         assert (memory.content, memory.tags, memory.useful, memory.links) == ("Ships daily.", ("release",), 1, ())
         assert {one.entry.hash for one in refused(ledger)} == {entry.hash for entry in HOSTILE}
         assert ledger.digest(SPACE) == honest_digest()
+        model = Replica()
+        for entry in order:
+            model.handle(Received(entry, EVERYTHING, KEYS[entry.node]))
+        assert {one.entry.hash for one in model.quarantined()} == {entry.hash for entry in HOSTILE}
+        assert model.digest(SPACE) == ledger.digest(SPACE)
 
 
 def honest_digest() -> dict[int, str]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_builders import SPACE, Home, Pen, done, read_back
-from peer_builders import BOB, ID, OTHER, Node, all_entries, outcome, pages, taken
+from peer_builders import BOB, EVERYTHING, ID, OTHER, Node, all_entries, outcome, pages, taken
 
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.foreign import Intake
@@ -16,11 +16,15 @@ from mnemesh_crdt import budget
 from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import Edit
 from mnemesh_crdt.envelope import Entry
+from mnemesh_crdt.replica import Replica
+from mnemesh_crdt.replica_events import Key, Received
+from mnemesh_crdt.revisions import materialise
 from mnemesh_memory import limits
 from mnemesh_memory.errors import FailedPrecondition
 from mnemesh_memory.model import Link, Memory
 
 READ = 6
+KEY = Key(SPACE, ID)
 
 
 def flood(node: Node, first: Entry, count: int, edit: Edit) -> list[Entry]:
@@ -48,7 +52,7 @@ def scene() -> tuple[list[Entry], dict[str, bytes]]:
     return entries, {node.id: node.public for node in (ana, bob, eve, mallory)}
 
 
-@settings(max_examples=25, derandomize=True, database=None, deadline=None)
+@settings(max_examples=12, derandomize=True, database=None, deadline=None)
 @given(st.permutations(scene()[0]), st.integers(1, 6))
 def test_any_order_of_more_than_can_be_read_ends_in_the_same_memory(order: list[Entry], size: int) -> None:
     with pytest.MonkeyPatch.context() as patch, Home.for_one_example() as home, home.opened() as ledger:
@@ -62,6 +66,12 @@ def test_any_order_of_more_than_can_be_read_ends_in_the_same_memory(order: list[
         assert len(all_entries(ledger)) == len(order), "all of it goes on to others"
         ledger.rebuild_view()
         assert (ledger.read([ID])[ID], ledger.digest(SPACE)) == again
+        model = Replica()
+        for entry in order:
+            model.handle(Received(entry, EVERYTHING, scene()[1][entry.node]))
+        state = model.state(KEY)
+        assert state is not None
+        assert (materialise(state), model.digest(SPACE)) == again
 
 
 @cache
