@@ -368,11 +368,13 @@ ATTACKS: dict[str, tuple[Write, str]] = {
         putting(root, "x/a", {"b": {"c": {"d": {"e": {"f": {"g": {"h": {"i": 1}}}}}}}}),
         "over 8 deep",
     ),
-    "a newer text that is too much": (putting(root, "x/a", "x" * limits.NEWER_BYTES_MAX), "1 keys and 16387 bytes"),
-    "newer texts that are too much together": (
-        stating(**{f"x/{n}": "x" * 4096 for n in range(4)}), f"at most {limits.NEWER_KEYS_MAX} keys and 16384 bytes",
+    "newer texts that are too much": (
+        putting(root, "x/a", {f"{n}": "x" * 30_000 for n in range(3)}), "4 keys and 90006 bytes below x/",
     ),
-    "too many newer keys": (putting(root, "x/a", {f"{n}": 1 for n in range(limits.NEWER_KEYS_MAX)}), "has 257 keys"),
+    "newer texts of a revision that are too much": (
+        stating(**{f"x/{n}": "x" * 30_000 for n in range(3)}), "at most 1024 keys and 65536 bytes",
+    ),
+    "too many newer keys": (putting(root, "x/a", {f"{n}": 1 for n in range(limits.NEWER_KEYS_MAX)}), "has 1025 keys"),
     "a NUL in its content": (stating(content="a\0b"), "content holds a NUL"),
     "a NUL in an attribute": (stating(attrs={"a": "\0"}), "attrs 'a' holds a NUL"),
     "a NUL in a newer text": (putting(root, "x/a", "\0"), "holds a NUL"),

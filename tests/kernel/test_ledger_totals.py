@@ -165,6 +165,41 @@ def test_a_writer_stops_at_the_bytes_that_it_wrote_itself(
     assert done(ledger, pen.create("new", supersedes=(memory.id,))).action == "SUPERSEDE"
 
 
+def test_pages_of_a_history_and_of_conflicts_end_by_bytes_and_go_on(
+    ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mnemesh_actors.ledger.histories.READ_BYTES_MAX", 100_000)
+    memory = done(ledger, pen.create("x" * 30_000)).memory
+    for n in range(9):
+        memory = done(ledger, pen.revise(memory, content=f"{n}" * 30_000)).memory
+    found, cursor = [], ""
+    while page := ledger.history(memory.id, 200, cursor):
+        assert 1 <= len(page.revisions) <= 3
+        found += [one.revision.content[0] for one in page.revisions]
+        if not (cursor := page.cursor):
+            break
+    assert found == [*"876543210", "x"]
+    bob = Node("bob", agent=BOB)
+    for n in range(3):
+        other = done(ledger, pen.create(f"{n} ours")).memory
+        first = all_entries(ledger)[-1]
+        done(ledger, pen.revise(other, content=f"{n}a" * 15_000))
+        taken(ledger, bob, *flood_of_text(bob, first, f"{n}b" * 15_000))
+    ids, cursor = [], ""
+    while conflicts := ledger.conflicts((SPACE,), 200, cursor):
+        assert (len(conflicts.conflicts), conflicts.total) == (1, 3)
+        ids += [one.memory.id for one in conflicts.conflicts]
+        if not (cursor := conflicts.cursor):
+            break
+    assert len(set(ids)) == 3
+
+
+def flood_of_text(node: Node, first: Entry, text: str) -> list[Entry]:
+    node.logs.clear()
+    node.knows(first)
+    return [node.says(text, first.doc, first.space)]
+
+
 def test_what_an_earlier_version_let_in_is_read_within_the_limit(
     home: Home, pen: Pen, monkeypatch: pytest.MonkeyPatch
 ) -> None:

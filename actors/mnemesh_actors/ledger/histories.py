@@ -13,7 +13,7 @@ from mnemesh_actors.ledger.admission import Admission
 from mnemesh_actors.ledger.commands import Committed, Resolve, Restore, Rollback
 from mnemesh_actors.ledger.journal import Journal
 from mnemesh_actors.ledger.reads import covered, cursor_in, cursor_out
-from mnemesh_actors.ledger.rows import COLUMNS, from_rows
+from mnemesh_actors.ledger.rows import COLUMNS, from_row
 from mnemesh_actors.ledger.vectors import keep
 from mnemesh_crdt.budget import deps_of, within
 from mnemesh_crdt.document import MemoryDocument
@@ -95,9 +95,14 @@ class Histories:
         rows = self._db.execute(
             f"SELECT {COLUMNS} FROM memory WHERE {where} ORDER BY created_at, id LIMIT ?", [*values, limit + 1]
         ).fetchall()
-        found = [self._conflict(memory) for memory in from_rows(rows[:limit])]
-        sizes = (sum(bytes_of(one.revision) for one in conflict.versions) for conflict in found)
-        shown = found[: _fitting(sizes)]
+        shown: list[Conflict] = []
+        room = READ_BYTES_MAX
+        for row in rows[:limit]:
+            conflict = self._conflict(from_row(row))
+            room -= sum(bytes_of(one.revision) for one in conflict.versions)
+            if room < 0 and shown:
+                break
+            shown.append(conflict)
         last = shown[-1].memory if shown else None
         return ConflictPage(
             conflicts=tuple(shown),
