@@ -39,7 +39,8 @@ class Revision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """One page of a memory's revisions, newest first. `cursor` is the token of the next page, "" on the last."""
+    """One page of a memory's revisions, newest first. `cursor` is the token of the next page, "" on the last. `notes`
+    say what of the memory is too much to be shown."""
 
     id: str
     space: str
@@ -47,6 +48,7 @@ class History:
     revisions: tuple[Revision, ...]
     cursor: str
     total: int
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +93,7 @@ class Conflict:
     space: str
     versions: tuple[Revision, ...]
     state: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,7 +50,8 @@ class Head:
 class Memory:
     """A memory. `state` is active, forgotten or superseded; more than one of `heads` is a conflict, whose other
     texts are in `conflicts`; `importance` is from 0 to 1; `useful` and `not_useful` count votes. `linked` is given by
-    get: both ends of its links; `linked_more` counts those that lead to it and are left out."""
+    get: both ends of its links; `linked_more` counts those that lead to it and are left out. `notes` say
+    what of it is too much to be shown."""
 
     id: str
     space: str
@@ -79,6 +80,7 @@ class Memory:
     not_useful: int = 0
     linked: tuple[Linked, ...] = ()
     linked_more: int = 0
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,10 @@ is left to see. So a change may do what follows and nothing else, and only in th
   or none, when the memory's id says that this agent's principal begins it in this space;
 - put and remove tags and links;
 - put and remove the pin and the feedback of its own agent on its own node;
-- anything with texts, numbers and maps below keys of the root that begin with `x/`, which newer versions use.
+- a few texts, numbers and maps below keys of the root that begin with `x/`, which newer versions use.
+
+It may say only what a door would let an agent say: within the limits of each field, no more tags and links than one
+call may put, no link of a memory to itself, and no credential.
 
 What is allowed depends on the entry and on what the change builds on alone, never on what else is here: replicas that
 judged differently would stay different for ever. For the same reason no rule here asks a table of Unicode. What is left
@@ -17,16 +20,30 @@ other.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from mnemesh_crdt.ancestry import GENESIS, GENESIS_KEYS, GENESIS_PATHS, Ancestry, Path
+from mnemesh_crdt.ancestry import GENESIS, GENESIS_KEYS, GENESIS_PATHS, REVISIONS, Ancestry, Path
 from mnemesh_crdt.chunk import ChangeHead
 from mnemesh_crdt.document import genesis_hash
 from mnemesh_crdt.envelope import CHANGE, Entry
-from mnemesh_crdt.foreign_fields import NEWER, TIMES, Tree, Value, check_newer, check_revision, check_votes, line
+from mnemesh_crdt.foreign_fields import (
+    NEWER,
+    TIMES,
+    Tree,
+    Value,
+    check_agent,
+    check_newer,
+    check_revision,
+    check_votes,
+    newer_size,
+    revision_texts,
+    texts_of,
+    word,
+)
 from mnemesh_crdt.operations import DELETE, MAKE_MAP, ChangeOps, Operation, OpId, read_operations
 from mnemesh_crdt.refusal import Refused
 from mnemesh_crdt.replica_events import Key
@@ -37,12 +54,18 @@ from mnemesh_memory.errors import MnemeshError, shorten
 from mnemesh_memory.grants import principal_of
 from mnemesh_memory.ids import belongs
 from mnemesh_memory.kinds import LINK_TYPES
+from mnemesh_memory.secrets import find_secret
 from mnemesh_memory.spaces import space_path
 
-__all__ = ["Refused", "admit"]
+__all__ = ["RULES", "Refused", "admit"]
+
+# Counts the versions of all that decides here, the detector of credentials among them: what one version refused is
+# judged again by the next.
+RULES: Final = 2
+_SHORT_CHARS: Final = 80  # texts that come again and again: tags, titles, names of spaces
+_SHORT_KEPT: Final = 4_096
 
 _NODE: Final = re.compile("[0-9a-f]{32}")
-_REVISIONS: Final = (1 + GENESIS_KEYS.index("rev"), GENESIS)
 
 
 def admit(key: Key, entry: Entry, earlier: Mapping[str, bytes] | None = None) -> ChangeHead:
@@ -71,13 +94,17 @@ def _judged(key: Key, entry: Entry, earlier: Mapping[str, bytes] | None) -> Chan
     if past is not None and change.first != past.last + 1:
         raise Refused(f"its operations begin at {change.first}; after what it builds on comes {past.last + 1}")
     revisions = 0
-    for touch in _touches(change, past, f"{entry.agent}@{entry.node}"):
+    touches = _touches(change, past, f"{entry.agent}@{entry.node}")
+    for touch in touches:
         _check_value(touch, entry, head, past)
         revisions += touch.path == ("rev",)
     if revisions > 1:
         raise Refused("it makes more than one revision")
     if past is not None and past.is_empty and not revisions:
         raise Refused("nothing was there before it, and it makes no revision")
+    _check_amounts(touches)
+    if past is not None:  # once: what waits is judged again
+        _check_credentials(touches, entry.space)
     return head
 
 
@@ -89,7 +116,7 @@ def _check_entry(key: Key, entry: Entry) -> None:
         raise Refused(f"it is a change of {shorten(entry.doc)} in {shorten(entry.space)}, not of this memory")
     if memory_id("doc", entry.doc) != entry.doc or space_path("space", entry.space) != entry.space:
         raise Refused("its memory id or its space is not written as Mnemesh writes it")
-    line("agent", entry.agent, limits.AGENT_BYTES_MAX)
+    _agent(entry.agent)
     if not _NODE.fullmatch(entry.node):
         raise Refused(f"node {shorten(entry.node)} is no id of a node")
 
@@ -176,7 +203,7 @@ def _check_place(path: Path, operation: Operation, own: str) -> None:
         if len(path) > 1 or operation.replaced:
             raise Refused(f"it changes {shorten(key)} of {'/'.join(path)[:80]}; revisions are never changed")
     elif path == ("tags",):
-        line("tag", key, limits.TAG_BYTES_MAX)
+        word("tag", key, limits.TAG_BYTES_MAX)
     elif path == ("links",):
         kind, _, target = key.partition(":")
         if kind not in LINK_TYPES or memory_id("link", target) != target:
@@ -203,7 +230,67 @@ def _check_value(touch: _Touch, entry: Entry, head: ChangeHead, past: Ancestry |
     elif path[0] == "feedback":
         check_votes({key: value} if value is not None else None)
     elif value is not None:
+        if path == ("links",) and key.endswith(f":{entry.doc}"):
+            raise Refused("it links the memory to itself")
         _check_put_time(touch)
+
+
+def _check_amounts(touches: Sequence[_Touch]) -> None:
+    """As many tags, links and keys of newer versions as one call may write, whatever is there already."""
+    for name, most in (("tags", limits.CHANGE_TAGS_MAX), ("links", limits.CHANGE_LINKS_MAX)):
+        put = sum(touch.value is not None for touch in touches if touch.path == (name,))
+        if put > most:
+            raise Refused(f"it puts {put} {name}, at most {most} are allowed in one change")
+    removed = sum(touch.value is None for touch in touches)
+    if removed > limits.CHANGE_REMOVALS_MAX:
+        raise Refused(f"it removes {removed} keys, at most {limits.CHANGE_REMOVALS_MAX} are allowed in one change")
+    newer = [newer_size(key, value) for key, value in _newer(touches)]
+    if newer:
+        keys, size = sum(one[0] for one in newer), sum(one[1] for one in newer)
+        if keys > limits.NEWER_KEYS_MAX or size > limits.NEWER_BYTES_MAX:
+            most_keys = f"{limits.NEWER_KEYS_MAX} keys and {limits.NEWER_BYTES_MAX} bytes"
+            raise Refused(f"it has {keys} keys and {size} bytes below {NEWER}, at most {most_keys} are allowed")
+
+
+def _newer(touches: Sequence[_Touch]) -> Iterator[tuple[str, Value]]:
+    """What a change writes below keys of newer versions, of the document or of its revision."""
+    for touch in touches:
+        if not touch.path or touch.path[0].startswith(NEWER):
+            yield touch.key, touch.value
+        elif touch.path == ("rev",) and isinstance(touch.value, dict):
+            yield from ((key, value) for key, value in touch.value.items() if key.startswith(NEWER))
+
+
+def _check_credentials(touches: Sequence[_Touch], space: str) -> None:
+    """No text holds a credential; the reason names field and type alone."""
+    for field, text in (("space", space), *_texts(touches)):
+        if found := _short_secret(text) if len(text) <= _SHORT_CHARS else find_secret(text):
+            raise Refused(f"its {field} holds a credential ({found})")
+
+
+def _texts(touches: Sequence[_Touch]) -> Iterator[tuple[str, str]]:
+    for touch in touches:
+        if touch.value is None:
+            continue
+        if touch.path == ("tags",):
+            yield "tag", touch.key
+        elif touch.path == ("rev",) and isinstance(touch.value, dict):
+            yield from revision_texts(touch.value)
+        elif not touch.path or touch.path[0].startswith(NEWER):
+            yield NEWER, touch.key
+            yield from ((NEWER, text) for _, text in texts_of(touch.key, touch.value))
+
+
+@lru_cache(maxsize=_SHORT_KEPT)
+def _short_secret(text: str) -> str | None:
+    return find_secret(text)
+
+
+@lru_cache(maxsize=_SHORT_KEPT)  # a refusal is not kept
+def _agent(agent: str) -> None:
+    check_agent(agent)
+    if find_secret(agent):
+        raise Refused("its agent's name holds a credential")
 
 
 def _check_put_time(touch: _Touch) -> None:
@@ -226,5 +313,5 @@ def _check_beginning(entry: Entry, revision: Tree, head: ChangeHead) -> None:
 def _check_parents(parents: tuple[str, ...], past: Ancestry) -> None:
     for parent in parents:
         change = past.change(rank(parent)[1])
-        if change is None or all((one.object, one.key) != (_REVISIONS, parent) for one in change.operations):
+        if change is None or all((one.object, one.key) != (REVISIONS, parent) for one in change.operations):
             raise Refused(f"its revision names {parent}, which it does not build on")

@@ -24,10 +24,11 @@ GENESIS_PATHS: Final[Mapping[OpId | None, Path]] = {
     **{(counter, GENESIS): (name,) for counter, name in enumerate(GENESIS_KEYS, 1) if name in COLLECTIONS},
 }
 
+REVISIONS: Final[OpId] = (1 + GENESIS_KEYS.index("rev"), GENESIS)  # the operation that made the map of revisions
 
 # Actors of changes by hash: what a hash stands for never changes, so one table serves all documents.
 _ACTORS: Final[OrderedDict[str, str]] = OrderedDict()
-_ACTORS_MAX: Final = 16_384
+_ACTORS_MAX: Final = 65_536
 
 
 def _actor_of(hash: str, raw: bytes) -> str:

@@ -21,6 +21,7 @@ from mnemesh_memory.limits import CHANGE_BYTES_MAX, CHANGE_INFLATED_BYTES_MAX
 _MAGIC: Final = b"\x85\x6f\x4a\x83"
 _CHANGE: Final = 1
 _DEFLATED_CHANGE: Final = 2
+DEFLATED: Final = bytes([_DEFLATED_CHANGE])  # the ninth byte of a change that has to be inflated
 _HEAD_BYTES: Final = 9
 _HASH_BYTES: Final = 32
 _RAW_DEFLATE: Final = -15
@@ -70,6 +71,11 @@ def open_change(raw: bytes) -> tuple[ChangeHead, bytes, int]:
         seq=seq,
     )
     return head, body, at
+
+
+def inflated_size_max(raw: bytes) -> int:
+    """At most so many bytes are the change when it is inflated, told without inflating it."""
+    return CHANGE_INFLATED_BYTES_MAX if raw[8:9] == DEFLATED else len(raw)
 
 
 def chunk_of(body: bytes) -> tuple[str, bytes]:

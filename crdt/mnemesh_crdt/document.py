@@ -14,11 +14,12 @@ Rules, each of which a measured trap of the library asks for:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
-from mnemesh_crdt.chunk import chunk_of, open_change
+from mnemesh_crdt.chunk import chunk_of, open_change, read_uleb
 from mnemesh_crdt.shape import (
     COLLECTIONS,
     FORMAT_MAJOR,
@@ -36,7 +37,13 @@ from mnemesh_crdt.shape import (
     vote_tree,
 )
 from mnemesh_memory.errors import DataLoss, InvalidArgument
-from mnemesh_memory.limits import CHANGE_BYTES_MAX, CHANGE_INFLATED_BYTES_MAX, REVISIONS_MAX
+from mnemesh_memory.limits import (
+    CHANGE_BYTES_MAX,
+    CHANGE_INFLATED_BYTES_MAX,
+    LINKS_SHOWN_MAX,
+    REVISIONS_MAX,
+    TAGS_SHOWN_MAX,
+)
 
 AUTOMERGE_VERSION: Final = "1.0.0rc1"
 
@@ -57,7 +64,7 @@ _require_automerge()  # before the import below, which would fail on the stub wi
 
 from automerge.core import ROOT, Document, ObjType, ScalarType, Transaction  # noqa: E402
 
-__all__ = ["Change", "DocumentState", "Edit", "MemoryDocument", "RevisionFields", "genesis_hash"]
+__all__ = ["Change", "DocumentState", "Edit", "MemoryDocument", "RevisionFields", "Unread", "genesis_hash"]
 
 GENESIS_ACTOR: Final = bytes(16)
 ACTOR_BYTES: Final = 16
@@ -69,16 +76,26 @@ _PANIC: Final = "PanicException"  # of pyo3_runtime, which can not be imported
 R = TypeVar("R")
 
 
+class Unread(NamedTuple):
+    """What of a log is not read because all of it would be too much (budget.py): how many changes, and the hashes of
+    the whole log's heads."""
+
+    changes: int
+    heads: frozenset[str]
+
+
 class MemoryDocument:
-    """The document of memory `id` in `space`, made from its logged changes (any order, duplicates allowed).
+    """The document of memory `id` in `space`, made from its logged changes (any order, duplicates allowed), or from
+    those that budget.py chose, beside which others are `unread`.
 
     Not thread-safe. Raises DataLoss when a change is damaged, builds on one that is not there, or repeats an
     actor.
     """
 
-    def __init__(self, id: str, space: str, changes: Iterable[bytes] = ()) -> None:
+    def __init__(self, id: str, space: str, changes: Iterable[bytes] = (), unread: Unread | None = None) -> None:
         self.id = id
         self.space = space
+        self._unread = unread
         self._changes = list(changes)
         self._document: Document | None = self._load(self._changes) if self._changes else _genesis(id, space)
 
@@ -113,6 +130,9 @@ class MemoryDocument:
             )
         self._changes.append(raw)
         self._document = document
+        if self._unread is not None:
+            heads = self._unread.heads.difference(bytes(dep).hex() for dep in change.deps)
+            self._unread = self._unread._replace(heads=heads | {bytes(change.hash).hex()})
         return Change(hash=bytes(change.hash).hex(), raw=raw, actor=actor.hex())
 
     def merge(self, changes: Iterable[bytes]) -> None:
@@ -132,11 +152,32 @@ class MemoryDocument:
         Mnemesh wrote it.
         """
         document = self._open()
-        return state_of(self.id, self.space, self._guarded("can not be read", lambda: _tree(document, ROOT)))
+        state = state_of(self.id, self.space, self._guarded("can not be read", lambda: _tree(document, ROOT)))
+        if len(state.tags) > TAGS_SHOWN_MAX or len(state.links) > LINKS_SHOWN_MAX:
+            state = replace(state, put_by={name: self.put_by(name) for name in ("tags", "links")})
+        return state if self._unread is None else replace(state, unread=self._unread.changes)
+
+    def put_by(self, name: str) -> dict[str, tuple[int, str]]:
+        """The operation (counter and actor in hex) that put each key of a collection; later ones have seen earlier
+        ones, or do not know of them."""
+        document = self._open()
+
+        def read() -> dict[str, tuple[int, str]]:
+            home = _collection(document, name)
+            found = {}
+            for key in document.keys(home):
+                put = document.get(home, key)
+                if put is not None:
+                    found[key] = _operation_id(put[1])
+            return found
+
+        return self._guarded("can not be read", read)
 
     def heads(self) -> tuple[str, ...]:
-        """Hashes (hex, sorted) of the changes that no other builds on; the genesis hash when there are
+        """Hashes (hex, sorted) of the changes that no other builds on, unread ones too; the genesis hash when there are
         none."""
+        if self._unread is not None:
+            return tuple(sorted(self._unread.heads))
         return tuple(sorted(bytes(head).hex() for head in self._open().get_heads()))
 
     def _open(self) -> Document:
@@ -238,7 +279,15 @@ def _renew(transaction: Transaction, name: str, put: Iterable[str], remove: Iter
         transaction.put(times, key, ScalarType.Int, max(at, old + 1) if isinstance(old, int) else at)
 
 
-def _collection(transaction: Transaction, name: str) -> bytes:
+def _operation_id(external: bytes) -> tuple[int, str]:
+    """Counter and actor (hex) of an operation as the library names it: a byte, the actor's length and bytes, the
+    actor's position, the counter, each number as unsigned LEB128."""
+    size, at = read_uleb(external, 1)
+    _, counter_at = read_uleb(external, at + size)
+    return read_uleb(external, counter_at)[0], external[at : at + size].hex()
+
+
+def _collection(transaction: Transaction | Document, name: str) -> bytes:
     found = transaction.get(ROOT, name)
     if found is None or isinstance(found[0], tuple):
         raise DataLoss(f"{name!r} is not a map; its document is damaged", field=name)

@@ -1,13 +1,15 @@
-"""Bounds of every field that a change from elsewhere may write: those of our own writers, whatever wrote it.
+"""Bounds of every field that a change from elsewhere may write: those of our own doors, whatever wrote it.
 
-No rule asks a table of Unicode: they differ from one version of Python to the next, and replicas must judge alike.
+No rule asks a table of Unicode: they differ from one version of Python to the next, and replicas must judge alike. Two
+rules of the doors are absent: tags need not be in NFC, which such a table defines, and a memory may end before it
+begins, because an agent that supersedes a memory of next year ends it now.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from mnemesh_crdt.operations import Scalar
@@ -27,6 +29,14 @@ _REQUIRED: Final = ("op", "kind", "title", "content", "by", "at", "tier")
 _VOTES: Final = ("useful", "not")
 TIMES: Final = range(limits.TIME_MS_MIN, limits.TIME_MS_MAX + 1)
 _COUNTS: Final = range(2**32)
+_VOTE_COUNTS: Final = range(limits.FEEDBACK_COUNT_MAX + 1)
+# Of str.strip(), written out.
+_BLANKS: Final = (
+    "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
+_PRINCIPAL: Final = rf"[a-z0-9][a-z0-9._-]{{0,{limits.PRINCIPAL_BYTES_MAX - 1}}}"
+_AGENT: Final = re.compile(rf"{_PRINCIPAL}(?:/[a-z0-9._-]+)?")  # a token's name, and the client's own behind it
 
 
 def check_revision(key: str, tree: Tree, agent: str, actor: str) -> tuple[str, ...]:
@@ -44,7 +54,8 @@ def check_revision(key: str, tree: Tree, agent: str, actor: str) -> tuple[str, .
             raise Refused(f"a revision has no {shorten(name)}")
     if tree["by"] != agent:
         raise Refused(f"its revision is by {shorten(tree['by'])}, the entry by {shorten(agent)}")
-    if (tree["op"] == PUT) != bool(tree["content"]) or (tree["op"] == FORGET and tree["title"]):
+    content, title = str(tree["content"]), tree["title"]
+    if not content.strip(_BLANKS) if tree["op"] == PUT else (content or title):
         raise Refused("a revision that puts has content; one that forgets has neither content nor title")
     named = tree.get("parents", {})
     parents = tuple(named) if isinstance(named, dict) else ()
@@ -64,7 +75,51 @@ def check_votes(value: Value) -> None:
     if not isinstance(value, dict) or not set(value) <= set(_VOTES):
         raise Refused(f"feedback is a map of {' and '.join(_VOTES)}")
     for name, count in value.items():
-        _whole(f"feedback {name}", count, _COUNTS)
+        _whole(f"feedback {name}", count, _VOTE_COUNTS)
+
+
+def check_agent(agent: str) -> None:
+    """The name of an agent, as the doors make it. Raises Refused."""
+    line("agent", agent, limits.AGENT_BYTES_MAX)
+    if not _AGENT.fullmatch(agent):
+        raise Refused(f"agent {shorten(agent)} is not a token's name of a-z 0-9 . _ -, with or without a /client")
+
+
+def revision_texts(tree: Tree) -> Iterator[tuple[str, str]]:
+    """(field, text) of all that a revision says in texts of its writer's own."""
+    for name, value in tree.items():
+        if name in ("title", "content"):
+            yield name, str(value)
+        elif isinstance(value, dict) and name in ("keywords", "refs"):
+            yield from ((name, item) for item in value)
+        elif name in ("attrs", "source") or name.startswith(NEWER):
+            yield from texts_of(name, value)
+
+
+def texts_of(field: str, value: Value) -> Iterator[tuple[str, str]]:
+    """(field, text) of each text of a map and of those in it, key and value together: `password` and what it is are a
+    credential only when both are seen."""
+    if isinstance(value, str):
+        yield field, f"{field.removeprefix(NEWER)}={value}"
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            if isinstance(one, str):
+                yield field, f"{name}={one}"
+            else:
+                yield field, name
+                yield from texts_of(field, one)
+
+
+def newer_size(key: str, value: Value) -> tuple[int, int]:
+    """Keys and bytes of what stands at `key` and below it."""
+    keys, size = 1, len(key.encode())
+    if isinstance(value, str):
+        size += len(value.encode())
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            more, bytes_ = newer_size(name, one)
+            keys, size = keys + more, size + bytes_
+    return keys, size
 
 
 def check_newer(key: str, value: Value, depth: int) -> None:
@@ -83,11 +138,12 @@ def check_newer(key: str, value: Value, depth: int) -> None:
 
 
 def _text(field: str, value: object, bytes_max: int) -> None:
-    # Also with a NUL, which our own writers are refused: versions before let it in, and what they wrote stays readable.
     if not isinstance(value, str):
         raise Refused(f"{field} is not a text")
     if len(value) > bytes_max or len(value.encode()) > bytes_max:
         raise Refused(f"{field} has {len(value.encode())} bytes, at most {bytes_max} are allowed")
+    if "\0" in value:
+        raise Refused(f"{field} holds a NUL character")
 
 
 def line(field: str, value: object, bytes_max: int) -> None:
@@ -95,6 +151,13 @@ def line(field: str, value: object, bytes_max: int) -> None:
     _text(field, value, bytes_max)
     if isinstance(value, str) and _CONTROL.search(value):
         raise Refused(f"{field} holds a control character")
+
+
+def word(field: str, value: object, bytes_max: int) -> None:
+    """A line that is not empty or blank. Raises Refused."""
+    line(field, value, bytes_max)
+    if isinstance(value, str) and not value.strip(_BLANKS):
+        raise Refused(f"{field} is blank")
 
 
 def _whole(field: str, value: object, allowed: range) -> None:
@@ -110,7 +173,7 @@ def _map(field: str, value: object, items_max: int) -> Tree:
     return value
 
 
-def _word(words: tuple[str, ...]) -> Check:
+def _choice(words: tuple[str, ...]) -> Check:
     def check(field: str, value: object) -> None:
         if value not in words:
             raise Refused(f"{field} {shorten(value)} is not one of {', '.join(words)}")
@@ -123,7 +186,7 @@ def _list(items_max: int, bytes_max: int) -> Check:
 
     def check(field: str, value: object) -> None:
         for position, (item, at) in enumerate(_map(field, value, items_max).items()):
-            line(field, item, bytes_max)
+            word(field, item, bytes_max)
             if type(at) is not int or at != position:
                 raise Refused(f"{field}: {shorten(item)} is not at its position")
 
@@ -132,7 +195,7 @@ def _list(items_max: int, bytes_max: int) -> Check:
 
 def _attrs(field: str, value: object) -> None:
     for name, text in _map(field, value, limits.ATTRS_MAX).items():
-        line(field, name, limits.ATTR_KEY_BYTES_MAX)
+        word(f"{field} key", name, limits.ATTR_KEY_BYTES_MAX)
         _text(f"{field} {shorten(name)}", text, limits.ATTR_VALUE_BYTES_MAX)
 
 
@@ -158,13 +221,13 @@ _SOURCE: Final[Mapping[str, Check]] = {
     "seq": lambda field, value: _whole(field, value, _COUNTS),
 }
 _FIELDS: Final[Mapping[str, Check]] = {
-    "op": _word((PUT, FORGET)),
-    "kind": _word(KINDS),
+    "op": _choice((PUT, FORGET)),
+    "kind": _choice(KINDS),
     "title": lambda field, value: line(field, value, limits.TITLE_BYTES_MAX),
     "content": lambda field, value: _text(field, value, limits.CONTENT_BYTES_MAX),
     "by": lambda field, value: line(field, value, limits.AGENT_BYTES_MAX),
     "at": _moment,
-    "tier": _word(TIERS),
+    "tier": _choice(TIERS),
     "parents": _list(limits.REVISIONS_MAX, limits.REVISION_ID_BYTES_MAX),
     "attrs": _attrs,
     "valid_from": _moment,

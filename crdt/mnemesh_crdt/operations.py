@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -57,7 +57,8 @@ class Operation(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class ChangeOps:
     """All that a change says. `first` is the counter of its first operation, the others follow one by one; `time` (s)
-    and `message` are what Automerge calls so, `extra` bytes that it has no meaning for."""
+    and `message` are what Automerge calls so, `extra` bytes that it has no meaning for. `size` is that of its
+    body, inflated, in bytes."""
 
     head: ChangeHead
     first: int
@@ -65,6 +66,7 @@ class ChangeOps:
     message: str
     operations: tuple[Operation, ...]
     extra: bytes
+    size: int = field(compare=False)
 
     @property
     def last(self) -> int:
@@ -87,7 +89,7 @@ def read_operations(raw: bytes) -> ChangeOps:
         raise _bad("it ends too early") from None
     except UnicodeDecodeError:
         raise _bad("a text is not UTF-8") from None
-    return ChangeOps(head, first, time, message, operations, body[at:])
+    return ChangeOps(head, first, time, message, operations, body[at:], len(body))
 
 
 def _actors(body: bytes, at: int, own: str) -> tuple[list[str], int]:

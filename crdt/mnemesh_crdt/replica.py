@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from mnemesh_crdt.admission import admit
+from mnemesh_crdt.budget import within
 from mnemesh_crdt.chunk import ChangeHead, read_head
 from mnemesh_crdt.digest import bucket_of, fingerprint
 from mnemesh_crdt.document import MemoryDocument, genesis_hash
@@ -78,7 +79,7 @@ class _Log:
 
 def read_state(key: Key, changes: Mapping[str, bytes]) -> DocumentState:
     """What a document with these changes holds. Raises DataLoss or FailedPrecondition when it can not be read."""
-    return MemoryDocument(key.id, key.space, changes.values()).state()
+    return MemoryDocument(key.id, key.space, *within(key.id, key.space, changes)).state()
 
 
 class Replica:

@@ -8,15 +8,17 @@ never time.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields, replace
-from typing import Final
+from typing import Final, TypeVar
 
-from mnemesh_crdt.shape import FORGET, PUT, DocumentState, Edit, RevisionFields, rank
+from mnemesh_crdt.shape import FORGET, PUT, DocumentState, Edit, RevisionFields, link_key, rank
+from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument, NotFound
 from mnemesh_memory.model import Link, Memory, Revision
 from mnemesh_memory.past import in_conflict
 
+Item = TypeVar("Item")
 SUPERSEDED_BY: Final = "superseded-by"
 _FIELD_NAMES: Final = tuple(one.name for one in fields(RevisionFields))
 
@@ -70,7 +72,63 @@ def materialise(state: DocumentState) -> Memory | None:
         useful=sum(state.votes.values()),
         not_useful=len(state.votes) - sum(state.votes.values()),
     )
-    return memory if not memory.conflicts or in_conflict(memory) else replace(memory, conflicts=())
+    if memory.conflicts and not in_conflict(memory):
+        memory = replace(memory, conflicts=())
+    return _bounded(memory, state) if memory.conflicts or state.put_by or state.unread else memory
+
+
+def _bounded(memory: Memory, state: DocumentState) -> Memory:
+    """`memory` as it is shown: no more tags, links and other versions than a reader can use, and a note of what is left
+    out. Of links the one that leads to the successor is always there."""
+    notes = []
+    if state.put_by:
+        tags = _ends(memory.tags, state.put_by["tags"], limits.TAGS_SHOWN_MAX, str)
+        links = _ends(memory.links, state.put_by["links"], limits.LINKS_SHOWN_MAX, link_key)
+        successor = Link(SUPERSEDED_BY, memory.superseded_by)
+        if memory.superseded_by and successor not in links:
+            links = (*links[1:], successor)
+        for name, shown, all_ in (("tags", tags, memory.tags), ("links", links, memory.links)):
+            if len(shown) < len(all_):
+                notes.append(f"{len(shown)} of {len(all_)} {name} shown: those that were put first and last")
+        memory = replace(memory, tags=tags, links=links)
+    if len(versions := _fitting(memory.conflicts)) < len(memory.conflicts):
+        notes.append(f"{1 + len(versions)} of {1 + len(memory.conflicts)} versions shown; `history` lists the others")
+        memory = replace(memory, conflicts=versions)
+    if state.unread:
+        notes.append(
+            f"{state.unread} of its changes are kept but not read: it has over {limits.DOCUMENT_BYTES_MAX} bytes "
+            f"or {limits.DOCUMENT_CHANGES_MAX} changes. Write a new memory with `supersede`"
+        )
+    return replace(memory, notes=tuple(notes)) if notes else memory
+
+
+def _ends(
+    items: tuple[Item, ...], put_by: Mapping[str, tuple[int, str]], most: int, key: Callable[[Item], str]
+) -> tuple[Item, ...]:
+    """At most `most` of `items`, in their order: those that were put first and those that were put last."""
+    if len(items) <= most:
+        return items
+    ordered = sorted(items, key=lambda item: put_by[key(item)])
+    kept = {*ordered[: most // 2], *ordered[-(most - most // 2) :]}
+    return tuple(item for item in items if item in kept)
+
+
+def _fitting(versions: tuple[Revision, ...]) -> tuple[Revision, ...]:
+    """The first of the other versions, as many as are not too long together, and one at least."""
+    room, shown = limits.VERSIONS_SHOWN_BYTES_MAX, 0
+    for one in versions:
+        room -= bytes_of(one)
+        if room < 0 and shown:
+            break
+        shown += 1
+    return versions[:shown]
+
+
+def bytes_of(revision: Revision) -> int:
+    """About how many bytes a revision takes where it is shown."""
+    texts = (revision.title, revision.content, *revision.attrs, *revision.attrs.values())
+    lists = (*revision.keywords, *revision.refs, *revision.parents)
+    return sum(len(text.encode()) for text in (*texts, *lists))
 
 
 def history(state: DocumentState) -> tuple[Revision, ...]:
@@ -131,14 +189,15 @@ def supersede(state: DocumentState, successor: str, by: str, at: int) -> Edit | 
 def reopen(state: DocumentState, dead: Collection[Link], by: str, at: int) -> Edit:
     """The edit that takes the links `dead` away from a superseded memory, and, when no other successor is left, says
     again what it shows, naming all heads, with the end that it had before it was closed."""
+    dead = tuple(dead)[: limits.CHANGE_REMOVALS_MAX]
     if any(link.type == SUPERSEDED_BY and link not in dead for link in state.links):
-        return Edit(links_remove=tuple(dead), at=at)
+        return Edit(links_remove=dead, at=at)
     known = sorted((one for one in state.revisions.values() if one.op == PUT), key=_rank)
     closed = {one.valid_to for one in known if one.valid_to == one.at}  # as `supersede` writes it
     end = next((one.valid_to for one in reversed(known) if one.valid_to not in closed), None)
     said = shown(state)
     again = replace(said, valid_to=end if said.valid_to in closed else said.valid_to)
-    return Edit(revision=_again(again, _heads(state.revisions.values()), by, at), links_remove=tuple(dead), at=at)
+    return Edit(revision=_again(again, _heads(state.revisions.values()), by, at), links_remove=dead, at=at)
 
 
 def named(state: DocumentState, field: str, key: str) -> Revision:
@@ -164,8 +223,8 @@ def rollback(state: DocumentState, then: DocumentState, to: str, by: str, at: in
     current = _heads(state.revisions.values())
     winner = current[0]
     again = _again(_closed(state, state.revisions[to]), current, by, at)
-    put = tuple(tag for tag in then.tags if tag not in state.tags)
-    removed = tuple(tag for tag in state.tags if tag not in then.tags)
+    put = tuple(tag for tag in then.tags if tag not in state.tags)[: limits.CHANGE_TAGS_MAX]
+    removed = tuple(tag for tag in state.tags if tag not in then.tags)[: limits.CHANGE_REMOVALS_MAX]
     if len(current) == 1 and not (put or removed) and again == _again(winner, current, by, at):
         return None
     return Edit(revision=again, tags_put=put, tags_remove=removed, at=at)

@@ -93,7 +93,9 @@ class DocumentState:
     """What a document holds after all its changes; equal for equal sets of changes, whatever their order.
 
     `tagged_at` and `linked_at` give the time (ms) of the last put of each tag and link. `pins` are the
-    writers ("agent@node") that pin; `votes` says of each writer that has rated it whether it was useful.
+    writers ("agent@node") that pin; `votes` says of each writer that has rated it whether it was useful. `unread`
+    counts the changes that are kept beside those that this was read from. `put_by` names, for `tags` and `links`, the
+    operation that put each key, when there are more of them than a reader is shown.
     """
 
     id: str
@@ -105,6 +107,8 @@ class DocumentState:
     votes: Mapping[str, bool] = field(default_factory=dict)
     tagged_at: Mapping[str, int] = field(default_factory=dict)
     linked_at: Mapping[Link, int] = field(default_factory=dict)
+    unread: int = 0
+    put_by: Mapping[str, Mapping[str, tuple[int, str]]] = field(default_factory=dict)
 
 
 def rank(revision_id: str) -> tuple[int, str]:

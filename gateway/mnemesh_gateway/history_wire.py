@@ -42,6 +42,7 @@ def history_response(page: past.HistoryPage) -> history_pb2.HistoryResponse:
         revisions=[revision(one) for one in page.revisions],
         cursor=page.cursor,
         total=page.total,
+        notes=page.memory.notes,
     )
 
 
@@ -84,6 +85,7 @@ def conflicts_response(page: past.ConflictPage) -> history_pb2.ConflictsResponse
                 space=one.memory.space,
                 versions=[revision(version) for version in one.versions],
                 state=one.memory.state,
+                notes=one.memory.notes,
             )
             for one in page.conflicts
         ],

@@ -92,6 +92,7 @@ def memory_element(memory: Json, content: str | None = None, **more: object) -> 
     texts += [_end(end) for end in memory["linked"]]
     if memory["linked_more"]:
         texts.append(f"[{memory['linked_more']} more link to it]")
+    texts += [f"[{note}]" for note in memory.get("notes", ())]
     return element(
         "\n".join(texts),
         id=memory["id"],
@@ -234,7 +235,9 @@ def _checked(answer: Json) -> str:
 def _history(answer: Json) -> str:
     more = f" More with cursor={answer['cursor']}" if answer["cursor"] else ""
     shown = data_block(_revision(one) for one in answer["revisions"]) if answer["revisions"] else "No more revisions."
-    return f"{shown}\n{len(answer['revisions'])} of {answer['total']} revisions of {answer['id']}, newest first.{more}"
+    notes = "".join(f" Note: {note}." for note in answer.get("notes", ()))
+    count = f"{len(answer['revisions'])} of {answer['total']}"
+    return f"{shown}\n{count} revisions of {answer['id']}, newest first.{more}{notes}"
 
 
 def _conflicts(answer: Json) -> str:

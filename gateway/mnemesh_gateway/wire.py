@@ -204,7 +204,7 @@ def _fields(value: model.Memory, content: str) -> dict[str, Any]:
         "created_at": timestamp(value.created_at), "updated_at": timestamp(value.updated_at), "heads": value.heads,
         "version": value.version, "conflicts": _heads(value), "superseded_by": value.superseded_by,
         "useful": value.useful, "not_useful": value.not_useful, "linked": linked(value.linked),
-        "linked_more": value.linked_more,
+        "linked_more": value.linked_more, "notes": value.notes,
     }  # fmt: skip
 
 

@@ -163,7 +163,8 @@ class Memory:
     the winner first. `conflicts` holds the other visible heads. `created_at`/`by` are the first revision's,
     `updated_at` the winner's. `version` counts revisions, `useful` and `not_useful` the votes of writers.
     `linked` is filled by `get` alone: both ends of its links; `linked_more` counts those that lead to it and are left
-    out. `tied` is false when it is known that no link begins or ends here.
+    out. `tied` is false when it is known that no link begins or ends here. `notes` say, in words, what of the memory is
+    not shown because it is too much.
     """
 
     id: str
@@ -193,6 +194,7 @@ class Memory:
     not_useful: int = 0
     linked: tuple[Linked, ...] = ()
     linked_more: int = 0
+    notes: tuple[str, ...] = ()
     tied: bool = field(default=True, compare=False)
 
 

@@ -61,6 +61,16 @@ def test_a_conflict_over_a_field_alone_repeats_no_text() -> None:
     assert (mcp_text.SAME_TEXT in shown, shown.count("left")) == (True, 1)
 
 
+def test_a_memory_says_what_of_it_is_too_much_to_be_shown() -> None:
+    memory: dict[str, Any] = {
+        **dict.fromkeys(("id", "title", "content", "kind", "space", "state", "by", "superseded_by"), ""),
+        **dict.fromkeys(("conflicts", "heads", "linked", "tags"), ()),
+        "linked_more": 0,
+    }
+    shown = mcp_text.memory_element(memory | {"notes": ["200 of 4001 links shown"]})
+    assert "[200 of 4001 links shown]" in shown
+
+
 def test_a_memory_says_when_it_held_where_that_is_known() -> None:
     memory: dict[str, Any] = {
         **dict.fromkeys(("id", "title", "content", "kind", "space", "state", "by", "superseded_by"), ""),

@@ -76,7 +76,7 @@ memories = st.builds(
     valid_from=TIME, valid_to=TIME, keywords=TEXTS, attrs=ATTRS, links=LINKS,
     conflicts=st.lists(heads, max_size=2).map(tuple), superseded_by=TEXT, useful=st.integers(0, 2**32 - 1),
     not_useful=st.integers(0, 2**32 - 1), linked=st.lists(LINKED, max_size=2).map(tuple),
-    linked_more=st.integers(0, 2**32 - 1),
+    linked_more=st.integers(0, 2**32 - 1), notes=TEXTS,
 )  # fmt: skip
 
 

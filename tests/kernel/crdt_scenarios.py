@@ -166,7 +166,7 @@ class Mesh:
             case "restore":
                 return revisions.restore(state, AGENT, 1000)
             case "supersede":
-                return revisions.supersede(state, OTHER, AGENT, 1000)
+                return revisions.supersede(state, OTHER if doc.id == ID else ID, AGENT, 1000)
             case "tag":
                 return Edit(tags_put=(tag,), at=1000)
             case "untag":

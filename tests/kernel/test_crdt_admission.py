@@ -49,6 +49,8 @@ LOG = [FIRST, SECOND]
 ME = actor(9)
 HEAD = f"2@{actor(2).hex()}"
 NEXT = f"3@{ME.hex()}"
+AWS_KEY = "AKIA" + "Q3EGRIHWM6ZPLKJT"
+PASSWORD = "Tr0ub4" + "dor&3xy"
 Write = Callable[[Any, Callable[[str], bytes]], None]
 
 
@@ -134,9 +136,9 @@ def test_everything_that_writers_write_offline_and_online_enters_in_any_order_th
 
 
 LINES = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=40).filter(
-    lambda text: text.strip()
+    lambda text: text == text.strip()
 )
-TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=200)
+TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=200)
 TIMES = st.integers(limits.TIME_MS_MIN, limits.TIME_MS_MAX)
 
 
@@ -152,7 +154,8 @@ FIELDS = st.builds(
     op=st.just("put"),
     kind=st.sampled_from(KINDS),
     title=st.just("t" * limits.TITLE_BYTES_MAX) | LINES.map(lambda text: text.encode()[:200].decode(errors="ignore")),
-    content=TEXTS.filter(bool) | st.sampled_from(["\0", "x" * limits.CONTENT_BYTES_MAX, "\U0001f980" * 8192]),
+    content=TEXTS.filter(str.strip)
+    | st.sampled_from(["\x1b[31m", "x" * limits.CONTENT_BYTES_MAX, "\U0001f980" * 8192]),
     by=st.just(AGENT),
     at=TIMES,
     attrs=st.dictionaries(LINES.map(lambda text: text[:20]), TEXTS, max_size=5),
@@ -192,11 +195,13 @@ def test_a_memory_with_everything_at_its_limit_enters() -> None:
 
     fields = put(
         "\u4e00" * (limits.CONTENT_BYTES_MAX // 3),
-        attrs=dict.fromkeys(many(limits.ATTRS_MAX, limits.ATTR_KEY_BYTES_MAX), "\x00" * limits.ATTR_VALUE_BYTES_MAX),
+        attrs=dict.fromkeys(many(limits.ATTRS_MAX, limits.ATTR_KEY_BYTES_MAX), "\x01" * limits.ATTR_VALUE_BYTES_MAX),
         keywords=many(limits.KEYWORDS_MAX, limits.KEYWORD_BYTES_MAX),
         refs=many(limits.PATHS_MAX, limits.PATH_BYTES_MAX),
     )
-    links = tuple(Link("supersedes", ID[:-2] + f"{n:02x}") for n in range(limits.LINKS_MAX + limits.SUPERSEDES_MAX))
+    links = tuple(
+        Link("supersedes", OTHER[:-4] + f"ff{n:02x}") for n in range(limits.LINKS_MAX + limits.SUPERSEDES_MAX)
+    )
     edit = Edit(revision=fields, tags_put=many(limits.TAGS_MAX, limits.TAG_BYTES_MAX), links_put=links, at=1)
     raw = written(document(), edit, 1)
     assert raw[8] == 2, "it is deflated"
@@ -363,6 +368,40 @@ ATTACKS: dict[str, tuple[Write, str]] = {
         putting(root, "x/a", {"b": {"c": {"d": {"e": {"f": {"g": {"h": {"i": 1}}}}}}}}),
         "over 8 deep",
     ),
+    "newer texts that are too much": (
+        putting(root, "x/a", {f"{n}": "x" * 30_000 for n in range(3)}), "4 keys and 90006 bytes below x/",
+    ),
+    "newer texts of a revision that are too much": (
+        stating(**{f"x/{n}": "x" * 30_000 for n in range(3)}), "at most 1024 keys and 65536 bytes",
+    ),
+    "too many newer keys": (putting(root, "x/a", {f"{n}": 1 for n in range(limits.NEWER_KEYS_MAX)}), "has 1025 keys"),
+    "a NUL in its content": (stating(content="a\0b"), "content holds a NUL"),
+    "a NUL in an attribute": (stating(attrs={"a": "\0"}), "attrs 'a' holds a NUL"),
+    "a NUL in a newer text": (putting(root, "x/a", "\0"), "holds a NUL"),
+    "blank content": (stating(content=" \u2003\n"), "a revision that puts has content"),
+    "a forgotten blank": (stating(op="forget", content=" "), "one that forgets has neither"),
+    "a blank keyword": (stating(keywords={"\u3000": 0}), "keywords is blank"),
+    "a blank attribute's name": (stating(attrs={" ": "a"}), "attrs key is blank"),
+    "a blank tag": (putting(within("tags"), " ", 5), "tag is blank"),
+    "too many tags": (
+        both(*(putting(within("tags"), f"{n}", 5) for n in range(limits.CHANGE_TAGS_MAX + 1))), "it puts 129 tags",
+    ),
+    "too many links": (
+        both(*(putting(within("links"), f"see-also:{OTHER[:-4]}ff{n:02x}", 5) for n in range(81))),
+        "it puts 81 links, at most 80",
+    ),
+    "a link to itself": (putting(within("links"), f"superseded-by:{ID}", 5), "links the memory to itself"),
+    "a thousand votes": (putting(within("feedback"), OWN, {"useful": 1001}), "whole number from 0 to 1000"),
+    "a credential in its content": (stating(content=f"the key is {AWS_KEY}"), r"its content holds a credential \(AWS"),
+    "a credential in its title": (stating(title=AWS_KEY), "its title holds a credential"),
+    "a credential in a path": (stating(refs={AWS_KEY: 0}), "its refs holds a credential"),
+    "a credential in a keyword": (stating(keywords={AWS_KEY: 0}), "its keywords holds a credential"),
+    "a credential in a session": (stating(source={"session": AWS_KEY}), "its source holds a credential"),
+    "a credential in an attribute": (stating(attrs={"password": PASSWORD}), r"its attrs holds a credential \(password"),
+    "a credential in a newer map": (stating(**{"x/a": {"b": {"password": PASSWORD}}}), "its x/a holds a credential"),
+    "a credential below a newer key": (putting(root, "x/a", {"b": AWS_KEY}), "its x/ holds a credential"),
+    "a credential as a newer key": (putting(root, "x/a", {AWS_KEY: 1}), "its x/ holds a credential"),
+    "a credential in a tag": (putting(within("tags"), AWS_KEY, 5), "its tag holds a credential"),
     "an endless map in a revision": (stating(**{"x/a": {str(n): {} for n in range(3)} | {"\n": 1}}), "control"),
 }  # fmt: skip
 
@@ -372,9 +411,42 @@ def test_an_attack_is_refused_with_its_reason(attack: str) -> None:
     write, why = ATTACKS[attack]
     reason = refusal(foreign(LOG, 9, write), *LOG)
     assert re.search(why, reason), reason
+    assert AWS_KEY not in reason
+    assert PASSWORD not in reason
 
 
-def test_what_is_there_of_others_is_not_changed() -> None:
+def test_a_change_takes_away_no_more_keys_than_one_call_does() -> None:
+    log = list(LOG)
+    names = [f"{n}" for n in range(limits.CHANGE_REMOVALS_MAX + 1)]
+    for start in range(0, len(names), limits.CHANGE_TAGS_MAX):
+        tags = tuple(names[start : start + limits.CHANGE_TAGS_MAX])
+        log.append(written(document(*log), Edit(tags_put=tags, at=9), 100 + start))
+        admitted(log[-1], *log[:-1])
+    admitted(written(document(*log), Edit(tags_remove=tuple(names[1:]), at=9), 9), *log)
+    raw = written(document(*log), Edit(tags_remove=tuple(names), at=9), 9)
+    assert "it removes 1025 keys, at most 1024" in refusal(raw, *log)
+
+
+@pytest.mark.parametrize(
+    "agent",
+    ["owner/\u202etest", "owner test", "Owner/test", "owner/", "/test", "owner/a/b", "owner/tést", "-owner", "o" * 41],
+)
+def test_an_agent_that_no_door_would_name_is_refused(agent: str) -> None:
+    assert f"agent {agent!r} is not a token's name" in refusal(foreign(LOG, 9, stating(by=agent)), *LOG, agent=agent)
+
+
+@pytest.mark.parametrize("agent", ["owner", "ana/claude-code", "0._-/._-", "a" * 40 + "/" + "b" * 39])
+def test_an_agent_as_the_doors_name_it_enters(agent: str) -> None:
+    admitted(foreign(LOG, 9, stating(by=agent)), *LOG, agent=agent)
+
+
+def test_what_waits_is_searched_for_credentials_when_it_waits_no_more() -> None:
+    raw = foreign(LOG, 9, stating(content=AWS_KEY))
+    assert admit(KEY, entry_of(raw)).hash == read_head(raw).hash
+    assert "holds a credential" in refusal(raw, *LOG)
+
+
+def test_what_is_there_of_of_others_is_not_changed() -> None:
     log = [*LOG, foreign(LOG, 8, both(
         putting(within("pins"), STRANGER, 5), putting(within("feedback"), STRANGER, {"useful": 1}),
     ))]  # fmt: skip

@@ -29,6 +29,7 @@ from peer_builders import (
 
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.foreign import Intake
+from mnemesh_crdt.chunk import read_head
 from mnemesh_memory import limits
 from mnemesh_memory.errors import InvalidArgument
 from mnemesh_memory.grants import PeerGrant
@@ -55,9 +56,11 @@ def test_a_memory_of_another_node_is_read_as_one_of_ours(ledger: Ledger, node: N
     assert ledger.page(ListQuery(spaces=(SPACE,))).memories == (memory,)
 
 
-def test_a_nul_that_another_node_let_in_is_read_changed_and_handed_on_as_it_is(
-    ledger: Ledger, pen: Pen, node: Node
+def test_a_nul_that_an_earlier_version_let_in_is_read_changed_and_handed_on_as_it_is(
+    ledger: Ledger, pen: Pen, node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    lenient = Intake(ledger._db, ledger._journal, judge=lambda key, entry, earlier: read_head(entry.raw))
+    monkeypatch.setattr(ledger, "_intake", lenient)
     entries = [node.says("begin\0end", attrs={"raw": "a\0b"}), node.says("begins\0ends")]
     assert outcome(taken(ledger, node, *entries)) == {"accepted": 2}
     memory = ledger.read([ID])[ID]
@@ -404,12 +407,16 @@ def test_the_quarantine_is_bounded(ledger: Ledger, node: Node, monkeypatch: pyte
     assert len(refused(ledger)) == 3
 
 
-def test_a_memory_takes_in_a_bounded_number_of_changes(
+def test_a_memory_takes_in_any_number_of_changes_and_is_read_from_a_bounded_one(
     ledger: Ledger, node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "DOCUMENT_CHANGES_MAX", 2)
-    assert outcome(taken(ledger, node, *(node.says(str(n)) for n in range(4)))) == {"accepted": 2, "quarantined": 2}
+    assert outcome(taken(ledger, node, *(node.says(str(n)) for n in range(4)))) == {"accepted": 4}
     assert contents(ledger) == ["1"]
+    assert ledger.read([ID])[ID].notes == (
+        "2 of its changes are kept but not read: it has over 8388608 bytes or 2 changes. "
+        "Write a new memory with `supersede`",
+    )
 
 
 def test_keys_of_nodes_are_bounded(ledger: Ledger, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from ledger_builders import OTHER_SPACE, SPACE, START, Home, all_done, done, read_back
-from peer_builders import Node, all_entries, taken
+from peer_builders import OTHER, Node, all_entries, taken
 from test_ledger_histories import create, in_conflict, resolve, rollback
 from test_ledger_histories import home as home
 from test_ledger_histories import ledger as ledger
@@ -60,7 +60,7 @@ def test_two_who_supersede_one_memory_at_once_leave_nothing_to_resolve(home: Hom
     memory = create(ledger, home, "Ships on Friday.", tags=("a",), paths=("a.py",), attrs={"ticket": "1"})
     far = Node()
     far.knows(*all_entries(ledger))
-    closing = revisions.supersede(far.document(memory.id).state(), memory.id, far.agent, START + 1000)
+    closing = revisions.supersede(far.document(memory.id).state(), OTHER, far.agent, START + 1000)
     assert closing is not None
     done(ledger, home.pen.create("Ships daily.", supersedes=(memory.id,)))
     taken(ledger, far, far.edits(closing, memory.id))
@@ -81,7 +81,7 @@ def test_an_update_of_a_memory_that_two_superseded_at_once_keeps_the_first_end(
     nodes = (Node(), Node("other"))
     for node, end in zip(nodes, ends, strict=True):
         node.knows(*all_entries(ledger)[:1])
-        closing = revisions.supersede(node.document(memory.id).state(), memory.id, node.agent, START + end)
+        closing = revisions.supersede(node.document(memory.id).state(), OTHER, node.agent, START + end)
         assert closing is not None
         taken(ledger, node, node.edits(closing, memory.id))
     found = read_back(ledger, memory)

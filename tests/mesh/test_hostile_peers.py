@@ -249,6 +249,60 @@ async def test_an_entry_that_lies_is_kept_aside_with_the_reason_and_what_follows
     assert await texts(siege.laptop, "team/x") == ["the truth"]
 
 
+async def test_no_change_says_what_a_door_would_refuse(siege: Siege) -> None:
+    eve = Signer()
+    async with client(siege.hub) as there:
+        ours = (await there.remember("Ships on Friday.", space="team/x")).memory
+    refused = {
+        "a credential": (eve.says("The key is " + "AKIA" + "Q3EGRIHWM6ZPLKJT"), "its content holds a credential"),
+        "a NUL": (eve.says("a\0b"), "content holds a NUL"),
+        "a blank text": (eve.says(" \n"), "has content"),
+        "a nameless agent": (Signer(agent="eve/\u202etset").says("x"), "is not a token's name"),
+    }
+    async with greeted(siege, await siege.token("eve"), eve) as stream:
+        await stream.say(eve.batch(0, *(entry for entry, _ in refused.values())))
+        assert await stream.hear(Ack, Refusal) == Ack(eve.feed, len(refused))
+    async with client(siege.hub) as there:
+        kept = {one.hash: one.reason for one in (await there.quarantine(limit=200)).entries}
+        assert (await there.get(ours.id)).content == "Ships on Friday."
+    for name, (entry, word) in refused.items():
+        assert word in kept[entry.hash], (name, kept[entry.hash])
+    assert "AKIA" not in "".join(kept.values())
+    assert await texts(siege.hub, "team/x") == ["Ships on Friday."]
+    await siege.stands()
+
+
+async def test_what_many_allowed_changes_inflate_to_takes_no_memory_of_a_node_or_of_its_readers(siege: Siege) -> None:
+    eve = Signer(agent="eve")
+    processes = [psutil.Process(one.process.pid) for one in (siege.hub, siege.laptop)]
+    first = eve.says("eve's own", "team/x")
+    swollen = [eve.swells(first) for _ in range(400)]
+    assert sum(len(one.raw) for one in swollen) < 500_000
+    await siege.stands()
+    before = [process.memory_info().rss for process in processes]
+    async with greeted(siege, await siege.token("eve"), eve) as stream:
+        after = 0
+        for batch in ([first], swollen[:200], swollen[200:]):
+            await stream.say(eve.batch(after, *batch))
+            after += len(batch)
+        while (await stream.hear(Ack, Refusal)) != Ack(eve.feed, after):
+            pass
+    await converged("team/x", siege.hub, siege.laptop)
+    for node in (siege.hub, siege.laptop):
+        async with client(node) as there:
+            memory = await there.get(first.doc)
+            assert "of its changes are kept but not read" in memory.notes[-1]
+            page = await there.history(first.doc, limit=200)
+            assert page.notes == memory.notes
+            assert 1 <= len(page.revisions) <= page.total < 100
+            assert sum(len(one.content) for one in page.revisions) <= limits.READ_BYTES_MAX
+            await there.conflicts(limit=200)
+            assert (await there.get(first.doc, as_of=memory.updated_at)).id == first.doc
+    grown = [process.memory_info().rss - one for process, one in zip(processes, before, strict=True)]
+    assert max(grown) < GROWTH_BYTES_MAX, grown
+    await siege.stands()
+
+
 async def test_nobody_erases_anothers_memory_by_saying_at_a_hub_to_have_begun_it(
     siege: Siege, nodes: Nodes, tmp_path: Path
 ) -> None:

@@ -27,7 +27,7 @@ CONFLICTS_A_DOOR = 7
 def diverge(ledger: Ledger, memory: Memory, *edits: tuple[str, str, int], received: int | None = None) -> Memory:
     """`memory` after each of `edits`, (agent, content, ms), was made on a node of its agent, which had only what is
     here now, and came over a stream, at once or at `received` (ms)."""
-    changes = list(ledger._journal.changes(memory.id))
+    changes = list(ledger._journal.log(memory.id).values())
     for agent, content, at in edits:
         document = MemoryDocument(memory.id, memory.space, changes)
         now = document.state()

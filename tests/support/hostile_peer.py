@@ -92,6 +92,20 @@ class Signer:
         assert change is not None
         return self.signs(to.doc, to.space, change.raw)
 
+    def swells(self, to: Entry, title: str = "") -> Entry:
+        """A revision that a door would take, as large as one may be and small on the wire."""
+        self.count += 1
+        document = MemoryDocument(to.doc, to.space, [to.raw])
+        said = RevisionFields(
+            op="put", kind="fact", title=title, content="y" * 32_768, by=self.agent, at=self.at,
+            parents=tuple(document.state().revisions), attrs={f"{n}": "z" * 1024 for n in range(64)},
+            refs=tuple(f"{n}".ljust(512, "p") for n in range(64)),
+        )  # fmt: skip
+        noise = hashlib.sha512(f"{self.name} {self.count}".encode()).digest()
+        change = document.write(Edit(revision=said, at=self.at), noise[:16])
+        assert change is not None
+        return self.signs(to.doc, to.space, change.raw)
+
     def signs(self, doc: str, space: str, raw: bytes, agent: str = "", hash: str = "") -> Entry:
         return self._signed(doc, space, CHANGE, hash or read_head(raw).hash, raw, agent or self.agent)
 

@@ -84,6 +84,7 @@ class Ledger(Views, Exchange, Copies, Twin):
                 self._identity = Identity(node_id, key.public_key().public_bytes_raw(), self._incarnation)
                 self._journal.rebuild_view_if_old()
                 peers.keep_key(self._db, node_id, key.public_key().public_bytes_raw())
+                self.judge_again()
                 self._fold()
                 self.copy_end()  # one that a crash left
             undo.pop_all()
@@ -207,7 +208,7 @@ class Ledger(Views, Exchange, Copies, Twin):
         olds = [old for old in self._admission.to_replace(command.draft, command.visible) if old.id != known.memory.id]
         if not olds:
             return known
-        refuse_endless(self._db, known.memory)
+        refuse_endless(self._db, known.memory, command.agent)
         links = Edit(links_put=tuple(Link("supersedes", old.id) for old in olds), at=command.at)
         document = self._journal.document(known.memory)
         memory, _ = self._journal.write(document, links, command.actor, command)
@@ -225,7 +226,7 @@ class Ledger(Views, Exchange, Copies, Twin):
         edit = supersede(document.state(), successor, command.agent, command.at)
         if edit is None:
             raise FailedPrecondition(f"supersedes: {old.id} has nothing to replace", field="supersedes", value=old.id)
-        self._admission.refuse_last(old)
+        self._admission.refuse_last(old, command.agent)
         return self._journal.write(document, edit, os.urandom(16), command)[0]
 
     def _revise(self, command: Revise) -> Committed:
@@ -244,11 +245,11 @@ class Ledger(Views, Exchange, Copies, Twin):
             )
         if command.duplicate_key and not patch.force:
             self._admission.refuse_twin(memory, command.duplicate_key, "supersede or forget one of them, or pass force")
-        edit = edit_of(memory, patch, command)
+        edit = edit_of(memory, patch, command, self._journal.tags(memory))
         if edit is None:
             result = self._nothing(memory, "nothing differs")
         else:
-            self._admission.refuse_endless(memory)
+            self._admission.refuse_endless(memory, command.agent)
             changed, seq = self._journal.write(self._journal.document(memory), edit, command.actor, command)
             keep(self._db, command.vectors)
             reason = f"new revision{self._admission.still_closed(changed)}"
@@ -262,7 +263,7 @@ class Ledger(Views, Exchange, Copies, Twin):
         edit = forget(document.state(), command.agent, command.at)
         if edit is None:
             return self._nothing(memory, "forgotten already")
-        self._admission.refuse_last(memory)
+        self._admission.refuse_last(memory, command.agent)
         changed, seq = self._journal.write(document, edit, command.actor, command)
         versions = 1 + len(memory.conflicts)
         reason = "forgotten; `restore` brings it back"
@@ -279,7 +280,7 @@ class Ledger(Views, Exchange, Copies, Twin):
         if not memory.superseded_by:
             key = duplicate_key(memory.content)
             self._admission.refuse_twin(memory, key, "forget or change that one first")
-        self._admission.refuse_last(memory)
+        self._admission.refuse_last(memory, command.agent)
         changed, seq = self._journal.write(document, edit, command.actor, command)
         reason = f"as it was before it was forgotten{self._admission.still_closed(changed)}"
         return Committed(action="RESTORE", memory=changed, seq=seq, reason=reason)

@@ -14,18 +14,23 @@ from typing import Final
 from mnemesh_actors.ledger import reads, rows
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.ledger.journal import Journal
+from mnemesh_crdt.budget import weigh
+from mnemesh_crdt.chunk import DEFLATED
 from mnemesh_crdt.document import Edit, RevisionFields
 from mnemesh_crdt.envelope import CHANGE
 from mnemesh_crdt.revisions import SUPERSEDED_BY
 from mnemesh_memory import checks, limits
 from mnemesh_memory.errors import AlreadyExists, FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.gate import although
+from mnemesh_memory.grants import principal_of
 from mnemesh_memory.model import Draft, Link, Memory, Patch
 from mnemesh_memory.patching import patched
 
 _REPLACE: Final = "write a new memory with `supersede`"
 _ERASE: Final = "erase it for good with `purge`"
 _LOST: Final = ("forgotten", "erased", "superseded")  # states of the end of a chain of successors that nobody finds
+# Of entries: those of a principal and of its clients ("0" is what follows "/").
+BY_PRINCIPAL: Final = "(agent = ? OR agent >= ? AND agent < ?)"
 KEY_LIFE_MS = limits.IDEMPOTENCY_DAYS * 24 * 3600 * 1000
 
 
@@ -183,15 +188,19 @@ class Admission:
             id_ = str(row[1])
         return id_, "superseded"
 
-    def refuse_endless(self, memory: Memory) -> None:
-        """A revision more, if there is room for it; see refuse_endless below."""
+    def refuse_endless(self, memory: Memory, agent: str) -> None:
+        """A revision more by `agent`, if there is room for it; see refuse_endless below."""
         if memory.version >= limits.REVISIONS_MAX:
-            raise _endless(memory, memory.version, limits.REVISIONS_MAX, "revisions", _REPLACE)
-        refuse_endless(self._db, memory)
+            who = principal_of(agent)
+            revisions = self._journal.document(memory).state().revisions.values()
+            own = sum(principal_of(one.by) == who for one in revisions)
+            if own >= limits.REVISIONS_MAX:
+                raise _endless(memory, own, limits.REVISIONS_MAX, f"revisions by {who}", _REPLACE)
+        refuse_endless(self._db, memory, agent)
 
-    def refuse_last(self, memory: Memory) -> None:
+    def refuse_last(self, memory: Memory, agent: str) -> None:
         """A change that forgets, restores, replaces or resolves, for which there is room longer than for others."""
-        refuse_endless(self._db, memory, limits.LAST_CHANGES_MAX, _ERASE)
+        refuse_endless(self._db, memory, agent, last=True)
 
     def taken(self, id_: str) -> bool:
         """Whether a new memory may not have this id: one has it or had it, or whoever had it elsewhere retracts it, and
@@ -215,14 +224,27 @@ def _instead(memory: Memory, end: str, state: str) -> str:
     return "recall leads to its successor instead, where that is there to be read"
 
 
-def refuse_endless(db: sqlite3.Connection, memory: Memory, most: int = 0, way_out: str = "") -> None:
-    """Every change is kept and read with its memory, so each door stops well before peers do: what several writers add
-    who do not know of each other still fits. Raises FailedPrecondition at `most` changes, 0 for limits.CHANGES_MAX."""
-    most = most or limits.CHANGES_MAX
-    here = (memory.id, memory.space)
-    changes = int(db.execute("SELECT count(*) FROM entry WHERE doc = ? AND space = ?", here).fetchone()[0])
-    if changes >= most:
-        raise _endless(memory, changes, most, "changes", way_out or _REPLACE)
+def refuse_endless(db: sqlite3.Connection, memory: Memory, agent: str, *, last: bool = False) -> None:
+    """Every change is kept, and read with its memory as far as all of them are not too much, so each door stops well
+    before that. What the principal of `agent` wrote itself counts: nobody's writes stop another's. Raises
+    FailedPrecondition at limits.CHANGES_MAX changes or limits.HISTORY_BYTES_MAX; the `last` ones may reach more."""
+    most, most_bytes, way_out = limits.CHANGES_MAX, limits.HISTORY_BYTES_MAX, _REPLACE
+    if last:
+        most, most_bytes, way_out = limits.LAST_CHANGES_MAX, limits.LAST_HISTORY_BYTES_MAX, _ERASE
+    here = "FROM entry WHERE doc = ? AND space = ? AND type = 'change'"
+    count, size = db.execute(
+        f"SELECT count(*), total(CASE WHEN substr(raw, 9, 1) = ? THEN ? ELSE length(raw) END) {here}",
+        (DEFLATED, limits.CHANGE_INFLATED_BYTES_MAX, memory.id, memory.space),
+    ).fetchone()
+    if count < most and size < most_bytes:
+        return
+    who = principal_of(agent)
+    rows = db.execute(f"SELECT hash, raw {here} AND {BY_PRINCIPAL}", (memory.id, memory.space, *by_principal(who)))
+    sizes = [weigh(hash.hex(), raw).size for hash, raw in rows]
+    if len(sizes) >= most:
+        raise _endless(memory, len(sizes), most, f"changes by {who}", way_out)
+    if sum(sizes) >= most_bytes:
+        raise _endless(memory, sum(sizes), most_bytes, f"bytes of changes by {who}", way_out)
 
 
 def _endless(memory: Memory, found: int, most: int, what: str, way_out: str) -> FailedPrecondition:
@@ -232,6 +254,11 @@ def _endless(memory: Memory, found: int, most: int, what: str, way_out: str) -> 
         value=memory.id,
         limit=f"at most {most} {what} of one memory",
     )
+
+
+def by_principal(name: str) -> tuple[str, str, str]:
+    """The values of BY_PRINCIPAL."""
+    return name, f"{name}/", f"{name}0"
 
 
 def why_added(twin: Committed | None) -> str:
@@ -271,10 +298,11 @@ def revision_of(draft: Draft, command: Command) -> RevisionFields:
     )
 
 
-def edit_of(memory: Memory, patch: Patch, command: Command) -> Edit | None:
-    """What `patch` changes of `memory`, or None. Without `expected_heads` only the shown head is replaced, so that a
-    writer who did not see the other side of a conflict cannot settle it by accident. The heads of those who superseded
-    a memory at once say the same but for its end, of which `memory` has the first, and are replaced together."""
+def edit_of(memory: Memory, patch: Patch, command: Command, tags: Sequence[str]) -> Edit | None:
+    """What `patch` changes of `memory`, which has these `tags`, or None. Without `expected_heads` only the shown head
+    is replaced, so that a writer who did not see the other side of a conflict cannot settle it by accident. The heads
+    of those who superseded a memory at once say the same but for its end, of which `memory` has the first, and are
+    replaced together."""
     alike = memory.state == "superseded" and not memory.conflicts
     parents = patch.expected_heads or (memory.heads if alike else memory.heads[:1])
     before = RevisionFields(
@@ -307,9 +335,9 @@ def edit_of(memory: Memory, patch: Patch, command: Command) -> Edit | None:
         attrs=memory.attrs if patch.attrs is None else patch.attrs,
         tier=memory.tier if patch.tier is None else patch.tier,
     )
-    wanted = memory.tags if patch.tags is None else patch.tags
-    put = tuple(tag for tag in wanted if tag not in memory.tags)
-    removed = tuple(tag for tag in memory.tags if tag not in wanted)
+    wanted = tags if patch.tags is None else patch.tags
+    put = tuple(tag for tag in wanted if tag not in tags)
+    removed = tuple(tag for tag in tags if tag not in wanted)[: limits.CHANGE_REMOVALS_MAX]
     settles = len(patch.expected_heads) > 1
     if after == before and not (put or removed or settles):
         return None

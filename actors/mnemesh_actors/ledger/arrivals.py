@@ -5,10 +5,12 @@ Values alone; what becomes of them is decided in foreign.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from mnemesh_actors.ledger.shelves import Brought
+from mnemesh_crdt.budget import within
 from mnemesh_crdt.chunk import ChangeHead
 from mnemesh_crdt.document import MemoryDocument
 from mnemesh_crdt.replica_events import Key
@@ -69,10 +71,10 @@ def because(culprit: str) -> str:
     return f"it builds on {culprit}, which is quarantined"
 
 
-def loaded(key: Key, changes: list[bytes]) -> Loaded | str:
-    """The document of `changes` and what it holds, or why it can not be read."""
+def loaded(key: Key, changes: Mapping[str, bytes]) -> Loaded | str:
+    """The document of `changes`, by hash, and what it holds, or why it can not be read."""
     try:
-        document = MemoryDocument(key.id, key.space, changes)
+        document = MemoryDocument(key.id, key.space, *within(key.id, key.space, changes))
         return document, document.state()
     except (DataLoss, FailedPrecondition) as error:
         return error.message

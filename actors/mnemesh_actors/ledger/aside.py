@@ -87,6 +87,12 @@ def numbers(db: sqlite3.Connection, table: str, which: Which, after: int, limit:
     return [int(number) for (number,) in found]
 
 
+def outdated(db: sqlite3.Connection, rules: int, limit: int) -> list[int]:
+    """Numbers of changes that other rules of admission than these refused."""
+    found = db.execute("SELECT id FROM quarantine WHERE rules > 0 AND rules <> ? ORDER BY id LIMIT ?", (rules, limit))
+    return [int(number) for (number,) in found]
+
+
 def take_out(db: sqlite3.Connection, ids: Sequence[int], senders: Sequence[str] | None) -> list[Brought]:
     """Remove these from the quarantine, as far as one of `senders` brought them, None for anyone; those that were
     there."""

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from mnemesh_crdt.budget import within
 from mnemesh_crdt.document import MemoryDocument
 from mnemesh_crdt.envelope import CHANGE
 from mnemesh_crdt.happenings import Happening, happenings
@@ -65,10 +66,11 @@ def _happenings(db: sqlite3.Connection, rows: Sequence[Any]) -> dict[Done, Happe
     found: dict[Done, Happening] = {}
     for (doc, space), actors in asked.items():
         log = db.execute(
-            "SELECT raw, actor FROM entry WHERE doc = ? AND space = ? AND type = ? ORDER BY seq", (doc, space, CHANGE)
+            "SELECT hash, raw, actor FROM entry WHERE doc = ? AND space = ? AND type = ? ORDER BY seq",
+            (doc, space, CHANGE),
         ).fetchall()
-        state = MemoryDocument(doc, space, [raw for raw, _ in log]).state()
-        did = happenings(state, [actor.hex() for _, actor in log], actors)
+        state = MemoryDocument(doc, space, *within(doc, space, {hash.hex(): raw for hash, raw, _ in log})).state()
+        did = happenings(state, [actor.hex() for _, _, actor in log], actors)
         found |= {(doc, space, actor): one for actor, one in did.items()}
     return found
 

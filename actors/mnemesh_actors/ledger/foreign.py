@@ -22,7 +22,7 @@ from mnemesh_actors.ledger.commands import COUNTED, TakenIn
 from mnemesh_actors.ledger.journal import Journal, Received
 from mnemesh_actors.ledger.senders import Sender, presentable
 from mnemesh_actors.ledger.shelves import PENDING, QUARANTINE, Brought, Shelves
-from mnemesh_crdt.admission import admit
+from mnemesh_crdt.admission import RULES, admit
 from mnemesh_crdt.chunk import ChangeHead, read_head
 from mnemesh_crdt.document import genesis_hash
 from mnemesh_crdt.envelope import ERASE, ERASURES, RETRACT, Entry
@@ -175,7 +175,7 @@ class _Batch:
         document.genesis = genesis_hash(document.key.id, document.key.space)
         if document.known:
             document.changes = self._journal.log(document.key.id)
-        before = list(document.changes.values())
+        before = dict(document.changes)
         ready = self._in_order(document, arrivals)
         if ready:
             self._append(document, before, ready)
@@ -198,7 +198,7 @@ class _Batch:
             elif arrival.hash in document.changes:
                 self._tally["duplicates"] += 1
             elif why := self._not_allowed(document, arrival):
-                self._refuse(document, arrival.brought, why)
+                self._refuse(document, arrival.brought, why, rules=RULES)
             else:
                 document.changes[arrival.hash] = arrival.brought.entry.raw
                 ready.append(arrival)
@@ -208,8 +208,6 @@ class _Batch:
 
     def _not_allowed(self, document: Document, arrival: Arrival) -> str:
         """Why a change may not enter now that all that it builds on is here, or ""."""
-        if len(document.changes) >= limits.DOCUMENT_CHANGES_MAX:
-            return f"its memory has {limits.DOCUMENT_CHANGES_MAX} changes, more are not allowed"
         try:
             if arrival.kept or not self._judged:
                 self._judge(document.key, arrival.brought.entry, document.changes)
@@ -228,8 +226,8 @@ class _Batch:
                 else:
                     yield Arrival(one, read_head(one.entry.raw), kept=True)
 
-    def _append(self, document: Document, before: list[bytes], ready: list[Arrival]) -> None:
-        now = loaded(document.key, [*before, *(one.brought.entry.raw for one in ready)])
+    def _append(self, document: Document, before: dict[str, bytes], ready: list[Arrival]) -> None:
+        now = loaded(document.key, document.changes)
         if isinstance(now, str):
             ready, now = self._readable(document, before, ready)
         if not ready or isinstance(now, str):
@@ -261,7 +259,7 @@ class _Batch:
         return last
 
     def _readable(
-        self, document: Document, before: list[bytes], ready: list[Arrival]
+        self, document: Document, before: dict[str, bytes], ready: list[Arrival]
     ) -> tuple[list[Arrival], Loaded | str]:
         """The document with those of `ready`, one by one, with which it can be read; the others are refused."""
         good: Loaded | str = ""
@@ -273,7 +271,7 @@ class _Batch:
         refused: set[str] = set()
         for arrival in ready:
             culprit = next((dep for dep in arrival.head.deps if dep in refused), "")
-            changes = [*before, *(one.brought.entry.raw for one in kept), arrival.brought.entry.raw]
+            changes = before | {one.hash: one.brought.entry.raw for one in (*kept, arrival)}
             tried = because(culprit) if culprit else loaded(document.key, changes)
             if isinstance(tried, str):
                 refused.add(arrival.hash)
@@ -299,7 +297,7 @@ class _Batch:
             try:
                 self._judge(document.key, arrival.brought.entry, None)
             except Refused as refused:
-                self._refuse(document, arrival.brought, refused.reason)
+                self._refuse(document, arrival.brought, refused.reason, rules=RULES)
             else:
                 self._wait(document, arrival.brought, missing[0])
                 self._tally["held"] += 1
@@ -309,18 +307,18 @@ class _Batch:
         self._shelves.wait(one, awaited)
         document.waiting.add(one.entry.hash)
 
-    def _refuse(self, document: Document, one: Brought, why: str, culprit: str = "") -> None:
-        """Quarantine an entry, and with it what waits for it."""
-        todo = [(one, why, culprit)]
+    def _refuse(self, document: Document, one: Brought, why: str, culprit: str = "", rules: int = 0) -> None:
+        """Quarantine an entry, and with it what waits for it. `rules` as in Shelves.put_aside."""
+        todo = [(one, why, culprit, rules)]
         while todo:
-            one, why, culprit = todo.pop()
+            one, why, culprit, rules = todo.pop()
             hash = one.entry.hash
-            self._shelves.put_aside(one, why, culprit)
+            self._shelves.put_aside(one, why, culprit, rules)
             self._tally["quarantined"] += 1
             waiters = [arrival.brought for arrival in document.waits.pop(hash, ())]
             waiters += self._shelves.take(PENDING, document.key, hash)
             document.waiting.difference_update(waiter.entry.hash for waiter in waiters)
-            todo += [(waiter, because(hash), hash) for waiter in waiters]
+            todo += [(waiter, because(hash), hash, 0) for waiter in waiters]
 
     # ---- erasing ----------------------------------------------------------------------------------------------
 

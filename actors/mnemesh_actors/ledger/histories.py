@@ -5,7 +5,7 @@ back to what was said before. The writes run inside the commit, where no other w
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -13,14 +13,14 @@ from mnemesh_actors.ledger.admission import Admission
 from mnemesh_actors.ledger.commands import Committed, Resolve, Restore, Rollback
 from mnemesh_actors.ledger.journal import Journal
 from mnemesh_actors.ledger.reads import covered, cursor_in, cursor_out
-from mnemesh_actors.ledger.rows import COLUMNS, from_rows
+from mnemesh_actors.ledger.rows import COLUMNS, from_row
 from mnemesh_actors.ledger.vectors import keep
-from mnemesh_crdt.chunk import read_head
+from mnemesh_crdt.budget import deps_of, within
 from mnemesh_crdt.document import MemoryDocument
-from mnemesh_crdt.revisions import history, materialise, named, reopen, rollback, settle, visible
+from mnemesh_crdt.revisions import bytes_of, history, materialise, named, reopen, rollback, settle, visible
 from mnemesh_crdt.shape import FORGET, DocumentState, rank
 from mnemesh_memory.errors import Aborted, FailedPrecondition, InvalidArgument
-from mnemesh_memory.limits import CLOCK_AHEAD_MS_MAX
+from mnemesh_memory.limits import CLOCK_AHEAD_MS_MAX, READ_BYTES_MAX
 from mnemesh_memory.model import Memory, Revision
 from mnemesh_memory.past import Conflict, ConflictPage, HistoryPage, Origin, Origins, Recorded
 from mnemesh_memory.text import duplicate_key
@@ -53,24 +53,27 @@ class Histories:
         now = self._journal.state(memory)
         written = {rank(id_)[1]: one.at for id_, one in now.revisions.items()}
         rows = self._db.execute(
-            "SELECT raw, actor, CASE WHEN received > 0 THEN min(at, received + ?) ELSE at END, seq "
-            "FROM entry WHERE doc = ? AND type = 'change'",
+            "SELECT hash, raw, actor, CASE WHEN received > 0 THEN min(at, received + ?) ELSE at END, seq "
+            "FROM entry WHERE doc = ? AND type = 'change' ORDER BY seq",
             (CLOCK_AHEAD_MS_MAX, memory.id),
-        )
-        changes: dict[bytes, bool] = {}
-        for raw, actor, then, seq in rows.fetchall():
+        ).fetchall()
+        late: set[str] = set()
+        for hash, _, actor, then, seq in rows:
             when = written.get(actor.hex(), then)
             possible = clock is None or when <= max(clock, at)
-            changes[raw] = (when if possible else self._recorded(seq, max(clock or 0, at))) > at
-        if not any(changes.values()):
+            if (when if possible else self._recorded(seq, max(clock or 0, at))) > at:
+                late.add(hash.hex())
+        if not late:
             return materialise(now)
-        heads = {raw: read_head(raw) for raw in changes}
-        late = {heads[raw].hash for raw, is_late in changes.items() if is_late}
-        while more := {head.hash for head in heads.values() if late.intersection(head.deps)} - late:
+        log = {hash.hex(): raw for hash, raw, *_ in rows}
+        deps = deps_of(log)
+        while more := {hash for hash, built_on in deps.items() if not late.isdisjoint(built_on)} - late:
             late |= more
-        kept = [raw for raw, head in heads.items() if head.hash not in late]
-        then = MemoryDocument(memory.id, memory.space, kept).state()
-        return materialise(replace(then, revisions={id_: now.revisions[id_] for id_ in then.revisions}))
+        kept = {hash: raw for hash, raw in log.items() if hash not in late}
+        then = MemoryDocument(memory.id, memory.space, *within(memory.id, memory.space, kept)).state()
+        return materialise(
+            replace(then, revisions={id_: now.revisions.get(id_, one) for id_, one in then.revisions.items()})
+        )
 
     def _recorded(self, seq: int, clock: int) -> int:
         """When an entry was recorded whose own time lies after `clock`: when the next entry was, by a clock that was
@@ -91,10 +94,11 @@ class Histories:
         state, origins = self.past(id_)
         newest = history(state)[::-1]
         rest = [one for one in newest if not cursor or rank(one.id) < rank(cursor)]
+        shown = rest[: min(limit, _fitting(bytes_of(one) for one in rest))]
         return HistoryPage(
             memory=memory,
-            revisions=tuple(_recorded(one, memory.heads, origins) for one in rest[:limit]),
-            cursor=rest[limit - 1].id if len(rest) > limit else "",
+            revisions=tuple(_recorded(one, memory.heads, origins) for one in shown),
+            cursor=shown[-1].id if len(rest) > len(shown) else "",
             total=len(newest),
         )
 
@@ -113,17 +117,26 @@ class Histories:
         rows = self._db.execute(
             f"SELECT {COLUMNS} FROM memory WHERE {where} ORDER BY created_at, id LIMIT ?", [*values, limit + 1]
         ).fetchall()
-        memories = from_rows(rows[:limit])
+        shown: list[Conflict] = []
+        room = READ_BYTES_MAX
+        for row in rows[:limit]:
+            conflict = self._conflict(from_row(row))
+            room -= sum(bytes_of(one.revision) for one in conflict.versions)
+            if room < 0 and shown:
+                break
+            shown.append(conflict)
+        last = shown[-1].memory if shown else None
         return ConflictPage(
-            conflicts=tuple(self._conflict(memory) for memory in memories),
-            cursor=cursor_out(memories[-1].created_at, memories[-1].id) if len(rows) > limit else "",
+            conflicts=tuple(shown),
+            cursor=cursor_out(last.created_at, last.id) if last and len(rows) > len(shown) else "",
             total=total,
         )
 
     def _conflict(self, memory: Memory) -> Conflict:
+        """Its visible heads, as many as the memory shows; a note of it says when there are more."""
         state, origins = self.past(memory.id)
-        versions = tuple(_recorded(one, memory.heads, origins) for one in visible(state))
-        return Conflict(memory=memory, versions=versions)
+        seen = visible(state)[: 1 + len(memory.conflicts)]
+        return Conflict(memory=memory, versions=tuple(_recorded(one, memory.heads, origins) for one in seen))
 
     def _origins(self, id_: str) -> Origins:
         rows = self._db.execute(
@@ -153,7 +166,7 @@ class Histories:
         if wanted.content != memory.content and memory.state == "active":
             key = duplicate_key(wanted.content)
             self._admission.refuse_twin(memory, key, "supersede or forget one of them first")
-        self._admission.refuse_endless(memory)
+        self._admission.refuse_endless(memory, command.agent)
         changed, seq = self._journal.write(document, edit, command.actor, command)
         keep(self._db, command.vectors)
         reason = f"says again what {wanted.id} said{self._admission.still_closed(changed)}"
@@ -179,7 +192,7 @@ class Histories:
         if command.content is not None and memory.state == "active":
             key = duplicate_key(command.content)
             self._admission.refuse_twin(memory, key, "supersede or forget one of them first")
-        self._admission.refuse_last(memory)
+        self._admission.refuse_last(memory, command.agent)
         edit = settle(state, kept, command.agent, command.at, command.content)
         changed, seq = self._journal.write(document, edit, command.actor, command)
         keep(self._db, command.vectors)
@@ -196,7 +209,7 @@ class Histories:
         edit = reopen(document.state(), dead, command.agent, command.at)
         if edit.revision is not None:
             self._admission.refuse_twin(memory, duplicate_key(memory.content), "forget or change that one first")
-        self._admission.refuse_last(memory)
+        self._admission.refuse_last(memory, command.agent)
         changed, seq = self._journal.write(document, edit, command.actor, command)
         gone = ", ".join(link.id for link in dead)
         said = f"as it was before {gone} took its place{self._admission.still_closed(changed)}"
@@ -223,16 +236,31 @@ class Histories:
     def _as_written(self, memory: Memory, revision: Revision) -> DocumentState:
         """The document as the writer of `revision` had it with that revision: of the changes, those that the
         revision's own builds on."""
-        heads = {head.hash: (head, raw) for raw in self._journal.changes(memory.id) for head in (read_head(raw),)}
-        actor = rank(revision.id)[1]
-        todo = [hash_ for hash_, (head, _) in heads.items() if head.actor == actor]
-        kept: dict[str, bytes] = {}
+        log = self._journal.log(memory.id)
+        deps = deps_of(log)
+        wanted = "SELECT hash FROM entry WHERE doc = ? AND actor = ? AND type = 'change'"
+        found = self._db.execute(wanted, (memory.id, bytes.fromhex(rank(revision.id)[1])))
+        todo = [hash.hex() for (hash,) in found]
+        kept: set[str] = set()
         while todo:
             hash_ = todo.pop()
-            if hash_ in heads and hash_ not in kept:
-                head, kept[hash_] = heads[hash_]
-                todo += head.deps
-        return MemoryDocument(memory.id, memory.space, kept.values()).state()
+            if hash_ in deps and hash_ not in kept:
+                kept.add(hash_)
+                todo += deps[hash_]
+        past = {hash: raw for hash, raw in log.items() if hash in kept}
+        return MemoryDocument(memory.id, memory.space, *within(memory.id, memory.space, past)).state()
+
+
+def _fitting(sizes: Iterable[int]) -> int:
+    """How many items of these sizes go on one page: as many as are not over READ_BYTES_MAX together, and one at
+    least."""
+    room, count = READ_BYTES_MAX, 0
+    for size in sizes:
+        room -= size
+        if room < 0 and count:
+            break
+        count += 1
+    return count
 
 
 def _recorded(one: Revision, heads: Sequence[str], origins: Origins) -> Recorded:

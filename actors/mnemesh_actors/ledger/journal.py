@@ -18,16 +18,18 @@ from mnemesh_actors.ledger.commands import Command, Vectors
 from mnemesh_actors.ledger.digest import Digest
 from mnemesh_actors.ledger.shelves import Brought
 from mnemesh_actors.ledger.tally import Tally
+from mnemesh_crdt.budget import statement, within
 from mnemesh_crdt.document import DocumentState, Edit, MemoryDocument
 from mnemesh_crdt.envelope import CHANGE, Entry, erase_hash, signing_bytes
+from mnemesh_crdt.operations import read_operations
 from mnemesh_crdt.proof import Claim, proof_bytes
 from mnemesh_crdt.replica_events import Key
 from mnemesh_crdt.revisions import materialise
 from mnemesh_crdt.shape import rank
 from mnemesh_memory.errors import DataLoss, NotFound, Unavailable
 from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.limits import CLOCK_AHEAD_MS_MAX
-from mnemesh_memory.model import Memory
+from mnemesh_memory.limits import CLOCK_AHEAD_MS_MAX, LINKS_SHOWN_MAX, TAGS_SHOWN_MAX
+from mnemesh_memory.model import Link, Memory
 from mnemesh_memory.text import content_hash, duplicate_key
 
 _NOWHERE: Final = "NOT EXISTS (SELECT 1 FROM memory WHERE id = ?1)"  # an admin may name a space that it is not in
@@ -94,10 +96,10 @@ class Journal:
             "SELECT hash FROM entry WHERE doc = ? AND space = ? AND type = 'change' ORDER BY seq", named
         ).fetchall()
         if gone:
-            texts = _said(MemoryDocument(entry.doc, entry.space, self.changes(entry.doc)).state())
+            texts = self._said(key)
             self._late |= dict.fromkeys(texts, self.last_seq() + 1)
             self._db.executemany("DELETE FROM vector WHERE hash = ?", [(bytes.fromhex(digest),) for digest in texts])
-        for statement, values in (
+        for sql, values in (
             ("DELETE FROM entry WHERE doc = ? AND space = ?", named),
             ("DELETE FROM memory WHERE id = ? AND space = ?", named),
             ("DELETE FROM text_hash WHERE doc = ? AND space = ?", named),
@@ -110,7 +112,7 @@ class Journal:
             # Whatever space it claims: an id is that of one memory, and these bytes may be of its text.
             ("DELETE FROM quarantine WHERE doc = ?", named[:1]),
         ):
-            self._db.execute(statement, values)
+            self._db.execute(sql, values)
         self._db.execute("INSERT INTO erased VALUES (?, ?, ?)", (*named, b"".join(row[0] for row in gone)))
         self.digest.change(key, (), erased=True)
         return self._append(entry, actor, origin, received), len(gone)
@@ -182,19 +184,22 @@ class Journal:
 
     def load(self, key: Key) -> MemoryDocument:
         """A document, whether it is in the view or says nothing yet."""
-        return MemoryDocument(key.id, key.space, self.changes(key.id))
+        return MemoryDocument(key.id, key.space, *within(key.id, key.space, self.log(key.id)))
 
     def state(self, memory: Memory) -> DocumentState:
         """What the document of a memory holds, for reading: times of other nodes' clocks as in the view."""
         return self._shown(self.document(memory).state())
 
-    def changes(self, doc: str) -> list[bytes]:
-        """The raw changes of a document, in the order of the log. An id has changes in one space only."""
-        found = self._db.execute("SELECT raw FROM entry WHERE doc = ? AND type = 'change' ORDER BY seq", (doc,))
-        return [row[0] for row in found]
+    def tags(self, memory: Memory) -> tuple[str, ...]:
+        """All tags of a memory, also those that the view leaves out."""
+        return self.document(memory).state().tags if len(memory.tags) >= TAGS_SHOWN_MAX else memory.tags
+
+    def links(self, memory: Memory) -> tuple[Link, ...]:
+        """The same of its links."""
+        return self.document(memory).state().links if len(memory.links) >= LINKS_SHOWN_MAX else memory.links
 
     def log(self, doc: str) -> dict[str, bytes]:
-        """As `changes`, by hash (hex)."""
+        """The raw changes of a document by hash (hex), in the order of the log. An id has changes in one space only."""
         found = self._db.execute("SELECT hash, raw FROM entry WHERE doc = ? AND type = 'change' ORDER BY seq", (doc,))
         return {hash.hex(): raw for hash, raw in found}
 
@@ -240,7 +245,7 @@ class Journal:
         ).fetchall()
         count = 0
         for doc, space, seq in docs:
-            document = MemoryDocument(doc, space, self.changes(doc))
+            document = self.load(Key(space, doc))
             memory = materialise(self._shown(document.state()))
             self._keep(document, memory, seq)
             count += memory is not None
@@ -282,6 +287,18 @@ class Journal:
         )
         return {actor.hex(): received + CLOCK_AHEAD_MS_MAX for actor, received in found}
 
+    def _said(self, key: Key) -> set[str]:
+        """Content hashes of every text that a revision of a document was ever embedded as, unread ones too."""
+        state = self.load(key).state()
+        shown = materialise(state)
+        if shown is None:
+            return set()
+        texts = {(one.title, one.content) for one in state.revisions.values()}
+        if state.unread:
+            said = (statement(read_operations(raw)) for raw in self.log(key.id).values())
+            texts |= {(str(one["title"]), str(one["content"])) for one in said if one}
+        return {digest for title, text in texts for digest in _hashes(replace(shown, title=title, content=text))}
+
     def _drop_stale_vectors(self, memory: Memory) -> None:
         """Of texts that another node's change took out of a memory; see vectors."""
         old = reads.by_ids(self._db, [memory.id]).get(memory.id)
@@ -307,15 +324,3 @@ def _in_time(state: DocumentState, latest: Mapping[str, int]) -> DocumentState:
 
 def _hashes(memory: Memory) -> set[str]:
     return {content_hash(dense) for dense, _ in index_texts(memory)}
-
-
-def _said(state: DocumentState) -> set[str]:
-    """Content hashes of every text that a revision of a document was ever embedded as."""
-    shown = materialise(state)
-    if shown is None:
-        return set()
-    return {
-        digest
-        for one in state.revisions.values()
-        for digest in _hashes(replace(shown, title=one.title, content=one.content))
-    }

@@ -10,13 +10,14 @@ from __future__ import annotations
 import sqlite3
 
 from mnemesh_actors.ledger import link_table
-from mnemesh_actors.ledger.admission import refuse_endless
+from mnemesh_actors.ledger.admission import BY_PRINCIPAL, by_principal, refuse_endless
 from mnemesh_actors.ledger.commands import Committed, Rate, Tie
 from mnemesh_actors.ledger.journal import Journal
 from mnemesh_actors.ledger.twins import twins
 from mnemesh_crdt.document import Edit
 from mnemesh_memory import limits
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument
+from mnemesh_memory.grants import principal_of
 from mnemesh_memory.linking import PART_OF
 from mnemesh_memory.model import Memory
 
@@ -32,7 +33,7 @@ class Linking:
     def tie(self, command: Tie) -> Committed:
         """Put a link or take it away. Raises NotFound, InvalidArgument, FailedPrecondition."""
         memory, link = self._writable(command.id), command.link
-        if (link in memory.links) == command.put:
+        if (link in self._journal.links(memory)) == command.put:
             said = f"{link.type} {link.id} is linked already" if command.put else f"no {link.type} link to {link.id}"
             return self._nothing(memory, said)
         if command.put:
@@ -70,12 +71,13 @@ class Linking:
         target = self._journal.memory(link.id)
         if target.state == "forgotten":
             raise FailedPrecondition(f"{target.id} is forgotten; `restore` it first", field="to", value=target.id)
-        if len(memory.links) >= limits.LINKS_MAX:
+        who = principal_of(command.agent)
+        if len(memory.links) >= limits.LINKS_MAX and self._own_links(memory, who) >= limits.LINKS_MAX:
             raise FailedPrecondition(
-                f"{memory.id} has {len(memory.links)} links; unlink one first",
+                f"{memory.id} has {limits.LINKS_MAX} links by {who}; unlink one first",
                 field="id",
                 value=memory.id,
-                limit=f"at most {limits.LINKS_MAX} links of one memory",
+                limit=f"at most {limits.LINKS_MAX} links of one memory by one writer",
             )
         if link.type == PART_OF and memory.id in link_table.wholes(self._db, target.id):
             raise FailedPrecondition(
@@ -85,8 +87,17 @@ class Linking:
                 limit="part-of without a circle",
             )
 
+    def _own_links(self, memory: Memory, who: str) -> int:
+        """How many links of a memory this principal put; those of others stop nobody."""
+        rows = self._db.execute(
+            f"SELECT actor FROM entry WHERE doc = ? AND type = 'change' AND {BY_PRINCIPAL}",
+            (memory.id, *by_principal(who)),
+        )
+        own = {actor.hex() for (actor,) in rows}
+        return sum(actor in own for _, actor in self._journal.document(memory).put_by("links").values())
+
     def _write(self, memory: Memory, edit: Edit, command: Tie | Rate) -> tuple[Memory, int]:
-        refuse_endless(self._db, memory)
+        refuse_endless(self._db, memory, command.agent)
         return self._journal.write(self._journal.document(memory), edit, command.actor, command)
 
     def _nothing(self, memory: Memory, reason: str) -> Committed:

@@ -35,6 +35,7 @@ def to_row(memory: Memory, seq: int) -> tuple[Any, ...]:
         "superseded_by": memory.superseded_by,
         "useful": memory.useful or None,
         "not_useful": memory.not_useful or None,
+        "notes": memory.notes,
     }
     # Absent means default: most memories have few of these, and the view is read on every recall.
     detail |= {key: value for key, value in optional.items() if value not in (None, "", (), [], {})}
@@ -105,6 +106,7 @@ def from_row(row: Sequence[Any], *, tied: bool = True) -> Memory:
         superseded_by=detail.get("superseded_by", ""),
         useful=detail.get("useful", 0),
         not_useful=detail.get("not_useful", 0),
+        notes=tuple(detail.get("notes", ())),
         tied=tied,
     )
 

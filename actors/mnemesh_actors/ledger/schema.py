@@ -176,6 +176,12 @@ def _brought(db: sqlite3.Connection) -> None:
     )
 
 
+def _refusing_rules(db: sqlite3.Connection) -> None:
+    # The version of the rules of admission that refused a change for what it does; 0 for any other reason.
+    db.execute("ALTER TABLE quarantine ADD COLUMN rules INTEGER NOT NULL DEFAULT 0")
+    db.execute("CREATE INDEX quarantine_rules ON quarantine (rules) WHERE rules > 0")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _first,
     _shared_vectors,
@@ -187,6 +193,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _links,
     _refused_keys,
     _brought,
+    _refusing_rules,
 )
 # The view is rebuilt from the entries when this differs from what the file says.
 VIEW_VERSION = 10

@@ -96,9 +96,10 @@ class Shelves:
     def _count(self, what: str, *values: str) -> int:
         return int(self._db.execute(f"SELECT count(*) FROM {what}", values).fetchone()[0])
 
-    def put_aside(self, one: Brought, reason: str, awaited: str = "") -> None:
+    def put_aside(self, one: Brought, reason: str, awaited: str = "", rules: int = 0) -> None:
         """Keep a refused entry with its reason, in the place of the same one; of more than a sender may have aside, or
-        all together, the oldest gives way."""
+        all together, the oldest gives way. `rules` is the version of the rules by which its change was refused, 0 when
+        something else was wrong."""
         entry = one.entry
         same = self._db.execute(
             "DELETE FROM quarantine WHERE doc = ? AND space = ? AND hash = ? AND signature = ? RETURNING sender",
@@ -115,8 +116,8 @@ class Shelves:
             self._noted(greediest, -1)
         self._noted(one.sender, 1)
         self._db.execute(
-            f"INSERT INTO quarantine ({COLUMNS}, reason, key) VALUES ({_PLACES}, ?, ?)",
-            (*_row(one, awaited), reason, one.key),
+            f"INSERT INTO quarantine ({COLUMNS}, reason, key, rules) VALUES ({_PLACES}, ?, ?, ?)",
+            (*_row(one, awaited), reason, one.key, rules),
         )
 
     def _of(self, sender: str) -> int:

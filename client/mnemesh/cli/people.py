@@ -295,6 +295,8 @@ def _whole(memory: values.Memory) -> Iterator[str]:
     if memory.linked or memory.linked_more:
         yield ""
         yield from (paint(line, CYAN) for line in people_links.ends(memory.linked, memory.linked_more))
+    for note in memory.notes:
+        yield paint(f"\nnote: {one_line(note)}", YELLOW)
     for head in memory.conflicts:
         yield paint(f"\nin conflict with {head.revision} by {one_line(head.by)}, {shown_time(head.at)}:", YELLOW)
         yield printable(people_conflicts.said(head, memory.content))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from mnemesh import history_values
@@ -18,6 +18,7 @@ def history(page: history_values.History) -> Iterator[str]:
     """A revision after the other, newest first: where it stands, who wrote it, what it said."""
     for revision in page.revisions:
         yield from _revision(revision)
+    yield from _notes(page.notes)
     if page.cursor:
         yield paint(f"{len(page.revisions)} of {page.total}; next page: --cursor {page.cursor}", DIM)
 
@@ -40,11 +41,16 @@ def conflicts(page: history_values.Conflicts) -> Iterator[str]:
         yield f"{paint(conflict.id, YELLOW)}  {one_line(conflict.space)}  {len(conflict.versions)} versions{state}"
         for version in conflict.versions:
             yield from (INDENT + line for line in _revision(version))
+        yield from _notes(conflict.notes)
         yield from people_conflicts.ends(conflict.id, [version.id for version in conflict.versions])
     if page.cursor:
         yield paint(f"{len(page.conflicts)} of {page.total}; next page: --cursor {page.cursor}", DIM)
     elif not page.conflicts:
         yield "no memories in conflict"
+
+
+def _notes(notes: Iterable[str]) -> Iterator[str]:
+    return (paint(f"note: {one_line(note)}", YELLOW) for note in notes)
 
 
 def _revision(revision: history_values.Revision) -> Iterator[str]:

@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from mnemesh_proto.v1 import memory_pb2 as mnemesh__proto_dot_v1_dot_memory__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1emnemesh_proto/v1/history.proto\x12\nmnemesh.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dmnemesh_proto/v1/memory.proto\"\xf7\x03\n\x08Revision\x12\n\n\x02id\x18\x01 \x01(\t\x12\n\n\x02op\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\r\n\x05title\x18\x04 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x05 \x01(\t\x12\n\n\x02\x62y\x18\x06 \x01(\t\x12&\n\x02\x61t\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07parents\x18\x08 \x03(\t\x12\x0c\n\x04node\x18\t \x01(\t\x12\x0c\n\x04head\x18\n \x01(\x08\x12\r\n\x05shown\x18\x0b \x01(\x08\x12\x17\n\nimportance\x18\x0c \x01(\x01H\x00\x88\x01\x01\x12\x0c\n\x04tier\x18\r \x01(\t\x12\r\n\x05paths\x18\x0e \x03(\t\x12\"\n\x06source\x18\x0f \x01(\x0b\x32\x12.mnemesh.v1.Source\x12.\n\nvalid_from\x18\x10 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08valid_to\x18\x11 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08keywords\x18\x12 \x03(\t\x12.\n\x05\x61ttrs\x18\x13 \x03(\x0b\x32\x1f.mnemesh.v1.Revision.AttrsEntry\x1a,\n\nAttrsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\r\n\x0b_importance\"J\n\x0eHistoryRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x12\n\x05limit\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x0e\n\x06\x63ursor\x18\x03 \x01(\tB\x08\n\x06_limit\"\x83\x01\n\x0fHistoryResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05space\x18\x02 \x01(\t\x12\r\n\x05state\x18\x03 \x01(\t\x12\'\n\trevisions\x18\x04 \x03(\x0b\x32\x14.mnemesh.v1.Revision\x12\x0e\n\x06\x63ursor\x18\x05 \x01(\t\x12\r\n\x05total\x18\x06 \x01(\r\",\n\x0c\x42lameRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\t\"~\n\x0b\x42lamedLines\x12\r\n\x05\x66irst\x18\x01 \x01(\r\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\t\x12\n\n\x02\x62y\x18\x04 \x01(\t\x12&\n\x02\x61t\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04node\x18\x06 \x01(\t\"\x7f\n\x0b\x42lamedField\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\t\x12\n\n\x02\x62y\x18\x04 \x01(\t\x12&\n\x02\x61t\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04node\x18\x06 \x01(\t\"~\n\rBlameResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\t\x12&\n\x05lines\x18\x03 \x03(\x0b\x32\x17.mnemesh.v1.BlamedLines\x12\'\n\x06\x66ields\x18\x04 \x03(\x0b\x32\x17.mnemesh.v1.BlamedField\"O\n\x0fRollbackRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\n\n\x02to\x18\x02 \x01(\t\x12\x16\n\x0e\x65xpected_heads\x18\x03 \x03(\t\x12\x0c\n\x04wait\x18\x04 \x01(\t\"g\n\x10RollbackResponse\x12\x0e\n\x06\x61\x63tion\x18\x01 \x01(\t\x12\"\n\x06memory\x18\x02 \x01(\x0b\x32\x12.mnemesh.v1.Memory\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0f\n\x07indexed\x18\x04 \x01(\x08\"_\n\x10\x43onflictsRequest\x12\x0e\n\x06spaces\x18\x01 \x03(\t\x12\r\n\x05space\x18\x02 \x01(\t\x12\x12\n\x05limit\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x0e\n\x06\x63ursor\x18\x04 \x01(\tB\x08\n\x06_limit\"\\\n\x08\x43onflict\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05space\x18\x02 \x01(\t\x12&\n\x08versions\x18\x03 \x03(\x0b\x32\x14.mnemesh.v1.Revision\x12\r\n\x05state\x18\x04 \x01(\t\"[\n\x11\x43onflictsResponse\x12\'\n\tconflicts\x18\x01 \x03(\x0b\x32\x14.mnemesh.v1.Conflict\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\t\x12\r\n\x05total\x18\x03 \x01(\r\"r\n\x0eResolveRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04keep\x18\x02 \x01(\t\x12\x14\n\x07\x63ontent\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x16\n\x0e\x65xpected_heads\x18\x04 \x03(\t\x12\x0c\n\x04wait\x18\x05 \x01(\tB\n\n\x08_content\"f\n\x0fResolveResponse\x12\x0e\n\x06\x61\x63tion\x18\x01 \x01(\t\x12\"\n\x06memory\x18\x02 \x01(\x0b\x32\x12.mnemesh.v1.Memory\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0f\n\x07indexed\x18\x04 \x01(\x08\x32\xe7\x02\n\x0eHistoryService\x12\x42\n\x07History\x12\x1a.mnemesh.v1.HistoryRequest\x1a\x1b.mnemesh.v1.HistoryResponse\x12<\n\x05\x42lame\x12\x18.mnemesh.v1.BlameRequest\x1a\x19.mnemesh.v1.BlameResponse\x12\x45\n\x08Rollback\x12\x1b.mnemesh.v1.RollbackRequest\x1a\x1c.mnemesh.v1.RollbackResponse\x12H\n\tConflicts\x12\x1c.mnemesh.v1.ConflictsRequest\x1a\x1d.mnemesh.v1.ConflictsResponse\x12\x42\n\x07Resolve\x12\x1a.mnemesh.v1.ResolveRequest\x1a\x1b.mnemesh.v1.ResolveResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1emnemesh_proto/v1/history.proto\x12\nmnemesh.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dmnemesh_proto/v1/memory.proto\"\xf7\x03\n\x08Revision\x12\n\n\x02id\x18\x01 \x01(\t\x12\n\n\x02op\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\r\n\x05title\x18\x04 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x05 \x01(\t\x12\n\n\x02\x62y\x18\x06 \x01(\t\x12&\n\x02\x61t\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07parents\x18\x08 \x03(\t\x12\x0c\n\x04node\x18\t \x01(\t\x12\x0c\n\x04head\x18\n \x01(\x08\x12\r\n\x05shown\x18\x0b \x01(\x08\x12\x17\n\nimportance\x18\x0c \x01(\x01H\x00\x88\x01\x01\x12\x0c\n\x04tier\x18\r \x01(\t\x12\r\n\x05paths\x18\x0e \x03(\t\x12\"\n\x06source\x18\x0f \x01(\x0b\x32\x12.mnemesh.v1.Source\x12.\n\nvalid_from\x18\x10 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08valid_to\x18\x11 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08keywords\x18\x12 \x03(\t\x12.\n\x05\x61ttrs\x18\x13 \x03(\x0b\x32\x1f.mnemesh.v1.Revision.AttrsEntry\x1a,\n\nAttrsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\r\n\x0b_importance\"J\n\x0eHistoryRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x12\n\x05limit\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x0e\n\x06\x63ursor\x18\x03 \x01(\tB\x08\n\x06_limit\"\x92\x01\n\x0fHistoryResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05space\x18\x02 \x01(\t\x12\r\n\x05state\x18\x03 \x01(\t\x12\'\n\trevisions\x18\x04 \x03(\x0b\x32\x14.mnemesh.v1.Revision\x12\x0e\n\x06\x63ursor\x18\x05 \x01(\t\x12\r\n\x05total\x18\x06 \x01(\r\x12\r\n\x05notes\x18\x07 \x03(\t\",\n\x0c\x42lameRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\t\"~\n\x0b\x42lamedLines\x12\r\n\x05\x66irst\x18\x01 \x01(\r\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\t\x12\n\n\x02\x62y\x18\x04 \x01(\t\x12&\n\x02\x61t\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04node\x18\x06 \x01(\t\"\x7f\n\x0b\x42lamedField\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\t\x12\n\n\x02\x62y\x18\x04 \x01(\t\x12&\n\x02\x61t\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04node\x18\x06 \x01(\t\"~\n\rBlameResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\t\x12&\n\x05lines\x18\x03 \x03(\x0b\x32\x17.mnemesh.v1.BlamedLines\x12\'\n\x06\x66ields\x18\x04 \x03(\x0b\x32\x17.mnemesh.v1.BlamedField\"O\n\x0fRollbackRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\n\n\x02to\x18\x02 \x01(\t\x12\x16\n\x0e\x65xpected_heads\x18\x03 \x03(\t\x12\x0c\n\x04wait\x18\x04 \x01(\t\"g\n\x10RollbackResponse\x12\x0e\n\x06\x61\x63tion\x18\x01 \x01(\t\x12\"\n\x06memory\x18\x02 \x01(\x0b\x32\x12.mnemesh.v1.Memory\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0f\n\x07indexed\x18\x04 \x01(\x08\"_\n\x10\x43onflictsRequest\x12\x0e\n\x06spaces\x18\x01 \x03(\t\x12\r\n\x05space\x18\x02 \x01(\t\x12\x12\n\x05limit\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x0e\n\x06\x63ursor\x18\x04 \x01(\tB\x08\n\x06_limit\"k\n\x08\x43onflict\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05space\x18\x02 \x01(\t\x12&\n\x08versions\x18\x03 \x03(\x0b\x32\x14.mnemesh.v1.Revision\x12\r\n\x05state\x18\x04 \x01(\t\x12\r\n\x05notes\x18\x05 \x03(\t\"[\n\x11\x43onflictsResponse\x12\'\n\tconflicts\x18\x01 \x03(\x0b\x32\x14.mnemesh.v1.Conflict\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\t\x12\r\n\x05total\x18\x03 \x01(\r\"r\n\x0eResolveRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04keep\x18\x02 \x01(\t\x12\x14\n\x07\x63ontent\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x16\n\x0e\x65xpected_heads\x18\x04 \x03(\t\x12\x0c\n\x04wait\x18\x05 \x01(\tB\n\n\x08_content\"f\n\x0fResolveResponse\x12\x0e\n\x06\x61\x63tion\x18\x01 \x01(\t\x12\"\n\x06memory\x18\x02 \x01(\x0b\x32\x12.mnemesh.v1.Memory\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0f\n\x07indexed\x18\x04 \x01(\x08\x32\xe7\x02\n\x0eHistoryService\x12\x42\n\x07History\x12\x1a.mnemesh.v1.HistoryRequest\x1a\x1b.mnemesh.v1.HistoryResponse\x12<\n\x05\x42lame\x12\x18.mnemesh.v1.BlameRequest\x1a\x19.mnemesh.v1.BlameResponse\x12\x45\n\x08Rollback\x12\x1b.mnemesh.v1.RollbackRequest\x1a\x1c.mnemesh.v1.RollbackResponse\x12H\n\tConflicts\x12\x1c.mnemesh.v1.ConflictsRequest\x1a\x1d.mnemesh.v1.ConflictsResponse\x12\x42\n\x07Resolve\x12\x1a.mnemesh.v1.ResolveRequest\x1a\x1b.mnemesh.v1.ResolveResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -42,29 +42,29 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_HISTORYREQUEST']._serialized_start=616
   _globals['_HISTORYREQUEST']._serialized_end=690
   _globals['_HISTORYRESPONSE']._serialized_start=693
-  _globals['_HISTORYRESPONSE']._serialized_end=824
-  _globals['_BLAMEREQUEST']._serialized_start=826
-  _globals['_BLAMEREQUEST']._serialized_end=870
-  _globals['_BLAMEDLINES']._serialized_start=872
-  _globals['_BLAMEDLINES']._serialized_end=998
-  _globals['_BLAMEDFIELD']._serialized_start=1000
-  _globals['_BLAMEDFIELD']._serialized_end=1127
-  _globals['_BLAMERESPONSE']._serialized_start=1129
-  _globals['_BLAMERESPONSE']._serialized_end=1255
-  _globals['_ROLLBACKREQUEST']._serialized_start=1257
-  _globals['_ROLLBACKREQUEST']._serialized_end=1336
-  _globals['_ROLLBACKRESPONSE']._serialized_start=1338
-  _globals['_ROLLBACKRESPONSE']._serialized_end=1441
-  _globals['_CONFLICTSREQUEST']._serialized_start=1443
-  _globals['_CONFLICTSREQUEST']._serialized_end=1538
-  _globals['_CONFLICT']._serialized_start=1540
-  _globals['_CONFLICT']._serialized_end=1632
-  _globals['_CONFLICTSRESPONSE']._serialized_start=1634
-  _globals['_CONFLICTSRESPONSE']._serialized_end=1725
-  _globals['_RESOLVEREQUEST']._serialized_start=1727
-  _globals['_RESOLVEREQUEST']._serialized_end=1841
-  _globals['_RESOLVERESPONSE']._serialized_start=1843
-  _globals['_RESOLVERESPONSE']._serialized_end=1945
-  _globals['_HISTORYSERVICE']._serialized_start=1948
-  _globals['_HISTORYSERVICE']._serialized_end=2307
+  _globals['_HISTORYRESPONSE']._serialized_end=839
+  _globals['_BLAMEREQUEST']._serialized_start=841
+  _globals['_BLAMEREQUEST']._serialized_end=885
+  _globals['_BLAMEDLINES']._serialized_start=887
+  _globals['_BLAMEDLINES']._serialized_end=1013
+  _globals['_BLAMEDFIELD']._serialized_start=1015
+  _globals['_BLAMEDFIELD']._serialized_end=1142
+  _globals['_BLAMERESPONSE']._serialized_start=1144
+  _globals['_BLAMERESPONSE']._serialized_end=1270
+  _globals['_ROLLBACKREQUEST']._serialized_start=1272
+  _globals['_ROLLBACKREQUEST']._serialized_end=1351
+  _globals['_ROLLBACKRESPONSE']._serialized_start=1353
+  _globals['_ROLLBACKRESPONSE']._serialized_end=1456
+  _globals['_CONFLICTSREQUEST']._serialized_start=1458
+  _globals['_CONFLICTSREQUEST']._serialized_end=1553
+  _globals['_CONFLICT']._serialized_start=1555
+  _globals['_CONFLICT']._serialized_end=1662
+  _globals['_CONFLICTSRESPONSE']._serialized_start=1664
+  _globals['_CONFLICTSRESPONSE']._serialized_end=1755
+  _globals['_RESOLVEREQUEST']._serialized_start=1757
+  _globals['_RESOLVEREQUEST']._serialized_end=1871
+  _globals['_RESOLVERESPONSE']._serialized_start=1873
+  _globals['_RESOLVERESPONSE']._serialized_end=1975
+  _globals['_HISTORYSERVICE']._serialized_start=1978
+  _globals['_HISTORYSERVICE']._serialized_end=2337
 # @@protoc_insertion_point(module_scope)

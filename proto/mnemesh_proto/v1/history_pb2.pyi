@@ -70,20 +70,22 @@ class HistoryRequest(_message.Message):
     def __init__(self, id: _Optional[str] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ...) -> None: ...
 
 class HistoryResponse(_message.Message):
-    __slots__ = ("id", "space", "state", "revisions", "cursor", "total")
+    __slots__ = ("id", "space", "state", "revisions", "cursor", "total", "notes")
     ID_FIELD_NUMBER: _ClassVar[int]
     SPACE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     REVISIONS_FIELD_NUMBER: _ClassVar[int]
     CURSOR_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
     id: str
     space: str
     state: str
     revisions: _containers.RepeatedCompositeFieldContainer[Revision]
     cursor: str
     total: int
-    def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., state: _Optional[str] = ..., revisions: _Optional[_Iterable[_Union[Revision, _Mapping]]] = ..., cursor: _Optional[str] = ..., total: _Optional[int] = ...) -> None: ...
+    notes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., state: _Optional[str] = ..., revisions: _Optional[_Iterable[_Union[Revision, _Mapping]]] = ..., cursor: _Optional[str] = ..., total: _Optional[int] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class BlameRequest(_message.Message):
     __slots__ = ("id", "revision")
@@ -174,16 +176,18 @@ class ConflictsRequest(_message.Message):
     def __init__(self, spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ...) -> None: ...
 
 class Conflict(_message.Message):
-    __slots__ = ("id", "space", "versions", "state")
+    __slots__ = ("id", "space", "versions", "state", "notes")
     ID_FIELD_NUMBER: _ClassVar[int]
     SPACE_FIELD_NUMBER: _ClassVar[int]
     VERSIONS_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
     id: str
     space: str
     versions: _containers.RepeatedCompositeFieldContainer[Revision]
     state: str
-    def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., versions: _Optional[_Iterable[_Union[Revision, _Mapping]]] = ..., state: _Optional[str] = ...) -> None: ...
+    notes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., versions: _Optional[_Iterable[_Union[Revision, _Mapping]]] = ..., state: _Optional[str] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ConflictsResponse(_message.Message):
     __slots__ = ("conflicts", "cursor", "total")
