@@ -11,7 +11,8 @@ others, through this process instead of a network. Rules.
 3. What was on its way then is asked of the new primary. An operation that it knows is answered from its log. One that
    it does not know gets a new operation id, because the old machine may have written another change under the old one;
    a new memory keeps its id and operation, for its change is the same bytes on every machine.
-4. What only the old machine had comes back with it: its ledger is found, and merged.
+4. What only the old machine had comes back with it: its ledger is found, and merged. Until then it is `missing`, and
+   everybody is told.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ HUNG_S: Final = 4.0
 WATCH_S: Final = 0.5
 ANSWER_S: Final = 1.0
 OPERATION_BYTES: Final = 16
+# In the answer to each write; `status` says which ledger is meant.
+LACKING: Final = "degraded: a ledger with acknowledged writes that may be missing here is away; see `mnemesh status`"
 Heard: TypeAlias = Callable[[Sequence[Command], Sequence[Committed | Exception]], None]
 log = structlog.get_logger("mnemesh.replication")
 
@@ -50,7 +53,10 @@ class _Moved(Exception):
 
 
 class ReplicatedLedger(Links):
-    """Stands where the handle of a ledger does. `entropy(n)` gives n random bytes, `clock` ms since the epoch."""
+    """Stands where the handle of a ledger does. `entropy(n)` gives n random bytes, `clock` ms since the epoch.
+
+    `noted` keeps for the next start which ledger is primary and which ones are `missing`.
+    """
 
     name = "ledger-0"
 
@@ -63,8 +69,13 @@ class ReplicatedLedger(Links):
         notice: Callable[[str], None],
         ack_s: float = ACK_S,
         hung_s: float = HUNG_S,
+        noted: Callable[[], None] = lambda: None,
+        missing: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(members, primary, clock, notice)
+        self._noted = noted
+        self.missing = dict(missing or {})
+        self._alone = 0  # up to which number of the primary's log another one may lack acknowledged writes
         self._entropy = entropy
         self._ack_s = ack_s
         self._hung_s = hung_s
@@ -72,7 +83,7 @@ class ReplicatedLedger(Links):
         self._moved = asyncio.Event()
         self._choosing = asyncio.Lock()
         self._watch: asyncio.Task[None] | None = None
-        self._said = ""
+        self._said = (False, False)  # what was told last: writes may be missing, and writes are on one machine
         self._committed: Heard = lambda *of: None
 
     async def start(self) -> None:
@@ -80,8 +91,11 @@ class ReplicatedLedger(Links):
         for member in self.members:
             _, head = await member.handle.position()
             member.bell.tell(head)
+        self._alone = self.primary.bell.head
         for member in self._others():
             self.connect(member)
+        if self.missing:
+            self._tell()
         self._watch = asyncio.create_task(self._watch_primary(), name="ledger-watch")
 
     def follow(
@@ -170,6 +184,7 @@ class ReplicatedLedger(Links):
                 why = await self._on_two(max((result.seq for result in done.values()), default=0), keys)
             except _Moved:
                 continue
+            why = "; ".join(filter(None, (self._lacking and LACKING, why)))
             return [_with_reason(result, why) for result in results]
 
     async def _renewed(self, commands: Sequence[Command]) -> list[Command]:
@@ -201,12 +216,14 @@ class ReplicatedLedger(Links):
             if moves == self._moves and late:
                 for member in self._current():
                     member.current, member.fault = False, late
-        if seq and self.degraded:
+        if seq and self._on_one:
             await self._outlive()
         if moves != self._moves:
             raise _Moved
-        why = self.degraded
-        self._tell(why)
+        why = self._on_one
+        if why:
+            self._alone = max(self._alone, seq)
+        self._tell()
         return why if seq else ""
 
     async def _outlive(self) -> None:
@@ -220,18 +237,41 @@ class ReplicatedLedger(Links):
 
     @property
     def degraded(self) -> str:
-        """Why writes are on one machine only at present, or ""."""
+        """Why less is promised at present than two ledgers with everything do, or ""."""
+        return "; ".join(filter(None, (self._lacking, self._on_one)))
+
+    @property
+    def _on_one(self) -> str:
+        """Why writes are on one machine only, or ""."""
         if self._current():
             return ""
         away = "; ".join(member.fault for member in self._others() if member.fault)
         return f"degraded: on one machine only, {away or 'no second ledger keeps up'}"
 
-    def _tell(self, why: str) -> None:
-        """Say it once when it changes."""
-        if bool(why) != bool(self._said):
-            log.warning("ledger_degraded", reason=why) if why else log.info("ledger_on_two_machines")
-            self._notice(f"ledger {why}" if why else "ledger on two machines again")
+    @property
+    def _lacking(self) -> str:
+        """Which ledgers have to come back before every acknowledged write is here, or ""."""
+        away = ", ".join(f"{id_[:12]} ({place})" for id_, place in self.missing.items())
+        return away and (
+            f"degraded: acknowledged writes may be missing until ledger {away} is back: start its machine. If that is "
+            "lost for good, stop the node, take the ledger's entry out of replicas.json in the data directory, and "
+            "start the node again"
+        )
+
+    def _tell(self) -> None:
+        """Say how it stands, once when that changes."""
+        why = (bool(self._lacking), bool(self._on_one))
+        if why != self._said:
+            said = self.degraded
+            log.warning("ledger_degraded", reason=said) if said else log.info("ledger_on_two_machines")
+            self._notice(f"ledger {said}" if said else "ledger on two machines again")
         self._said = why
+
+    def _no_longer_missing(self, member: Member) -> None:
+        if self.missing.pop(member.identity.node_id, None) is not None:
+            log.info("ledger_no_longer_missing", replica=member.identity.node_id)
+            self._noted()
+            self._tell()
 
     async def erase(self, command: Erase) -> Gone:
         """As Ledger.erase, on two machines; `alone` says why it is on one only."""
@@ -328,6 +368,11 @@ class ReplicatedLedger(Links):
         self._notice(f"ledger moved from machine {old.machine[:12]} to {to.machine[:12]}")
         self._moves += 1
         self.primary = to
+        if to.acked < self._alone:
+            self.missing[old.identity.node_id] = old.place
+        self.missing.pop(to.identity.node_id, None)
+        self._alone = to.bell.head
+        self._noted()  # durably, before anything is asked of it
         self._acks.restart(0)
         move = Move(
             to.identity.incarnation, to.bell.head, lambda seq: max((own for of, own in known if of <= seq), default=0)

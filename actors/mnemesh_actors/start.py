@@ -28,7 +28,8 @@ from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.notices import EMBEDDED_WITH, Notices
 from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.reembedding import Reembedding
-from mnemesh_actors.replicas import Fleet, read_known, refuse_elsewhere
+from mnemesh_actors.replica_record import read_record, refuse_elsewhere
+from mnemesh_actors.replicas import LEDGER_WAIT_S, Fleet
 from mnemesh_actors.runtime.base import Handle, Machine, Runtime
 from mnemesh_actors.runtime.local import LocalHandle
 from mnemesh_actors.serving import Serving
@@ -65,6 +66,7 @@ class StartConfig:
     qdrant: QdrantConfig | None = None
     reranker: RerankerConfig | None = None
     replica_dir: str = ""  # on each machine of a Ray cluster; "" for the default
+    ledger_wait_s: float = LEDGER_WAIT_S  # at the start, for ledgers that may hold more than those in the cluster
     workers: int = 0  # that embed; 0 for the usual number
 
 
@@ -82,6 +84,8 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     notices = Notices()
     machines = await runtime.machines()
     fleet = _fleet(directory, runtime, config, machines, notices)
+    if fleet is not None:
+        machines = tuple(await fleet.awaited(machines))
     file = GenerationFile(directory.path)
     known = file.read()
     choice = known.active.choice if known else choice_of(config.model)
@@ -242,8 +246,9 @@ def _fleet(
     notice: Callable[[str], None],
 ) -> Fleet | None:
     """The ledgers on several machines, or None for the one in the data directory."""
-    if runtime.name == "ray" and (len(machines) > 1 or read_known(directory.path)[1]):
-        return Fleet(directory, runtime, config.replica_dir, config.clock, config.entropy, notice)
+    if runtime.name == "ray" and (len(machines) > 1 or read_record(directory.path).replicas):
+        chance, wait_s = config.entropy, config.ledger_wait_s
+        return Fleet(directory, runtime, config.replica_dir, config.clock, chance, notice, wait_s)
     refuse_elsewhere(directory)
     return None
 

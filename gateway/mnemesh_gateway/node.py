@@ -259,6 +259,7 @@ def _start_config(settings: Settings) -> StartConfig:
         reranker=_reranker(settings),
         workers=settings.model_workers,
         replica_dir=settings.ray_replica_dir,
+        ledger_wait_s=settings.ray_ledger_wait_s,
         qdrant=QdrantConfig(url=settings.qdrant_url, api_key=settings.qdrant_api_key) if settings.qdrant_url else None,
     )
 

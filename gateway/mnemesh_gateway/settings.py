@@ -186,6 +186,13 @@ class Settings:
         TEXT,
         "path",
     )
+    ray_ledger_wait_s: float = _setting(
+        30.0,
+        "How long a start waits for the ledger that may hold acknowledged writes which the others in the Ray cluster "
+        "lack, before it goes on as degraded.",
+        _number(0.0, 3600.0),
+        "s",
+    )
     qdrant_url: str = _setting(
         "", "Qdrant server that holds the index; empty keeps it in the data directory.", SERVER_URL, "URL"
     )
