@@ -109,6 +109,8 @@ class Workshop:
 
     async def _spawned(self, config: ShardConfig, generation: Generation) -> Handle:
         where: dict[str, Any] = {"machine": self.machine, "roams": True} if self.machine else {"pinned": True}
+        if self.server is not None:  # its client, which needs no other machine
+            where = {"here": True}
         return await self.runtime.spawn(f"shard-0{generation.suffix}", RetrievalShard, config, **where)
 
     def _config(self, generation: Generation, incarnation: str) -> ShardConfig:
@@ -123,7 +125,7 @@ class Workshop:
 
     def _path(self, suffix: str) -> str:
         """On several machines beside the ledgers of the one where the shard lives, which reads ~ and {ip} itself."""
-        if not self.machine:
+        if not self.machine or self.server is not None:
             return f"{self.directory.index(0)}{suffix}"
         return f"{self.replica_dir or DEFAULT_ROOT}/{self.directory.node_id}-index{suffix}/{MACHINE}"
 

@@ -262,18 +262,25 @@ def _machine_of_index(fleet: Fleet | None, machines: Sequence[Machine]) -> str:
 
 
 def _usual_workers(runtime: Runtime, machines: Sequence[Machine]) -> int:
-    """Two in this process, which share the weights; on Ray one for each machine but that of the doors."""
-    return WORKERS_HERE if runtime.name == "local" else max(1, len(machines) - 1)
+    """Two in this process, which share the weights; on Ray one for each machine that offers processors, but that of the
+    doors."""
+    return WORKERS_HERE if runtime.name == "local" else max(1, sum(one.processors for one in machines[1:]))
 
 
 def _where_to_embed(machines: Sequence[Machine], workers: int) -> list[dict[str, Any]]:
     """Where each embedding worker lives. On several machines not with the doors, which need theirs, and the first one
-    not on the last machine, where the index is as a rule; when a machine is gone, Ray takes another."""
-    if len(machines) == 1:
-        return [{"roams": True}] * workers
-    others = machines[1:]
+    not on the last machine, where the index is as a rule; when a machine is gone, Ray takes another. A machine that
+    offers no processors is left alone, unless none offers any."""
+    able = [one for one in machines if one.processors]
+    works = bool(able)
+    if len(machines) == 1 or not able:
+        return [{"roams": True, "works": works}] * workers
+    others = [one for one in able if one != machines[0]] or able
     first = len(others) - 2
-    return [{"machine": others[(first - number) % len(others)].id, "roams": True} for number in range(workers)]
+    return [
+        {"machine": others[(first - number) % len(others)].id, "roams": True, "works": True}
+        for number in range(workers)
+    ]
 
 
 def _follow(fleet: Fleet, serving: Serving, syncing: Syncing) -> None:

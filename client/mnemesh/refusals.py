@@ -17,6 +17,8 @@ from mnemesh_proto.rendezvous import AGENT_HEADER, SPACE_HEADER
 DETAILS_KEY: Final = "grpc-status-details-bin"
 # What gRPC says of a server whose answer is not HTTP/2.
 NOT_HTTP2: Final = "parsing HTTP/2"
+# The part of a node without which it can do nothing.
+LEDGER: Final = "ledger"
 # Headers, and the arguments of a client that they come from.
 ARGUMENTS: Final = {SPACE_HEADER: "space", AGENT_HEADER: "agent"}
 
@@ -36,6 +38,8 @@ def refusal(error: grpc.RpcError, endpoint: str, timeout_s: float | None) -> Mne
             f"no answer from {endpoint} within {timeout_s or 0:.3g} s; a write may have been stored all the same: "
             "the same idempotency_key tells, and never writes twice"
         )
+    if code in (NotReachable.code, DeadlineExceeded.code) and details.get("part", "").startswith(LEDGER):
+        message = f"the node at {endpoint} answers, but its ledger does not: {message}"
     if (argument := ARGUMENTS.get(details.get("field", ""))) is not None:
         message = message.replace(details["field"], argument, 1)
         details = details | {"field": argument}

@@ -71,9 +71,7 @@ class Machines(LocalRuntime):
     async def machines(self) -> tuple[Machine, ...]:
         return tuple(Machine(f"m{number}", f"10.0.0.{number}") for number in sorted(self.up))
 
-    async def spawn(
-        self, name: str, cls: type, *args: Any, pinned: bool = False, machine: str = "", roams: bool = False
-    ) -> Any:
+    async def spawn(self, name: str, cls: type, *args: Any, machine: str = "", **where: Any) -> Any:
         handle = await super().spawn(name, cls, *args)
         return _OnMachine(handle, self, int(machine.removeprefix("m")))
 
