@@ -53,6 +53,9 @@ class QdrantConfig:
 
     url: str
     api_key: str = field(default="", repr=False)
+    ca_file: str = ""
+    replicas: int = 1
+    consistency: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -350,6 +353,9 @@ def _server(directory: DataDirectory, config: StartConfig) -> ServerConfig | Non
     return ServerConfig(
         url=config.qdrant.url,
         api_key=config.qdrant.api_key,
+        ca_file=config.qdrant.ca_file,
+        replicas=config.qdrant.replicas,
+        consistency=config.qdrant.consistency,
         owner=directory.node_id,
         read_s=config.mesh.recall_timeout_s,
     )

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from mnemesh_actors.embedding.reranker import RerankerConfig
     from mnemesh_actors.mesh import Mesh
     from mnemesh_actors.runtime.base import Runtime
-    from mnemesh_actors.start import StartConfig
+    from mnemesh_actors.start import QdrantConfig, StartConfig
     from mnemesh_gateway.peers import Peers
 
 MCP_HEAD_START_S = 0.1
@@ -258,7 +258,7 @@ class Node:
 def _start_config(settings: Settings) -> StartConfig:
     from mnemesh_actors.embedding import ModelConfig
     from mnemesh_actors.parts import MeshConfig
-    from mnemesh_actors.start import QdrantConfig, StartConfig
+    from mnemesh_actors.start import StartConfig
 
     return StartConfig(
         clock=_now_ms,
@@ -282,7 +282,21 @@ def _start_config(settings: Settings) -> StartConfig:
         workers=settings.model_workers,
         replica_dir=settings.ray_replica_dir,
         ledger_wait_s=settings.ray_ledger_wait_s,
-        qdrant=QdrantConfig(url=settings.qdrant_url, api_key=settings.qdrant_api_key) if settings.qdrant_url else None,
+        qdrant=_qdrant(settings),
+    )
+
+
+def _qdrant(settings: Settings) -> QdrantConfig | None:
+    if not settings.qdrant_url:
+        return None
+    from mnemesh_actors.start import QdrantConfig
+
+    return QdrantConfig(
+        url=settings.qdrant_url,
+        api_key=settings.qdrant_api_key,
+        ca_file=settings.qdrant_ca_file,
+        replicas=settings.qdrant_replicas,
+        consistency=settings.qdrant_write_consistency,
     )
 
 
