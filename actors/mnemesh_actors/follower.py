@@ -20,6 +20,7 @@ from mnemesh_actors.handover import Handover
 from mnemesh_actors.index_items import IndexItems
 from mnemesh_actors.ledger.commands import FeedPage
 from mnemesh_actors.news import News
+from mnemesh_actors.notices import Notice
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.shard import ShardStatus
 from mnemesh_actors.waiting import Waiting
@@ -35,6 +36,11 @@ RETRY_MAX_S = 5.0
 RETRY_AFTER_MAX_S = 60.0
 # A restart is waited for, an outage is told.
 AWAY_GRACE_S = 3.0
+# How often the machine of an index that lives elsewhere is looked at.
+MACHINE_WATCH_S = 0.5
+# An opening that takes longer goes on, and the next look waits for it again.
+LOOK_S = 5.0
+SUBJECT = "index"  # of what is told of it
 Answer = TypeVar("Answer")
 log = structlog.get_logger("mnemesh.index")
 
@@ -42,7 +48,8 @@ log = structlog.get_logger("mnemesh.index")
 class IndexFollower:
     """Follows `ledger` into `shard`. `notice` is told what a person should know (a rebuild, a fault). A writer waits
     for the index at most `wait_s`. `news` tells others how far the ledger is, however that came to be known. Up to
-    `page_entries` of the log are taken in at a time."""
+    `page_entries` of the log are taken in at a time. `answers` says whether the machine of the shard can be reached:
+    of one that was cut off the runtime itself would know only much later."""
 
     def __init__(
         self,
@@ -53,7 +60,9 @@ class IndexFollower:
         wait_s: float = limits.WRITE_TIMEOUT_S,
         news: News | None = None,
         page_entries: int | None = None,
+        answers: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
+        self._machine_answers = answers
         self.news = news or News()
         self._page_entries = page_entries
         self._ledger = ledger
@@ -69,6 +78,7 @@ class IndexFollower:
         self._opening: asyncio.Task[ShardStatus] | None = None
         self._handed = Handover()
         self._bug = ""  # stays until the node is started again
+        self._stalled = False  # a fault was told, and the next step has not been made yet
         self._over = ""  # why nothing more will be indexed
         self._goal = 0  # the ledger's head when the shard was opened last
         self.applied = 0
@@ -103,6 +113,9 @@ class IndexFollower:
             asyncio.create_task(self._follow(), name="index-follow"),
             asyncio.create_task(self._flush_often(), name="index-flush"),
         ]
+        if self._machine_answers is not None:
+            watching = self._watch_machine(self._machine_answers)
+            self._tasks.append(asyncio.create_task(watching, name="index-machine"))
         for task in self._tasks:
             task.add_done_callback(self._ended)
         return status
@@ -129,7 +142,7 @@ class IndexFollower:
             self._notice(f"index rebuilt from the ledger: {status.rebuilt}")
         if self.away:
             log.info("index_back", seq=status.seq, behind=self.lag, looks=self._looks)
-            self._notice(f"index back: {count_of(self.lag, 'entry')} to take in")
+            self._notice(Notice(SUBJECT, f"index back: {count_of(self.lag, 'entry')} to take in"))
         self.away, self._looks, self._asked_for = "", 0, 0.0
         self._back.set()
         self._news.set()
@@ -144,6 +157,15 @@ class IndexFollower:
         status = await (self._shard.open(self._incarnation) if self._incarnation else self._shard.open())
         return status
 
+    async def _watch_machine(self, answers: Callable[[], Awaitable[bool]]) -> None:
+        while True:
+            await asyncio.sleep(MACHINE_WATCH_S)
+            if not self.away and not await answers() and not self.away:
+                self.went_away(Unavailable("the machine of the index can't be reached", part="index"))
+                # Nobody waits for it, not even the moment that a restart takes.
+                self._away_since -= AWAY_GRACE_S
+                self._waiting.refuse(self._told_away)
+
     def went_away(self, error: MnemeshError) -> None:
         """The index can't be asked, or does not answer: nobody asks it until it was found again."""
         if self._over:
@@ -151,7 +173,8 @@ class IndexFollower:
         if not self.away:
             self._away_since = asyncio.get_running_loop().time()
             log.warning("index_away", reason=error.message)
-            self._notice(f"index away: {error.message}")
+            self._notice(Notice(SUBJECT, f"index away: {error.message}"))
+        self._stalled = False
         self.away = self.fault = error.message
         self._asked_for = min(RETRY_AFTER_MAX_S, error.fields.get("retry_after_s", 0.0))
         self._back.clear()
@@ -246,6 +269,9 @@ class IndexFollower:
                 continue
             try:
                 moved = await self._step()
+                if self._stalled:
+                    self._stalled = False
+                    self._notice(Notice(SUBJECT, ""))
                 self.fault = self._bug
             except MnemeshError as error:
                 await self._stumble(error)
@@ -263,7 +289,8 @@ class IndexFollower:
     async def _stumble(self, error: MnemeshError) -> None:
         if not self.fault:
             log.warning("index_stalled", reason=error.message)
-            self._notice(f"index stalled: {error.message}")
+            self._notice(Notice(SUBJECT, f"index stalled: {error.message}"))
+            self._stalled = True
         self.fault = error.message
         await asyncio.sleep(RETRY_S)
         with suppress(MnemeshError):
@@ -275,8 +302,8 @@ class IndexFollower:
             pause = min(RETRY_MAX_S, RETRY_S * 2.0 ** min(self._looks - 1, 30)) if self._looks else 0.0
             await asyncio.sleep(max(random.uniform(pause / 2, pause), self._asked_for))
             self._looks += 1
-            with suppress(MnemeshError):
-                await self._reopen()
+            with suppress(MnemeshError, TimeoutError):
+                await asyncio.wait_for(self._reopen(), LOOK_S)
             if self._long_away:
                 self._waiting.refuse(self._told_away)
 

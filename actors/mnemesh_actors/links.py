@@ -17,6 +17,7 @@ import structlog
 from mnemesh_actors.ledger.twins import cursor_name
 from mnemesh_actors.members import Member, Pipe, Side
 from mnemesh_actors.news import News
+from mnemesh_actors.notices import Notice
 from mnemesh_actors.streaming import StreamShell
 from mnemesh_crdt.handshake import DIALER, LISTENER
 from mnemesh_crdt.messages import Status
@@ -78,7 +79,8 @@ class Links(ABC):
         if not task.cancelled() and (error := task.exception()) is not None:
             member.current, member.fault = False, f"ended by a fault of ours: {error!r}; restart the node"
             log.error("replica_ended", replica=member.identity.node_id, exc_info=error)
-            self._notice(f"ledger replica {member.identity.node_id}: {member.fault}")
+            id_ = member.identity.node_id
+            self._notice(Notice(f"ledger {id_}", f"ledger replica {id_}: {member.fault}"))
 
     async def _keep_level(self, member: Member) -> None:
         while True:

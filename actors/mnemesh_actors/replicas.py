@@ -25,6 +25,7 @@ from mnemesh_actors.directory import MACHINE_FILE, DataDirectory, node_id_in, op
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.twins import Identity
 from mnemesh_actors.members import Member
+from mnemesh_actors.notices import Notice
 from mnemesh_actors.replica_record import REPLICAS_FILE, Known, has_entries, places, read_record
 from mnemesh_actors.replication import ReplicatedLedger
 from mnemesh_actors.runtime.base import Machine, Runtime
@@ -210,7 +211,7 @@ class Fleet:
         return list(by_disk.values())
 
     async def _scouted(self, machine: Machine) -> Site | None:
-        name = f"scout-{machine.id[:12]}"
+        name, subject = f"scout-{machine.id[:12]}", f"machine {machine.address}"
         try:
             scout = await self._runtime.spawn(name, Scout, self._root, machine.address, machine=machine.id)
             try:
@@ -219,8 +220,9 @@ class Fleet:
                 await self._runtime.drop(scout)
         except (MnemeshError, TimeoutError) as error:
             log.warning("machine_not_usable", machine=machine.id, reason=str(error))
-            self._notice(f"machine {machine.address} holds no ledger: {error}")
+            self._notice(Notice(subject, f"machine {machine.address} holds no ledger: {error}"))
             return None
+        self._notice(Notice(subject, ""))
         return site
 
     async def _member(self, machine: Machine, site: Site) -> Member:
@@ -249,7 +251,8 @@ class Fleet:
         for member in [one for one in self.ledger.members if one.machine not in alive]:
             await self.ledger.leave(member)
             if member not in self.ledger.members:
-                self._notice(f"machine of ledger {member.identity.node_id[:12]} is gone ({member.place})")
+                id_ = member.identity.node_id
+                self._notice(Notice(f"ledger {id_}", f"machine of ledger {id_[:12]} is gone ({member.place})"))
                 await self._runtime.drop(member.handle)
                 self._write()
 
@@ -276,7 +279,8 @@ class Fleet:
         member = await self._member(machine, site)
         await self.ledger.join(member)
         how = "came back" if site.taken else "is new"
-        self._notice(f"ledger {member.identity.node_id[:12]} {how} ({member.place})")
+        id_ = member.identity.node_id
+        self._notice(Notice(f"ledger {id_}", f"ledger {id_[:12]} {how} ({member.place})"))
         self._write()
 
     def _write(self) -> None:
@@ -293,10 +297,13 @@ class Fleet:
         except OSError as error:
             if not self._unwritten:
                 log.error("replicas_not_noted", reason=str(error))
-                self._notice(
+                told = (
                     f"{REPLICAS_FILE} can't be written ({error}): make room in {self._directory.path} before the node "
                     "is started again, or it may begin with an older ledger"
                 )
+                self._notice(Notice(REPLICAS_FILE, told))
             self._unwritten = True
         else:
+            if self._unwritten:
+                self._notice(Notice(REPLICAS_FILE, ""))
             self._unwritten = False

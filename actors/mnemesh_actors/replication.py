@@ -31,6 +31,7 @@ from mnemesh_actors.ledger.exchange import Incoming
 from mnemesh_actors.ledger.twins import UsedKey, keys_of
 from mnemesh_actors.links import Links
 from mnemesh_actors.members import Member, Move
+from mnemesh_actors.notices import Notice
 from mnemesh_memory.errors import MnemeshError, Unavailable
 from mnemesh_memory.grants import PeerGrant
 from mnemesh_memory.model import LedgerStatus
@@ -264,7 +265,7 @@ class ReplicatedLedger(Links):
         if why != self._said:
             said = self.degraded
             log.warning("ledger_degraded", reason=said) if said else log.info("ledger_on_two_machines")
-            self._notice(f"ledger {said}" if said else "ledger on two machines again")
+            self._notice(Notice("ledger", f"ledger {said}" if said else "ledger on two machines again"))
         self._said = why
 
     def _no_longer_missing(self, member: Member) -> None:
@@ -365,7 +366,8 @@ class ReplicatedLedger(Links):
         """All at once: nothing is asked of the new primary before everyone who follows the log was told."""
         old, known = self.primary, list(to.marks)
         log.warning("ledger_moved", from_machine=old.machine, to_machine=to.machine, seq=to.bell.head)
-        self._notice(f"ledger moved from machine {old.machine[:12]} to {to.machine[:12]}")
+        moved_to = f"ledger moved from machine {old.machine[:12]} to {to.machine[:12]}"
+        self._notice(Notice("ledger moved", moved_to))
         self._moves += 1
         self.primary = to
         if to.acked < self._alone:

@@ -251,6 +251,31 @@ async def test_while_the_index_is_away_nobody_asks_it_and_it_is_looked_for_until
     assert scene.notices[-2:] == ["index away: no answer", "index back: 1 entry to take in"]
 
 
+async def test_when_the_machine_of_the_index_is_cut_off_nobody_waits_for_it_and_it_is_back_with_its_answer(
+    scene: Scene,
+) -> None:
+    reachable = True
+
+    async def answers() -> bool:
+        return reachable
+
+    scene.follower._machine_answers = answers
+    await scene.start()
+    await scene.remember("one")
+    reachable = False
+    scene.shelf.gate.clear()  # what it was asked is never answered
+    written = await scene.write(scene.home.pen.create("two"))
+    scene.follower.publish(written.seq)
+    with pytest.raises(Unavailable, match="the machine of the index can't be reached"):
+        await asyncio.wait_for(scene.follower.wait_for(written.seq), PATIENCE_S)
+    with pytest.raises(Unavailable, match="can't be reached"):
+        await scene.follower.read(lambda shard: pytest.fail("it was asked"))
+    reachable = True
+    scene.shelf.gate.set()
+    await until(lambda: scene.follower.away == "" and scene.follower.lag == 0)
+    assert scene.shelved() == ["one", "two"]
+
+
 async def test_an_index_that_was_only_slow_is_asked_again_also_while_the_follower_is_at_work(scene: Scene) -> None:
     await scene.start()
     asked, hold = asyncio.Event(), asyncio.Event()

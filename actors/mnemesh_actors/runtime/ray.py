@@ -31,6 +31,8 @@ WORKING_CPUS = 0.001
 OBJECT_STORE_BYTES = 128 * 2**20
 START_TIMEOUT_S = 60.0
 PLACEMENT_TIMEOUT_S = 2.0
+# For an actor whose machine can't be reached, to answer from another one.
+ELSEWHERE_S = 0.75
 CLOSE_TIMEOUT_S = 10.0
 
 
@@ -303,7 +305,7 @@ class RayRuntime:
         if place is None or await reachable(*place):
             return True
         with contextlib.suppress(TimeoutError, Unavailable):  # Ray may have started it elsewhere meanwhile
-            await asyncio.wait_for(handle.placement(), PLACEMENT_TIMEOUT_S / 2)
+            await asyncio.wait_for(handle.placement(), ELSEWHERE_S)
             return True
         return False
 

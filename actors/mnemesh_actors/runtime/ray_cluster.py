@@ -21,7 +21,7 @@ import structlog
 # A head that has not answered for so long is gone; Ray's own patience ends after 60 s, with an abort.
 HEAD_AWAY_S: Final = 20.0
 ANSWER_S: Final = 2.0
-CONNECT_S: Final = 1.0
+CONNECT_S: Final = 0.5
 COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 # The thread in which Ray prints what its daemons report.
 PRINTING_THREAD: Final = "ray_listen_error_messages"
