@@ -29,13 +29,12 @@ from mnemesh_actors.ledger.commands import Command, Committed, Create, TakenIn
 from mnemesh_actors.ledger.erase import Erase, Gone
 from mnemesh_actors.ledger.exchange import Incoming
 from mnemesh_actors.ledger.twins import UsedKey, keys_of
-from mnemesh_actors.links import Links
 from mnemesh_actors.members import Member, Move
 from mnemesh_actors.notices import Notice
+from mnemesh_actors.replica_health import LACKING, ReplicaHealth
 from mnemesh_memory.errors import MnemeshError, Unavailable
 from mnemesh_memory.grants import PeerGrant
 from mnemesh_memory.model import LedgerStatus
-from mnemesh_memory.replica import LedgerReplica
 
 ACK_S: Final = 1.0
 # A ledger that has not answered for so long, while another does, is given up.
@@ -43,8 +42,6 @@ HUNG_S: Final = 4.0
 WATCH_S: Final = 0.5
 ANSWER_S: Final = 1.0
 OPERATION_BYTES: Final = 16
-# In the answer to each write; `status` says which ledger is meant.
-LACKING: Final = "degraded: a ledger with acknowledged writes that may be missing here is away; see `mnemesh status`"
 Heard: TypeAlias = Callable[[Sequence[Command], Sequence[Committed | Exception]], None]
 log = structlog.get_logger("mnemesh.replication")
 
@@ -53,7 +50,7 @@ class _Moved(Exception):
     """The primary is another one than when the call was made."""
 
 
-class ReplicatedLedger(Links):
+class ReplicatedLedger(ReplicaHealth):
     """Stands where the handle of a ledger does. `entropy(n)` gives n random bytes, `clock` ms since the epoch.
 
     `noted` keeps for the next start which ledger is primary and which ones are `missing`.
@@ -73,9 +70,7 @@ class ReplicatedLedger(Links):
         noted: Callable[[], None] = lambda: None,
         missing: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(members, primary, clock, notice)
-        self._noted = noted
-        self.missing = dict(missing or {})
+        super().__init__(members, primary, clock, notice, noted, missing or {})
         self._alone = 0  # up to which number of the primary's log another one may lack acknowledged writes
         self._entropy = entropy
         self._ack_s = ack_s
@@ -84,7 +79,6 @@ class ReplicatedLedger(Links):
         self._moved = asyncio.Event()
         self._choosing = asyncio.Lock()
         self._watch: asyncio.Task[None] | None = None
-        self._said = (False, False)  # what was told last: writes may be missing, and writes are on one machine
         self._committed: Heard = lambda *of: None
 
     async def start(self) -> None:
@@ -236,44 +230,6 @@ class ReplicatedLedger(Links):
             if await self._head_of(self.primary) is None:  # its process may be back
                 raise
 
-    @property
-    def degraded(self) -> str:
-        """Why less is promised at present than two ledgers with everything do, or ""."""
-        return "; ".join(filter(None, (self._lacking, self._on_one)))
-
-    @property
-    def _on_one(self) -> str:
-        """Why writes are on one machine only, or ""."""
-        if self._current():
-            return ""
-        away = "; ".join(member.fault for member in self._others() if member.fault)
-        return f"degraded: on one machine only, {away or 'no second ledger keeps up'}"
-
-    @property
-    def _lacking(self) -> str:
-        """Which ledgers have to come back before every acknowledged write is here, or ""."""
-        away = ", ".join(f"{id_[:12]} ({place})" for id_, place in self.missing.items())
-        return away and (
-            f"degraded: acknowledged writes may be missing until ledger {away} is back: start its machine. If that is "
-            "lost for good, stop the node, take the ledger's entry out of replicas.json in the data directory, and "
-            "start the node again"
-        )
-
-    def _tell(self) -> None:
-        """Say how it stands, once when that changes."""
-        why = (bool(self._lacking), bool(self._on_one))
-        if why != self._said:
-            said = self.degraded
-            log.warning("ledger_degraded", reason=said) if said else log.info("ledger_on_two_machines")
-            self._notice(Notice("ledger", f"ledger {said}" if said else "ledger on two machines again"))
-        self._said = why
-
-    def _no_longer_missing(self, member: Member) -> None:
-        if self.missing.pop(member.identity.node_id, None) is not None:
-            log.info("ledger_no_longer_missing", replica=member.identity.node_id)
-            self._noted()
-            self._tell()
-
     async def erase(self, command: Erase) -> Gone:
         """As Ledger.erase, on two machines; `alone` says why it is on one only."""
         changes = 0
@@ -309,20 +265,6 @@ class ReplicatedLedger(Links):
         head = max(found.seq, self.primary.bell.head)
         replicas = tuple(self._shown(member, head) for member in (self.primary, *self._others()))
         return replace(found, replicas=replicas, state=self.degraded or "ok")
-
-    def _shown(self, member: Member, head: int) -> LedgerReplica:
-        first = member is self.primary
-        return LedgerReplica(
-            actor=member.handle.name,
-            role="primary" if first else "secondary",
-            state="ok" if first or member.current else f"behind: {member.fault}" if member.fault else "behind",
-            node_id=member.identity.node_id,
-            machine=member.machine,
-            place=member.place,
-            incarnation=member.identity.incarnation,
-            seq=head if first else member.bell.head,
-            lag=0 if first else max(0, head - member.acked),
-        )
 
     # ---- who is primary ---------------------------------------------------------------------------------------
 

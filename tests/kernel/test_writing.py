@@ -14,7 +14,7 @@ import pytest
 from follower_scene import GENERATION, WIDTH, Scene, played, until
 from ledger_builders import AGENT, SPACE, START, Home
 
-from mnemesh_actors import bounded, preparing, start, writing
+from mnemesh_actors import bounded, index_presence, preparing, start, writing
 from mnemesh_actors import follower as follower_module
 from mnemesh_actors.batching import Batcher
 from mnemesh_actors.crew import Crew
@@ -82,6 +82,7 @@ class Desk:
 async def desk(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
     monkeypatch.setattr(follower_module, "FLUSH_S", 1000.0)
     monkeypatch.setattr(follower_module, "RETRY_S", 0.0)
+    monkeypatch.setattr(index_presence, "RETRY_S", 0.0)
 
     async def no_neighbours(asked: list[Any], limit: int, generation: str) -> list[list[Any]]:
         return [[] for _ in asked]
