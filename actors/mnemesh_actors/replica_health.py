@@ -21,7 +21,8 @@ log = structlog.get_logger("mnemesh.replication")
 
 
 class ReplicaHealth(Links):
-    """`noted` keeps for the next start which ledger is primary and which ones are `missing`."""
+    """`noted` keeps for the next start which ledger is primary, which one is `level` with it, and which are `missing`.
+    No write is acknowledged without a level one before that is noted."""
 
     def __init__(
         self,
@@ -35,7 +36,19 @@ class ReplicaHealth(Links):
         super().__init__(members, primary, clock, notice)
         self.missing = dict(missing)
         self._noted = noted
+        self._noted_level: frozenset[str] = frozenset()
         self._said = (False, False)  # what was told last: writes may be missing, and writes are on one machine
+
+    @property
+    def level(self) -> frozenset[str]:
+        """The ledger without which no write is acknowledged at present, if there is one. Of several any may be it."""
+        current = self._current()
+        return frozenset(member.identity.node_id for member in current) if len(current) == 1 else frozenset()
+
+    def _note(self) -> None:
+        """Keep how it stands for the next start, durably."""
+        self._noted_level = self.level
+        self._noted()
 
     @property
     def degraded(self) -> str:
@@ -72,7 +85,7 @@ class ReplicaHealth(Links):
     def _no_longer_missing(self, member: Member) -> None:
         if self.missing.pop(member.identity.node_id, None) is not None:
             log.info("ledger_no_longer_missing", replica=member.identity.node_id)
-            self._noted()
+            self._note()
             self._tell()
 
     def _shown(self, member: Member, head: int) -> LedgerReplica:

@@ -25,6 +25,7 @@ class Known:
     address: str
     directory: str
     ahead: bool = False  # it may hold acknowledged writes that the primary lacks
+    level: bool = False  # it holds all that the primary has acknowledged: nothing is before another record says so
 
     @property
     def place(self) -> str:
@@ -40,26 +41,34 @@ class ReplicaRecord:
     replicas: tuple[Known, ...] = ()
 
     def awaited(self, present: Collection[str]) -> tuple[Known, ...]:
-        """The ledgers that may hold acknowledged writes which those `present` lack: the primary had each of them, but
-        those that it had lost before, which lie in the ledgers that are `ahead` of it."""
+        """The ledgers that are known to hold more than those `present`. The primary is, unless one that is `level` with
+        it is there. One that is `ahead` is in any case."""
+        whole = any(one.level and one.node_id in present for one in self.replicas)
         return tuple(
-            one for one in self.replicas if (one.node_id == self.primary or one.ahead) and one.node_id not in present
+            one
+            for one in self.replicas
+            if (one.ahead or (one.node_id == self.primary and not whole)) and one.node_id not in present
         )
 
     def first(self, heads: Mapping[str, int]) -> str:
-        """Which of the ledgers with these log ends becomes primary: the one that was, else one that is ahead, else the
-        longest."""
+        """Which of the ledgers with these log ends becomes primary: the one that was, else one that is level with it,
+        else one that is ahead, else the longest."""
+        level = {one.node_id for one in self.replicas if one.level}
         ahead = {one.node_id for one in self.replicas if one.ahead}
-        return max(heads, key=lambda id_: (id_ == self.primary, id_ in ahead, heads[id_]))
+        return max(heads, key=lambda id_: (id_ == self.primary, id_ in level, id_ in ahead, heads[id_]))
 
-    def following(self, primary: str, members: Iterable[Known], ahead: Collection[str], wanted: int) -> ReplicaRecord:
+    def following(
+        self, primary: str, members: Iterable[Known], ahead: Collection[str], level: Collection[str], wanted: int
+    ) -> ReplicaRecord:
         """The next record: the ledgers that are there now, those that are `ahead`, and while there are fewer than
         `wanted` also those that were there before."""
         shown = list(members)
         here = {one.node_id for one in shown}
         short = len(shown) < wanted
         shown += [one for one in self.replicas if one.node_id not in here and (short or one.node_id in ahead)]
-        return ReplicaRecord(primary, tuple(replace(one, ahead=one.node_id in ahead) for one in shown))
+        return ReplicaRecord(
+            primary, tuple(replace(one, ahead=one.node_id in ahead, level=one.node_id in level) for one in shown)
+        )
 
     def write(self, path: Path) -> None:
         """Durable when it returns."""

@@ -291,7 +291,8 @@ class Fleet:
             for one in self.ledger.members
         ]
         primary = self.ledger.primary.identity.node_id
-        self._record = self._record.following(primary, members, self.ledger.missing, REPLICAS)
+        ahead, level = self.ledger.missing, self.ledger.level
+        self._record = self._record.following(primary, members, ahead, level, REPLICAS)
         try:
             self._record.write(self._directory.path)
         except OSError as error:

@@ -53,7 +53,7 @@ class _Moved(Exception):
 class ReplicatedLedger(ReplicaHealth):
     """Stands where the handle of a ledger does. `entropy(n)` gives n random bytes, `clock` ms since the epoch.
 
-    `noted` keeps for the next start which ledger is primary and which ones are `missing`.
+    `noted` keeps for the next start which ledger is primary, which one is level with it, and which ones are `missing`.
     """
 
     name = "ledger-0"
@@ -216,6 +216,8 @@ class ReplicatedLedger(ReplicaHealth):
         if moves != self._moves:
             raise _Moved
         why = self._on_one
+        if self.level != self._noted_level:
+            self._note()  # before anything is acknowledged that the noted one may lack
         if why:
             self._alone = max(self._alone, seq)
         self._tell()
@@ -316,7 +318,6 @@ class ReplicatedLedger(ReplicaHealth):
             self.missing[old.identity.node_id] = old.place
         self.missing.pop(to.identity.node_id, None)
         self._alone = to.bell.head
-        self._noted()  # durably, before anything is asked of it
         self._acks.restart(0)
         move = Move(
             to.identity.incarnation, to.bell.head, lambda seq: max((own for of, own in known if of <= seq), default=0)
@@ -326,6 +327,7 @@ class ReplicatedLedger(ReplicaHealth):
             if member.task is not None:
                 member.task.cancel()
                 member.task = None
+        self._note()  # before anything is asked of the new primary
         for listener in self._listeners:
             listener(move)
         moved, self._moved = self._moved, asyncio.Event()
