@@ -105,8 +105,8 @@ class Worker:
 
 
 class RayMachines:
-    """A head, on which the gateway will be, and workers. `replica_dir` is the setting for nodes. In a `network` each has
-    a machine of its own there, and Ray finds a lost one as late as it does by default."""
+    """A head, on which the gateway will be, and workers. `replica_dir` is the setting for nodes. In a `network` each
+    has a machine of its own there, and Ray finds a lost one as late as it does by default."""
 
     def __init__(self, workers: int, network: Network | None = None) -> None:
         if network is None:
