@@ -136,7 +136,7 @@ class Fleet:
                 log.info("ledgers_awaited", ledgers=places(away), seconds_max=self._wait_s)
                 said = True
             await asyncio.sleep(POLL_S)
-            with suppress(TimeoutError):  # Ray did not say in time which machines there are
+            with suppress(Unavailable):  # Ray did not say in time which machines there are
                 machines = await self._runtime.machines()
 
     async def open(self, machines: Sequence[Machine]) -> ReplicatedLedger:

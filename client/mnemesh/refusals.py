@@ -39,7 +39,10 @@ def refusal(error: grpc.RpcError, endpoint: str, timeout_s: float | None) -> Mne
             "the same idempotency_key tells, and never writes twice"
         )
     if code in (NotReachable.code, DeadlineExceeded.code) and details.get("part", "").startswith(LEDGER):
-        message = f"the node at {endpoint} answers, but its ledger does not: {message}"
+        message = (
+            f"the node at {endpoint} answers, but its ledger does not: {message}. Its log says why; restart the "
+            "node if that lasts"
+        )
     if (argument := ARGUMENTS.get(details.get("field", ""))) is not None:
         message = message.replace(details["field"], argument, 1)
         details = details | {"field": argument}

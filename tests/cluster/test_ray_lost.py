@@ -14,6 +14,7 @@ import psutil
 import pytest
 from node_process import Nodes, NodeUnderTest, descendants, stop_node
 from node_reads import eventually
+from qdrant_double import qdrant_double
 from scenario_doors import GrpcDoor
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
@@ -45,6 +46,14 @@ async def test_a_node_whose_raylet_dies_ends_and_says_so_and_its_json_log_stays_
     assert [hit["content"] for hit in found["results"]] == ["written before Ray was lost"]
     await door.close()
     assert await stop_node(again) == 0
+
+
+async def test_a_node_whose_head_dies_ends_by_itself_before_ray_aborts_it(nodes: Nodes, tmp_path: Path) -> None:
+    node = await nodes.start(tmp_path, "--runtime", "ray")
+    next(process for process in descendants(node.process.pid) if process.name() == "gcs_server").kill()
+    assert await asyncio.wait_for(node.process.wait(), ENDED_S) == EXIT_REFUSED
+    last = (await node.said).decode().splitlines()[-1]
+    assert last.startswith("mnemesh: the node has ended: ")
 
 
 async def test_a_node_whose_ledger_hangs_answers_is_not_ready_and_the_command_line_says_which_part_it_is(
@@ -100,6 +109,20 @@ async def test_a_file_that_another_ray_left_on_the_machine_changes_nothing_and_n
         connection.status != psutil.CONN_LISTEN for connection in monitor.net_connections(kind="inet")
     )
     assert await stop_node(node) == 0
+
+
+async def test_with_a_qdrant_server_the_index_s_client_is_in_the_gateway(nodes: Nodes, tmp_path: Path) -> None:
+    with qdrant_double() as double:
+        node = await nodes.start(tmp_path, "--runtime", "ray", "--qdrant-url", double.url)
+        door = GrpcDoor(node)
+        await door.call("remember", content="the index lies on a server", space="lost")
+        where = {one["name"]: int(one["pid"]) for one in (await door.call("status"))["actors"]}
+        assert where["shard-0"] == node.process.pid
+        assert where["ledger-0"] != node.process.pid
+        found = await door.call("recall", query="the index lies on a server", spaces=["lost"], limit=1)
+        assert [hit["content"] for hit in found["results"]] == ["the index lies on a server"]
+        await door.close()
+        assert await stop_node(node) == 0
 
 
 def own_name(node: NodeUnderTest) -> str:

@@ -328,7 +328,7 @@ class RayRuntime:
         here = ray.get_runtime_context().get_node_id()
         gone = partial(process_gone, here=here)
         addresses: dict[str, str] = {}
-        with contextlib.suppress(TimeoutError):  # shown without them
+        with contextlib.suppress(Unavailable):  # shown without them
             addresses = {one.id: one.address for one in await self.machines()}
         found = await asyncio.gather(*(status_of(handle, gone) for handle in self._handles))
         placed = (replace(one, address=addresses.get(one.node, "")) for one in found)

@@ -18,6 +18,8 @@ from typing import Any, Final, TextIO, TypeVar
 
 import structlog
 
+from mnemesh_memory.errors import Unavailable
+
 # A head that has not answered for so long is gone; Ray's own patience ends after 60 s, with an abort.
 HEAD_AWAY_S: Final = 20.0
 ANSWER_S: Final = 2.0
@@ -77,13 +79,19 @@ class RayCluster:
         self._raylet = ""  # its socket
 
     async def nodes(self) -> list[dict[str, Any]]:
-        """What the head says of every Ray node that it knows. One question at a time; raises TimeoutError when it does
+        """What the head says of every Ray node that it knows. One question at a time; raises Unavailable when it does
         not answer within ANSWER_S."""
         import ray
+        from ray.exceptions import RayError
 
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(beside(ray.nodes), name="ray-nodes")
-        self.known = await asyncio.wait_for(asyncio.shield(self._asking), ANSWER_S)
+        try:
+            self.known = await asyncio.wait_for(asyncio.shield(self._asking), ANSWER_S)
+        except TimeoutError:
+            raise Unavailable(f"the head of the Ray cluster has not answered in {ANSWER_S:g} s", part="ray") from None
+        except (RayError, ConnectionError, RuntimeError) as error:
+            raise Unavailable(f"the head of the Ray cluster can't be asked: {error}", part="ray") from error
         self._heard = asyncio.get_running_loop().time()
         return self.known
 
@@ -96,8 +104,8 @@ class RayCluster:
             for node in await self.nodes():
                 if node["NodeID"] == here:
                     alive, self._raylet = bool(node["Alive"]), node["RayletSocketName"]
-        except TimeoutError:
-            pass
+        except Unavailable:
+            pass  # how long that lasts decides
         away_s = asyncio.get_running_loop().time() - self._heard
         return loss(raylet_answers=await self._raylet_answers(), alive=alive, away_s=away_s)
 
