@@ -286,24 +286,22 @@ class Mesh:
 
     async def _ask_ledger(self) -> str:
         try:
-            await self._heard(self._parts.ledger.position())
+            await self._heard(self._parts.ledger.position(), limits.LEDGER_ANSWER_S)
         except MnemeshError as error:
             return error.message
         return ""
 
-    async def _heard(self, answer: Awaitable[Answer]) -> Answer:
+    async def _heard(self, answer: Awaitable[Answer], limit_s: float) -> Answer:
         """What the ledger answers in time."""
         try:
-            return await asyncio.wait_for(answer, limits.LEDGER_ANSWER_S)
+            return await asyncio.wait_for(answer, limit_s)
         except TimeoutError:
-            raise DeadlineExceeded(
-                f"the ledger has not answered within {limits.LEDGER_ANSWER_S:g} s", part="ledger"
-            ) from None
+            raise DeadlineExceeded(f"the ledger has not answered within {limit_s:g} s", part="ledger") from None
 
     async def status(self) -> MeshStatus:
         """Actors, ledger, index and model as they are now. Raises DeadlineExceeded when the ledger says nothing within
-        LEDGER_ANSWER_S, and what it raises."""
-        ledger: LedgerStatus = await self._heard(self._parts.ledger.status())
+        LEDGER_STATUS_S, and what it raises."""
+        ledger: LedgerStatus = await self._heard(self._parts.ledger.status(), limits.LEDGER_STATUS_S)
         space = self._parts.serving.current
         follower = space.follower
         behind = follower.catching_up or follower.lag > LAG_TOLERATED_ENTRIES

@@ -61,6 +61,7 @@ async def test_a_ledger_that_says_nothing_is_a_fault_that_is_told_in_time_howeve
         await on.wait()
 
     monkeypatch.setattr(limits, "LEDGER_ANSWER_S", 0.05)
+    monkeypatch.setattr(limits, "LEDGER_STATUS_S", 0.05)
     monkeypatch.setitem(mesh._parts.ledger.__dict__, "position", silent)
     monkeypatch.setitem(mesh._parts.ledger.__dict__, "status", silent)
     told = await asyncio.gather(*(mesh.ledger_fault() for _ in range(20)))
