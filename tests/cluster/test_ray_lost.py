@@ -6,8 +6,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import psutil
@@ -89,8 +91,7 @@ async def status(node: NodeUnderTest) -> str:
 async def test_a_file_that_another_ray_left_on_the_machine_changes_nothing_and_no_metrics_are_served(
     nodes: Nodes, tmp_path: Path
 ) -> None:
-    temporary = Path("/tmp") / f"ray-stale-{os.getpid()}"  # Ray's sockets lie below it, and their paths must be short
-    temporary.mkdir()
+    temporary = Path(tempfile.mkdtemp(prefix="ray-stale-", dir="/tmp"))  # Ray's sockets there need short paths
     (temporary / "ray").mkdir()
     (temporary / "ray" / "ray_current_cluster").write_text("127.0.0.1:1")
     node = await nodes.start(tmp_path, "--runtime", "ray", env={"RAY_TMPDIR": str(temporary)})
@@ -109,6 +110,7 @@ async def test_a_file_that_another_ray_left_on_the_machine_changes_nothing_and_n
         connection.status != psutil.CONN_LISTEN for connection in monitor.net_connections(kind="inet")
     )
     assert await stop_node(node) == 0
+    shutil.rmtree(temporary, ignore_errors=True)
 
 
 async def test_with_a_qdrant_server_the_index_s_client_is_in_the_gateway(nodes: Nodes, tmp_path: Path) -> None:
