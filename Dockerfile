@@ -38,6 +38,7 @@ COPY deploy/container/mnemesh-container deploy/container/mnemesh-healthy /usr/lo
 # Ray's own settings, here and not in the entrypoint, because KubeRay starts Ray by itself: workers as fast as what asks them,
 # and a machine that does not answer is given up after some 12 s at most, instead of half a minute.
 ENV RAY_worker_niceness=0 \
+    AUTOSCALER_METRIC_PORT=-1 \
     RAY_health_check_period_ms=1000 \
     RAY_health_check_timeout_ms=3000 \
     RAY_health_check_failure_threshold=3

@@ -51,12 +51,10 @@ class MeteredRuntime(LocalRuntime):
     worker: type[MeteredWorker] = MeteredWorker
     embedder: LocalHandle
 
-    async def spawn(
-        self, name: str, cls: type, *args: Any, pinned: bool = False, machine: str = "", roams: bool = False
-    ) -> LocalHandle:
+    async def spawn(self, name: str, cls: type, *args: Any, **where: Any) -> LocalHandle:
         metered = cls is EmbeddingWorker
         actor = self.worker if metered else cls
-        handle = await super().spawn(name, actor, *args, pinned=pinned, machine=machine, roams=roams)
+        handle = await super().spawn(name, actor, *args, **where)
         if metered:
             self.embedder = handle
         return handle

@@ -2,12 +2,13 @@
 
 An idle actor gets a single item at once, so a lone caller pays nothing (Triton's dynamic batching with zero delay).
 Urgent items go before the others, in calls of their own; a bounded number of such calls in a row, so that none starves.
-An actor that takes several calls at once keeps one of them for urgent items.
+An actor that takes several calls at once keeps one of them for urgent items, always or while there are any.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
@@ -23,7 +24,8 @@ class Batcher(Generic[Item, Result]):
     """Gathers items for `call`, which takes a list and returns one result an item, in order.
 
     `items_max` bounds one call, `urgent_max` one of urgent items, `waiting_max` each queue (Overloaded beyond);
-    `calls_max` calls are under way at most. With `size`, a call has items of at most `size_max` together, or there is
+    `calls_max` calls are under way at most, of which one is kept for urgent items until `kept_s` after the last of
+    them. With `size`, a call has items of at most `size_max` together, or there is
     one. A result that is an exception is raised to its own caller only; an exception of the call itself goes to every
     caller of that batch.
     """
@@ -38,6 +40,7 @@ class Batcher(Generic[Item, Result]):
         size_max: int = 0,
         urgent_max: int | None = None,
         calls_max: int = 1,
+        kept_s: float = math.inf,
     ) -> None:
         self._name = name
         self._call = call
@@ -50,13 +53,16 @@ class Batcher(Generic[Item, Result]):
         self._urgent: deque[tuple[Item, asyncio.Future[Result]]] = deque()
         self._urgent_calls = 0
         self._calls_max = calls_max
-        self._usual_max = max(1, calls_max - 1)
+        self._kept_s = kept_s
+        self._urgent_at = -math.inf  # when the last urgent item came
         self._usual = 0  # calls without urgent items that are under way
         self._lanes = 0  # tasks that make one call after the other
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def submit(self, item: Item, urgent: bool = False) -> Result:
         """The result for `item`. Cancelling the caller does not undo a call that has started."""
+        if urgent:
+            self._urgent_at = asyncio.get_running_loop().time()
         return await self._enqueue(item, self._urgent if urgent else self._queue)
 
     async def idle(self, limit_s: float) -> None:
@@ -88,7 +94,20 @@ class Batcher(Generic[Item, Result]):
 
     @property
     def _usual_may_go(self) -> bool:
-        return bool(self._queue) and self._usual < self._usual_max
+        if not self._queue or self._usual >= self._calls_max:
+            return False
+        return self._usual < max(1, self._calls_max - 1) or not self._keeps_one()
+
+    def _keeps_one(self) -> bool:
+        """Whether the last free call waits for an urgent item."""
+        return math.isinf(self._kept_s) or asyncio.get_running_loop().time() < self._urgent_at + self._kept_s
+
+    @property
+    def _share(self) -> int:
+        """Of the usual items that wait, as many as leave the same number to each call that may begin now; the first is
+        taken already."""
+        free = self._calls_max - self._keeps_one() - self._usual
+        return math.ceil((len(self._queue) + 1) / max(1, free))
 
     def _take(self) -> tuple[list[tuple[Item, asyncio.Future[Result]]], bool]:
         """The items of the next call, and whether they are urgent; none when none may go now."""
@@ -99,7 +118,7 @@ class Batcher(Generic[Item, Result]):
         self._urgent_calls = self._urgent_calls + 1 if urgent else 0
         queue = self._urgent if urgent else self._queue
         taken, size = [queue.popleft()], 0
-        items_max = self._urgent_max if urgent else self._items_max
+        items_max = self._urgent_max if urgent else min(self._items_max, self._share)
         while queue and len(taken) < items_max:
             if self._size is not None:
                 size += self._size(taken[-1][0])

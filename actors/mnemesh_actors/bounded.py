@@ -75,14 +75,25 @@ async def replaced_by(parts: Parts, new: Memory, key: str) -> Memory:
 
 
 async def embedded(parts: Parts, embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
-    """The vectors of `texts`, in order, made by one model a portion at a time: a long text takes long, only standing
-    still is a fault."""
-    made: list[Vector] = []
+    """The vectors of `texts`, in order, made a portion at a time, as many portions at once as the model has workers: a
+    long text takes long, only standing still is a fault."""
+    portions = list(_portions(texts))
+    made: list[list[Vector]] = [[] for _ in portions]
+    left = iter(enumerate(portions))
     async with answered(parts, "embedder") as progress:
-        for portion in _portions(texts):
-            made += await embedder.embed(portion)
-            progress()
-    return made
+
+        async def lane() -> None:
+            for at, portion in left:
+                made[at] = await embedder.embed(portion)
+                progress()
+
+        lanes = [asyncio.ensure_future(lane()) for _ in range(min(embedder.lanes, len(portions)))]
+        try:
+            await asyncio.gather(*lanes)
+        finally:  # what one could not embed is wanted of none
+            for task in lanes:
+                task.cancel()
+    return [vector for portion in made for vector in portion]
 
 
 async def vectors_of_change(parts: Parts, before: Memory, after: Memory) -> Vectors:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from typing import Any
 
 from mnemesh_actors.embedding import ModelInfo
@@ -37,6 +38,11 @@ class Crew:
     def size(self) -> int:
         """How many calls it can be busy with at once."""
         return len(self.workers)
+
+    @property
+    def apart(self) -> bool:
+        """Whether its workers are processes of their own, mostly on machines of their own."""
+        return self._patience_s is not None
 
     async def load(self) -> ModelInfo:
         """Load the model wherever it is not loaded yet. Raises what the first one raises when nobody can, and
@@ -92,7 +98,7 @@ class Crew:
         left = iter(order)
         while (number := next(left, None)) is not None or waiting:
             if number is not None:
-                waiting[self._begun(self._call(number, method, asked, generation))] = number
+                waiting[self._begun(number, _answer(self.workers[number], method, asked, generation))] = number
             patience = None if number is None else patience_s
             done, _ = await asyncio.wait(waiting, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
             if not done and number is not None:
@@ -113,14 +119,16 @@ class Crew:
         finally:
             self._calls[number] -= 1
 
-    def _begun(self, call: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """A call that goes on whoever waits for it: its worker is busy until it answers."""
+    def _begun(self, number: int, call: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """A call that goes on whoever waits for it: its worker is busy from now on until it answers."""
         task = asyncio.create_task(call, name="embedding")
+        self._calls[number] += 1
         self._under_way.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(partial(self._ended, number))
         return task
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _ended(self, number: int, task: asyncio.Task[Any]) -> None:
+        self._calls[number] -= 1
         self._under_way.discard(task)
         if not task.cancelled():
             task.exception()  # nobody may be left who reads it

@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from mnemesh_crdt.envelope import node_id_of
-from mnemesh_memory.errors import DataLoss, FailedPrecondition
+from mnemesh_memory.errors import DataLoss, FailedPrecondition, MnemeshError
 from mnemesh_memory.grants import OWNER
 
 FORMAT = 1
@@ -66,6 +66,14 @@ def check_format(path: Path) -> None:
     """Refuse a directory of a newer format, reading only."""
     if (path / MANIFEST).is_file():
         _read(path / MANIFEST)
+
+
+def node_id_in(path: Path) -> str:
+    """Who lives there, reading only; "" where nobody does, or where the manifest can't be read."""
+    try:
+        return _read(path / MANIFEST)
+    except (OSError, MnemeshError):
+        return ""
 
 
 def open_directory(path: Path) -> DataDirectory:

@@ -8,6 +8,7 @@ makes another vector space meanwhile yields to both.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,8 @@ from mnemesh_memory import limits
 
 Vector = NDArray[np.float32]
 BATCH_TEXTS_MAX = 64
+# How long after a question a worker is kept for the next one, where each worker has a processor of its own.
+KEPT_S: Final = 2.0
 # While one call is with the model, what was asked in the call before it is answered; all at once would have to wait.
 QUESTIONS_A_CALL_MAX = 8
 STEP_TEXTS_MAX = 8 * BATCH_TEXTS_MAX
@@ -77,7 +80,13 @@ class Embedder:
             bytes_max,
             QUESTIONS_A_CALL_MAX,
             crew.size,
+            KEPT_S if crew.apart else math.inf,
         )
+
+    @property
+    def lanes(self) -> int:
+        """How many calls of texts to be stored can be under way at once."""
+        return self._crew.size if self._crew.apart else max(1, self._crew.size - 1)
 
     async def _run(self, texts: list[str]) -> list[Vector | Exception]:
         if self.yields_to is not None:

@@ -8,7 +8,6 @@ applied; after a crash the follower starts again from there, and applying twice 
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
@@ -18,11 +17,12 @@ import structlog
 from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.handover import Handover
 from mnemesh_actors.index_items import IndexItems
+from mnemesh_actors.index_presence import SUBJECT, IndexPresence
 from mnemesh_actors.ledger.commands import FeedPage
 from mnemesh_actors.news import News
+from mnemesh_actors.notices import Notice
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.shard import ShardStatus
-from mnemesh_actors.waiting import Waiting
 from mnemesh_memory import limits
 from mnemesh_memory.errors import DataLoss, DeadlineExceeded, FailedPrecondition, MnemeshError, Unavailable, count_of
 
@@ -30,19 +30,15 @@ PAGE_ENTRIES_MAX = 256
 # A flush holds the interpreter for tens of milliseconds; what it would save is applied again from the ledger.
 FLUSH_S = 10.0
 RETRY_S = 0.5
-# An index that is away is looked for again after pauses that double up to this, or that its server asks for.
-RETRY_MAX_S = 5.0
-RETRY_AFTER_MAX_S = 60.0
-# A restart is waited for, an outage is told.
-AWAY_GRACE_S = 3.0
 Answer = TypeVar("Answer")
 log = structlog.get_logger("mnemesh.index")
 
 
-class IndexFollower:
+class IndexFollower(IndexPresence):
     """Follows `ledger` into `shard`. `notice` is told what a person should know (a rebuild, a fault). A writer waits
     for the index at most `wait_s`. `news` tells others how far the ledger is, however that came to be known. Up to
-    `page_entries` of the log are taken in at a time."""
+    `page_entries` of the log are taken in at a time. `answers` says whether the machine of the shard can be reached:
+    of one that was cut off the runtime itself would know only much later."""
 
     def __init__(
         self,
@@ -53,39 +49,29 @@ class IndexFollower:
         wait_s: float = limits.WRITE_TIMEOUT_S,
         news: News | None = None,
         page_entries: int | None = None,
+        answers: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
+        super().__init__(notice, answers)
         self.news = news or News()
         self._page_entries = page_entries
         self._ledger = ledger
         self._shard = shard
         self._embedder = embedder
         self._items = IndexItems(ledger, shard, embedder)
-        self._notice = notice
         self._wait_s = wait_s
-        self._news = asyncio.Event()
-        self._waiting = Waiting()
         self._tasks: list[asyncio.Task[None]] = []
         self._moving = asyncio.Lock()  # what the shard holds and `applied` change together
         self._opening: asyncio.Task[ShardStatus] | None = None
         self._handed = Handover()
         self._bug = ""  # stays until the node is started again
-        self._over = ""  # why nothing more will be indexed
         self._goal = 0  # the ledger's head when the shard was opened last
         self.applied = 0
         self.head = 0
         self.gaps = 0  # how often the shard was opened and held less than the ledger
-        self._looking: asyncio.Task[None] | None = None
-        self._back = asyncio.Event()
-        self._back.set()
-        self._away_since = 0.0
-        self._looks = 0  # how often it was looked for since
-        self._asked_for = 0.0  # the pause that its server asked for, in s
         self._erased: dict[str, asyncio.Future[None]] = {}  # what is to be taken out before its turn
         self._life = 0  # how often another ledger took over
         self._incarnation = ""  # of the ledger that did
         self._base: tuple[int, int] | None = None  # where the shard has to go on there: see RetrievalShard.rebase
-        self.away = ""  # why the index can't be asked, until it was opened again
-        self.fault = ""
 
     async def start(self, head: int, patient: bool = False) -> ShardStatus:
         """Open the shard and begin to follow; the ledger's last sequence number is `head`. With `patient` an index
@@ -103,6 +89,9 @@ class IndexFollower:
             asyncio.create_task(self._follow(), name="index-follow"),
             asyncio.create_task(self._flush_often(), name="index-flush"),
         ]
+        if self._machine_answers is not None:
+            watching = self._watch_machine(self._machine_answers)
+            self._tasks.append(asyncio.create_task(watching, name="index-machine"))
         for task in self._tasks:
             task.add_done_callback(self._ended)
         return status
@@ -129,7 +118,7 @@ class IndexFollower:
             self._notice(f"index rebuilt from the ledger: {status.rebuilt}")
         if self.away:
             log.info("index_back", seq=status.seq, behind=self.lag, looks=self._looks)
-            self._notice(f"index back: {count_of(self.lag, 'entry')} to take in")
+            self._notice(Notice(SUBJECT, f"index back: {count_of(self.lag, 'entry')} to take in"))
         self.away, self._looks, self._asked_for = "", 0, 0.0
         self._back.set()
         self._news.set()
@@ -143,27 +132,6 @@ class IndexFollower:
                 return status
         status = await (self._shard.open(self._incarnation) if self._incarnation else self._shard.open())
         return status
-
-    def went_away(self, error: MnemeshError) -> None:
-        """The index can't be asked, or does not answer: nobody asks it until it was found again."""
-        if self._over:
-            return  # nobody would look for it
-        if not self.away:
-            self._away_since = asyncio.get_running_loop().time()
-            log.warning("index_away", reason=error.message)
-            self._notice(f"index away: {error.message}")
-        self.away = self.fault = error.message
-        self._asked_for = min(RETRY_AFTER_MAX_S, error.fields.get("retry_after_s", 0.0))
-        self._back.clear()
-        self._news.set()
-        if self._looking is None or self._looking.done():
-            # Beside the following, which may be embedding for long.
-            self._looking = asyncio.create_task(self._look_for_it(), name="index-look")
-            self._looking.add_done_callback(self._ended)
-
-    @property
-    def _long_away(self) -> bool:
-        return bool(self.away) and asyncio.get_running_loop().time() - self._away_since >= AWAY_GRACE_S
 
     @property
     def lag(self) -> int:
@@ -246,6 +214,9 @@ class IndexFollower:
                 continue
             try:
                 moved = await self._step()
+                if self._stalled:
+                    self._stalled = False
+                    self._notice(Notice(SUBJECT, ""))
                 self.fault = self._bug
             except MnemeshError as error:
                 await self._stumble(error)
@@ -263,26 +234,12 @@ class IndexFollower:
     async def _stumble(self, error: MnemeshError) -> None:
         if not self.fault:
             log.warning("index_stalled", reason=error.message)
-            self._notice(f"index stalled: {error.message}")
+            self._notice(Notice(SUBJECT, f"index stalled: {error.message}"))
+            self._stalled = True
         self.fault = error.message
         await asyncio.sleep(RETRY_S)
         with suppress(MnemeshError):
             await self._reopen()
-
-    async def _look_for_it(self) -> None:
-        """Open the shard again, after pauses, until that works. Writers who wait are told when it takes long."""
-        while self.away:
-            pause = min(RETRY_MAX_S, RETRY_S * 2.0 ** min(self._looks - 1, 30)) if self._looks else 0.0
-            await asyncio.sleep(max(random.uniform(pause / 2, pause), self._asked_for))
-            self._looks += 1
-            with suppress(MnemeshError):
-                await self._reopen()
-            if self._long_away:
-                self._waiting.refuse(self._told_away)
-
-    @property
-    def _told_away(self) -> str:
-        return f"stored, but not searchable until the index is back: {self.away}"
 
     async def read(self, ask: Callable[[Handle], Awaitable[Answer]]) -> Answer:
         """What the shard answers to `ask`; one that is closed or found itself damaged is opened again first. Raises

@@ -17,6 +17,7 @@ import structlog
 from mnemesh_actors.ledger.twins import cursor_name
 from mnemesh_actors.members import Member, Pipe, Side
 from mnemesh_actors.news import News
+from mnemesh_actors.notices import Notice
 from mnemesh_actors.streaming import StreamShell
 from mnemesh_crdt.handshake import DIALER, LISTENER
 from mnemesh_crdt.messages import Status
@@ -32,7 +33,8 @@ log = structlog.get_logger("mnemesh.replication")
 
 class Links(ABC):
     """`members` with their streams. `_moves` counts how often the primary was another one; `_acks` is how far of its
-    log the furthest of the others durably has."""
+    log the furthest of the others durably has. `missing` are the ledgers, by id with their places, that may hold
+    acknowledged writes which the primary lacks."""
 
     def __init__(
         self, members: Sequence[Member], primary: Member, clock: Callable[[], int], notice: Callable[[str], None]
@@ -44,6 +46,7 @@ class Links(ABC):
         self._acks = News()
         self._published: Callable[[int], None] = lambda seq: None
         self._moves = 0
+        self.missing: dict[str, str] = {}
         self._admitting: set[asyncio.Task[None]] = set()
 
     def _others(self) -> list[Member]:
@@ -53,8 +56,12 @@ class Links(ABC):
         return [member for member in self._others() if member.current]
 
     @abstractmethod
-    def _tell(self, why: str) -> None:
-        """Why writes are on one machine only, or that they are not any more."""
+    def _tell(self) -> None:
+        """Say how the ledgers stand, when that has changed."""
+
+    @abstractmethod
+    def _no_longer_missing(self, member: Member) -> None:
+        """The primary has everything that `member` has, which was missing."""
 
     async def join(self, member: Member) -> None:
         """Another ledger: it fills from the primary, and the primary from it."""
@@ -72,7 +79,8 @@ class Links(ABC):
         if not task.cancelled() and (error := task.exception()) is not None:
             member.current, member.fault = False, f"ended by a fault of ours: {error!r}; restart the node"
             log.error("replica_ended", replica=member.identity.node_id, exc_info=error)
-            self._notice(f"ledger replica {member.identity.node_id}: {member.fault}")
+            id_ = member.identity.node_id
+            self._notice(Notice(f"ledger {id_}", f"ledger replica {id_}: {member.fault}"))
 
     async def _keep_level(self, member: Member) -> None:
         while True:
@@ -139,13 +147,24 @@ class Links(ABC):
             self._acks.tell(member.acked)
 
     async def _admit(self, member: Member, moves: int) -> None:
-        """A member that has every entry is counted once it has the idempotency keys, too."""
+        """A member that has every entry is counted once it has the idempotency keys, too. One that was missing has keys
+        of its own, which are handed over first."""
+        primary = self.primary
         with suppress(MnemeshError):  # tried again with the next status
-            after = ("", "")
-            while keys := await self.primary.handle.used_keys(0, after, KEYS_PAGE):
-                await member.handle.learn(keys)
-                after = (keys[-1].agent, keys[-1].key)
+            if member.identity.node_id in self.missing:
+                await _teach(member, primary)
+                if moves == self._moves:
+                    self._no_longer_missing(member)
+            await _teach(primary, member)
             if moves == self._moves and not member.current:
                 member.current = True
                 self._acks.tell(member.acked)
-                self._tell("")
+                self._tell()
+
+
+async def _teach(source: Member, target: Member) -> None:
+    """`target` knows every idempotency key that `source` does."""
+    after = ("", "")
+    while keys := await source.handle.used_keys(0, after, KEYS_PAGE):
+        await target.handle.learn(keys)
+        after = (keys[-1].agent, keys[-1].key)

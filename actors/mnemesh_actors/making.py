@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from mnemesh_actors.crew import Crew
@@ -14,7 +15,7 @@ from mnemesh_actors.follower import IndexFollower
 from mnemesh_actors.generations import Choice, Generation
 from mnemesh_actors.index.shard_config import MACHINE, ShardConfig
 from mnemesh_actors.index.storage import ServerConfig
-from mnemesh_actors.notices import Notices
+from mnemesh_actors.notices import Notice, Notices
 from mnemesh_actors.replicas import DEFAULT_ROOT
 from mnemesh_actors.runtime.base import Handle, Runtime
 from mnemesh_actors.serving import VectorSpace
@@ -72,7 +73,17 @@ class Workshop:
         embedder = Embedder(
             crew, generation.fingerprint, generation.dimensions, yields_to=yields_to, prefixes=model.prefixes
         )
-        follower = IndexFollower(self.ledger, shard, embedder, notice, self.write_timeout_s, news, page)
+        apart = self.machine and self.server is None
+        follower = IndexFollower(
+            self.ledger,
+            shard,
+            embedder,
+            notice,
+            self.write_timeout_s,
+            news,
+            page,
+            partial(self.runtime.answers, shard) if apart else None,
+        )
         return VectorSpace(
             generation=generation,
             embedder=embedder,
@@ -100,7 +111,8 @@ class Workshop:
             await self.runtime.drop(shard)
 
     def _of_the_next(self, text: str) -> None:
-        self.notice(f"reembed: {text}")
+        subject = f"reembed {text.subject}" if isinstance(text, Notice) else ""
+        self.notice(text and f"reembed: {text}", subject)
 
     async def shard(self, generation: Generation) -> Handle:
         """The index of a generation, for the ledger as it is now; not open yet."""
@@ -109,6 +121,8 @@ class Workshop:
 
     async def _spawned(self, config: ShardConfig, generation: Generation) -> Handle:
         where: dict[str, Any] = {"machine": self.machine, "roams": True} if self.machine else {"pinned": True}
+        if self.server is not None:  # its client, which needs no other machine
+            where = {"here": True}
         return await self.runtime.spawn(f"shard-0{generation.suffix}", RetrievalShard, config, **where)
 
     def _config(self, generation: Generation, incarnation: str) -> ShardConfig:
@@ -123,7 +137,7 @@ class Workshop:
 
     def _path(self, suffix: str) -> str:
         """On several machines beside the ledgers of the one where the shard lives, which reads ~ and {ip} itself."""
-        if not self.machine:
+        if not self.machine or self.server is not None:
             return f"{self.directory.index(0)}{suffix}"
         return f"{self.replica_dir or DEFAULT_ROOT}/{self.directory.node_id}-index{suffix}/{MACHINE}"
 

@@ -5,9 +5,11 @@ Takes and gives values of mnemesh_memory.model only, raises leaves of mnemesh_me
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
+from typing import TypeVar
 
 from mnemesh_actors.bulk import BulkForgetting
 from mnemesh_actors.copying import LedgerCopy, ledger_copy
@@ -32,7 +34,7 @@ from mnemesh_actors.writing import Writing
 from mnemesh_memory import checks, grants, limits, validate
 from mnemesh_memory.answers import Neighbourhood, Recalled
 from mnemesh_memory.embedding import ModelStatus
-from mnemesh_memory.errors import InvalidArgument, MnemeshError
+from mnemesh_memory.errors import DeadlineExceeded, InvalidArgument, MnemeshError
 from mnemesh_memory.linking import Rated
 from mnemesh_memory.model import (
     Caller,
@@ -55,6 +57,7 @@ from mnemesh_memory.removal import Bulk, Purged
 from mnemesh_memory.watching import Watched, WatchQuery
 
 EXPORT_PAGE = 200
+Answer = TypeVar("Answer")
 
 
 class Mesh:
@@ -87,6 +90,7 @@ class Mesh:
         self._histories = Histories(parts, self._writing)
         self._watching = Watching(parts, node_id, seal)
         self._last = AsyncExitStack()
+        self._asking: asyncio.Task[str] | None = None  # whether the ledger answers
 
     async def remember(self, caller: Caller, draft: Draft) -> Written:
         """Store one memory; see Writing.remember."""
@@ -282,9 +286,30 @@ class Mesh:
         """End every stream of changes with Unavailable and its cursor: they have no end of their own."""
         self._parts.news.end(why)
 
+    async def ledger_fault(self) -> str:
+        """Why the ledger can't be asked now, or "". However many ask, it is asked once at a time."""
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask_ledger(), name="ledger-fault")
+        return await asyncio.shield(self._asking)
+
+    async def _ask_ledger(self) -> str:
+        try:
+            await self._heard(self._parts.ledger.position(), limits.LEDGER_ANSWER_S)
+        except MnemeshError as error:
+            return error.message
+        return ""
+
+    async def _heard(self, answer: Awaitable[Answer], limit_s: float) -> Answer:
+        """What the ledger answers in time."""
+        try:
+            return await asyncio.wait_for(answer, limit_s)
+        except TimeoutError:
+            raise DeadlineExceeded(f"the ledger has not answered within {limit_s:g} s", part="ledger") from None
+
     async def status(self) -> MeshStatus:
-        """Actors, ledger, index and model as they are now."""
-        ledger: LedgerStatus = await self._parts.ledger.status()
+        """Actors, ledger, index and model as they are now. Raises DeadlineExceeded when the ledger says nothing within
+        LEDGER_STATUS_S, and what it raises."""
+        ledger: LedgerStatus = await self._heard(self._parts.ledger.status(), limits.LEDGER_STATUS_S)
         space = self._parts.serving.current
         follower = space.follower
         behind = follower.catching_up or follower.lag > LAG_TOLERATED_ENTRIES

@@ -9,15 +9,32 @@ NOTICES_MAX = 50
 EMBEDDED_WITH = "embedded with"
 
 
+class Notice(str):
+    """A text about a `subject`, of which only the latest is true: it takes the place of the earlier one. An empty text
+    says that nothing has to be told of it any more."""
+
+    __slots__ = ("subject",)
+
+    subject: str
+
+    def __new__(cls, subject: str, text: str) -> Notice:
+        made = super().__new__(cls, text)
+        made.subject = subject
+        return made
+
+
 class Notices:
-    """The last NOTICES_MAX that were told. What is told again moves to the end; one with a `subject`, of which only
-    the latest is true, takes the place of the earlier one with it."""
+    """The last NOTICES_MAX that were told. What is told again moves to the end; of those with one `subject` the latest
+    is kept."""
 
     def __init__(self) -> None:
         self._kept: dict[str, str] = {}
 
     def __call__(self, text: str, subject: str = "") -> None:
+        subject = subject or (text.subject if isinstance(text, Notice) else "")
         self._kept.pop(key := subject or text, None)
+        if not text:
+            return
         self._kept[key] = text
         if len(self._kept) > NOTICES_MAX:
             del self._kept[next(iter(self._kept))]

@@ -11,41 +11,45 @@ holds entries, from a time without other machines, is one of them for good. Noth
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import structlog
 
-from mnemesh_actors.directory import MACHINE_FILE, DataDirectory, open_directory, replace_file
+from mnemesh_actors.directory import MACHINE_FILE, DataDirectory, node_id_in, open_directory
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.twins import Identity
 from mnemesh_actors.members import Member
+from mnemesh_actors.notices import Notice
+from mnemesh_actors.replica_record import REPLICAS_FILE, Known, has_entries, places, read_record
 from mnemesh_actors.replication import ReplicatedLedger
 from mnemesh_actors.runtime.base import Machine, Runtime
-from mnemesh_memory.errors import FailedPrecondition, MnemeshError, Unavailable
+from mnemesh_memory.errors import MnemeshError, Unavailable
 
 REPLICAS: Final = 2
-REPLICAS_FILE: Final = "replicas.json"
 DEFAULT_ROOT: Final = "~/.local/share/mnemesh-replicas"
 # A machine that is started again within this time finds its own ledger, and nothing has to be filled.
 REPLACE_AFTER_S: Final = 5.0
+# How long a start waits for ledgers that may hold more than those in the cluster, and how often it looks.
+LEDGER_WAIT_S: Final = 30.0
+POLL_S: Final = 0.5
 WATCH_S: Final = 1.0
 log = structlog.get_logger("mnemesh.replication")
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place for a ledger, as it was found: the disk's name, the directory, and whether a ledger is there."""
+    """A place for a ledger, as it was found: the disk's name, the directory, and which ledger is there, if one is."""
 
     disk: str
     directory: str
     taken: bool
+    ledger: str = ""  # its id, when it has one already
 
 
 class Scout:
@@ -67,7 +71,8 @@ class Scout:
         except OSError as error:
             raise Unavailable(f"ray_replica_dir: cannot write {self._root}: {error}", part="ledger") from error
         directory = self._root / node_id
-        return Site(disk, str(directory), directory.exists())
+        taken = directory.exists()
+        return Site(disk, str(directory), taken, node_id_in(directory) if taken else "")
 
 
 class ReplicaLedger(Ledger):
@@ -83,15 +88,6 @@ def site_root(root: str, address: str) -> Path:
     return Path((root or DEFAULT_ROOT).replace("{ip}", address)).expanduser()
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A replica as replicas.json has it."""
-
-    node_id: str
-    address: str
-    directory: str
-
-
 class Fleet:
     """The ledgers of one node. `open` finds or makes them; then `ledger` stands for them, and lost ones are
     replaced."""
@@ -104,6 +100,7 @@ class Fleet:
         clock: Callable[[], int],
         entropy: Callable[[int], bytes],
         notice: Callable[[str], None],
+        wait_s: float = LEDGER_WAIT_S,
         replace_after_s: float = REPLACE_AFTER_S,
     ) -> None:
         self._directory = directory
@@ -112,28 +109,49 @@ class Fleet:
         self._clock = clock
         self._entropy = entropy
         self._notice = notice
+        self._wait_s = wait_s
         self._replace_after_s = replace_after_s
-        self._disks: dict[str, str] = {}  # by machine
         self._watch: asyncio.Task[None] | None = None
         self._short_since = asyncio.get_running_loop().time()
-        self._kept: list[Known] = []
+        self._sites: dict[str, Site] = {}  # by machine
+        self._record = read_record(directory.path)
+        self._unwritten = False
         self.ledger: ReplicatedLedger
+
+    async def awaited(self, machines: Sequence[Machine]) -> Sequence[Machine]:
+        """The machines of the cluster, once the ledgers that may hold acknowledged writes which the others lack are
+        among them, or after `wait_s`."""
+        until = asyncio.get_running_loop().time() + self._wait_s
+        said = False
+        while True:
+            await self._look([one for one in machines if one.id not in self._sites])
+            here = {one.id for one in machines}
+            present = {site.ledger for machine, site in self._sites.items() if machine in here}
+            if self._has_home():
+                present.add(self._directory.node_id)
+            away = self._record.awaited(present)
+            if not away or asyncio.get_running_loop().time() >= until:
+                return machines
+            if not said:
+                log.info("ledgers_awaited", ledgers=places(away), seconds_max=self._wait_s)
+                said = True
+            await asyncio.sleep(POLL_S)
+            with suppress(Unavailable):  # Ray did not say in time which machines there are
+                machines = await self._runtime.machines()
 
     async def open(self, machines: Sequence[Machine]) -> ReplicatedLedger:
         """Every ledger that is found, and new ones up to REPLICAS when there never were any. Raises Unavailable when
         none of those that there were is in the cluster."""
-        primary_was, known = read_known(self._directory.path)
-        self._kept = known
-        sites = await self._look(machines)
+        known = self._record.replicas
+        sites = await self._sites_of(machines)
         members = [await self._home()] if self._has_home() else []
         for machine, site in sites:
             if site.taken:
                 members.append(await self._member(machine, site))
         if known and not members:
-            where = ", ".join(f"{one.directory} on {one.address}" for one in known)
             raise Unavailable(
-                f"no machine that holds this node's memories is in the Ray cluster; they were in {where}. Start one of "
-                "them, with the same ray_replica_dir",
+                f"no machine that holds this node's memories is in the Ray cluster; they were in {places(known)}. "
+                "Start one of them, with the same ray_replica_dir",
                 part="ledger",
             )
         # Those of others first: this machine has the doors to serve, and goes with them.
@@ -141,8 +159,13 @@ class Fleet:
             if len(members) < (1 if known else REPLICAS) and not site.taken:
                 members.append(await self._member(machine, site))
         heads = {member.identity.node_id: (await member.handle.position())[1] for member in members}
-        primary = max(members, key=lambda one: (one.identity.node_id == primary_was, heads[one.identity.node_id]))
-        self.ledger = ReplicatedLedger(members, primary, self._clock, self._entropy, self._notice)
+        first = self._record.first(heads)
+        primary = next(member for member in members if member.identity.node_id == first)
+        missing = {one.node_id: one.place for one in self._record.awaited(heads)}
+        missing |= {one.node_id: one.place for one in known if one.ahead and one.node_id != first}
+        self.ledger = ReplicatedLedger(
+            members, primary, self._clock, self._entropy, self._notice, noted=self._write, missing=missing
+        )
         await self.ledger.start()
         self._write()
         self._watch = asyncio.create_task(self._watch_machines(), name="replica-watch")
@@ -173,18 +196,22 @@ class Fleet:
         here = (await self._runtime.machines())[0]
         return Member(handle, await handle.identity(), machine=here.id, place=f"{here.address}:{path}")
 
-    async def _look(self, machines: Sequence[Machine]) -> list[tuple[Machine, Site]]:
-        """What the machines hold, without those whose disk is that of one before; one that can't be asked is left
-        out."""
+    async def _look(self, machines: Sequence[Machine]) -> None:
+        """Note what the machines hold; one that can't be asked is left out."""
         found = await asyncio.gather(*map(self._scouted, machines))
-        sites: list[tuple[Machine, Site]] = []
-        for machine, site in zip(machines, found, strict=True):
-            if site is not None and site.disk not in {one.disk for _, one in sites}:
-                sites.append((machine, site))
-        return sites
+        self._sites |= {machine.id: site for machine, site in zip(machines, found, strict=True) if site is not None}
+
+    async def _sites_of(self, machines: Sequence[Machine]) -> list[tuple[Machine, Site]]:
+        """What the machines hold, without those whose disk is that of one before."""
+        await self._look([one for one in machines if one.id not in self._sites])
+        by_disk: dict[str, tuple[Machine, Site]] = {}
+        for machine in machines:
+            if (site := self._sites.get(machine.id)) is not None:
+                by_disk.setdefault(site.disk, (machine, site))
+        return list(by_disk.values())
 
     async def _scouted(self, machine: Machine) -> Site | None:
-        name = f"scout-{machine.id[:12]}"
+        name, subject = f"scout-{machine.id[:12]}", f"machine {machine.address}"
         try:
             scout = await self._runtime.spawn(name, Scout, self._root, machine.address, machine=machine.id)
             try:
@@ -193,9 +220,9 @@ class Fleet:
                 await self._runtime.drop(scout)
         except (MnemeshError, TimeoutError) as error:
             log.warning("machine_not_usable", machine=machine.id, reason=str(error))
-            self._notice(f"machine {machine.address} holds no ledger: {error}")
+            self._notice(Notice(subject, f"machine {machine.address} holds no ledger: {error}"))
             return None
-        self._disks[machine.id] = site.disk
+        self._notice(Notice(subject, ""))
         return site
 
     async def _member(self, machine: Machine, site: Site) -> Member:
@@ -211,6 +238,8 @@ class Fleet:
         while True:
             await asyncio.sleep(WATCH_S)
             try:
+                if self._unwritten:
+                    self._write()
                 machines = await self._runtime.machines()
                 await self._let_go(machines)
                 await self._take_on(machines)
@@ -222,7 +251,8 @@ class Fleet:
         for member in [one for one in self.ledger.members if one.machine not in alive]:
             await self.ledger.leave(member)
             if member not in self.ledger.members:
-                self._notice(f"machine of ledger {member.identity.node_id[:12]} is gone ({member.place})")
+                id_ = member.identity.node_id
+                self._notice(Notice(f"ledger {id_}", f"machine of ledger {id_[:12]} is gone ({member.place})"))
                 await self._runtime.drop(member.handle)
                 self._write()
 
@@ -231,70 +261,50 @@ class Fleet:
         now = asyncio.get_running_loop().time()
         if len(self.ledger.members) >= REPLICAS:
             self._short_since = now
-        used = {self._disks.get(member.machine, "") for member in self.ledger.members}
-        for machine, site in await self._look([one for one in machines if one.id not in self._disks]):
+        used = {self._disk(member.machine) for member in self.ledger.members}
+        for machine, site in await self._sites_of([one for one in machines if one.id not in self._sites]):
             if site.taken and site.disk not in used:
                 await self._add(machine, site)
         if len(self.ledger.members) < REPLICAS and now - self._short_since >= self._replace_after_s:
-            free = [one for one in [*machines[1:], *machines[:1]] if self._disks.get(one.id, "") not in {"", *used}]
-            for machine, site in await self._look(free[:1]):
+            free = [one for one in [*machines[1:], *machines[:1]] if self._disk(one.id) not in {"", *used}]
+            await self._look(free[:1])
+            for machine, site in await self._sites_of(free[:1]):
                 await self._add(machine, site)
+
+    def _disk(self, machine: str) -> str:
+        """The name of its disk, "" for one that was never looked at."""
+        return self._sites[machine].disk if machine in self._sites else ""
 
     async def _add(self, machine: Machine, site: Site) -> None:
         member = await self._member(machine, site)
         await self.ledger.join(member)
         how = "came back" if site.taken else "is new"
-        self._notice(f"ledger {member.identity.node_id[:12]} {how} ({member.place})")
+        id_ = member.identity.node_id
+        self._notice(Notice(f"ledger {id_}", f"ledger {id_[:12]} {how} ({member.place})"))
         self._write()
 
     def _write(self) -> None:
-        """Note where the ledgers are now; one that was there before stays noted while there are too few."""
-        shown = [
+        """Note where the ledgers are now, which one is primary, and which ones may hold more. A disk that does not take
+        it is told, and asked again."""
+        members = [
             Known(one.identity.node_id, one.place.partition(":")[0], one.place.partition(":")[2])
             for one in self.ledger.members
         ]
-        if len(shown) < REPLICAS:
-            shown += [one for one in self._kept if one.node_id not in {it.node_id for it in shown}]
-        self._kept = shown
-        value = {
-            "primary": self.ledger.primary.identity.node_id,
-            "replicas": [asdict(one) for one in shown],
-        }
-        replace_file(self._directory.path / REPLICAS_FILE, json.dumps(value, indent=1) + "\n")
-
-
-def read_known(path: Path) -> tuple[str, list[Known]]:
-    """Who was primary, and where the replicas were; ("", []) for a node that never had any. Raises FailedPrecondition
-    when the file is damaged."""
-    file = path / REPLICAS_FILE
-    try:
-        value = json.loads(file.read_text("utf-8"))
-        return str(value["primary"]), [Known(**one) for one in value["replicas"]]
-    except FileNotFoundError:
-        return "", []
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FailedPrecondition(
-            f"{file} is damaged ({error}); it names the machines that hold this node's memories. Remove it when all of "
-            "them are in the cluster: they are found again",
-            field="data_dir",
-            value=str(file),
-        ) from error
-
-
-def has_entries(directory: DataDirectory) -> bool:
-    """Whether the ledger in the data directory itself was ever used."""
-    return directory.ledger(0).exists()
-
-
-def refuse_elsewhere(directory: DataDirectory) -> None:
-    """Raise FailedPrecondition when this node's memories lie on other machines alone."""
-    _, known = read_known(directory.path)
-    if known and not has_entries(directory):
-        where = ", ".join(f"{one.directory} on {one.address}" for one in known)
-        raise FailedPrecondition(
-            f"runtime: this node's memories lie on machines of a Ray cluster ({where}); start it with --runtime ray "
-            "and --ray-address",
-            field="runtime",
-            value="local",
-            limit="ray",
-        )
+        primary = self.ledger.primary.identity.node_id
+        ahead, level = self.ledger.missing, self.ledger.level
+        self._record = self._record.following(primary, members, ahead, level, REPLICAS)
+        try:
+            self._record.write(self._directory.path)
+        except OSError as error:
+            if not self._unwritten:
+                log.error("replicas_not_noted", reason=str(error))
+                told = (
+                    f"{REPLICAS_FILE} can't be written ({error}): make room in {self._directory.path} before the node "
+                    "is started again, or it may begin with an older ledger"
+                )
+                self._notice(Notice(REPLICAS_FILE, told))
+            self._unwritten = True
+        else:
+            if self._unwritten:
+                self._notice(Notice(REPLICAS_FILE, ""))
+            self._unwritten = False

@@ -11,7 +11,8 @@ others, through this process instead of a network. Rules.
 3. What was on its way then is asked of the new primary. An operation that it knows is answered from its log. One that
    it does not know gets a new operation id, because the old machine may have written another change under the old one;
    a new memory keeps its id and operation, for its change is the same bytes on every machine.
-4. What only the old machine had comes back with it: its ledger is found, and merged.
+4. What only the old machine had comes back with it: its ledger is found, and merged. Until then it is `missing`, and
+   everybody is told.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from mnemesh_actors.ledger.commands import Command, Committed, Create, TakenIn
 from mnemesh_actors.ledger.erase import Erase, Gone
 from mnemesh_actors.ledger.exchange import Incoming
 from mnemesh_actors.ledger.twins import UsedKey, keys_of
-from mnemesh_actors.links import Links
 from mnemesh_actors.members import Member, Move
+from mnemesh_actors.notices import Notice
+from mnemesh_actors.replica_health import LACKING, ReplicaHealth
 from mnemesh_memory.errors import MnemeshError, Unavailable
 from mnemesh_memory.grants import PeerGrant
 from mnemesh_memory.model import LedgerStatus
-from mnemesh_memory.replica import LedgerReplica
 
 ACK_S: Final = 1.0
 # A ledger that has not answered for so long, while another does, is given up.
@@ -49,8 +50,11 @@ class _Moved(Exception):
     """The primary is another one than when the call was made."""
 
 
-class ReplicatedLedger(Links):
-    """Stands where the handle of a ledger does. `entropy(n)` gives n random bytes, `clock` ms since the epoch."""
+class ReplicatedLedger(ReplicaHealth):
+    """Stands where the handle of a ledger does. `entropy(n)` gives n random bytes, `clock` ms since the epoch.
+
+    `noted` keeps for the next start which ledger is primary, which one is level with it, and which ones are `missing`.
+    """
 
     name = "ledger-0"
 
@@ -63,8 +67,11 @@ class ReplicatedLedger(Links):
         notice: Callable[[str], None],
         ack_s: float = ACK_S,
         hung_s: float = HUNG_S,
+        noted: Callable[[], None] = lambda: None,
+        missing: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(members, primary, clock, notice)
+        super().__init__(members, primary, clock, notice, noted, missing or {})
+        self._alone = 0  # up to which number of the primary's log another one may lack acknowledged writes
         self._entropy = entropy
         self._ack_s = ack_s
         self._hung_s = hung_s
@@ -72,7 +79,6 @@ class ReplicatedLedger(Links):
         self._moved = asyncio.Event()
         self._choosing = asyncio.Lock()
         self._watch: asyncio.Task[None] | None = None
-        self._said = ""
         self._committed: Heard = lambda *of: None
 
     async def start(self) -> None:
@@ -80,8 +86,11 @@ class ReplicatedLedger(Links):
         for member in self.members:
             _, head = await member.handle.position()
             member.bell.tell(head)
+        self._alone = self.primary.bell.head
         for member in self._others():
             self.connect(member)
+        if self.missing:
+            self._tell()
         self._watch = asyncio.create_task(self._watch_primary(), name="ledger-watch")
 
     def follow(
@@ -170,6 +179,7 @@ class ReplicatedLedger(Links):
                 why = await self._on_two(max((result.seq for result in done.values()), default=0), keys)
             except _Moved:
                 continue
+            why = "; ".join(filter(None, (self._lacking and LACKING, why)))
             return [_with_reason(result, why) for result in results]
 
     async def _renewed(self, commands: Sequence[Command]) -> list[Command]:
@@ -201,12 +211,16 @@ class ReplicatedLedger(Links):
             if moves == self._moves and late:
                 for member in self._current():
                     member.current, member.fault = False, late
-        if seq and self.degraded:
+        if seq and self._on_one:
             await self._outlive()
         if moves != self._moves:
             raise _Moved
-        why = self.degraded
-        self._tell(why)
+        why = self._on_one
+        if self.level != self._noted_level:
+            self._note()  # before anything is acknowledged that the noted one may lack
+        if why:
+            self._alone = max(self._alone, seq)
+        self._tell()
         return why if seq else ""
 
     async def _outlive(self) -> None:
@@ -217,21 +231,6 @@ class ReplicatedLedger(Links):
         except Unavailable:
             if await self._head_of(self.primary) is None:  # its process may be back
                 raise
-
-    @property
-    def degraded(self) -> str:
-        """Why writes are on one machine only at present, or ""."""
-        if self._current():
-            return ""
-        away = "; ".join(member.fault for member in self._others() if member.fault)
-        return f"degraded: on one machine only, {away or 'no second ledger keeps up'}"
-
-    def _tell(self, why: str) -> None:
-        """Say it once when it changes."""
-        if bool(why) != bool(self._said):
-            log.warning("ledger_degraded", reason=why) if why else log.info("ledger_on_two_machines")
-            self._notice(f"ledger {why}" if why else "ledger on two machines again")
-        self._said = why
 
     async def erase(self, command: Erase) -> Gone:
         """As Ledger.erase, on two machines; `alone` says why it is on one only."""
@@ -268,20 +267,6 @@ class ReplicatedLedger(Links):
         head = max(found.seq, self.primary.bell.head)
         replicas = tuple(self._shown(member, head) for member in (self.primary, *self._others()))
         return replace(found, replicas=replicas, state=self.degraded or "ok")
-
-    def _shown(self, member: Member, head: int) -> LedgerReplica:
-        first = member is self.primary
-        return LedgerReplica(
-            actor=member.handle.name,
-            role="primary" if first else "secondary",
-            state="ok" if first or member.current else f"behind: {member.fault}" if member.fault else "behind",
-            node_id=member.identity.node_id,
-            machine=member.machine,
-            place=member.place,
-            incarnation=member.identity.incarnation,
-            seq=head if first else member.bell.head,
-            lag=0 if first else max(0, head - member.acked),
-        )
 
     # ---- who is primary ---------------------------------------------------------------------------------------
 
@@ -325,9 +310,14 @@ class ReplicatedLedger(Links):
         """All at once: nothing is asked of the new primary before everyone who follows the log was told."""
         old, known = self.primary, list(to.marks)
         log.warning("ledger_moved", from_machine=old.machine, to_machine=to.machine, seq=to.bell.head)
-        self._notice(f"ledger moved from machine {old.machine[:12]} to {to.machine[:12]}")
+        moved_to = f"ledger moved from machine {old.machine[:12]} to {to.machine[:12]}"
+        self._notice(Notice("ledger moved", moved_to))
         self._moves += 1
         self.primary = to
+        if to.acked < self._alone:
+            self.missing[old.identity.node_id] = old.place
+        self.missing.pop(to.identity.node_id, None)
+        self._alone = to.bell.head
         self._acks.restart(0)
         move = Move(
             to.identity.incarnation, to.bell.head, lambda seq: max((own for of, own in known if of <= seq), default=0)
@@ -337,6 +327,7 @@ class ReplicatedLedger(Links):
             if member.task is not None:
                 member.task.cancel()
                 member.task = None
+        self._note()  # before anything is asked of the new primary
         for listener in self._listeners:
             listener(move)
         moved, self._moved = self._moved, asyncio.Event()

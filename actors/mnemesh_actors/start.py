@@ -29,7 +29,8 @@ from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.notices import EMBEDDED_WITH, Notices
 from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.reembedding import Reembedding
-from mnemesh_actors.replicas import Fleet, read_known, refuse_elsewhere
+from mnemesh_actors.replica_record import read_record, refuse_elsewhere
+from mnemesh_actors.replicas import LEDGER_WAIT_S, Fleet
 from mnemesh_actors.runtime.base import Handle, Machine, Runtime
 from mnemesh_actors.runtime.local import LocalHandle
 from mnemesh_actors.serving import Serving
@@ -53,6 +54,9 @@ class QdrantConfig:
 
     url: str
     api_key: str = field(default="", repr=False)
+    ca_file: str = ""
+    replicas: int = 1
+    consistency: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +70,7 @@ class StartConfig:
     qdrant: QdrantConfig | None = None
     reranker: RerankerConfig | None = None
     replica_dir: str = ""  # on each machine of a Ray cluster; "" for the default
+    ledger_wait_s: float = LEDGER_WAIT_S  # at the start, for ledgers that may hold more than those in the cluster
     workers: int = 0  # that embed; 0 for the usual number
 
 
@@ -83,6 +88,8 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     notices = Notices()
     machines = await runtime.machines()
     fleet = _fleet(directory, runtime, config, machines, notices)
+    if fleet is not None:
+        machines = tuple(await fleet.awaited(machines))
     file = GenerationFile(directory.path)
     known = file.read()
     choice = known.active.choice if known else choice_of(config.model)
@@ -243,8 +250,9 @@ def _fleet(
     notice: Callable[[str], None],
 ) -> Fleet | None:
     """The ledgers on several machines, or None for the one in the data directory."""
-    if runtime.name == "ray" and (len(machines) > 1 or read_known(directory.path)[1]):
-        return Fleet(directory, runtime, config.replica_dir, config.clock, config.entropy, notice)
+    if runtime.name == "ray" and (len(machines) > 1 or read_record(directory.path).replicas):
+        chance, wait_s = config.entropy, config.ledger_wait_s
+        return Fleet(directory, runtime, config.replica_dir, config.clock, chance, notice, wait_s)
     refuse_elsewhere(directory)
     return None
 
@@ -258,18 +266,25 @@ def _machine_of_index(fleet: Fleet | None, machines: Sequence[Machine]) -> str:
 
 
 def _usual_workers(runtime: Runtime, machines: Sequence[Machine]) -> int:
-    """Two in this process, which share the weights; on Ray one for each machine but that of the doors."""
-    return WORKERS_HERE if runtime.name == "local" else max(1, len(machines) - 1)
+    """Two in this process, which share the weights; on Ray one for each machine that offers processors, but that of the
+    doors."""
+    return WORKERS_HERE if runtime.name == "local" else max(1, sum(one.processors for one in machines[1:]))
 
 
 def _where_to_embed(machines: Sequence[Machine], workers: int) -> list[dict[str, Any]]:
     """Where each embedding worker lives. On several machines not with the doors, which need theirs, and the first one
-    not on the last machine, where the index is as a rule; when a machine is gone, Ray takes another."""
-    if len(machines) == 1:
-        return [{"roams": True}] * workers
-    others = machines[1:]
+    not on the last machine, where the index is as a rule; when a machine is gone, Ray takes another. A machine that
+    offers no processors is left alone, unless none offers any."""
+    able = [one for one in machines if one.processors]
+    works = bool(able)
+    if len(machines) == 1 or not able:
+        return [{"roams": True, "works": works}] * workers
+    others = [one for one in able if one != machines[0]] or able
     first = len(others) - 2
-    return [{"machine": others[(first - number) % len(others)].id, "roams": True} for number in range(workers)]
+    return [
+        {"machine": others[(first - number) % len(others)].id, "roams": True, "works": True}
+        for number in range(workers)
+    ]
 
 
 def _follow(fleet: Fleet, serving: Serving, syncing: Syncing) -> None:
@@ -339,6 +354,9 @@ def _server(directory: DataDirectory, config: StartConfig) -> ServerConfig | Non
     return ServerConfig(
         url=config.qdrant.url,
         api_key=config.qdrant.api_key,
+        ca_file=config.qdrant.ca_file,
+        replicas=config.qdrant.replicas,
+        consistency=config.qdrant.consistency,
         owner=directory.node_id,
         read_s=config.mesh.recall_timeout_s,
     )

@@ -24,7 +24,8 @@ from mnemesh_memory.model import Caller, Checked, Draft, Memory, Patch, Written
 from mnemesh_memory.patching import patched, succeeding
 from mnemesh_memory.text import duplicate_key
 
-# One step of a batch: as many as the model takes at once; embedding the next overlaps committing and indexing this one.
+# One step of a batch, for each worker that embeds: as many as the model takes at once. Embedding the next overlaps
+# committing and indexing this one.
 STEP_ITEMS = 64
 OPERATION_BYTES = 16
 
@@ -46,8 +47,9 @@ class Writing:
         results: list[Written | MnemeshError] = []
         pending: asyncio.Task[list[Written | MnemeshError]] | None = None
         try:
-            for start in range(0, len(drafts), STEP_ITEMS):
-                prepared = await self._preparing.prepare(caller, drafts[start : start + STEP_ITEMS])
+            step = STEP_ITEMS * self._parts.embedder.lanes
+            for start in range(0, len(drafts), step):
+                prepared = await self._preparing.prepare(caller, drafts[start : start + step])
                 if pending is not None:
                     results += await pending
                 pending = asyncio.create_task(self._finish(caller, prepared))

@@ -17,6 +17,8 @@ from mnemesh_proto.rendezvous import AGENT_HEADER, SPACE_ALIAS_HEADER, SPACE_HEA
 DETAILS_KEY: Final = "grpc-status-details-bin"
 # What gRPC says of a server whose answer is not HTTP/2.
 NOT_HTTP2: Final = "parsing HTTP/2"
+# The part of a node without which it can do nothing.
+LEDGER: Final = "ledger"
 # Headers, and the arguments of a client that they come from.
 ARGUMENTS: Final = {
     SPACE_HEADER: "space", SPACE_ALIAS_HEADER: "space", SPACE_TAKEN_HEADER: "space", AGENT_HEADER: "agent",
@@ -37,6 +39,11 @@ def refusal(error: grpc.RpcError, endpoint: str, timeout_s: float | None) -> Mne
         return DeadlineExceeded(
             f"no answer from {endpoint} within {timeout_s or 0:.3g} s; a write may have been stored all the same: "
             "the same idempotency_key tells, and never writes twice"
+        )
+    if code in (NotReachable.code, DeadlineExceeded.code) and details.get("part", "").startswith(LEDGER):
+        message = (
+            f"the node at {endpoint} answers, but its ledger does not: {message}. Its log says why; restart the "
+            "node if that lasts"
         )
     if (argument := ARGUMENTS.get(details.get("field", ""))) is not None:
         message = message.replace(details["field"], argument, 1)

@@ -128,6 +128,16 @@ class MeshGate:
         """The mesh if the node is ready, without waiting: for health and metrics."""
         return self._mesh if self._state == "ready" else None
 
+    async def unready(self) -> str:
+        """Why requests are not answered now, or "". For probes, which carry no token, so it names no more than the part
+        that is at fault."""
+        mesh = self.mesh_now()
+        if mesh is None:
+            return f"the node is {self._state}; requests wait or are refused with UNAVAILABLE"
+        if await mesh.ledger_fault():
+            return "the node answers, but its ledger does not; `mnemesh status` and the node's log say why"
+        return ""
+
     def describe(self) -> NodeFacts:
         """Facts that need no mesh."""
         return NodeFacts(

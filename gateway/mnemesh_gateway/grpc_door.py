@@ -58,6 +58,20 @@ OPTIONS: Final = (
 )
 
 
+class _Health(health.aio.HealthServicer):
+    """Health that asks the ledger before it says SERVING."""
+
+    def __init__(self, gate: MeshGate) -> None:
+        super().__init__()
+        self._gate = gate
+
+    async def Check(self, request: health_pb2.HealthCheckRequest, context: Context) -> health_pb2.HealthCheckResponse:
+        answer: health_pb2.HealthCheckResponse = await super().Check(request, context)
+        if answer.status == answer.SERVING and await self._gate.unready():
+            return health_pb2.HealthCheckResponse(status=answer.NOT_SERVING)
+        return answer
+
+
 class GrpcDoor:
     """One server. `start` binds and answers at once, with health NOT_SERVING until `set_serving(True)`."""
 
@@ -73,7 +87,7 @@ class GrpcDoor:
         self._gate = gate
         self._authenticator = authenticator
         self._metrics = metrics
-        self._health = health.aio.HealthServicer()
+        self._health = _Health(gate)
         options = (
             *OPTIONS,
             ("grpc.max_allowed_incoming_connections", connections_max),
@@ -168,25 +182,24 @@ class GrpcDoor:
             context.set_compression(grpc.Compression.Gzip)
             await peers.serve(context, principal, lambda: self._authenticator.peer_grant(token))
         except MnemeshError as error:
-            # Its library would lose the reason of a caller that still writes its Hello when the call ends.
-            with contextlib.suppress(TimeoutError, *BROKEN):
-                await asyncio.wait_for(context.read(), HELLO_WAIT_S)
+            await _read_first(context)
             await refuse(context, error)
 
     def _reflection_handler(self) -> grpc.RpcMethodHandler[Any, Any]:
-        async def call(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
+        async def call(requests: AsyncIterator[bytes], context: Context) -> AsyncIterator[Any]:
             try:
                 self._caller(context)
             except MnemeshError as error:
+                await _read_first(context)
                 await refuse(context, error)
             # An async generator; the stubs take it for a coroutine.
-            answers: Any = self._reflection.ServerReflectionInfo(requests, context)
+            asked = (reflection_pb2.ServerReflectionRequest.FromString(data) async for data in requests)
+            answers: Any = self._reflection.ServerReflectionInfo(asked, context)
             async for answer in answers:
                 yield answer
 
         return grpc.stream_stream_rpc_method_handler(
             call,
-            request_deserializer=reflection_pb2.ServerReflectionRequest.FromString,
             response_serializer=reflection_pb2.ServerReflectionResponse.SerializeToString,
         )
 
@@ -226,6 +239,13 @@ class _Call:
             remaining_s = self._context.time_remaining()
             return "DEADLINE_EXCEEDED" if remaining_s is not None and remaining_s <= 0 else "CANCELLED"
         return "UNKNOWN"
+
+
+async def _read_first(context: Context) -> None:
+    """Wait, bounded, for what the caller writes first: its library would lose the reason of a call that ends while it
+    still writes, and show INTERNAL instead."""
+    with contextlib.suppress(TimeoutError, *BROKEN):
+        await asyncio.wait_for(context.read(), HELLO_WAIT_S)
 
 
 async def refuse(context: Context, error: MnemeshError) -> NoReturn:

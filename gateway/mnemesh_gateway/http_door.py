@@ -196,9 +196,9 @@ class _HttpDoor:
 
     async def _ready(self, request: Request) -> Response:
         state = self._gate.describe().state
-        if self._gate.mesh_now() is not None:
+        reason = await self._gate.unready()
+        if not reason:
             return json_answer({"ready": True, "state": state})
-        reason = f"the node is {state}; requests wait or are refused with UNAVAILABLE"
         return json_answer({"ready": False, "state": state, "reason": reason}, 503)
 
     async def _scrape(self, request: Request) -> Response:

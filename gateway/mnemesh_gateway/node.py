@@ -44,7 +44,7 @@ from mnemesh_gateway.peer_book import PeerBook
 from mnemesh_gateway.presence import NodeLock, is_there, owner_token, withdraw
 from mnemesh_gateway.settings import Loaded, Settings
 from mnemesh_memory import limits
-from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, MnemeshError
+from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, MnemeshError, Unavailable
 from mnemesh_memory.fusion import DEFAULT_WEIGHTS, OPTIONAL
 from mnemesh_memory.rules import rules_of
 from mnemesh_proto.rendezvous import LOCK_FILE, NodeAddress, write_node
@@ -53,10 +53,11 @@ if TYPE_CHECKING:
     from mnemesh_actors.embedding.reranker import RerankerConfig
     from mnemesh_actors.mesh import Mesh
     from mnemesh_actors.runtime.base import Runtime
-    from mnemesh_actors.start import StartConfig
+    from mnemesh_actors.start import QdrantConfig, StartConfig
     from mnemesh_gateway.peers import Peers
 
 MCP_HEAD_START_S = 0.1
+LOSS_WATCH_S = 1.0
 log = structlog.get_logger("mnemesh.node")
 
 
@@ -82,6 +83,7 @@ class Node:
         self._stop = asyncio.Event()
         self._mesh: Mesh | None = None
         self._peers: Peers | None = None
+        self._runtime_used: Runtime | None = None  # one that can be lost
 
     def stop(self) -> None:
         """Begin to drain; calls inside go on for up to drain_s."""
@@ -109,7 +111,7 @@ class Node:
         log.info("stopped")  # not of a start that was refused
 
     async def _live(self) -> None:
-        settings = self._settings
+        settings, lost = self._settings, ""
         try:
             directory = open_directory(self._data_dir)
             token = owner_token(self._data_dir)
@@ -153,9 +155,13 @@ class Node:
                     await grpc_door.set_serving(True)
                     self._on_ready(gate)
                     mcp.load()
-                    await self._stop.wait()
+                    lost = await self._stopped_or_lost()
+                    if lost:
+                        log.error("runtime_lost", reason=lost)
+                        gate.fail(f"the node ends: {lost}")
                 log.info("draining", seconds_max=settings.drain_s)
-                gate.drain()
+                if not lost:
+                    gate.drain()
                 if self._peers is not None:
                     await self._peers.close()
                 if self._mesh is not None:
@@ -163,6 +169,21 @@ class Node:
         finally:
             if self._mesh is not None:
                 await self._mesh.close()
+        if lost:
+            raise Unavailable(
+                f"the node has ended: {lost}. Every acknowledged write is kept. Start the node again; with "
+                "--ray-address, see to it first that Ray runs on its machines",
+                part="ray",
+            )
+
+    async def _stopped_or_lost(self) -> str:
+        """Return "" when the node was told to stop, or why its actors can't be asked any more."""
+        while not self._stop.is_set():
+            if self._runtime_used is not None and (lost := await self._runtime_used.lost()):
+                return lost
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), LOSS_WATCH_S if self._runtime_used else None)
+        return ""
 
     @contextlib.asynccontextmanager
     async def _doors(
@@ -243,13 +264,14 @@ class Node:
 
         runtime = RayRuntime(self._data_dir / "ray", node_id, self._settings.ray_address)
         await runtime.start()
+        self._runtime_used = runtime
         return runtime
 
 
 def _start_config(settings: Settings) -> StartConfig:
     from mnemesh_actors.embedding import ModelConfig
     from mnemesh_actors.parts import MeshConfig
-    from mnemesh_actors.start import QdrantConfig, StartConfig
+    from mnemesh_actors.start import StartConfig
 
     return StartConfig(
         clock=_now_ms,
@@ -272,7 +294,22 @@ def _start_config(settings: Settings) -> StartConfig:
         reranker=_reranker(settings),
         workers=settings.model_workers,
         replica_dir=settings.ray_replica_dir,
-        qdrant=QdrantConfig(url=settings.qdrant_url, api_key=settings.qdrant_api_key) if settings.qdrant_url else None,
+        ledger_wait_s=settings.ray_ledger_wait_s,
+        qdrant=_qdrant(settings),
+    )
+
+
+def _qdrant(settings: Settings) -> QdrantConfig | None:
+    if not settings.qdrant_url:
+        return None
+    from mnemesh_actors.start import QdrantConfig
+
+    return QdrantConfig(
+        url=settings.qdrant_url,
+        api_key=settings.qdrant_api_key,
+        ca_file=settings.qdrant_ca_file,
+        replicas=settings.qdrant_replicas,
+        consistency=settings.qdrant_write_consistency,
     )
 
 

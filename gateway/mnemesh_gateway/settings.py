@@ -63,10 +63,29 @@ class Settings:
         TEXT,
         "path",
     )
+    ray_ledger_wait_s: float = _setting(
+        30.0,
+        "How long a start waits for the ledger that may hold acknowledged writes which the others in the Ray cluster "
+        "lack, before it goes on as degraded.",
+        _number(0.0, 3600.0),
+        "s",
+    )
     qdrant_url: str = _setting(
         "", "Qdrant server that holds the index; empty keeps it in the data directory.", SERVER_URL, "URL"
     )
     qdrant_api_key: str = _setting("", "Key for that server; by variable or file only.", KEY, secret=True)
+    qdrant_ca_file: str = _setting(
+        "",
+        "Certificates (PEM) of who signed that server's own; empty means those that the system trusts.",
+        TEXT,
+        "path",
+    )
+    qdrant_replicas: int = _setting(
+        1, "Copies of a new collection on the machines of a Qdrant cluster.", _whole(1, 16), "copies"
+    )
+    qdrant_write_consistency: int = _setting(
+        1, "How many of these copies take a change before it counts.", _whole(1, 16), "copies"
+    )
     model_dir: str = _setting(
         "",
         "For a new node: folder with model.onnx and tokenizer files; empty finds one. `mnemesh reembed` changes it.",
@@ -253,6 +272,9 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | No
     if settings.recall_weight_rerank and not settings.reranker_model:
         raise InvalidArgument("recall_weight_rerank", settings.recall_weight_rerank, "0 without a reranker_model")
     _check_key_travels_safely(settings)
+    if settings.qdrant_write_consistency > settings.qdrant_replicas:
+        limit = f"at most qdrant_replicas, {settings.qdrant_replicas}"
+        raise InvalidArgument("qdrant_write_consistency", settings.qdrant_write_consistency, limit)
     return Loaded(settings, origins)
 
 

@@ -84,6 +84,8 @@ ID_PREFIX_CHARS_MIN = 6
 
 INBOX_MESSAGES_MAX = 1024
 RECALL_TIMEOUT_S = 2.0
+LEDGER_ANSWER_S = 2.0  # after which a ledger that says nothing is not ready
+LEDGER_STATUS_S = 8.0  # how long `status` waits for it: one whose process died is back within some seconds
 WRITE_TIMEOUT_S = 20.0  # of one part of the node, without progress; less than a client waits
 TIME_MS_MIN = -62_135_596_800_000  # 0001-01-01T00:00:00Z, where RFC 3339 and Timestamp begin
 TIME_MS_MAX = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z, the end of RFC 3339

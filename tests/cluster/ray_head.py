@@ -29,10 +29,11 @@ def _free_port() -> int:
 
 class RayHead:
     """`address` is HOST:PORT, `env` what a node needs to join: the path of the cluster's own token. `options` go to
-    Ray's command line."""
+    Ray's command line, `within` stands before it."""
 
-    def __init__(self, *options: str) -> None:
+    def __init__(self, *options: str, within: tuple[str, ...] = ()) -> None:
         self._options = options
+        self._within = within
         # Ray's sockets lie below it, and the path of a socket may have 107 bytes.
         self._directory = Path(tempfile.mkdtemp(prefix="ray-head-", dir="/tmp"))
         token = self._directory / "token"
@@ -46,6 +47,7 @@ class RayHead:
     async def start(self) -> None:
         """Return once a node can join."""
         self._process = await asyncio.create_subprocess_exec(
+            *self._within,
             *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--port=0", "--block", "--num-cpus=2"),
             *("--include-dashboard=false", "--disable-usage-stats", f"--ray-client-server-port={_free_port()}"),
             *("--dashboard-agent-listen-port=0", f"--object-store-memory={OBJECT_STORE_BYTES}"),

@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
+from namespaces import Network
 from node_process import alive, descendants
 from ray_head import OBJECT_STORE_BYTES, START_TIMEOUT_S, RayHead
 
@@ -32,8 +33,9 @@ GONE_S = 20.0
 class Worker:
     """One machine of the cluster, at `address`."""
 
-    def __init__(self, head: RayHead, address: str) -> None:
+    def __init__(self, head: RayHead, address: str, within: tuple[str, ...] = ()) -> None:
         self.address = address
+        self._within = within
         self._head = head
         self._process: asyncio.subprocess.Process | None = None
         self._output: asyncio.Task[bytes] | None = None
@@ -42,6 +44,7 @@ class Worker:
     async def start(self) -> None:
         """Return once Ray says that it runs."""
         self._process = await asyncio.create_subprocess_exec(
+            *self._within,
             *(sys.executable, "-m", "ray.scripts.scripts", "start", f"--address={self._head.address}", "--block"),
             *("--num-cpus=1", f"--node-ip-address={self.address}", "--disable-usage-stats"),
             *("--dashboard-agent-listen-port=0", f"--object-store-memory={OBJECT_STORE_BYTES}"),
@@ -102,13 +105,22 @@ class Worker:
 
 
 class RayMachines:
-    """A head, on which the gateway will be, and workers. `replica_dir` is the setting for nodes."""
+    """A head, on which the gateway will be, and workers. `replica_dir` is the setting for nodes. In a `network` each
+    has a machine of its own there, and Ray finds a lost one as late as it does by default."""
 
-    def __init__(self, workers: int) -> None:
-        self.head = RayHead("--system-config", json.dumps(HEALTH))
+    def __init__(self, workers: int, network: Network | None = None) -> None:
+        if network is None:
+            self.head = RayHead("--system-config", json.dumps(HEALTH))
+        else:
+            self.head = RayHead(f"--node-ip-address={network.addresses[0]}", within=network.within(0))
         self.directory = Path(tempfile.mkdtemp(prefix="ray-machines-", dir="/tmp"))
         self.replica_dir = str(self.directory / "{ip}")
-        self.workers = [Worker(self.head, f"127.0.0.{2 + number}") for number in range(workers)]
+        self.workers = [
+            Worker(self.head, network.addresses[1 + number], network.within(1 + number))
+            if network
+            else Worker(self.head, f"127.0.0.{2 + number}")
+            for number in range(workers)
+        ]
 
     async def start(self) -> None:
         await self.head.start()

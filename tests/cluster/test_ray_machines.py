@@ -16,7 +16,7 @@ import psutil
 import pytest
 import pytest_asyncio
 from crash_load import LOST, CrashLoad, nothing_is_lost
-from node_process import Nodes, NodeUnderTest, stop_node
+from node_process import Nodes, NodeUnderTest, kill_node, launch_node, ready_node, stop_node
 from node_reads import eventually
 from ray_machines import RayMachines, Worker
 from scenario_doors import GrpcDoor, Refused
@@ -230,3 +230,42 @@ async def test_a_node_that_starts_again_finds_its_ledgers_on_their_machines(
     assert [hit["content"] for hit in found["results"]] == ["written before the restart"]
     await door.close()
     await nodes.end()
+
+
+async def test_a_node_that_starts_while_an_older_ledger_has_joined_waits_for_the_one_that_went_on(
+    machines: RayMachines, nodes: Nodes, tmp_path: Path
+) -> None:
+    first = await start(machines, nodes, tmp_path)
+    door = GrpcDoor(first)
+    await in_step(door)
+    older, newer = [worker_of(machines, replica) for replica in await replicas(door)]
+    older.kill()
+
+    async def written() -> str:
+        try:
+            answer = await door.call("remember", content="after the move", space="life", idempotency_key="moved")
+        except Refused as refused:
+            return refused.code
+        return str(answer["action"])
+
+    await eventually(written, lambda action: action in ("ADD", "NOOP"), "the other ledger goes on", PATIENCE_S)
+    await kill_node(first)
+    await door.close()
+    newer.kill()
+    await older.end()
+    await newer.end()
+    await older.start()
+    options = ("--runtime", "ray", "--ray-address", machines.head.address, "--ray-replica-dir", machines.replica_dir)
+    process = await launch_node(tmp_path, *options, "--ray-ledger-wait-s", "120", env=machines.head.env)
+    assert process.stderr is not None
+    async with asyncio.timeout(PATIENCE_S):
+        while b"ledgers_awaited" not in (line := await process.stderr.readline()):
+            assert line, "the node has ended"
+    await newer.start()
+    second = await ready_node(tmp_path, process)
+    door = GrpcDoor(second)
+    again = await door.call("remember", content="after the move", space="life", idempotency_key="moved")
+    assert again["replayed"]
+    await in_step(door)
+    await door.close()
+    assert await stop_node(second) == 0

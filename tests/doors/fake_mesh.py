@@ -72,6 +72,7 @@ class FakeGate:
     mesh: FakeMesh
     facts: FakeFacts = field(default_factory=FakeFacts)
     access: FakeAccess = field(default_factory=lambda: FakeAccess())
+    unready_because: str = ""
     _peers: FakePeers = field(default_factory=FakePeers)
     _backups: FakeBackups = field(default_factory=lambda: FakeBackups())
     quotas: Quotas | None = None
@@ -96,6 +97,9 @@ class FakeGate:
 
     def mesh_now(self) -> FakeMesh | None:
         return self.mesh if self.facts.state == "ready" else None
+
+    async def unready(self) -> str:
+        return self.unready_because or ("" if self.facts.state == "ready" else f"the node is {self.facts.state}")
 
     def describe(self) -> FakeFacts:
         return self.facts

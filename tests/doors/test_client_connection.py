@@ -8,10 +8,13 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import grpc
 import pytest
 from client_support import TOKEN, RecordingNode, serving
+from google.rpc.error_details_pb2 import ErrorInfo
+from google.rpc.status_pb2 import Status
 
-from mnemesh import Client, connection, errors
+from mnemesh import Client, connection, errors, refusals
 from mnemesh.connection import Connection, Target, Tries
 from mnemesh.local import NodeNotStarted
 from mnemesh_proto.rendezvous import TOKEN_FILE, NodeAddress, write_node
@@ -194,3 +197,29 @@ def test_pauses_between_attempts_grow_and_end_with_the_time() -> None:
         tries.pause_s(down)
     with pytest.raises(errors.NotReachable):
         Tries(0.01, repeatable=True).pause_s(down)
+
+
+class Refused(grpc.RpcError):
+    """What gRPC raises for a call that a node has refused with that part named, or that nobody answered."""
+
+    def __init__(self, part: str) -> None:
+        self._status = Status(code=14, message="it has not answered within 2 s")
+        self._status.details.add().Pack(ErrorInfo(reason="UNAVAILABLE", metadata={"part": part}))
+        self._part = part
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.UNAVAILABLE
+
+    def details(self) -> str:
+        return self._status.message
+
+    def trailing_metadata(self) -> tuple[tuple[str, bytes], ...]:
+        return ((refusals.DETAILS_KEY, self._status.SerializeToString()),) if self._part else ()
+
+
+def test_a_ledger_that_does_not_answer_is_told_from_a_node_that_does_not() -> None:
+    ledger, other, nobody = (refusals.refusal(Refused(part), "HERE:1", 1.0).message for part in ("ledger-0", "ray", ""))
+    assert ledger.startswith("the node at HERE:1 answers, but its ledger does not: it has not answered within 2 s. ")
+    assert "restart the node" in ledger
+    assert other == "it has not answered within 2 s"
+    assert nobody.startswith("no node answers at HERE:1")

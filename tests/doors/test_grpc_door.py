@@ -313,6 +313,28 @@ async def test_reflection_needs_the_token(service: str, client: GrpcClient) -> N
     assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
 
 
+@pytest.mark.parametrize("service", REFLECTION_SERVICES)
+async def test_a_stream_is_refused_only_after_its_first_message_so_that_the_reason_is_not_lost(
+    service: str, client: GrpcClient
+) -> None:
+    call = client.channel.stream_stream(f"/{service}/ServerReflectionInfo")(timeout=WAIT_S)
+    refused = asyncio.ensure_future(call.code())
+    assert not (await asyncio.wait((refused,), timeout=0.2))[0]
+    await call.write(b"no message at all")
+    assert await refused is grpc.StatusCode.UNAUTHENTICATED
+
+
+async def test_health_says_not_serving_while_the_ledger_does_not_answer(client: GrpcClient, doors: Doors) -> None:
+    stub = health_pb2_grpc.HealthStub(client.channel)
+    await client.door.set_serving(True)
+    doors.gate.unready_because = "its ledger does not answer"
+    asked = await stub.Check(health_pb2.HealthCheckRequest(service=SERVICES[0]), timeout=WAIT_S)
+    assert asked.status == health_pb2.HealthCheckResponse.NOT_SERVING
+    doors.gate.unready_because = ""
+    asked = await stub.Check(health_pb2.HealthCheckRequest(service=SERVICES[0]), timeout=WAIT_S)
+    assert asked.status == health_pb2.HealthCheckResponse.SERVING
+
+
 @pytest.mark.parametrize("metadata", [(), (("authorization", "Bearer wrong"),), (("authorization", "wrong"),)])
 async def test_a_sync_stream_needs_a_token_before_anything_is_read(client: GrpcClient, metadata: Any) -> None:
     stub = sync_pb2_grpc.SyncServiceStub(client.channel)

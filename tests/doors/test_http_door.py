@@ -349,6 +349,10 @@ async def test_live_touches_nothing_and_ready_says_why_not(client: httpx.AsyncCl
     assert "starting" in response.json()["reason"]
     doors.gate.facts.state = "ready"
     assert (await client.get("/health/ready")).json() == {"ready": True, "state": "ready"}
+    doors.gate.unready_because = "its ledger does not answer"
+    response = await client.get("/health/ready")
+    assert (response.status_code, response.json()["ready"]) == (503, False)
+    assert response.json()["reason"] == "its ledger does not answer"
 
 
 async def test_a_starting_node_says_its_state_but_recalls_nothing(client: httpx.AsyncClient, doors: Doors) -> None:

@@ -135,7 +135,11 @@ class Scene:
 
     def another_follower(self) -> IndexFollower:
         self.embedder = Embedder(Crew([_handle(self.model)]), GENERATION, WIDTH)
-        return IndexFollower(_handle(self.ledger), _handle(self.shelf), self.embedder, self.notices.append)
+        return IndexFollower(_handle(self.ledger), _handle(self.shelf), self.embedder, self._noticed)
+
+    def _noticed(self, text: str) -> None:
+        if text:  # an empty one takes back what was told
+            self.notices.append(text)
 
     def serving(self) -> Serving:
         """What operations over this scene search and embed with."""

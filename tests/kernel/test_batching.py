@@ -227,8 +227,8 @@ async def test_a_full_queue_refuses_no_urgent_item() -> None:
     assert await asyncio.wait_for(asyncio.gather(first, other, urgent), PATIENCE_S) == [2, 4, 6]
 
 
-def lanes(clerk: Clerk, calls_max: int) -> Batcher[int, int]:
-    return Batcher("numbers", clerk, 2, 20, calls_max=calls_max)
+def lanes(clerk: Clerk, calls_max: int, items_max: int = 2, **more: float) -> Batcher[int, int]:
+    return Batcher("numbers", clerk, items_max, 20, calls_max=calls_max, **more)
 
 
 async def test_an_actor_of_several_calls_keeps_one_for_urgent_items() -> None:
@@ -268,6 +268,32 @@ async def test_with_three_calls_two_are_for_usual_items() -> None:
     await clerk.go_on(9)
     async with asyncio.timeout(PATIENCE_S):
         assert await asyncio.gather(*usual) == [2, 4, 6, 8, 10, 12]
+
+
+async def test_without_urgent_items_every_call_is_for_usual_ones_and_they_share_them_evenly() -> None:
+    clerk = Clerk()
+    batch = lanes(clerk, 2, items_max=8, kept_s=PATIENCE_S)
+    usual = await waiting(batch, 1, 2, 3, 4, 5, 6)
+    await clerk.called(2)
+    assert clerk.calls == [[1, 2, 3], [4, 5, 6]]
+    await clerk.go_on(9)
+    async with asyncio.timeout(PATIENCE_S):
+        assert await asyncio.gather(*usual) == [2, 4, 6, 8, 10, 12]
+
+
+async def test_after_an_urgent_item_one_call_is_kept_for_the_next_one() -> None:
+    clerk = Clerk()
+    batch = lanes(clerk, 2, items_max=8, kept_s=PATIENCE_S)
+    await clerk.go_on(1)
+    assert await batch.submit(1, urgent=True) == 2
+    usual = await waiting(batch, 2, 3)
+    await clerk.called(2)
+    urgent = asyncio.create_task(batch.submit(4, urgent=True))
+    await clerk.called(3)
+    assert clerk.calls == [[1], [2, 3], [4]]
+    await clerk.go_on(9)
+    async with asyncio.timeout(PATIENCE_S):
+        assert await asyncio.gather(*usual, urgent) == [4, 6, 8]
 
 
 async def test_idle_waits_for_every_call_that_is_under_way() -> None:

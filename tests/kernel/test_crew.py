@@ -156,7 +156,7 @@ def test_workers_of_one_process_share_the_weights_and_give_the_same_vectors_at_o
 @pytest.mark.parametrize(
     ("machines", "workers", "expected"),
     [
-        (1, 2, [{"roams": True}] * 2),
+        (1, 2, [{"roams": True, "works": True}] * 2),
         (2, 1, ["m1"]),
         (3, 1, ["m1"]),
         (3, 2, ["m1", "m2"]),
@@ -168,4 +168,6 @@ def test_workers_are_spread_over_the_machines_but_that_of_the_doors(
     machines: int, workers: int, expected: list[str | dict[str, bool]]
 ) -> None:
     found = _where_to_embed([Machine(f"m{number}", f"10.0.0.{number}") for number in range(machines)], workers)
-    assert found == [one if isinstance(one, dict) else {"machine": one, "roams": True} for one in expected]
+    assert found == [
+        one if isinstance(one, dict) else {"machine": one, "roams": True, "works": True} for one in expected
+    ]

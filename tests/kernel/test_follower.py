@@ -15,7 +15,7 @@ from ledger_builders import GENERATION, Home
 from structlog.testing import capture_logs
 
 from mnemesh_actors import follower as module
-from mnemesh_actors import handover
+from mnemesh_actors import handover, index_presence
 from mnemesh_actors.handover import page_of
 from mnemesh_actors.ledger.commands import Command, Committed, FeedPage, Vectors
 from mnemesh_actors.ledger.erase import Erase
@@ -28,6 +28,7 @@ from mnemesh_memory.text import content_hash
 @pytest.fixture
 async def scene(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
     monkeypatch.setattr(module, "RETRY_S", 0.0)
+    monkeypatch.setattr(index_presence, "RETRY_S", 0.0)
     monkeypatch.setattr(module, "FLUSH_S", 1000.0)
     async with played(home) as made:
         yield made

@@ -11,12 +11,14 @@ from follower_scene import PATIENCE_S, Scene, played, until
 from ledger_builders import Home
 
 from mnemesh_actors import follower as module
+from mnemesh_actors import index_presence
 from mnemesh_memory.errors import DataLoss, DeadlineExceeded, InvalidArgument, MnemeshError, Unavailable
 
 
 @pytest.fixture
 async def scene(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
     monkeypatch.setattr(module, "RETRY_S", 0.0)
+    monkeypatch.setattr(index_presence, "RETRY_S", 0.0)
     monkeypatch.setattr(module, "FLUSH_S", 1000.0)
     async with played(home) as made:
         yield made
@@ -232,7 +234,7 @@ async def test_an_opening_that_nobody_waits_for_any_more_still_tells_what_the_in
 async def test_while_the_index_is_away_nobody_asks_it_and_it_is_looked_for_until_it_is_back(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "AWAY_GRACE_S", 0.0)
+    monkeypatch.setattr(index_presence, "AWAY_GRACE_S", 0.0)
     await scene.start()
     await scene.remember("one")
     scene.shelf.die()
@@ -249,6 +251,31 @@ async def test_while_the_index_is_away_nobody_asks_it_and_it_is_looked_for_until
     await until(lambda: scene.follower.applied == 1 and not scene.follower.fault)
     assert scene.shelved() == ["one"]
     assert scene.notices[-2:] == ["index away: no answer", "index back: 1 entry to take in"]
+
+
+async def test_when_the_machine_of_the_index_is_cut_off_nobody_waits_for_it_and_it_is_back_with_its_answer(
+    scene: Scene,
+) -> None:
+    reachable = True
+
+    async def answers() -> bool:
+        return reachable
+
+    scene.follower._machine_answers = answers
+    await scene.start()
+    await scene.remember("one")
+    reachable = False
+    scene.shelf.gate.clear()  # what it was asked is never answered
+    written = await scene.write(scene.home.pen.create("two"))
+    scene.follower.publish(written.seq)
+    with pytest.raises(Unavailable, match="the machine of the index can't be reached"):
+        await asyncio.wait_for(scene.follower.wait_for(written.seq), PATIENCE_S)
+    with pytest.raises(Unavailable, match="can't be reached"):
+        await scene.follower.read(lambda shard: pytest.fail("it was asked"))
+    reachable = True
+    scene.shelf.gate.set()
+    await until(lambda: scene.follower.away == "" and scene.follower.lag == 0)
+    assert scene.shelved() == ["one", "two"]
 
 
 async def test_an_index_that_was_only_slow_is_asked_again_also_while_the_follower_is_at_work(scene: Scene) -> None:
@@ -279,7 +306,7 @@ async def test_writers_who_wait_are_told_when_an_outage_lasts_and_not_when_it_wa
     scene.shelf.open_faults = [Unavailable("no answer", part="index")] * 3
     scene.shelf.faults = [Unavailable("no answer", part="index")]
     await scene.remember("one")
-    monkeypatch.setattr(module, "AWAY_GRACE_S", 0.0)
+    monkeypatch.setattr(index_presence, "AWAY_GRACE_S", 0.0)
     scene.shelf.gate.clear()
     written = await scene.write(scene.home.pen.create("two"))
     scene.follower.publish(written.seq)

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from qdrant_client.http.exceptions import ResponseHandlingException
 from qdrant_double import Fault, QdrantDouble, qdrant_double
 from test_shard_lifecycle import config, found, item, memory
@@ -47,6 +55,79 @@ def filled(double: QdrantDouble, path: Path) -> str:
     shard.close()
     (name,) = double.collections()
     return name
+
+
+# ---- how it is kept there -------------------------------------------------------------------------------------------
+
+
+def test_a_collection_is_made_with_copies_consistency_and_points_that_are_seen_at_once(
+    qdrant: QdrantDouble, tmp_path: Path
+) -> None:
+    made = on(qdrant, tmp_path)
+    assert made.server is not None
+    shard = RetrievalShard(replace(made, server=replace(made.server, replicas=3, consistency=2)))
+    shard.open()
+    (body,) = [asked.body for asked in qdrant.asked if asked.method == "PUT" and asked.path.count("/") == 2]
+    assert (body["replication_factor"], body["write_consistency_factor"]) == (3, 2)
+    assert body["optimizers_config"]["prevent_unoptimized"] is False
+    shard.close()
+
+
+@pytest.mark.parametrize("status", ["acknowledged", "wait_timeout"])
+def test_a_change_that_the_server_has_not_completed_is_not_taken_for_done(
+    qdrant: QdrantDouble, tmp_path: Path, status: str
+) -> None:
+    shard, _ = opened(qdrant, tmp_path)
+    qdrant.update_status = status
+    with pytest.raises(Unavailable, match=status):
+        shard.apply([item(1, "apple")], [], 1)
+    qdrant.update_status = "completed"
+    assert shard.open().seq == 0
+    shard.apply([item(1, "apple")], [], 1)
+    assert found(shard, "apple") == [memory(1)]
+    shard.close()
+
+
+def test_a_server_whose_certificate_a_file_vouches_for_is_trusted_and_no_other(tmp_path: Path) -> None:
+    certificate, context = self_signed(tmp_path)
+    with qdrant_double(tls=context) as double:
+        made = on(double, tmp_path / "index")
+        assert made.server is not None
+        stranger = RetrievalShard(replace(made, server=replace(made.server, read_s=0.5)))
+        with pytest.raises(Unavailable, match="certificate verify failed"):
+            stranger.open()
+        stranger.close()
+        shard = RetrievalShard(replace(made, server=replace(made.server, ca_file=str(certificate))))
+        assert shard.open().seq == 0
+        shard.close()
+        no_file = RetrievalShard(replace(made, server=replace(made.server, ca_file=str(tmp_path / "none.pem"))))
+        with pytest.raises(FailedPrecondition, match="qdrant_ca_file"):
+            no_file.open()
+
+
+def self_signed(folder: Path) -> tuple[Path, ssl.SSLContext]:
+    """A certificate for 127.0.0.1 that vouches for itself, and what a server needs to show it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a server of the tests")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    certificate, secret = folder / "ca.pem", folder / "key.pem"
+    certificate.write_bytes(made.public_bytes(Encoding.PEM))
+    secret.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, secret)
+    return certificate, context
 
 
 # ---- whose collection it is -----------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import secrets
 from collections.abc import AsyncIterator
@@ -14,6 +15,8 @@ from mnemesh_actors.embedding import ModelConfig
 from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.start import StartConfig, start_mesh
+from mnemesh_memory import limits
+from mnemesh_memory.errors import DeadlineExceeded
 from mnemesh_memory.model import Caller, Draft
 from mnemesh_memory.transcripts import TranscriptDraft, TurnDraft
 
@@ -43,6 +46,31 @@ async def test_an_index_that_catches_up_is_behind_however_little_it_misses(
     monkeypatch.setattr(follower, "_goal", follower.applied + 1)
     status = await mesh.status()
     assert (status.index[0].state, status.index[0].lag, status.state) == ("behind", 0, "ready")
+
+
+async def test_a_ledger_that_says_nothing_is_a_fault_that_is_told_in_time_however_many_ask(
+    mesh: Mesh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert await mesh.ledger_fault() == ""
+    asked = 0
+    on = asyncio.Event()
+
+    async def silent() -> None:
+        nonlocal asked
+        asked += 1
+        await on.wait()
+
+    monkeypatch.setattr(limits, "LEDGER_ANSWER_S", 0.05)
+    monkeypatch.setattr(limits, "LEDGER_STATUS_S", 0.05)
+    monkeypatch.setitem(mesh._parts.ledger.__dict__, "position", silent)
+    monkeypatch.setitem(mesh._parts.ledger.__dict__, "status", silent)
+    told = await asyncio.gather(*(mesh.ledger_fault() for _ in range(20)))
+    assert set(told) == {"the ledger has not answered within 0.05 s"}
+    assert asked == 1
+    with pytest.raises(DeadlineExceeded, match="the ledger has not answered"):
+        await mesh.status()
+    monkeypatch.undo()
+    assert await mesh.ledger_fault() == ""
 
 
 async def test_far_memories_are_no_neighbours_and_near_ones_are(mesh: Mesh) -> None:

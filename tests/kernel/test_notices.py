@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemesh_actors.notices import NOTICES_MAX, Notices
+from mnemesh_actors.notices import NOTICES_MAX, Notice, Notices
 
 
 def test_what_is_told_again_stands_once_and_last() -> None:
@@ -25,3 +25,14 @@ def test_of_very_many_the_latest_are_kept() -> None:
     for number in range(NOTICES_MAX + 3):
         notices(str(number))
     assert list(notices) == [str(number) for number in range(3, NOTICES_MAX + 3)]
+
+
+def test_of_a_subject_the_latest_is_kept_and_an_empty_text_takes_it_back() -> None:
+    notices = Notices()
+    notices("the disk is slow")
+    notices(Notice("index", "index away: no answer"))
+    notices(Notice("index", "index back: 3 entries to take in"))
+    assert list(notices) == ["the disk is slow", "index back: 3 entries to take in"]
+    notices(Notice("index", ""))
+    notices(Notice("ledger", ""))
+    assert list(notices) == ["the disk is slow"]

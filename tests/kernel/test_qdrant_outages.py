@@ -12,6 +12,7 @@ import pytest
 from qdrant_double import Fault, QdrantDouble, qdrant_double
 
 from mnemesh_actors import follower as follower_module
+from mnemesh_actors import index_presence
 from mnemesh_actors import recalling as recalling_module
 from mnemesh_actors.directory import open_directory
 from mnemesh_actors.embedding import ModelConfig
@@ -39,8 +40,9 @@ def qdrant() -> Iterator[QdrantDouble]:
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follower_module, "RETRY_S", 0.01)
-    monkeypatch.setattr(follower_module, "RETRY_MAX_S", 0.02)
-    monkeypatch.setattr(follower_module, "AWAY_GRACE_S", 0.0)
+    monkeypatch.setattr(index_presence, "RETRY_S", 0.01)
+    monkeypatch.setattr(index_presence, "RETRY_MAX_S", 0.02)
+    monkeypatch.setattr(index_presence, "AWAY_GRACE_S", 0.0)
     monkeypatch.setattr(follower_module, "FLUSH_S", 1000.0)
     monkeypatch.setattr(server_module, "ATTEMPTS_MAX", 2)
 

@@ -9,7 +9,8 @@ import pytest
 
 from mnemesh_actors.directory import open_directory
 from mnemesh_actors.news import News
-from mnemesh_actors.replicas import REPLICAS_FILE, Scout, read_known, refuse_elsewhere, site_root
+from mnemesh_actors.replica_record import REPLICAS_FILE, read_record, refuse_elsewhere
+from mnemesh_actors.replicas import Scout, site_root
 from mnemesh_crdt.envelope import node_id_of
 from mnemesh_crdt.handshake import Me, StreamRefused, check_hello, hello_of
 from mnemesh_crdt.proof import NONCE_BYTES
@@ -58,7 +59,7 @@ def test_a_node_whose_memories_lie_on_other_machines_is_not_started_without_them
         refuse_elsewhere(directory)
     (tmp_path / REPLICAS_FILE).write_text("{")
     with pytest.raises(FailedPrecondition, match="is damaged"):
-        read_known(tmp_path)
+        read_record(tmp_path)
 
 
 async def test_who_waits_for_news_is_woken_when_the_numbers_begin_anew() -> None:

@@ -365,3 +365,9 @@ def test_the_key_travels_in_clear_only_when_that_is_allowed(tmp_path: Path) -> N
     assert "--expose" in refusal(tmp_path, url, KEY).message
     assert loaded(tmp_path, {**url, "expose": "true"}, KEY).settings.qdrant_url == url["qdrant_url"]
     assert loaded(tmp_path, url).settings.qdrant_url == url["qdrant_url"]
+
+
+def test_no_more_copies_can_be_asked_to_take_a_change_than_there_are() -> None:
+    with pytest.raises(InvalidArgument, match=r"qdrant_write_consistency.*at most qdrant_replicas, 2"):
+        load({"qdrant_replicas": "2", "qdrant_write_consistency": "3"}, {}, None)
+    assert load({"qdrant_replicas": "3", "qdrant_write_consistency": "2"}, {}, None).settings.qdrant_replicas == 3

@@ -9,13 +9,16 @@ import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
+import numpy as np
 import pytest
-from follower_scene import Scene, played
+from follower_scene import GENERATION, WIDTH, Scene, played, until
 from ledger_builders import AGENT, SPACE, START, Home
 
-from mnemesh_actors import bounded, preparing, start, writing
+from mnemesh_actors import bounded, index_presence, preparing, start, writing
 from mnemesh_actors import follower as follower_module
 from mnemesh_actors.batching import Batcher
+from mnemesh_actors.crew import Crew
+from mnemesh_actors.embedder import Embedder
 from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.parts import MeshConfig, Parts
 from mnemesh_actors.writing import Writing
@@ -40,6 +43,7 @@ from mnemesh_memory.model import Caller, Draft, Patch, Written
 from mnemesh_memory.text import content_hash
 
 CALLER = Caller(AGENT, "owner", default_space=SPACE)
+NEVER_S = 10.0
 
 
 class Desk:
@@ -78,6 +82,7 @@ class Desk:
 async def desk(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
     monkeypatch.setattr(follower_module, "FLUSH_S", 1000.0)
     monkeypatch.setattr(follower_module, "RETRY_S", 0.0)
+    monkeypatch.setattr(index_presence, "RETRY_S", 0.0)
 
     async def no_neighbours(asked: list[Any], limit: int, generation: str) -> list[list[Any]]:
         return [[] for _ in asked]
@@ -107,6 +112,56 @@ async def test_every_new_memory_has_an_id_by_which_peers_see_that_its_writer_may
     assert {one.doc for one in begun[1:]} == {
         derived_id(SPACE, principal_of(AGENT), key_mark(AGENT, key)) for key in ("k", "l")
     }
+
+
+# ---- embedding with several workers ---------------------------------------------------------------------------------
+
+
+class Lane:
+    """A worker that embeds when it is told to go on."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.asked: list[list[str]] = []
+        self.go_on = asyncio.Event()
+
+    async def embed(self, texts: list[str]) -> np.ndarray[Any, Any]:
+        self.asked.append(texts)
+        await self.go_on.wait()
+        return np.tile(np.eye(WIDTH, dtype=np.float32)[0], (len(texts), 1))
+
+
+async def test_a_batch_is_embedded_by_all_workers_at_once_and_committed_in_its_order(desk: Desk) -> None:
+    workers: list[Any] = [Lane("embedder-0"), Lane("embedder-1")]
+    space = desk.writing._parts.serving.current
+    space.embedder = Embedder(Crew(workers, NEVER_S), GENERATION, WIDTH)
+    texts = [f"memory {number} {'word ' * 40}" for number in range(200)]
+    writing_them = asyncio.create_task(desk.batch(*texts, wait="durable"))
+    await until(lambda: all(worker.asked for worker in workers))
+    workers[1].go_on.set()  # the one that has the later texts is done first
+    await until(lambda: not space.embedder._batcher._queue or len(workers[1].asked) > 1)
+    workers[0].go_on.set()
+    done = await asyncio.wait_for(writing_them, NEVER_S)
+    written = [one.memory for one in done if isinstance(one, Written)]
+    assert [memory.content for memory in written] == texts
+    in_the_log, _ = await desk.scene.ledger.touched(0, 10_000)
+    assert in_the_log == [memory.id for memory in written]
+    asked = [sum(map(len, worker.asked)) for worker in workers]
+    assert sum(asked) == len(texts)
+    assert min(asked) > 0
+
+
+async def test_a_portion_that_is_refused_is_told_though_others_are_under_way(desk: Desk) -> None:
+    workers: list[Any] = [Lane("embedder-0"), Lane("embedder-1")]
+
+    async def refuse(texts: list[str]) -> None:
+        raise FailedPrecondition("another model")
+
+    workers[0].embed = refuse
+    workers[1].go_on.set()
+    embedder = Embedder(Crew(workers, NEVER_S), GENERATION, WIDTH)
+    with pytest.raises(FailedPrecondition, match="another model"):
+        await bounded.embedded(desk.writing._parts, embedder, ["x" * 5000 for _ in range(9)] + ["y" * 5000])
 
 
 # ---- the wait for the index ------------------------------------------------------------------------------------------

@@ -75,5 +75,55 @@ class Namespaces:
             _ip("netns", "del", name, check=False)
 
 
+@dataclass
+class Network:
+    """Machines in one network, each a namespace: number n at `addresses[n]`. The test reaches the first at CONTROL's
+    address too, over a link that is never cut."""
+
+    size: int
+
+    def __post_init__(self) -> None:
+        self.names = tuple(f"mnm{os.getpid()}n{number}" for number in range(self.size))
+        self.addresses = tuple(f"10.198.0.{number + 1}" for number in range(self.size))
+        self._hub = f"mnm{os.getpid()}hub"
+
+    def make(self) -> None:
+        """All of them, with their links up."""
+        _ip("netns", "add", self._hub)
+        _ip("-n", self._hub, "link", "add", "hub", "type", "bridge")
+        _ip("-n", self._hub, "link", "set", "hub", "up")
+        for number, (name, address) in enumerate(zip(self.names, self.addresses, strict=True)):
+            _ip("netns", "add", name)
+            _ip("-n", name, "link", "set", "lo", "up")
+            port = f"port{number}"
+            _ip("-n", self._hub, "link", "add", port, "type", "veth", "peer", "lan", "netns", name)
+            _ip("-n", self._hub, "link", "set", port, "master", "hub", "up")
+            _ip("-n", name, "address", "add", f"{address}/24", "dev", "lan")
+            _ip("-n", name, "link", "set", "lan", "up")
+        (here, there), end = CONTROL[0], f"m{os.getpid()}t"[:14]
+        _ip("link", "add", end, "type", "veth", "peer", "control", "netns", self.names[0])
+        _ip("address", "add", f"{here}/30", "dev", end)
+        _ip("link", "set", end, "up")
+        _ip("-n", self.names[0], "address", "add", f"{there}/30", "dev", "control")
+        _ip("-n", self.names[0], "link", "set", "control", "up")
+
+    def within(self, number: int) -> tuple[str, ...]:
+        """What to put before a command that runs on that machine."""
+        return ("ip", "netns", "exec", self.names[number])
+
+    def unplug(self, number: int) -> None:
+        """Pull that machine's cable: nobody is told."""
+        _ip("-n", self._hub, "link", "set", f"port{number}", "down")
+
+    def plug(self, number: int) -> None:
+        """Put it back."""
+        _ip("-n", self._hub, "link", "set", f"port{number}", "up")
+
+    def close(self) -> None:
+        """Delete them, and with them their links."""
+        for name in (*self.names, self._hub):
+            _ip("netns", "del", name, check=False)
+
+
 def _ip(*words: str, check: bool = True) -> None:
     subprocess.run(["ip", *words], capture_output=True, timeout=COMMAND_S, check=check)

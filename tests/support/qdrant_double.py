@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import ssl
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -56,9 +57,11 @@ class NotOk(Exception):
 class QdrantDouble:
     """One server. `start` and `stop` may follow each other; the port stays."""
 
-    def __init__(self, api_key: str = "", version: str = "1.20.0") -> None:
+    def __init__(self, api_key: str = "", version: str = "1.20.0", tls: ssl.SSLContext | None = None) -> None:
         self.api_key = api_key
         self.version = version
+        self.update_status = "completed"  # what it says of a change that it was asked to wait for
+        self._tls = tls
         self.asked: list[Asked] = []
         self.faults: deque[Fault | None] = deque()  # what the next requests meet, None for nothing
         self.lasting: Fault | None = None  # what every request meets, until it is None again
@@ -74,7 +77,7 @@ class QdrantDouble:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
+        return f"http{'s' if self._tls else ''}://127.0.0.1:{self._port}"
 
     @property
     def host(self) -> str:
@@ -112,6 +115,8 @@ class QdrantDouble:
 
         self._http = Listening(("127.0.0.1", self._port), Answering)
         self._port = self._http.server_port
+        if self._tls is not None:
+            self._http.socket = self._tls.wrap_socket(self._http.socket, server_side=True)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), name="qdrant-double")
         self._thread.start()
 
@@ -258,7 +263,7 @@ class QdrantDouble:
                     client.create_vector_name(name, vector[1], _read(models.VectorNameConfig, body))
                 else:
                     raise NotOk(404, f"the double lacks {method} {rest}")
-        return {"operation_id": len(self.asked), "status": "completed"}
+        return {"operation_id": len(self.asked), "status": self.update_status}
 
 
 @contextmanager

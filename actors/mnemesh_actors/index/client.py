@@ -51,7 +51,8 @@ class ClientBackend:
     """One collection of the Qdrant that `client` reaches; `close` closes the client.
 
     `local` says that it is local mode, which warns when asked for payload indexes or exact search: it has none and no
-    other. A collection that is created bears `metadata` from the first. Errors call the server `where`.
+    other. A collection that is created bears `metadata` from the first, and has so many `replicas`, of which
+    `consistency` take each change. Errors call the server `where`.
     """
 
     def __init__(
@@ -61,12 +62,16 @@ class ClientBackend:
         local: bool = False,
         metadata: Mapping[str, Any] | None = None,
         where: str = "Qdrant",
+        replicas: int = 1,
+        consistency: int = 1,
     ) -> None:
         self._client: QdrantClient | None = client
         self._collection = collection
         self._local = local
         self._metadata = metadata
         self._where = where
+        self._replicas = replicas
+        self._consistency = consistency
         self._points = 0  # at most so many: what was counted last, and all that was put in since
         self._schema: Schema | None = None
 
@@ -98,11 +103,22 @@ class ClientBackend:
                     name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in schema.sparse
                 },
                 metadata=None if self._metadata is None else dict(self._metadata),
+                **({} if self._local else self._kept_on_server()),
             )
         except UnexpectedResponse as error:
             # The answer to the first try was lost, and the second found the collection made.
             if error.status_code != _THERE_ALREADY:
                 raise
+
+    def _kept_on_server(self) -> dict[str, Any]:
+        """How a server keeps the collection, said in full: what a server's own settings say must not change what a
+        writer is promised."""
+        return {
+            "replication_factor": self._replicas,
+            "write_consistency_factor": self._consistency,
+            # Else new points of a large segment stay out of every answer until it is optimised.
+            "optimizers_config": models.OptimizersConfigDiff(prevent_unoptimized=False),
+        }
 
     def _grow(self, client: QdrantClient, schema: Schema) -> None:
         params = client.get_collection(self._collection).config.params
@@ -138,7 +154,7 @@ class ClientBackend:
             for start in range(0, len(points), POINTS_PER_UPDATE):
                 batch = [_point(point) for point in points[start : start + POINTS_PER_UPDATE]]
                 self._points += len(batch)
-                client.upsert(self._collection, batch, wait=True)
+                self._completed(client.upsert(self._collection, batch, wait=True))
 
     def set_payload(self, payload: Mapping[str, PayloadValue], selector: Filter | Sequence[str]) -> None:
         client, schema = self._opened()
@@ -146,7 +162,7 @@ class ClientBackend:
         # By ids Qdrant refuses unknown ones; a filter skips them.
         where = selector if isinstance(selector, Filter) else Filter(must=(HasId(tuple(selector)),))
         with translated(self._where):
-            client.set_payload(self._collection, _stored(payload), self._filter(where), wait=True)
+            self._completed(client.set_payload(self._collection, _stored(payload), self._filter(where), wait=True))
 
     def delete(self, selector: Filter | Sequence[str]) -> None:
         client, _ = self._opened()
@@ -158,7 +174,13 @@ class ClientBackend:
         else:
             return
         with translated(self._where):
-            client.delete(self._collection, chosen, wait=True)
+            self._completed(client.delete(self._collection, chosen, wait=True))
+
+    def _completed(self, update: models.UpdateResult) -> None:
+        """Raises Unavailable for a change that the server has merely queued, or stopped waiting for: no answer shows
+        it yet, and it is not known to be kept."""
+        if update.status != models.UpdateStatus.COMPLETED:
+            raise Unavailable(f"{self._where} has not completed a change: it says {update.status}", part="index")
 
     def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
         client, schema = self._opened()

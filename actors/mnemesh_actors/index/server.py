@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import secrets
 import shutil
+import ssl
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -158,7 +159,14 @@ class ServerStorage:
         shutil.rmtree(self._path)
 
     def backend(self, meta: IndexMeta) -> ClientBackend:
-        return ClientBackend(self._reached(), self._config.collection, metadata=self._marks(meta), where=self._where)
+        return ClientBackend(
+            self._reached(),
+            self._config.collection,
+            metadata=self._marks(meta),
+            where=self._where,
+            replicas=self._config.replicas,
+            consistency=self._config.consistency,
+        )
 
     def _marks(self, meta: IndexMeta) -> dict[str, Any]:
         marks = {"node": self._config.owner, "shard": self._config.shard, "holder": self._holder, "index": asdict(meta)}
@@ -191,6 +199,20 @@ class ServerStorage:
             raise Unavailable(f"the collection {self._config.collection} is not open", part="index")
         return self._client
 
+    def _trusted(self) -> ssl.SSLContext | bool:
+        """What the server's certificate is checked with. Raises FailedPrecondition for a file that holds none."""
+        if not self._config.ca_file:
+            return True
+        try:
+            return ssl.create_default_context(cafile=self._config.ca_file)
+        except OSError as error:  # ssl.SSLError is one
+            raise FailedPrecondition(
+                f"qdrant_ca_file: {self._config.ca_file} holds no certificate that can be read ({error}); give a file "
+                "in PEM form",
+                field="qdrant_ca_file",
+                value=self._config.ca_file,
+            ) from error
+
     def _connected(self) -> QdrantClient:
         """A client of its own each time: what an outage left in the last one is gone with it."""
         if self._client is not None:
@@ -203,6 +225,7 @@ class ServerStorage:
                 port=None,  # else an address without a port means 6333, also after https
                 api_key=self._config.api_key or None,
                 check_compatibility=False,
+                verify=self._trusted(),
                 trust_env=False,  # no proxy and no password file that a variable names
             )
         client.http.client.add_middleware(PatientSender(self._config))

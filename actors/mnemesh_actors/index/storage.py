@@ -23,6 +23,9 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 class ServerConfig:
     """A Qdrant server: `url` as http(s)://HOST[:PORT][/PREFIX], never with a name or password in it.
 
+    `ca_file` holds the certificates of who signed the server's, "" for those that the system trusts. A collection that
+    is created has `replicas` copies on the server's machines, of which `consistency` take a change before it counts.
+
     Longest in seconds: `connect_s` until it takes the connection, `read_s` a question, `write_s` a change, each with
     all its tries. `owner` is the node's id; with `shard`, and what a generation has at the end of its names, it names
     the collection.
@@ -33,6 +36,9 @@ class ServerConfig:
     shard: int = 0
     suffix: str = ""
     api_key: str = field(default="", repr=False)
+    ca_file: str = ""
+    replicas: int = 1
+    consistency: int = 1
     connect_s: float = 1.0
     read_s: float = 2.0
     write_s: float = 5.0

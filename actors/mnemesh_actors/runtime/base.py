@@ -20,10 +20,12 @@ class Handle(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One that runs actors; `id` is its own until it is started anew, `address` its IP address."""
+    """One that runs actors; `id` is its own until it is started anew, `address` its IP address. One that offers no
+    `processors` keeps a ledger, but does not embed."""
 
     id: str
     address: str
+    processors: bool = True
 
 
 class Runtime(Protocol):
@@ -35,10 +37,27 @@ class Runtime(Protocol):
     def name(self) -> str: ...
 
     async def spawn(
-        self, name: str, cls: type, *args: Any, pinned: bool = False, machine: str = "", roams: bool = False
+        self,
+        name: str,
+        cls: type,
+        *args: Any,
+        pinned: bool = False,
+        machine: str = "",
+        roams: bool = False,
+        works: bool = False,
+        here: bool = False,
     ) -> Handle:
         """Construct `cls(*args)` as an actor. `pinned` keeps it on this machine, where its files are; `machine` on
-        that one, or, when it `roams`, there first, and elsewhere when that machine is gone."""
+        that one, or, when it `roams`, there first, and elsewhere when that machine is gone. One that `works` is never
+        put on a machine that offers no processors. `here` keeps it in this process, whatever the runtime."""
+        ...
+
+    async def answers(self, handle: Handle) -> bool:
+        """Whether the machine of the actor can be reached: one that lost power or its cable can not."""
+        ...
+
+    async def lost(self) -> str:
+        """Why no actor can be asked any more, or ""."""
         ...
 
     async def machines(self) -> tuple[Machine, ...]:

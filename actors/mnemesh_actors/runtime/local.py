@@ -142,7 +142,15 @@ class LocalRuntime:
         sys.setswitchinterval(SWITCH_S)
 
     async def spawn(
-        self, name: str, cls: type, *args: Any, pinned: bool = False, machine: str = "", roams: bool = False
+        self,
+        name: str,
+        cls: type,
+        *args: Any,
+        pinned: bool = False,
+        machine: str = "",
+        roams: bool = False,
+        works: bool = False,
+        here: bool = False,
     ) -> LocalHandle:
         handle = LocalHandle(name)
         await handle.construct(cls, *args)
@@ -151,6 +159,12 @@ class LocalRuntime:
 
     async def machines(self) -> tuple[Machine, ...]:
         return (Machine("", HERE),)
+
+    async def answers(self, handle: Handle) -> bool:
+        return True
+
+    async def lost(self) -> str:
+        return ""
 
     async def drop(self, handle: Handle) -> None:
         assert isinstance(handle, LocalHandle)

@@ -18,15 +18,21 @@ from pathlib import Path
 from typing import Any
 
 from mnemesh_actors.runtime.base import Handle, Machine
+from mnemesh_actors.runtime.local import LocalRuntime
+from mnemesh_actors.runtime.ray_cluster import RayCluster, beside, log_what_ray_prints, reachable
 from mnemesh_memory import limits
 from mnemesh_memory.errors import FailedPrecondition, Overloaded, Unavailable
 from mnemesh_memory.model import ActorStatus
 
 TASK_RETRIES = 3
 ROAMING_BYTES = 1
+# Of what Ray gives out: so little that it bounds nothing, but a machine without any is left alone.
+WORKING_CPUS = 0.001
 OBJECT_STORE_BYTES = 128 * 2**20
 START_TIMEOUT_S = 60.0
 PLACEMENT_TIMEOUT_S = 2.0
+# For an actor whose machine can't be reached, to answer from another one.
+ELSEWHERE_S = 0.75
 CLOSE_TIMEOUT_S = 10.0
 
 
@@ -172,6 +178,9 @@ class RayRuntime:
         self._namespace = f"mnemesh-{node_id}"
         self._address = address
         self._handles: list[RayHandle] = []
+        self._here = LocalRuntime()
+        self._cluster: RayCluster
+        self._lost = ""
 
     async def start(self) -> None:
         """Connect. Raises Unavailable with what to do when Ray is not installed or not reachable."""
@@ -181,18 +190,23 @@ class RayRuntime:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         # Else Ray runs its workers at nice 15, and on a busy machine the ledger gets next to nothing of a processor.
         os.environ.setdefault("RAY_worker_niceness", "0")
+        # Its monitor would serve metrics on every interface, without the token. This is no port: it can't listen.
+        os.environ.setdefault("AUTOSCALER_METRIC_PORT", "-1")
         if "RAY_AUTH_TOKEN" not in os.environ and "RAY_AUTH_TOKEN_PATH" not in os.environ:
             os.environ["RAY_AUTH_TOKEN_PATH"] = str(self._token())
         try:
             import ray
         except ModuleNotFoundError as error:
             raise Unavailable("the ray runtime needs Ray: pip install 'mnemesh[cluster]'", part="ray") from error
-        common: dict[str, Any] = {"namespace": self._namespace, "log_to_driver": False, "logging_level": "ERROR"}
+        log_what_ray_prints()
+        common: dict[str, Any] = {"namespace": self._namespace, "log_to_driver": False, "configure_logging": False}
         if self._address:
             common["address"] = self._address
         else:
-            # Ray takes a host's CPUs as a budget; our actors ask for none, so a small head is enough.
-            common |= {"num_cpus": 2, "include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
+            # "local": without an address Ray would join whatever cluster ran last on this machine, as a file says it.
+            # Ray takes a host's CPUs as a budget; our actors ask for next to none, so a small head is enough.
+            common |= {"address": "local", "num_cpus": 2, "include_dashboard": False}
+            common["object_store_memory"] = OBJECT_STORE_BYTES
         before = Path.cwd()
         # Ray puts the driver's working directory on every worker's import path; a private one cannot shadow us.
         os.chdir(self._directory)
@@ -207,6 +221,7 @@ class RayRuntime:
         finally:
             os.chdir(before)
             _take_back_sigterm()
+        self._cluster = RayCluster()
 
     def _token(self) -> Path:
         path = self._directory / "ray.token"
@@ -217,15 +232,25 @@ class RayRuntime:
         return path
 
     async def spawn(
-        self, name: str, cls: type, *args: Any, pinned: bool = False, machine: str = "", roams: bool = False
-    ) -> RayHandle:
+        self,
+        name: str,
+        cls: type,
+        *args: Any,
+        pinned: bool = False,
+        machine: str = "",
+        roams: bool = False,
+        works: bool = False,
+        here: bool = False,
+    ) -> Handle:
+        if here:
+            return await self._here.spawn(name, cls, *args)
         import ray
         from ray.exceptions import ActorAlreadyExistsError
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         options: dict[str, Any] = {
             "name": name,
-            "num_cpus": 0,
+            "num_cpus": WORKING_CPUS if works else 0,
             "max_restarts": -1,
             "max_task_retries": TASK_RETRIES,
             "max_pending_calls": limits.INBOX_MESSAGES_MAX,
@@ -265,15 +290,35 @@ class RayRuntime:
         import ray
 
         here = ray.get_runtime_context().get_node_id()
-        nodes = await asyncio.wait_for(asyncio.to_thread(ray.nodes), PLACEMENT_TIMEOUT_S)
-        found = [Machine(node["NodeID"], node["NodeManagerAddress"]) for node in nodes if node["Alive"]]
+        found = [
+            Machine(node["NodeID"], node["NodeManagerAddress"], node["Resources"].get("CPU", 0) > 0)
+            for node in await self._cluster.nodes()
+            if node["Alive"]
+        ]
         return tuple(sorted(found, key=lambda one: (one.id != here, one.address, one.id)))
+
+    async def answers(self, handle: Handle) -> bool:
+        if not isinstance(handle, RayHandle):
+            return True
+        ports = {node["NodeID"]: (node["NodeManagerAddress"], node["NodeManagerPort"]) for node in self._cluster.known}
+        place = ports.get(handle.last_placement[1])
+        if place is None or await reachable(*place):
+            return True
+        with contextlib.suppress(TimeoutError, Unavailable):  # Ray may have started it elsewhere meanwhile
+            await asyncio.wait_for(handle.placement(), ELSEWHERE_S)
+            return True
+        return False
+
+    async def lost(self) -> str:
+        self._lost = self._lost or await self._cluster.lost()
+        return self._lost
 
     async def drop(self, handle: Handle) -> None:
         import ray
 
-        assert isinstance(handle, RayHandle)
-        if handle in self._handles:
+        if not isinstance(handle, RayHandle):
+            await self._here.drop(handle)
+        elif handle in self._handles:
             self._handles.remove(handle)
             ray.kill(handle._actor)
 
@@ -283,20 +328,30 @@ class RayRuntime:
         here = ray.get_runtime_context().get_node_id()
         gone = partial(process_gone, here=here)
         addresses: dict[str, str] = {}
-        with contextlib.suppress(TimeoutError):  # shown without them
+        with contextlib.suppress(Unavailable):  # shown without them
             addresses = {one.id: one.address for one in await self.machines()}
         found = await asyncio.gather(*(status_of(handle, gone) for handle in self._handles))
-        return tuple(replace(one, address=addresses.get(one.node, "")) for one in found)
+        placed = (replace(one, address=addresses.get(one.node, "")) for one in found)
+        return (*placed, *await self._here.actors())
 
     async def close(self) -> None:
         import ray
 
         async with contextlib.AsyncExitStack() as stack:
             # Whatever an actor says when it closes, the others are closed and Ray is left.
-            stack.push_async_callback(asyncio.to_thread, ray.shutdown)
-            for handle in self._handles:
-                stack.push_async_callback(self._end, handle)
+            stack.push_async_callback(self._leave, ray.shutdown)
+            if not self._lost:  # nobody would answer, and nothing can be ended
+                for handle in self._handles:
+                    stack.push_async_callback(self._end, handle)
+            stack.push_async_callback(self._here.close)
         self._handles.clear()
+
+    async def _leave(self, shutdown: Callable[[], None]) -> None:
+        leaving = asyncio.create_task(beside(shutdown), name="ray-shutdown")
+        # One that is lost may not let go.
+        await asyncio.wait((leaving,), timeout=CLOSE_TIMEOUT_S if self._lost else None)
+        if leaving.done():
+            leaving.result()
 
     async def _end(self, handle: RayHandle) -> None:
         import ray

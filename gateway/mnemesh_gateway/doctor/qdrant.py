@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import ssl
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -21,7 +22,14 @@ def server(place: Place) -> Iterator[Finding]:
     if not url:
         return
     host = urlsplit(url).netloc
-    status, body, why = _get(url, "/", "")
+    ca_file = place.settings.qdrant_ca_file
+    try:
+        trusted = ssl.create_default_context(cafile=ca_file or None)
+    except OSError as error:
+        problem = f"qdrant_ca_file {ca_file} holds no certificate that can be read ({error})"
+        yield Finding("qdrant", problem, "give a file in PEM form")
+        return
+    status, body, why = _get(url, "/", "", trusted)
     if status != http.client.OK:
         yield Finding(
             "qdrant", f"Qdrant not reachable: {host} {why or f'answers {status}'}",
@@ -37,7 +45,7 @@ def server(place: Place) -> Iterator[Finding]:
         found, needed = (".".join(map(str, numbers)) for numbers in (version, VERSION_MIN))
         yield Finding("qdrant", f"{host} is Qdrant {found}", f"install Qdrant {needed} or newer there")
         return
-    status, _, why = _get(url, "/collections", place.settings.qdrant_api_key)
+    status, _, why = _get(url, "/collections", place.settings.qdrant_api_key, trusted)
     if status in REFUSED:
         given = "the key in qdrant_api_key" if place.settings.qdrant_api_key else "calls without a key"
         yield Finding(
@@ -58,11 +66,15 @@ def _version(body: bytes) -> tuple[int, ...] | None:
         return None
 
 
-def _get(url: str, path: str, key: str) -> tuple[int, bytes, str]:
+def _get(url: str, path: str, key: str, trusted: ssl.SSLContext) -> tuple[int, bytes, str]:
     """Status, body, and why there is none; status 0 then."""
     parts = urlsplit(url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(str(parts.hostname), parts.port, timeout=TIMEOUT_S)
+    host, port = str(parts.hostname), parts.port
+    connection = (
+        http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=trusted)
+        if parts.scheme == "https"
+        else http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
+    )
     try:
         connection.request("GET", parts.path.rstrip("/") + path, headers={"api-key": key} if key else {})
         answer = connection.getresponse()

@@ -1,0 +1,177 @@
+"""What this process knows of its Ray cluster: which machines are in it, and whether it can still be used.
+
+Asks Ray in threads that nobody has to wait for: a head that is gone keeps a question for a minute, and then ends the
+process that asked without a word.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import re
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, TextIO, TypeVar
+
+import structlog
+
+from mnemesh_memory.errors import Unavailable
+
+# A head that has not answered for so long is gone; Ray's own patience ends after 60 s, with an abort.
+HEAD_AWAY_S: Final = 20.0
+ANSWER_S: Final = 2.0
+CONNECT_S: Final = 0.5
+COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
+# The thread in which Ray prints what its daemons report.
+PRINTING_THREAD: Final = "ray_listen_error_messages"
+Answer = TypeVar("Answer")
+log = structlog.get_logger("mnemesh.ray")
+
+
+def loss(*, raylet_answers: bool, alive: bool | None, away_s: float) -> str:
+    """Why Ray can't be used any more, or "". `alive` is what the head says of this machine, None when it says nothing,
+    `away_s` how long it has said nothing."""
+    if not raylet_answers:
+        return "Ray's process on this machine (raylet) has ended"
+    if alive is False:
+        return "the Ray cluster has given this machine up"
+    if away_s >= HEAD_AWAY_S:
+        return f"the head of the Ray cluster has not answered for {away_s:.0f} s"
+    return ""
+
+
+async def beside(call: Callable[[], Answer]) -> Answer:
+    """What `call` gives in a thread that does not keep the process from ending."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Answer] = loop.create_future()
+
+    def settle(answer: Answer | Exception) -> None:
+        if future.done():
+            return  # nobody waits any more
+        if isinstance(answer, Exception):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)
+
+    def run() -> None:
+        answer: Answer | Exception
+        try:
+            answer = call()
+        except Exception as error:  # noqa: BLE001  boundary: whatever it is, the caller gets it
+            answer = error
+        with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
+            loop.call_soon_threadsafe(settle, answer)
+
+    threading.Thread(target=run, name="ray-question", daemon=True).start()
+    return await future
+
+
+class RayCluster:
+    """The cluster that this process is connected to. `known` is what its head said last of each Ray node."""
+
+    def __init__(self) -> None:
+        self.known: list[dict[str, Any]] = []
+        self._asking: asyncio.Task[list[dict[str, Any]]] | None = None
+        self._heard = asyncio.get_running_loop().time()
+        self._raylet = ""  # its socket
+
+    async def nodes(self) -> list[dict[str, Any]]:
+        """What the head says of every Ray node that it knows. One question at a time; raises Unavailable when it does
+        not answer within ANSWER_S."""
+        import ray
+        from ray.exceptions import RayError
+
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(beside(ray.nodes), name="ray-nodes")
+        try:
+            self.known = await asyncio.wait_for(asyncio.shield(self._asking), ANSWER_S)
+        except TimeoutError:
+            raise Unavailable(f"the head of the Ray cluster has not answered in {ANSWER_S:g} s", part="ray") from None
+        except (RayError, ConnectionError, RuntimeError) as error:
+            raise Unavailable(f"the head of the Ray cluster can't be asked: {error}", part="ray") from error
+        self._heard = asyncio.get_running_loop().time()
+        return self.known
+
+    async def lost(self) -> str:
+        """Why this process can't use Ray any more, or ""."""
+        import ray
+
+        here, alive = ray.get_runtime_context().get_node_id(), None
+        try:
+            for node in await self.nodes():
+                if node["NodeID"] == here:
+                    alive, self._raylet = bool(node["Alive"]), node["RayletSocketName"]
+        except Unavailable:
+            pass  # how long that lasts decides
+        away_s = asyncio.get_running_loop().time() - self._heard
+        return loss(raylet_answers=await self._raylet_answers(), alive=alive, away_s=away_s)
+
+    async def _raylet_answers(self) -> bool:
+        """Whether a process listens at its socket; one that is merely busy does."""
+        if not self._raylet:
+            return True
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                _, writer = await asyncio.open_unix_connection(self._raylet)
+        except TimeoutError:  # it listens, and is busy
+            return True
+        except OSError:
+            return False
+        writer.close()
+        return True
+
+
+async def reachable(address: str, port: int) -> bool:
+    """Whether the machine takes a connection within CONNECT_S: one that lost power or its cable says nothing at all."""
+    try:
+        async with asyncio.timeout(CONNECT_S):
+            _, writer = await asyncio.open_connection(address, port)
+    except ConnectionRefusedError:  # the machine answers
+        return True
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True
+
+
+class LogLines(io.StringIO):
+    """Stands for standard output. What Ray's own thread prints there, in colours, goes to the log instead, a line at a
+    time; all else passes through."""
+
+    def __init__(self, through: TextIO) -> None:
+        super().__init__()
+        self._through = through
+
+    def write(self, text: str) -> int:
+        """As TextIO.write."""
+        if threading.current_thread().name != PRINTING_THREAD:
+            return self._through.write(text)
+        for line in filter(str.strip, COLOURS.sub("", text).splitlines()):
+            log.warning("ray_says", line=line.strip())
+        return len(text)
+
+    def flush(self) -> None:
+        """As TextIO.flush."""
+        self._through.flush()
+
+    def fileno(self) -> int:
+        """Of the stream itself."""
+        return self._through.fileno()
+
+    def isatty(self) -> bool:
+        """Of the stream itself."""
+        return self._through.isatty()
+
+
+def log_what_ray_prints() -> None:
+    """From now on, in the form of the node's log; to be called after Ray was imported. Doing it again changes
+    nothing."""
+    logger = logging.getLogger("ray")
+    logger.handlers.clear()  # they write lines of their own form
+    logger.propagate = True
+    logger.setLevel(logging.ERROR)
+    if not isinstance(sys.stdout, LogLines):
+        sys.stdout = LogLines(sys.stdout)
