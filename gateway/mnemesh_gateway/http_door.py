@@ -178,8 +178,9 @@ class _HttpDoor:
 
     async def _ready(self, request: Request) -> Response:
         state = self._gate.describe().state
-        if self._gate.mesh_now() is not None:
-            return json_answer({"ready": True, "state": state})
+        if (mesh := self._gate.mesh_now()) is not None:
+            full = mesh.disk_full()
+            return json_answer({"ready": True, "state": state, **({"read_only": full.message} if full else {})})
         reason = f"the node is {state}; requests wait or are refused with UNAVAILABLE"
         return json_answer({"ready": False, "state": state, "reason": reason}, 503)
 

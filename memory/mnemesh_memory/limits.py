@@ -62,6 +62,8 @@ ID_PREFIX_CHARS_MIN = 6
 
 INBOX_MESSAGES_MAX = 1024
 RECALL_TIMEOUT_S = 2.0
+DISK_RESERVE_BYTES = 256 << 20  # free on the disk of the data directory; below it nothing more is written
+DISK_RESERVE_BYTES_MIN = 16 << 20  # more than one commit and the index of it take
 WRITE_TIMEOUT_S = 20.0  # of one part of the node, without progress; less than a client waits
 TIME_MS_MIN = -62_135_596_800_000  # 0001-01-01T00:00:00Z, where RFC 3339 and Timestamp begin
 TIME_MS_MAX = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z, the end of RFC 3339
