@@ -80,7 +80,8 @@ def open_directory(path: Path, reserve_bytes: int = 0) -> DataDirectory:
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise FailedPrecondition(f"data_dir: cannot make {path}: {error}", field="data_dir", value=str(path)) from error
+        said = f"data_dir: cannot make {path}: {error.strerror}"
+        raise FailedPrecondition(said, field="data_dir", value=str(path)) from error
     manifest = path / MANIFEST
     if manifest.exists():
         node_id = _read(manifest)

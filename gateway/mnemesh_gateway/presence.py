@@ -27,8 +27,9 @@ def is_there(data_dir: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except (OSError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else error
         raise FailedPrecondition(
-            f"data_dir: cannot use {data_dir}: {error}", field="data_dir", value=str(data_dir)
+            f"data_dir: cannot use {data_dir}: {said}", field="data_dir", value=str(data_dir)
         ) from error
     if not stat.S_ISDIR(mode):
         raise InvalidArgument("data_dir", str(data_dir), "a directory, not a file")
@@ -55,7 +56,7 @@ class NodeLock:
             self._file = open(descriptor, "r+", encoding="utf-8")  # noqa: SIM115  held until close()
         except OSError as error:
             raise FailedPrecondition(
-                f"data_dir: cannot use {data_dir}: {error}", field="data_dir", value=str(data_dir)
+                f"data_dir: cannot use {data_dir}: {error.strerror}", field="data_dir", value=str(data_dir)
             ) from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
