@@ -10,12 +10,15 @@ import os
 from pathlib import Path
 from typing import Final
 
+import structlog
+
 from mnemesh_memory.errors import DiskFull
 
 MIB: Final = 1 << 20
 # What a start writes: shared memory and log of SQLite, node.json, the marks of the index.
 START_ROOM_BYTES: Final = 4 * MIB
 START_ROOM_FILE: Final = "start-room"
+log = structlog.get_logger("mnemesh.disk")
 
 
 class DiskRoom:
@@ -47,9 +50,13 @@ class DiskRoom:
 def keep_start_room(room: DiskRoom) -> None:
     """Make the file that keeps room for a start, while there is room for it and for the reserve."""
     file = room.path / START_ROOM_FILE
-    if room.reserve_bytes and not room.shortage(START_ROOM_BYTES) and not file.exists():
-        with open(file, "wb") as made:
-            os.posix_fallocate(made.fileno(), 0, START_ROOM_BYTES)
+    try:
+        if room.reserve_bytes and not room.shortage(START_ROOM_BYTES) and not file.exists():
+            with open(file, "wb") as made:
+                os.posix_fallocate(made.fileno(), 0, START_ROOM_BYTES)
+    except OSError as error:  # a node that runs goes on without
+        log.warning("start_room_not_kept", reason=error.strerror)
+        file.unlink(missing_ok=True)
 
 
 def take_start_room(room: DiskRoom) -> DiskFull | None:

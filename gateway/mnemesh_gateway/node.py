@@ -308,8 +308,8 @@ async def _kept_up(access: Access, room: DiskRoom) -> AsyncIterator[None]:
                 if room.shortage() is None:
                     await asyncio.to_thread(access.flush)
                     await asyncio.to_thread(keep_start_room, room)
-            except (MnemeshError, OSError) as error:  # both wait for the next time
-                log.warning("uses_of_tokens_not_noted", reason=str(error))
+            except MnemeshError as error:  # the counts wait for the next time
+                log.warning("uses_of_tokens_not_noted", reason=error.message)
 
     noting = asyncio.create_task(note(), name="uses-of-tokens")
     try:
