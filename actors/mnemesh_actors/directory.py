@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from mnemesh_actors.disk import DiskRoom
 from mnemesh_crdt.envelope import node_id_of
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, MnemeshError
 from mnemesh_memory.grants import OWNER
@@ -39,10 +40,16 @@ MACHINE_FILE = "machine"
 
 @dataclass(frozen=True, slots=True)
 class DataDirectory:
-    """An opened data directory of this format."""
+    """An opened data directory of this format. `reserve_bytes` of its disk stay free."""
 
     path: Path
     node_id: str
+    reserve_bytes: int = 0
+
+    @property
+    def room(self) -> DiskRoom:
+        """The room on its disk."""
+        return DiskRoom(self.path, self.reserve_bytes)
 
     @property
     def key_file(self) -> Path:
@@ -76,12 +83,13 @@ def node_id_in(path: Path) -> str:
         return ""
 
 
-def open_directory(path: Path) -> DataDirectory:
+def open_directory(path: Path, reserve_bytes: int = 0) -> DataDirectory:
     """Open `path`, making it when it is new. A newer format is refused before anything is written."""
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise FailedPrecondition(f"data_dir: cannot make {path}: {error}", field="data_dir", value=str(path)) from error
+        said = f"data_dir: cannot make {path}: {error.strerror}"
+        raise FailedPrecondition(said, field="data_dir", value=str(path)) from error
     manifest = path / MANIFEST
     if manifest.exists():
         node_id = _read(manifest)
@@ -108,7 +116,7 @@ def open_directory(path: Path) -> DataDirectory:
     (path / "index").mkdir(exist_ok=True)
     for folder in ("ledger", "index"):
         (path / folder).chmod(0o700)
-    return DataDirectory(path, node_id)
+    return DataDirectory(path, node_id, reserve_bytes)
 
 
 def check_directory(path: Path) -> None:

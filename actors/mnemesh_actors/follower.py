@@ -24,7 +24,15 @@ from mnemesh_actors.notices import Notice
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.shard import ShardStatus
 from mnemesh_memory import limits
-from mnemesh_memory.errors import DataLoss, DeadlineExceeded, FailedPrecondition, MnemeshError, Unavailable, count_of
+from mnemesh_memory.errors import (
+    DataLoss,
+    DeadlineExceeded,
+    DiskFull,
+    FailedPrecondition,
+    MnemeshError,
+    Unavailable,
+    count_of,
+)
 
 PAGE_ENTRIES_MAX = 256
 # A flush holds the interpreter for tens of milliseconds; what it would save is applied again from the ledger.
@@ -218,6 +226,11 @@ class IndexFollower(IndexPresence):
                     self._stalled = False
                     self._notice(Notice(SUBJECT, ""))
                 self.fault = self._bug
+            except DiskFull as error:
+                if self.fault != error.message:
+                    log.warning("index_waits_for_disk", reason=error.message)
+                self.fault = error.message
+                await asyncio.sleep(RETRY_S)
             except MnemeshError as error:
                 await self._stumble(error)
 

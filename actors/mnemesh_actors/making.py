@@ -131,6 +131,7 @@ class Workshop:
             generation=generation.fingerprint,
             dimensions=generation.dimensions,
             incarnation=incarnation,
+            reserve_bytes=self.directory.reserve_bytes,
             backend="edge" if self.server is None else "server",
             server=None if self.server is None else replace(self.server, suffix=generation.suffix),
         )

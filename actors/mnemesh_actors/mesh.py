@@ -14,6 +14,7 @@ from typing import TypeVar
 from mnemesh_actors.bulk import BulkForgetting
 from mnemesh_actors.copying import LedgerCopy, ledger_copy
 from mnemesh_actors.cursor_seal import CursorSeal
+from mnemesh_actors.disk import DiskRoom
 from mnemesh_actors.generations import Choice
 from mnemesh_actors.histories import PAGE, Histories
 from mnemesh_actors.linking import Linking
@@ -34,7 +35,7 @@ from mnemesh_actors.writing import Writing
 from mnemesh_memory import checks, grants, limits, validate
 from mnemesh_memory.answers import Neighbourhood, Recalled
 from mnemesh_memory.embedding import ModelStatus
-from mnemesh_memory.errors import DeadlineExceeded, InvalidArgument, MnemeshError
+from mnemesh_memory.errors import DeadlineExceeded, DiskFull, InvalidArgument, MnemeshError
 from mnemesh_memory.linking import Rated
 from mnemesh_memory.model import (
     Caller,
@@ -74,9 +75,11 @@ class Mesh:
         syncing: Syncing,
         transcripts: Transcribing,
         seal: CursorSeal,
+        room: DiskRoom | None = None,
     ) -> None:
         self.syncing = syncing
         self.transcripts = transcripts
+        self._room = room
         self._parts = parts
         self._runtime = runtime
         self._node_id = node_id
@@ -286,6 +289,10 @@ class Mesh:
         """End every stream of changes with Unavailable and its cursor: they have no end of their own."""
         self._parts.news.end(why)
 
+    def disk_full(self) -> DiskFull | None:
+        """Why this node only reads for now, or None when it writes."""
+        return self._room.shortage() if self._room else None
+
     async def ledger_fault(self) -> str:
         """Why the ledger can't be asked now, or "". However many ask, it is asked once at a time."""
         if self._asking is None or self._asking.done():
@@ -327,8 +334,10 @@ class Mesh:
             points=points,
             state=state,
         )
+        full = self.disk_full()
+        sound = state in ("ok", "behind") and ledger.state == "ok" and full is None
         return MeshStatus(
-            state="ready" if state in ("ok", "behind") and ledger.state == "ok" else "degraded",
+            state="ready" if sound else "degraded",
             runtime=self._runtime.name,
             node_id=self._node_id,
             actors=await self._runtime.actors(),
@@ -343,7 +352,7 @@ class Mesh:
                 passage_prefix=space.embedder.prefixes.passage,
                 precision=space.generation.precision,
             ),
-            notices=tuple(self._notices),
+            notices=(*self._notices, *((full.message,) if full else ())),
             reembed=self._reembedding.status(),
         )
 

@@ -78,9 +78,9 @@ class Scout:
 class ReplicaLedger(Ledger):
     """A ledger in a data directory of its own, made when it is new; runs on the machine where that lies."""
 
-    def __init__(self, directory: str) -> None:
-        home = open_directory(Path(directory))
-        super().__init__(str(home.ledger(0)), str(home.key_file), home.node_id)
+    def __init__(self, directory: str, reserve_bytes: int = 0) -> None:
+        home = open_directory(Path(directory), reserve_bytes)
+        super().__init__(str(home.ledger(0)), str(home.key_file), home.node_id, reserve_bytes)
 
 
 def site_root(root: str, address: str) -> Path:
@@ -192,7 +192,8 @@ class Fleet:
 
     async def _home(self) -> Member:
         path, key = str(self._directory.ledger(0)), str(self._directory.key_file)
-        handle = await self._runtime.spawn("ledger-0", Ledger, path, key, self._directory.node_id, pinned=True)
+        home = self._directory
+        handle = await self._runtime.spawn("ledger-0", Ledger, path, key, home.node_id, home.reserve_bytes, pinned=True)
         here = (await self._runtime.machines())[0]
         return Member(handle, await handle.identity(), machine=here.id, place=f"{here.address}:{path}")
 
@@ -227,7 +228,8 @@ class Fleet:
 
     async def _member(self, machine: Machine, site: Site) -> Member:
         name = f"ledger-0@{machine.id[:12]}"
-        handle = await self._runtime.spawn(name, ReplicaLedger, site.directory, machine=machine.id)
+        reserve = self._directory.reserve_bytes
+        handle = await self._runtime.spawn(name, ReplicaLedger, site.directory, reserve, machine=machine.id)
         identity: Identity = await handle.identity()
         log.info("replica_opened", replica=identity.node_id, machine=machine.address, new=not site.taken)
         return Member(handle, identity, machine=machine.id, place=f"{machine.address}:{site.directory}")

@@ -62,7 +62,7 @@ class RetrievalShard:
             raise InvalidArgument("backend", config.backend, "edge, local, or server with its address")
         self._config = config
         self._directory = Path(config.path).expanduser()
-        self._storage = storage_of(config.backend, config.server, self._directory)
+        self._storage = storage_of(config.backend, config.server, self._directory, config.reserve_bytes)
         self._doubted = False  # the server was away: what it holds is looked at again before it is used
         self._backend: IndexBackend | None = None
         self._encoder: Bm25Encoder | None = None
@@ -97,7 +97,8 @@ class RetrievalShard:
         there still, by a process that hangs, so each machine has a directory of its own."""
         if MACHINE in self._config.path:
             self._directory = Path(self._config.path.replace(MACHINE, address)).expanduser()
-            self._storage = storage_of(self._config.backend, self._config.server, self._directory)
+            config = self._config
+            self._storage = storage_of(config.backend, config.server, self._directory, config.reserve_bytes)
 
     def open(self, incarnation: str = "") -> ShardStatus:
         """Open the index, or make it new. Raises Unavailable when another process holds it. Safe to call twice; after
@@ -122,7 +123,8 @@ class RetrievalShard:
 
         An id in both is removed; of two items with one id the later counts. Applying again changes nothing. Raises
         InvalidArgument before anything changed when an item does not fit the index, and Unavailable when it holds
-        less than the entries up to `after`, on which these follow: it was opened anew in between.
+        less than the entries up to `after`, on which these follow: it was opened anew in between. Raises DiskFull
+        when the disk has no room for more.
         """
         backend, encoder = self._opened()
         if self._doubted:
@@ -130,6 +132,7 @@ class RetrievalShard:
         if self._seq < after:
             raise Unavailable(f"the index holds the ledger up to {self._seq}, not {after}", part="index")
         gone = dict.fromkeys(removed)
+        self._storage.require_room()
         latest = {item.id: self._mask.item(item) for item in items if item.id not in gone}
         number = {id_: len(latest[id_].texts) if id_ in latest else 0 for id_ in (*latest, *gone)}
         for id_ in number:

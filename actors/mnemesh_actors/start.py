@@ -138,13 +138,14 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     transcribing = await _transcribing(directory, config, undo)
     reembedding = Reembedding(serving, file, state, workshop, config.entropy)
     reembedding.start()
-    return Mesh(parts, runtime, directory.node_id, reembedding, notices, syncing, transcribing, CursorSeal(key))
+    seal = CursorSeal(key)
+    return Mesh(parts, runtime, directory.node_id, reembedding, notices, syncing, transcribing, seal, directory.room)
 
 
 async def _transcribing(directory: DataDirectory, config: StartConfig, undo: AsyncExitStack) -> Transcribing:
     """In this process whatever the runtime: the file lies in its data directory, and another process gains nothing."""
     store = LocalHandle("transcripts-0")
-    await store.construct(TranscriptStore, str(directory.transcripts))
+    await store.construct(TranscriptStore, str(directory.transcripts), directory.reserve_bytes)
     undo.push_async_callback(store.shut)
     return Transcribing(store, directory.transcripts, config.clock)
 
@@ -313,8 +314,9 @@ async def _ledger_and_crew(
             undo.push_async_callback(fleet.close)
             return replicated, await crew
         ledger = await runtime.spawn(
-            "ledger-0", Ledger, str(directory.ledger(0)), str(directory.key_file), directory.node_id, pinned=True
-        )
+            "ledger-0", Ledger, str(directory.ledger(0)), str(directory.key_file), directory.node_id,
+            directory.reserve_bytes, pinned=True,
+        )  # fmt: skip
         return ledger, await crew
     finally:
         crew.cancel()

@@ -19,7 +19,8 @@ from mnemesh import agents, backups, embedding, histories, links, peers, reads, 
 from mnemesh.batch import Batches, Outcome
 from mnemesh.call import Call, as_method
 from mnemesh.connection import CHANNEL_OPTIONS, DEFAULT_TIMEOUT_S, Connection, Target
-from mnemesh.errors import MnemeshError, NotFound
+from mnemesh.errors import MnemeshError, NotAnswering, NotFound
+from mnemesh.liveness import HEALTH_CHECK, SIGN_OF_LIFE_S, SILENCE_S, hung
 from mnemesh.refusals import broken_stream, refusal
 from mnemesh.values import Change
 from mnemesh.watching import AsyncWatch
@@ -188,7 +189,8 @@ class AsyncClient:
             response_deserializer=call.response.FromString,
         )
         try:
-            answer = await rpc(call.request, timeout=timeout_s, metadata=self._connection.metadata(target))
+            sent = rpc(call.request, timeout=timeout_s, metadata=self._connection.metadata(target))
+            answer = await self._answered(asyncio.ensure_future(sent), target, channel)
         except grpc.RpcError as error:
             refused = refusal(error, target.endpoint, timeout_s)
             if isinstance(refused, NotFound) and call.absent is not None:
@@ -196,9 +198,37 @@ class AsyncClient:
             raise refused from error
         return call.read(answer)
 
+    async def _answered(self, coming: asyncio.Future[Any], target: Target, channel: grpc.aio.Channel) -> Any:
+        """The answer to a call. Raises NotAnswering as soon as the node gives no sign of life any more."""
+        try:
+            while not (await asyncio.wait((coming,), timeout=SILENCE_S))[0]:
+                await self._refuse_hung(target, channel)
+            return coming.result()
+        finally:
+            coming.cancel()
+
+    async def _refuse_hung(self, target: Target, channel: grpc.aio.Channel) -> None:
+        """Raises NotAnswering for a node that gives no sign of life."""
+        loop = asyncio.get_running_loop()
+
+        async def ask() -> bool:
+            try:
+                await channel.unary_unary(HEALTH_CHECK, bytes, bytes)(b"", timeout=SIGN_OF_LIFE_S)
+            except grpc.aio.AioRpcError as error:
+                return error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED
+            return True
+
+        def answers() -> bool:
+            return asyncio.run_coroutine_threadsafe(ask(), loop).result()
+
+        process = self._connection.process_at(target.endpoint)
+        if why := await asyncio.to_thread(hung, target.endpoint, process, answers):
+            raise NotAnswering(why)
+
     async def _receive(self, call: Call[Answer]) -> AsyncIterator[Answer]:
         tries = self._connection.tries(call.timeout_s, repeatable=call.repeatable)
         target, channel = await self._connect()
+        await self._refuse_hung(target, channel)
         rpc = channel.unary_stream(
             call.rpc,
             request_serializer=type(call.request).SerializeToString,
@@ -214,6 +244,7 @@ class AsyncClient:
     async def _open_stream(self, call: Call[Change], again: bool) -> Any:
         """For AsyncWatch: the answers to `call` as they come; `again` looks whether the node has moved meanwhile."""
         target, channel = await self._connect(again)
+        await self._refuse_hung(target, channel)  # it has no deadline that would tell
         rpc = channel.unary_stream(
             call.rpc,
             request_serializer=type(call.request).SerializeToString,

@@ -19,7 +19,8 @@ from mnemesh import agents, backups, embedding, histories, links, peers, reads, 
 from mnemesh.batch import Batches, Outcome
 from mnemesh.call import Call, as_method
 from mnemesh.connection import CHANNEL_OPTIONS, DEFAULT_TIMEOUT_S, Connection, Target
-from mnemesh.errors import MnemeshError, NotFound
+from mnemesh.errors import MnemeshError, NotAnswering, NotFound
+from mnemesh.liveness import HEALTH_CHECK, SIGN_OF_LIFE_S, Liveness, hung
 from mnemesh.refusals import broken_stream, refusal
 from mnemesh.values import Change
 from mnemesh.watching import Watch
@@ -98,6 +99,8 @@ class Client:
         )
         self._lock = threading.Lock()
         self._open: tuple[Target, grpc.Channel] | None = None
+        self._hung: dict[grpc.Channel, str] = {}  # why calls on a channel were given up
+        self._liveness = Liveness(self._hangs, self._give_up)
 
     remember = _method(writes.remember)
     check = _method(writes.check)
@@ -204,12 +207,13 @@ class Client:
             response_deserializer=call.response.FromString,
         )
         try:
-            answer = rpc(call.request, timeout=timeout_s, metadata=self._connection.metadata(target))
+            with self._liveness.over((target, channel)):
+                answer = rpc(call.request, timeout=timeout_s, metadata=self._connection.metadata(target))
         except ValueError:  # what gRPC says when another thread has closed the channel meanwhile
             self._connection.check_open()
             raise
         except grpc.RpcError as error:
-            refused = refusal(error, target.endpoint, timeout_s)
+            refused = self._given_up(channel) or refusal(error, target.endpoint, timeout_s)
             if isinstance(refused, NotFound) and call.absent is not None:
                 return call.absent
             raise refused from error
@@ -225,14 +229,17 @@ class Client:
         )
         metadata = self._connection.metadata(target)
         try:
-            for answer in rpc(call.request, timeout=tries.timeout_s, metadata=metadata):
-                yield call.read(answer)
+            with self._liveness.over((target, channel)):
+                for answer in rpc(call.request, timeout=tries.timeout_s, metadata=metadata):
+                    yield call.read(answer)
         except grpc.RpcError as error:
-            raise refusal(error, target.endpoint, tries.timeout_s) from error
+            raise self._given_up(channel) or refusal(error, target.endpoint, tries.timeout_s) from error
 
     def _open_stream(self, call: Call[Change], again: bool) -> grpc.Call:
         """For Watch: the answers to `call` as they come; `again` looks whether the node has moved meanwhile."""
         target, channel = self._connect(again)
+        if why := self._hangs((target, channel)):  # it has no deadline that would tell
+            raise NotAnswering(why)
         rpc = channel.unary_stream(
             call.rpc,
             request_serializer=type(call.request).SerializeToString,
@@ -243,6 +250,33 @@ class Client:
     def _stream_error(self, error: grpc.RpcError) -> MnemeshError:
         """For Watch: what a broken stream means."""
         return broken_stream(error, self._open[0].endpoint if self._open else "")
+
+    def _hangs(self, line: tuple[Target, grpc.Channel]) -> str:
+        """Why the node on that line is given up, or "" while it lives or nobody is there at all."""
+        target, channel = line
+
+        def answers() -> bool:
+            try:
+                channel.unary_unary(HEALTH_CHECK, bytes, bytes)(b"", timeout=SIGN_OF_LIFE_S)
+            except grpc.RpcError as error:
+                return error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED
+            except ValueError:  # closed meanwhile
+                return True
+            return True
+
+        return hung(target.endpoint, self._connection.process_at(target.endpoint), answers)
+
+    def _give_up(self, line: tuple[Target, grpc.Channel], why: str) -> None:
+        """End every call on that line: gRPC cancels those of a channel that is closed."""
+        with self._lock:
+            self._hung[line[1]] = why
+            if self._open is not None and self._open[1] is line[1]:
+                self._open = None
+        line[1].close()
+
+    def _given_up(self, channel: grpc.Channel) -> NotAnswering | None:
+        why = self._hung.get(channel)
+        return NotAnswering(why) if why else None
 
     def _connect(self, again: bool = False) -> tuple[Target, grpc.Channel]:
         """The open channel; `again` looks whether the node has moved meanwhile."""

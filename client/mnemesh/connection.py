@@ -18,13 +18,22 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from mnemesh.errors import FailedPrecondition, InvalidArgument, MnemeshError, NotReachable, Unauthenticated
+from mnemesh.errors import (
+    FailedPrecondition,
+    InvalidArgument,
+    MnemeshError,
+    NotAnswering,
+    NotReachable,
+    Unauthenticated,
+    why,
+)
 from mnemesh.local import NodeNotStarted, check_directory, ensure_node, last_words, split_address
 from mnemesh.project import Project, project_here
 from mnemesh_proto.rendezvous import (
     AGENT_HEADER,
     AUTHORIZATION,
     TOKEN_FILE,
+    NodeAddress,
     default_data_dir,
     read_node,
     read_token,
@@ -131,6 +140,14 @@ class Connection:
         """The attempts that a call has; `timeout_s` None means the client's own."""
         return Tries(timeout_s or self.timeout_s, repeatable=repeatable)
 
+    def process_at(self, endpoint: str) -> NodeAddress | None:
+        """The node of the data directory, when it is the one at `endpoint`."""
+        try:
+            node = read_node(self.data_dir)
+        except OSError:
+            return None
+        return node if node is not None and _address(node.grpc) == endpoint else None
+
     def _local_node(self) -> str:
         check_directory(self.data_dir)
         try:
@@ -141,7 +158,8 @@ class Connection:
                 self._started_at = time.monotonic()
                 node = ensure_node(self.data_dir.absolute(), START_TIMEOUT_S)
         except (OSError, NodeNotStarted) as error:
-            raise NotReachable(f"the node of {self.data_dir} can't be reached: {error}") from error
+            said = why(error) if isinstance(error, OSError) else error
+            raise NotReachable(f"the node of {self.data_dir} can't be reached: {said}") from error
         if node is None:
             raise NotReachable(
                 f"no node runs on {self.data_dir}; start one with `mnemesh up`, or let this call start one in the "
@@ -154,7 +172,7 @@ class Connection:
         try:
             return read_token(self.data_dir) or ""
         except (OSError, UnicodeDecodeError) as error:
-            raise Unauthenticated(f"{self.data_dir / TOKEN_FILE} can't be read: {error}") from error
+            raise Unauthenticated(f"{self.data_dir / TOKEN_FILE} can't be read: {why(error)}") from error
 
 
 def default_project(data_dir: Path, environ: Mapping[str, str] = os.environ) -> Project:
@@ -188,7 +206,8 @@ class Tries:
     def pause_s(self, error: MnemeshError) -> float:
         """How long to wait before the next attempt. Raises `error` when there is none."""
         pause = self._pause_s * random.uniform(0.5, 1.0)
-        if not isinstance(error, NotReachable) or not self._pauses or pause >= self.remaining_s():
+        again = isinstance(error, NotReachable) and not isinstance(error, NotAnswering)
+        if not again or not self._pauses or pause >= self.remaining_s():
             raise error
         self._pauses -= 1
         self._pause_s = min(PAUSE_MAX_S, self._pause_s * 2)
@@ -212,6 +231,7 @@ def _address(text: str) -> str:
     if not text:
         return ""
     try:
+        text.encode()
         host, port = split_address(text)
         if "/" in host or host != host.strip():
             raise ValueError(host)

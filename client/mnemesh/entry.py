@@ -7,6 +7,7 @@ load the command line itself.
 from __future__ import annotations
 
 import io
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 EXIT_OK: Final = 0
+EXIT_FAULT: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_NOT_REACHABLE: Final = 3
 EXIT_REFUSED: Final = 4
@@ -28,13 +30,15 @@ OFFLINE_PROGRAMS: Final = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `mnemesh ARGV...` and return its exit status; Ctrl-C and a closed pipe end it quietly."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    """Run `mnemesh ARGV...` and return its exit status. Ctrl-C and a closed pipe end it quietly; what nothing else has
+    put into words is put into words here."""
+    words = [_as_utf8(word) for word in (sys.argv[1:] if argv is None else argv)]
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # not every terminal can show every memory
     try:
         status = _dispatch(words)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by who called
+            sys.stdout.flush()
         return status
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
@@ -42,6 +46,39 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The interpreter flushes once more when it ends, into nothing this time.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE_CLOSED
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        return _tell(f"{error.strerror or 'the system refused a call'}{where}", EXIT_REFUSED, words)
+    except Exception as error:  # noqa: BLE001  boundary: a person can do nothing with a traceback
+        return _tell(_fault(error), EXIT_FAULT, words)
+
+
+def _as_utf8(word: str) -> str:
+    """A word that the locale has no letters for, as UTF-8, which terminals speak nearly everywhere."""
+    return word if word.isascii() else os.fsencode(word).decode("utf-8", "surrogateescape")
+
+
+def _tell(message: str, status: int, words: Sequence[str]) -> int:
+    """Say what went wrong, with --json as the one object."""
+    if "--json" in words:
+        print(json.dumps({"error": {"code": "INTERNAL", "message": message}}))
+    else:
+        print(f"mnemesh: {message}", file=sys.stderr)
+    return status
+
+
+def _fault(error: Exception) -> str:
+    """A fault of ours in words. Its details go into a file of the user alone: they may hold texts of memories."""
+    import tempfile
+    import traceback
+
+    advice = "`mnemesh status` shows whether the node is well; please report this"
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="mnemesh-fault-", suffix=".txt", delete=False) as file:
+            traceback.print_exception(error, file=file)
+    except OSError:
+        return f"this command failed by a fault of its own; {advice}"
+    return f"this command failed by a fault of its own; {advice}, with {file.name}"
 
 
 def _dispatch(words: list[str]) -> int:

@@ -125,6 +125,10 @@ class NotReachable(MnemeshError):
     code = "UNAVAILABLE"
 
 
+class NotAnswering(NotReachable):
+    """The node is there and hangs. Another attempt would wait as long; the message says what to do."""
+
+
 class DeadlineExceeded(MnemeshError):
     """No answer within the time. What the node acknowledged before stays; a write may have been done."""
 
@@ -150,6 +154,13 @@ def from_node(code: str, message: str, details: Mapping[str, str]) -> MnemeshErr
     """The error that a node answered. A status without a leaf of its own (INTERNAL, UNIMPLEMENTED, ...) gives
     the base class with that code."""
     return _rebuild(LEAVES.get(code, MnemeshError), code, message, True, dict(details))
+
+
+def why(error: OSError | UnicodeDecodeError) -> str:
+    """What the system or a file said, in words for people."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start + 1} is not UTF-8"
+    return error.strerror or "the system refused"
 
 
 def shorten(value: object, limit: int = 80) -> str:

@@ -25,7 +25,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from mnemesh.errors import InvalidArgument, NotReachable
+from mnemesh.errors import InvalidArgument, NotReachable, why
+from mnemesh.liveness import is_stopped
 from mnemesh_proto.rendezvous import (
     DEFAULT_GRPC,
     DEFAULT_HTTP,
@@ -136,7 +137,7 @@ def ensure_node(
             )
             return starter.run()
     except OSError as error:
-        raise NodeNotStarted(f"can't start a node on {data_dir}: {error}") from error
+        raise NodeNotStarted(f"can't start a node on {data_dir}: {why(error)}") from error
 
 
 def stop_node(data_dir: Path, timeout_s: float = STOP_TIMEOUT_S) -> int | None:
@@ -155,6 +156,11 @@ def stop_node(data_dir: Path, timeout_s: float = STOP_TIMEOUT_S) -> int | None:
         except PermissionError as error:
             raise NodeNotStopped(f"the node on {data_dir} (pid {pid}) belongs to another user") from error
         while _node_lock_is_held(data_dir):
+            if is_stopped(pid):
+                raise NodeNotStopped(
+                    f"the node on {data_dir} can't end: its process {pid} is stopped; `kill -CONT {pid}` lets it go on "
+                    f"and end, `kill -9 {pid}` ends it at once. What it acknowledged is on disk"
+                )
             if time.monotonic() > deadline:
                 raise NodeNotStopped(f"the node on {data_dir} (pid {pid}) still runs after {timeout_s:g} s")
             time.sleep(POLL_S)

@@ -25,7 +25,7 @@ from mnemesh.entry import EXIT_NOT_REACHABLE
 from mnemesh.errors import InvalidArgument, NotReachable
 from mnemesh.local import check_directory, split_address
 from mnemesh.project import Project, project_here
-from mnemesh.stdio_exchange import Exchange, Session
+from mnemesh.stdio_exchange import LISTEN, Exchange, Session
 from mnemesh.stdio_link import Link, NodeUnreachable, Target
 from mnemesh.stdio_news import StandingStream
 from mnemesh.stdio_rpc import BUSY, LINE_BYTES_MAX, Lines, MalformedLine, Message, error_body, parse
@@ -33,7 +33,6 @@ from mnemesh_proto.rendezvous import default_data_dir
 
 CALLS_IN_FLIGHT_MAX = 128
 ANSWERS_UNREAD_MAX = 128
-LISTEN = "subscriptions/listen"
 SUBSCRIBE = "resources/subscribe"
 UNSUBSCRIBE = "resources/unsubscribe"
 DRAIN_TIMEOUT_S = 5.0

@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from enum import Enum, auto
 from http.client import BadStatusLine, HTTPConnection, HTTPException, HTTPResponse, RemoteDisconnected
 from typing import Any
@@ -34,6 +35,7 @@ RETRY_PAUSES_S = (0.0, 0.1, 0.3, 1.0, 3.0)
 # A node that stops refuses new calls for a while before it closes its door; the next one answers them.
 STOPPING_TIMEOUT_S = 15.0
 STOPPING_POLL_S = 0.1
+LISTEN = "subscriptions/listen"
 ERROR_META = "mnemesh/error"
 # Requests that change nothing on the node, whatever their parameters.
 READING_METHODS = frozenset(
@@ -172,6 +174,18 @@ class Exchange:
                 self._link.keep(connection)
                 return _End.SETTLED, None
             self._socket = connection.sock
+        # A subscription is silent for as long as nothing happens; the node's comment lines tell that it lives.
+        waiting = nullcontext() if self.message.method == LISTEN else self._link.watched(connection)
+        try:
+            with waiting:
+                return self._answered(connection, session_id, headers)
+        finally:
+            with self._cancel:
+                self._socket = None
+
+    def _answered(
+        self, connection: HTTPConnection, session_id: str, headers: dict[str, str]
+    ) -> tuple[_End, Answer | None]:
         try:
             connection.request("POST", self._link.target.path, self.message.raw, headers)
         except (OSError, HTTPException):
@@ -198,9 +212,6 @@ class Exchange:
                     "give the HTTP one with --endpoint, usually port 7434"
                 ) from error
             return _End.LOST, None
-        finally:
-            with self._cancel:
-                self._socket = None
 
     def _headers(self) -> dict[str, str]:
         message = self.message

@@ -8,14 +8,17 @@ have others.
 from __future__ import annotations
 
 import select
+import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
+from mnemesh.liveness import Liveness, hung, says_it_lives
 from mnemesh.local import NodeNotStarted, accepts, ensure_node, find_node, split_address
 from mnemesh.project import NO_PROJECT, Project, project_here
 from mnemesh_proto.rendezvous import AGENT_HEADER, AUTHORIZATION, read_node, read_token
@@ -71,6 +74,8 @@ class Link:
         self.target = target
         self._say = say
         self._search = threading.Lock()
+        self._liveness = Liveness(self._look, self._give_up)
+        self._hung: dict[HTTPConnection, str] = {}  # why a connection was given up
         self._searches = 0
         self._failure = ""
         self._address = ""
@@ -120,6 +125,28 @@ class Link:
                 self._idle.append((time.monotonic() + IDLE_CONNECTION_S, connection))
                 return
         connection.close()
+
+    @contextmanager
+    def watched(self, connection: HTTPConnection) -> Iterator[None]:
+        """What runs inside waits for the node on `connection`. Raises NodeUnreachable as soon as the node gives no sign
+        of life any more."""
+        try:
+            with self._liveness.over(connection):
+                yield
+        finally:
+            if why := self._hung.pop(connection, ""):
+                raise NodeUnreachable(why)
+
+    def _look(self, connection: HTTPConnection) -> str:
+        node = read_node(self.target.data_dir)
+        process = node if node and split_address(node.http) == (connection.host, connection.port) else None
+        address = f"{connection.host}:{connection.port}"
+        return hung(address, process, lambda: says_it_lives(address, split_address))
+
+    def _give_up(self, connection: HTTPConnection, why: str) -> None:
+        self._hung[connection] = why
+        with suppress(OSError, AttributeError):  # ended meanwhile
+            connection.sock.shutdown(socket.SHUT_RDWR)
 
     def token_was_refused(self, headers: Mapping[str, str]) -> bool:
         """Read the owner token again after a 401 to `headers`; True when it is another one now."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 EXIT_USAGE = 2
 EXIT_REFUSED = 4
+EXIT_INTERRUPTED = 130
 # The names that the command line is known by; the setting is data_dir everywhere else.
 SHORT_FLAGS = {"data_dir": ("--data", "--data-dir")}
 
@@ -32,6 +33,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BadUsage as error:
         error.tell(words)
         return EXIT_USAGE
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        print(f"mnemesh: {error.strerror or error}{where}", file=sys.stderr)
+        return EXIT_REFUSED
 
 
 def _run(words: list[str], started: float) -> int:

@@ -77,6 +77,8 @@ class Backups:
         go on meanwhile. Raises InvalidArgument for a name that can not be, FailedPrecondition for one that is taken,
         Aborted while another backup is made, Unavailable when the disk fails; then no file is left."""
         now = self._clock()
+        if (full := mesh.disk_full()) is not None:
+            raise full
         target = self._target(to, now)
         begun = Backup(path=str(target), at=now)
         await asyncio.to_thread(self._note, begun)

@@ -198,7 +198,9 @@ class _HttpDoor:
         state = self._gate.describe().state
         reason = await self._gate.unready()
         if not reason:
-            return json_answer({"ready": True, "state": state})
+            mesh = self._gate.mesh_now()
+            full = mesh.disk_full() if mesh is not None else None
+            return json_answer({"ready": True, "state": state, **({"read_only": full.message} if full else {})})
         return json_answer({"ready": False, "state": state, "reason": reason}, 503)
 
     async def _scrape(self, request: Request) -> Response:

@@ -26,6 +26,7 @@ import structlog
 import uvicorn
 
 from mnemesh_actors.directory import DataDirectory, keep_owner, open_directory
+from mnemesh_actors.disk import START_ROOM_BYTES, DiskRoom, keep_start_room, take_start_room
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.zones import zone_named
 from mnemesh_gateway.access import ACCESS_FILE, Access
@@ -98,7 +99,19 @@ class Node:
         lock = NodeLock(self._data_dir)
         made = not there and os.listdir(self._data_dir) == [LOCK_FILE]  # and by no other process meanwhile
         try:
+            full = take_start_room(DiskRoom(self._data_dir, self._settings.disk_reserve_bytes))
+            if full is not None:
+                log.warning("disk_full", reason=full.message)
             await self._live()
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise FailedPrecondition(
+                f"data_dir: the disk of {self._data_dir} is full: a start needs {START_ROOM_BYTES >> 20} MiB there; "
+                "free some and start again, nothing is lost",
+                field="data_dir",
+                value=str(self._data_dir),
+            ) from error
         except MnemeshError:
             if made and self._mesh is None:
                 shutil.rmtree(self._data_dir, ignore_errors=True)
@@ -113,7 +126,7 @@ class Node:
     async def _live(self) -> None:
         settings, lost = self._settings, ""
         try:
-            directory = open_directory(self._data_dir)
+            directory = open_directory(self._data_dir, settings.disk_reserve_bytes)
             token = owner_token(self._data_dir)
             access = Access(self._data_dir / ACCESS_FILE, _now_ms, settings.owner, agent_quota(settings))
             authenticator = Authenticator(token, access, settings.owner)
@@ -131,7 +144,7 @@ class Node:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self.stop)
             async with (
-                _uses_noted(access, self._tell_repeats),
+                _kept_up(access, directory.room, self._tell_repeats),
                 self._doors(gate, authenticator, metrics) as (grpc_door, mcp),
             ):
                 # A host that had us started asks at once; the library that answers it then loads before the actors'.
@@ -150,6 +163,7 @@ class Node:
                     self._mesh.syncing.quotas.quota_of = peer_quotas(settings, access)
                     self._peers = peers = Peers(book, self._mesh.syncing, _now_ms, settings.owner, tokens=tokens)
                     await peers.start()
+                    keep_start_room(directory.room)
                     keep_owner(directory, settings.owner)  # not that of a start that failed
                     gate.open(self._mesh, peers)
                     await grpc_door.set_serving(True)
@@ -331,9 +345,9 @@ def _now_ms() -> int:
 
 
 @contextlib.asynccontextmanager
-async def _uses_noted(access: Access, tell_repeats: Callable[[], None]) -> AsyncIterator[None]:
-    """Meanwhile how often tokens are used is written now and then, as is how often a line of the log came; at the end
-    the file of tokens is closed."""
+async def _kept_up(access: Access, room: DiskRoom, tell_repeats: Callable[[], None]) -> AsyncIterator[None]:
+    """Meanwhile how often tokens are used is written now and then, as is how often a line of the log came. At the end
+    the file of tokens is closed. Room for the next start is kept on the disk."""
     ended = asyncio.Event()
 
     async def note() -> None:
@@ -342,7 +356,9 @@ async def _uses_noted(access: Access, tell_repeats: Callable[[], None]) -> Async
                 await asyncio.wait_for(ended.wait(), limits.AGENT_USES_FLUSH_S)
             tell_repeats()
             try:
-                await asyncio.to_thread(access.flush)
+                if room.shortage() is None:
+                    await asyncio.to_thread(access.flush)
+                    await asyncio.to_thread(keep_start_room, room)
             except MnemeshError as error:  # the counts wait for the next time
                 log.warning("uses_of_tokens_not_noted", reason=error.message)
 

@@ -16,6 +16,7 @@ from mnemesh_memory.errors import FailedPrecondition, InvalidArgument
 from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE, TOKEN_FILE, read_token
 
 TOKEN_BYTES = 32
+PID_CHARS = 10
 
 
 def is_there(data_dir: Path) -> bool:
@@ -26,8 +27,9 @@ def is_there(data_dir: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except (OSError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else error
         raise FailedPrecondition(
-            f"data_dir: cannot use {data_dir}: {error}", field="data_dir", value=str(data_dir)
+            f"data_dir: cannot use {data_dir}: {said}", field="data_dir", value=str(data_dir)
         ) from error
     if not stat.S_ISDIR(mode):
         raise InvalidArgument("data_dir", str(data_dir), "a directory, not a file")
@@ -50,10 +52,11 @@ class NodeLock:
         try:
             check_format(data_dir)
             data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._file = open(data_dir / LOCK_FILE, "a+", encoding="utf-8")  # noqa: SIM115  held until close()
+            descriptor = os.open(data_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
+            self._file = open(descriptor, "r+", encoding="utf-8")  # noqa: SIM115  held until close()
         except OSError as error:
             raise FailedPrecondition(
-                f"data_dir: cannot use {data_dir}: {error}", field="data_dir", value=str(data_dir)
+                f"data_dir: cannot use {data_dir}: {error.strerror}", field="data_dir", value=str(data_dir)
             ) from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -68,10 +71,9 @@ class NodeLock:
                 limit="one node a directory",
                 pid=pid,
             ) from None
-        self._file.seek(0)
-        self._file.truncate()
-        self._file.write(str(os.getpid()))
-        self._file.flush()
+        # In place: what is cut off first may not be had again on a full disk.
+        os.pwrite(self._file.fileno(), f"{os.getpid():<{PID_CHARS}}".encode(), 0)
+        self._file.truncate(PID_CHARS)
 
     def close(self) -> None:
         """Release."""

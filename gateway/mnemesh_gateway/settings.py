@@ -53,6 +53,12 @@ class Settings:
         PRINCIPAL,
         "NAME",
     )
+    disk_reserve_bytes: int = _setting(
+        limits.DISK_RESERVE_BYTES,
+        "Free space that is kept back on the disk of the data directory. Below it writes are refused, reads go on.",
+        _whole(limits.DISK_RESERVE_BYTES_MIN, 2**50),
+        "bytes",
+    )
     expose: bool = _setting(False, "Allow an address beyond loopback without TLS.", FLAG)
     runtime: str = _setting("local", "Where actors live: local (threads) or ray (processes).", _choice("local", "ray"))
     ray_address: str = _setting("", "Ray cluster to join; empty starts a head on this machine.", TEXT, "HOST:PORT")

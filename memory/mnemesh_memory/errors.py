@@ -160,6 +160,22 @@ class QuotaReached(MnemeshError):
     code = "RESOURCE_EXHAUSTED"
 
 
+class DiskFull(MnemeshError):
+    """The disk that holds `path` has `free` bytes left, less than the `reserve`. Nothing was written."""
+
+    code = "RESOURCE_EXHAUSTED"
+
+    def __init__(self, path: object, free: int, reserve: int) -> None:
+        super().__init__(
+            f"disk_reserve_bytes: the disk of {path} has {free >> 20} MiB free, and {reserve >> 20} MiB are kept back; "
+            "nothing was written, reads go on. Free space on that disk: writes then go on by themselves",
+            field="disk_reserve_bytes",
+            value=f"{free} bytes free",
+            limit=f"{reserve} bytes kept back",
+            part="disk",
+        )
+
+
 class OutOfRange(MnemeshError):
     """A place in a stream that is not there: beyond its end, or left behind by a reader that is too slow."""
 

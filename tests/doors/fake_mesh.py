@@ -419,6 +419,9 @@ class FakeMesh(FakeHistories, FakeLinks):
         self._enter()
         return self._one(key)
 
+    def disk_full(self) -> None:
+        """There is always room."""
+
     async def status(self) -> MeshStatus:
         self._enter()
         return MeshStatus(

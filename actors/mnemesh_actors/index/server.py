@@ -104,6 +104,9 @@ class ServerStorage:
         self._where = f"Qdrant at {config.host}"
         self._lost_to = ""  # why this process stood down, for good
 
+    def require_room(self) -> None:
+        """The server minds its own disk."""
+
     def acquire(self) -> None:
         self._path.mkdir(parents=True, exist_ok=True)
         self._lock.acquire()

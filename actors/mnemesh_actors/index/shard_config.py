@@ -14,7 +14,8 @@ MACHINE = "{ip}"
 class ShardConfig:
     """`path` is the shard's own directory; {ip} in it stands for the machine where the shard lives. `generation` and
     `dimensions` are the embedding model's, `incarnation` the ledger's. `backend`: edge, server (the Qdrant that
-    `server` names), or local (qdrant-client in memory, for tests and comparison)."""
+    `server` names), or local (qdrant-client in memory, for tests and comparison).
+    Less than `reserve_bytes` free on the disk of an index in a directory, and nothing more is taken in."""
 
     path: str
     generation: str
@@ -22,6 +23,7 @@ class ShardConfig:
     incarnation: str
     backend: str = "edge"
     server: ServerConfig | None = None
+    reserve_bytes: int = 0
 
     @property
     def shown(self) -> str:

@@ -6,17 +6,22 @@ Knows no engine until one is asked for: each is imported when its backend is mad
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
+from mnemesh_actors.disk import DiskRoom, allocate
 from mnemesh_actors.index.port import IndexBackend
 from mnemesh_actors.index.state import DirectoryLock, IndexMeta, read_meta, write_meta
 from mnemesh_memory.errors import FailedPrecondition
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
+# Of an empty index Edge maps 250 MiB, and each file that is full is followed by one of up to 32 MiB.
+PLENTY_BYTES = 2 << 30
+ALLOCATED_AGAIN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +65,10 @@ class Storage(Protocol):
 
     remote: bool
 
+    def require_room(self) -> None:
+        """Raises DiskFull while nothing more may be written."""
+        ...
+
     def acquire(self) -> None:
         """Keep others out. Raises Unavailable when another process or object is in."""
         ...
@@ -90,14 +99,24 @@ class Storage(Protocol):
 
 
 class DirectoryStorage:
-    """An index in the directory `path`: `meta.json`, `lock`, and the points that `make` keeps in `points`."""
+    """An index in the directory `path`: `meta.json`, `lock`, and the points that `make` keeps in `points`. Of
+    `reserve_bytes` of its disk half stays free: what the ledger took in before the disk was full fits."""
 
     remote = False
 
-    def __init__(self, path: Path, make: Callable[[Path], IndexBackend]) -> None:
+    def __init__(self, path: Path, make: Callable[[Path], IndexBackend], reserve_bytes: int = 0) -> None:
         self._path = path
+        self._room = DiskRoom(path, reserve_bytes // 2)
+        self._before_full = DiskRoom(path, 2 * reserve_bytes)  # to which what is mapped gets its blocks
+        self._allocate_at = 0.0
         self._make = make
         self._lock = DirectoryLock(path / "lock")
+
+    def require_room(self) -> None:
+        self._room.require()
+        if (now := time.monotonic()) >= self._allocate_at:
+            allocate(self._path, self._before_full, PLENTY_BYTES)
+            self._allocate_at = now + ALLOCATED_AGAIN_S
 
     def acquire(self) -> None:
         self._path.mkdir(parents=True, exist_ok=True)
@@ -126,7 +145,7 @@ class DirectoryStorage:
         return self._make(self._path / "points")
 
 
-def edge_storage(path: Path) -> Storage:
+def edge_storage(path: Path, reserve_bytes: int = 0) -> Storage:
     """An index of Qdrant Edge in that directory."""
 
     def make(points: Path) -> IndexBackend:
@@ -134,7 +153,7 @@ def edge_storage(path: Path) -> Storage:
 
         return GraphedEdge(points)
 
-    return DirectoryStorage(path, make)
+    return DirectoryStorage(path, make, reserve_bytes)
 
 
 def local_storage(path: Path) -> Storage:
@@ -148,11 +167,11 @@ def local_storage(path: Path) -> Storage:
     return DirectoryStorage(path, make)
 
 
-def storage_of(backend: str, server: ServerConfig | None, path: Path) -> Storage:
+def storage_of(backend: str, server: ServerConfig | None, path: Path, reserve_bytes: int = 0) -> Storage:
     """Where an index of that backend lies: on `server`, or in the directory `path`. Raises FailedPrecondition when what
     a server needs is not installed."""
     if server is None:
-        return (edge_storage if backend == "edge" else local_storage)(path)
+        return edge_storage(path, reserve_bytes) if backend == "edge" else local_storage(path)
     try:
         from mnemesh_actors.index.server import ServerStorage
     except ModuleNotFoundError as error:

@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from mnemesh_actors.directory import load_key
+from mnemesh_actors.disk import DiskRoom
 from mnemesh_actors.ledger import changes, feed, peers, schema
 from mnemesh_actors.ledger.admission import Admission, edit_of, refuse_endless, replaces, revision_of, why_added
 from mnemesh_actors.ledger.checking import check_log
@@ -59,10 +60,13 @@ VECTORS_A_STEP = 1024
 
 
 class Ledger(Views, Exchange, Copies, Twin):
-    """`path` is the SQLite file; `key_path` the node's signing key; `node_id` goes into every entry."""
+    """`path` is the SQLite file; `key_path` the node's signing key; `node_id` goes into every entry.
+    Less than `reserve_bytes` free on its disk, and every write that makes it grow raises DiskFull; what is erased or
+    discarded goes all the same."""
 
-    def __init__(self, path: str, key_path: str, node_id: str) -> None:
+    def __init__(self, path: str, key_path: str, node_id: str, reserve_bytes: int = 0) -> None:
         self.path = Path(path)
+        self._room = DiskRoom(self.path.parent, reserve_bytes)
         self._lock = LedgerLock(self.path.with_suffix(".lock"))
         with ExitStack() as undo:
             undo.callback(self._lock.close)
@@ -93,7 +97,10 @@ class Ledger(Views, Exchange, Copies, Twin):
 
     def commit(self, commands: Sequence[Command]) -> list[Committed | Exception]:
         """Carry out `commands` in order, in one transaction; one result a command. A refused command changes nothing
-        and does not hold up the others. Raises Unavailable or DataLoss when the disk fails; then nothing is written."""
+        and does not hold up the others. Raises DiskFull, and Unavailable or DataLoss when the disk fails; then
+        nothing is written."""
+        if commands:
+            self._room.require()
         results: list[Committed | Exception] = []
         with self._transaction():
             for command in commands:
@@ -342,7 +349,9 @@ class Ledger(Views, Exchange, Copies, Twin):
         return cached(self._db, hashes, generation)
 
     def keep_vectors(self, vectors: Vectors) -> None:
-        """Cache embeddings that were made outside a write. Raises Unavailable or DataLoss when the disk fails."""
+        """Cache embeddings that were made outside a write. Raises DiskFull, Unavailable or DataLoss when the disk
+        fails."""
+        self._room.require()
         with self._transaction():
             fill(self._db, self._journal.still_said(vectors))
 

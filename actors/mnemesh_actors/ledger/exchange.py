@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from mnemesh_actors.disk import DiskRoom
 from mnemesh_actors.ledger import aside, contacts, erase, peers, tally
 from mnemesh_actors.ledger.aside import AsidePage, Which
 from mnemesh_actors.ledger.commands import TakenIn
@@ -65,6 +66,7 @@ class Exchange(ABC):
     path: Path
     _db: sqlite3.Connection
     _journal: Journal
+    _room: DiskRoom
     _intake: Intake
     _unfolded: bool
     _incarnation: str
@@ -105,8 +107,9 @@ class Exchange(ABC):
 
     def take_in(self, batch: Incoming, now: int) -> TakenIn:
         """Take in what a peer sent, at `now` (ms), durably and with its cursor. Raises InvalidArgument for more than
-        BATCH_ITEMS_MAX entries, Unavailable or DataLoss when the disk fails; then nothing is written."""
+        BATCH_ITEMS_MAX entries, DiskFull, Unavailable or DataLoss when the disk fails; then nothing is written."""
         checks.whole("entries", len(batch.entries), 0, limits.BATCH_ITEMS_MAX)
+        self._room.require()
         with self._transaction():
             sender = aside.sender_of(batch.peer)
             taken = self._intake.take_in(batch.origin, batch.grant, batch.entries, batch.keys, now, sender)
@@ -186,6 +189,7 @@ class Exchange(ABC):
         `grants`, as from a peer that may write to their spaces and speak for anyone. What is still not allowed goes
         back with its reason."""
         checks.whole("ids", len(ids), 0, limits.BATCH_ITEMS_MAX)
+        self._room.require()
         total = TakenIn()
         with self._transaction():
             for one in aside.take_out(self._db, ids, None if grants is None else list(grants)):

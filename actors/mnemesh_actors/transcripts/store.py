@@ -14,6 +14,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
+from mnemesh_actors.disk import DiskRoom
 from mnemesh_actors.transcripts.file import connect, copy_file, explained, indexed
 from mnemesh_memory import limits
 from mnemesh_memory.errors import DeadlineExceeded, FailedPrecondition, InvalidArgument, NotFound, shorten
@@ -42,8 +43,9 @@ SESSION: Final = ", ".join(f"s.{name}" for name in COLUMNS)
 class TranscriptStore:
     """One file. Every method is called by one thread at a time, and raises Unavailable or DataLoss for a bad file."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, reserve_bytes: int = 0) -> None:
         self._path = Path(path)
+        self._room = DiskRoom(self._path.parent.parent, reserve_bytes)  # its own folder is made with the first session
         self._opened: sqlite3.Connection | None = None
         copy_file(self._path).unlink(missing_ok=True)  # that a crash left, with what may be erased since
 
@@ -54,7 +56,9 @@ class TranscriptStore:
 
     def add(self, draft: TranscriptDraft, masked: Collection[str], agent: str, now: int) -> Added:
         """Append the turns that are not there yet, in their order. `masked` are the ids of turns without their
-        credentials. Raises FailedPrecondition for the session of another principal, and for one that is full."""
+        credentials. Raises FailedPrecondition for the session of another principal, and for one that is full; DiskFull
+        when the disk has no room."""
+        self._room.require()
         with self._changing() as db:
             row = db.execute(
                 "SELECT id, by, turns, part_of FROM session WHERE session = ? AND space = ?",

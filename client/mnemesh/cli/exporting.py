@@ -18,7 +18,7 @@ import typer
 
 from mnemesh.cli.options import contract
 from mnemesh.cli.shell import Shell, count_of, one_line
-from mnemesh.errors import InvalidArgument
+from mnemesh.errors import InvalidArgument, why
 from mnemesh.exporter import jsonl_line, markdown_path, markdown_text
 from mnemesh.values import Memory
 
@@ -74,7 +74,7 @@ def export(
                 else _to_file(memories, output, overwrite)
             )
         except OSError as error:
-            raise InvalidArgument("--output", str(output), f"a place that can be written ({error})") from None
+            raise InvalidArgument("--output", str(output), f"a place that can be written ({why(error)})") from None
     done = {"exported": count, "format": form, "output": str(output)}
     shell.answer(done, lambda: [f"{count_of(count, 'memory')}{_where(space)} exported to {one_line(str(output))}"])
 

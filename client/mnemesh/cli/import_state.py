@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Final, Self, TextIO
 
 from mnemesh.cli.import_links import DONE
-from mnemesh.errors import InvalidArgument
+from mnemesh.errors import InvalidArgument, why
 from mnemesh.importer import KEY_PREFIX
 
 ID_CHARS: Final = 36
@@ -76,5 +76,5 @@ class ImportState:
             self._file.close()
 
 
-def _unusable(path: Path, error: Exception) -> InvalidArgument:
-    return InvalidArgument("--state", str(path), f"a file that can be read and written ({error})")
+def _unusable(path: Path, error: OSError | UnicodeDecodeError) -> InvalidArgument:
+    return InvalidArgument("--state", str(path), f"a file that can be read and written ({why(error)})")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemesh.errors import InvalidArgument
+from mnemesh.errors import InvalidArgument, why
 from mnemesh.json_form import as_json
 
 if TYPE_CHECKING:
@@ -86,10 +86,12 @@ def text_of(words: Iterable[str] | None, file: Path | None = None) -> str:
     if file is None and typed != ["-"]:
         return " ".join(typed)
     try:
+        if file is None and sys.stdin is None:
+            raise InvalidArgument("content", "-", "a standard input that is open")
         data = file.read_bytes() if file is not None else sys.stdin.buffer.read()
         return data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidArgument("content", str(file or "-"), f"readable UTF-8 ({error})") from None
+        raise InvalidArgument("content", str(file or "-"), f"readable UTF-8 ({why(error)})") from None
 
 
 def count_of(number: int, noun: str) -> str:

@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from mnemesh.errors import InvalidArgument
+from mnemesh.errors import InvalidArgument, why
 
 FIRST_BYTES: Final = 4096  # of the first line, that its hash is of
 STALE_LINES_MAX: Final = 1_000  # that say nothing any more, until the file is written anew
@@ -87,5 +87,5 @@ def _marks(file: BinaryIO) -> Marks:
     return os.fstat(file.fileno()).st_ino, hashlib.sha256(first).hexdigest()
 
 
-def _unusable(path: Path, error: Exception) -> InvalidArgument:
-    return InvalidArgument("--state", str(path), f"a file that can be read and written ({error})")
+def _unusable(path: Path, error: OSError | UnicodeDecodeError) -> InvalidArgument:
+    return InvalidArgument("--state", str(path), f"a file that can be read and written ({why(error)})")

@@ -180,8 +180,14 @@ def disk(place: Place) -> Iterator[Finding]:
     path = place.data_dir
     while not path.exists():
         path = path.parent
-    free = place.free_bytes(path)
-    if free < DISK_FREE_BYTES_MIN:
+    free, reserve = place.free_bytes(path), place.settings.disk_reserve_bytes
+    if free < reserve:
+        yield Finding(
+            "disk", f"only {free // 2**20} MiB are free where {place.data_dir} lies, and {reserve // 2**20} MiB are "
+            "kept back (disk_reserve_bytes): the node reads only",
+            "free space on that disk: writes then go on by themselves",
+        )  # fmt: skip
+    elif free < DISK_FREE_BYTES_MIN:
         yield Finding(
             "disk", f"only {free // 2**20} MiB are free where {place.data_dir} lies",
             f"free at least {DISK_FREE_BYTES_MIN // 2**20} MiB: a write that finds no space is refused, and says so",
