@@ -310,7 +310,7 @@ class Mesh:
                 passage_prefix=space.embedder.prefixes.passage,
                 precision=space.generation.precision,
             ),
-            notices=tuple(self._notices),
+            notices=(*ledger.alarms, *self._notices),
             reembed=self._reembedding.status(),
         )
 

@@ -89,6 +89,8 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     embeds = spawn_crew(runtime, choice.config(config.model), places)
     ledger, crew = await _ledger_and_crew(directory, runtime, embeds, fleet, machines, undo)
     status: LedgerStatus = await ledger.status()
+    for alarm in status.alarms:
+        log.error("ledger_alarm", alarm=alarm)
     workshop = Workshop(
         directory=directory,
         runtime=runtime,

@@ -57,10 +57,10 @@ def test_sequence_numbers_go_on_after_a_restart(home: Home, pen: Pen) -> None:
         assert done(ledger, pen.create("two")).seq == 2
 
 
-def test_closing_leaves_one_file_without_a_write_ahead_log(home: Home, pen: Pen) -> None:
+def test_closing_leaves_the_ledger_and_its_marks_without_a_write_ahead_log(home: Home, pen: Pen) -> None:
     with home.opened() as ledger:
         done(ledger, pen.create("one"))
-    assert sorted(path.name for path in home.file.parent.iterdir()) == ["0.lock", "0.sqlite"]
+    assert sorted(path.name for path in home.file.parent.iterdir()) == ["0.head", "0.lock", "0.sqlite"]
 
 
 # ---- incarnation ----------------------------------------------------------------------------------------------------

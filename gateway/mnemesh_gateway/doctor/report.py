@@ -20,14 +20,17 @@ from mnemesh_memory.errors import InvalidArgument
 from mnemesh_proto.rendezvous import default_data_dir, read_node
 
 SAYS: Final = ("state", "notices", "settings")
+OWN_FLAGS: Final = ("json", "config", "acknowledge")
 NUMBER: Final = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 def main(argv: Sequence[str]) -> int:
     """Run every check and print what it found; the exit code."""
     given = _arguments(argv)
-    flags = {name: value for name, value in vars(given).items() if value is not None and name not in ("json", "config")}
+    flags = {name: value for name, value in vars(given).items() if value is not None and name not in OWN_FLAGS}
     loaded, wrong = settings_or_defaults(flags, os.environ, given.config)
+    if given.acknowledge:
+        return _acknowledge(loaded)
     findings, node = [*wrong, *examine(loaded)], running(loaded)
     text = json.dumps(as_json(loaded, findings, node), indent=2) if given.json else as_text(loaded, findings, node)
     try:
@@ -40,16 +43,34 @@ def main(argv: Sequence[str]) -> int:
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser = Parser(
-        prog="mnemesh doctor", description="Say what is wrong with a node, and what mends it. Changes nothing."
+        prog="mnemesh doctor",
+        description="Say what is wrong with a node, and what mends it. Changes nothing but alarms.",
     )
     parser.add_argument("--data", dest="data_dir", metavar="DIR", help="data directory of the node")
     parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file of settings")
+    parser.add_argument(
+        "--acknowledge",
+        action="store_true",
+        help="end the alarms of the ledger, which you have read, and check nothing",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     for entry in table():
         if entry.name != "data_dir" and not entry.metadata["secret"]:
             flag = "--" + entry.name.replace("_", "-")
             parser.add_argument(flag, dest=entry.name, metavar="VALUE", help=argparse.SUPPRESS)
     return parser.parse_args(argv)
+
+
+def _acknowledge(loaded: Loaded) -> int:
+    from mnemesh_gateway.doctor.alarms import acknowledge
+
+    try:
+        number = acknowledge(loaded.data_dir)
+    except OSError as error:
+        print(f"the alarms in {loaded.data_dir} can't be removed: {error}", file=sys.stderr)
+        return 1
+    print(f"{number} alarm{'' if number == 1 else 's'} acknowledged in {loaded.data_dir}")
+    return 0
 
 
 def settings_or_defaults(
