@@ -31,6 +31,7 @@ from mnemesh_actors.reembedding import Reembedding
 from mnemesh_actors.replicas import Fleet, read_known, refuse_elsewhere
 from mnemesh_actors.runtime.base import Handle, Machine, Runtime
 from mnemesh_actors.runtime.local import LocalHandle
+from mnemesh_actors.scrubber import Scrubber
 from mnemesh_actors.serving import Serving
 from mnemesh_actors.syncing import Syncing
 from mnemesh_actors.transcribing import Transcribing
@@ -129,6 +130,8 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     syncing = Syncing(ledger, serving, parts.news, me, config.clock, signing_with(key))
     if fleet is not None:
         _follow(fleet, serving, syncing)
+    else:
+        undo.push_async_callback(Scrubber(ledger).start().close)
     transcribing = await _transcribing(directory, config, undo)
     reembedding = Reembedding(serving, file, state, workshop, config.entropy)
     reembedding.start()

@@ -45,6 +45,8 @@ from mnemesh_actors.ledger.histories import Histories
 from mnemesh_actors.ledger.incarnation import LedgerLock, emptied, establish, known_as, lost, refuse
 from mnemesh_actors.ledger.journal import Journal
 from mnemesh_actors.ledger.linking import Linking
+from mnemesh_actors.ledger.rows import RowDamaged
+from mnemesh_actors.ledger.scrub import Scrub
 from mnemesh_actors.ledger.twins import Identity, Twin
 from mnemesh_actors.ledger.uses import Uses
 from mnemesh_actors.ledger.vectors import Key, cached, fill, generations, keep, sweep
@@ -76,6 +78,7 @@ class Ledger(Views, Exchange, Copies, Twin):
                 check_log(self._db, self.path)
                 key = load_key(Path(key_path))
                 self._journal = Journal(self._db, key, node_id)
+                self._scrub = Scrub(self._db, self._journal)
                 self._intake = Intake(self._db, self._journal)
                 self._unfolded = True  # an erasure before a crash may have left its pages in the write-ahead log
                 self._uses = Uses(self._db)
@@ -90,6 +93,7 @@ class Ledger(Views, Exchange, Copies, Twin):
                 self._journal.rebuild_view_if_old()
                 peers.keep_key(self._db, node_id, key.public_key().public_bytes_raw())
                 self._fold()
+                self._mend_indexes()
                 self.copy_end()  # one that a crash left
             undo.pop_all()
 
@@ -111,6 +115,15 @@ class Ledger(Views, Exchange, Copies, Twin):
     def commit(self, commands: Sequence[Command]) -> list[Committed | Exception]:
         """Carry out `commands` in order, in one transaction; one result a command. A refused command changes nothing
         and does not hold up the others. Raises Unavailable or DataLoss when the disk fails; then nothing is written."""
+        results = self._commit(commands)
+        damaged = {number: result for number, result in enumerate(results) if isinstance(result, RowDamaged)}
+        if damaged and self.mend(next(iter(damaged.values()))):
+            again = self._commit([commands[number] for number in damaged])
+            for number, result in zip(damaged, again, strict=True):
+                results[number] = result
+        return results
+
+    def _commit(self, commands: Sequence[Command]) -> list[Committed | Exception]:
         results: list[Committed | Exception] = []
         with self._transaction():
             for command in commands:
@@ -148,9 +161,11 @@ class Ledger(Views, Exchange, Copies, Twin):
                 last = self._journal.last_seq()
                 self._db.execute("COMMIT")
                 self._mark.write(self._incarnation, last)
-            except BaseException:  # boundary: undone, then raised again
+            except BaseException as error:  # boundary: undone, then raised again
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
+                if isinstance(error, RowDamaged):
+                    self.mend(error)  # for the next attempt
                 raise
 
     def _carry_out(self, command: Command) -> Committed:

@@ -24,6 +24,7 @@ from mnemesh_actors.ledger.erase import Erase, Gone
 from mnemesh_actors.ledger.faults import reading
 from mnemesh_actors.ledger.foreign import Intake
 from mnemesh_actors.ledger.journal import Journal
+from mnemesh_actors.ledger.mending import Mending
 from mnemesh_actors.ledger.peers import Backlog, Order, SyncPage, Untaken
 from mnemesh_crdt.envelope import Entry
 from mnemesh_crdt.proof import Claim
@@ -53,7 +54,7 @@ def pack(batch: Incoming) -> bytes:
     return zlib.compress(pickle.dumps(batch, pickle.HIGHEST_PROTOCOL), PACKING)
 
 
-class Exchange(ABC):
+class Exchange(Mending, ABC):
     """What a ledger adds for its peers. Mixed into Ledger, which has the connection and the journal."""
 
     path: Path
