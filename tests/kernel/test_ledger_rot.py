@@ -12,6 +12,8 @@ from ledger_builders import FULL, SPACE, Home, Pen, all_done, done
 
 from mnemesh_actors.ledger import rows
 from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.schema import read_only
+from mnemesh_actors.ledger.scrub import Comparison
 from mnemesh_memory.errors import DataLoss, FailedPrecondition
 from mnemesh_memory.model import ListQuery, Memory
 
@@ -196,3 +198,23 @@ def test_no_single_flipped_bit_changes_what_is_served(home: Home, kept: dict[str
         counts[told] = counts.get(told, 0) + 1
     print(counts)
     assert counts["served"] > 0
+
+
+# ---- the doctor's comparison ----------------------------------------------------------------------------------------
+
+
+def test_the_deep_check_names_what_differs_and_changes_nothing(home: Home, kept: dict[str, Memory]) -> None:
+    gone, changed, lost, *_ = sorted(kept)
+    with closing(sqlite3.connect(home.file)) as db:
+        assert list(Comparison(db).damaged()) == []
+        db.execute("DELETE FROM memory WHERE id = ?", (gone,))
+        db.execute("UPDATE memory SET title = 'wrong' WHERE id = ?", (changed,))
+        db.execute("UPDATE entry SET raw = x'00' WHERE doc = ?", (lost,))
+        db.commit()
+    before = home.file.read_bytes()
+    with closing(read_only(home.file)) as db:
+        told = dict(Comparison(db).damaged())
+    assert sorted(told) == [gone, changed, lost]
+    assert told[gone] == told[changed] == "the view differs from the log"
+    assert "its log is damaged" in told[lost]
+    assert home.file.read_bytes() == before

@@ -7,7 +7,7 @@ error and an alarm, and nothing is served of it.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mnemesh_actors.ledger import rows
@@ -24,11 +24,72 @@ NAMED_MAX: Final = 8
 _DOCS: Final = "SELECT DISTINCT doc, space FROM entry WHERE type = 'change'"
 
 
-class Scrub:
+class Comparison:
+    """The view beside the log; changes nothing. `db` is a connection to the ledger."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def damaged(self) -> Iterator[tuple[str, str]]:
+        """Each memory of which the view differs from the log, and why, as of one moment. Looks at all of them."""
+        self._db.execute("BEGIN")
+        try:
+            for id_, space in self._db.execute(f"{_DOCS} ORDER BY doc").fetchall():
+                try:
+                    self._sound(id_, space)
+                except DataLoss as error:
+                    yield id_, f"its log is damaged: {error.message}"
+                    continue
+                if self.differs(id_, space):
+                    yield id_, "the view differs from the log"
+            for (id_,) in self._db.execute(
+                "SELECT id FROM memory WHERE NOT EXISTS (SELECT 1 FROM entry WHERE doc = memory.id)"
+            ).fetchall():
+                yield str(id_), "the log does not know it"
+        finally:
+            self._db.execute("ROLLBACK")
+
+    def differs(self, id_: str, space: str) -> bool:
+        """Whether the view says other things of a memory than the log, or an index does not lead to it."""
+        try:
+            expected = self._expected(id_, space)
+        except DataLoss:
+            return True
+        try:
+            row = self._db.execute(f"SELECT {rows.COLUMNS} FROM memory WHERE id = ?", (id_,)).fetchone()
+            if expected is None or row is None:
+                return (expected is None) != (row is None)
+            same = row[rows.SEQ] == expected[rows.SEQ] and rows.from_row(row) == rows.from_row(expected)
+        except (RowDamaged, sqlite3.OperationalError):
+            return True
+        listed = self._db.execute(
+            "SELECT 1 FROM memory INDEXED BY memory_space WHERE space = ? AND state = ? AND created_at = ? AND id = ?",
+            (row[1], row[5], row[8], id_),
+        ).fetchone()
+        return not same or listed is None
+
+    def _sound(self, id_: str, space: str) -> tuple[MemoryDocument, int]:
+        found = self._db.execute(
+            "SELECT seq, hash, raw, type, doc, space, agent, node FROM entry "
+            "WHERE doc = ? AND space = ? AND type = 'change' ORDER BY seq",
+            (id_, space),
+        ).fetchall()
+        for seq, *stored in found:
+            if why := fault(*stored):
+                raise DataLoss(f"entry {seq}: {why}", field="id", value=id_)
+        return MemoryDocument(id_, space, [row[2] for row in found]), found[-1][0] if found else 0
+
+    def _expected(self, id_: str, space: str) -> tuple[object, ...] | None:
+        document, seq = self._sound(id_, space)
+        memory = materialise(shown(self._db, document.state()))
+        return None if memory is None else rows.to_row(memory, seq)
+
+
+class Scrub(Comparison):
     """`db` is the ledger's connection. `hopeless` are ids of memories that the log can't mend, with the reason."""
 
     def __init__(self, db: sqlite3.Connection, journal: Journal) -> None:
-        self._db = db
+        super().__init__(db)
         self._journal = journal
         self.hopeless: dict[str, str] = {}
         self.fresh: list[str] = []  # of those, the ones that nobody was told of
@@ -87,25 +148,6 @@ class Scrub:
         damaged = [(id_, space) for id_, space in found if id_ not in self.hopeless and self.differs(id_, space)]
         return damaged, found[-1][0] if len(found) == limit else ""
 
-    def differs(self, id_: str, space: str) -> bool:
-        """Whether the view says other things of a memory than the log, or an index does not lead to it."""
-        try:
-            expected = self._expected(id_, space)
-        except DataLoss:
-            return True
-        try:
-            row = self._db.execute(f"SELECT {rows.COLUMNS} FROM memory WHERE id = ?", (id_,)).fetchone()
-            if expected is None or row is None:
-                return (expected is None) != (row is None)
-            same = row[rows.SEQ] == expected[rows.SEQ] and rows.from_row(row) == rows.from_row(expected)
-        except (RowDamaged, sqlite3.OperationalError):
-            return True
-        listed = self._db.execute(
-            "SELECT 1 FROM memory INDEXED BY memory_space WHERE space = ? AND state = ? AND created_at = ? AND id = ?",
-            (row[1], row[5], row[8], id_),
-        ).fetchone()
-        return not same or listed is None
-
     def _drop_damaged(self) -> None:
         for (number,) in self._db.execute("SELECT rowid FROM memory NOT INDEXED").fetchall():
             id_ = self._damaged(number)
@@ -146,22 +188,6 @@ class Scrub:
                 self.hopeless[id_] = error.message
                 self.fresh.append(id_)
             return None
-
-    def _sound(self, id_: str, space: str) -> tuple[MemoryDocument, int]:
-        found = self._db.execute(
-            "SELECT seq, hash, raw, type, doc, space, agent, node FROM entry "
-            "WHERE doc = ? AND space = ? AND type = 'change' ORDER BY seq",
-            (id_, space),
-        ).fetchall()
-        for seq, *stored in found:
-            if why := fault(*stored):
-                raise DataLoss(f"entry {seq}: {why}", field="id", value=id_)
-        return MemoryDocument(id_, space, [row[2] for row in found]), found[-1][0] if found else 0
-
-    def _expected(self, id_: str, space: str) -> tuple[object, ...] | None:
-        document, seq = self._sound(id_, space)
-        memory = materialise(shown(self._db, document.state()))
-        return None if memory is None else rows.to_row(memory, seq)
 
 
 def damage_told(mended: Sequence[str], hopeless: dict[str, str]) -> str:

@@ -20,7 +20,7 @@ from mnemesh_memory.errors import InvalidArgument
 from mnemesh_proto.rendezvous import default_data_dir, read_node
 
 SAYS: Final = ("state", "notices", "settings")
-OWN_FLAGS: Final = ("json", "config", "acknowledge")
+OWN_FLAGS: Final = ("json", "config", "acknowledge", "deep")
 NUMBER: Final = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
@@ -31,7 +31,7 @@ def main(argv: Sequence[str]) -> int:
     loaded, wrong = settings_or_defaults(flags, os.environ, given.config)
     if given.acknowledge:
         return _acknowledge(loaded)
-    findings, node = [*wrong, *examine(loaded)], running(loaded)
+    findings, node = [*wrong, *examine(loaded, deep=given.deep)], running(loaded)
     text = json.dumps(as_json(loaded, findings, node), indent=2) if given.json else as_text(loaded, findings, node)
     try:
         print(text, flush=True)
@@ -53,6 +53,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
         action="store_true",
         help="end the alarms of the ledger, which you have read, and check nothing",
     )
+    parser.add_argument("--deep", action="store_true", help="also compare every memory with the log: about 0.2 ms each")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     for entry in table():
         if entry.name != "data_dir" and not entry.metadata["secret"]:
@@ -88,8 +89,9 @@ def settings_or_defaults(
         return defaults, [Finding("settings", error.message, f"correct or remove {what}")]
 
 
-def examine(loaded: Loaded) -> list[Finding]:
-    """The findings of all checks. Without the node's libraries only the installation can be judged."""
+def examine(loaded: Loaded, *, deep: bool = False) -> list[Finding]:
+    """The findings of all checks. Without the node's libraries only the installation can be judged. `deep` compares
+    every memory with the log."""
     findings, missing = installation(loaded.settings.runtime, bool(loaded.settings.qdrant_url))
     findings += built()
     if missing:
@@ -98,7 +100,14 @@ def examine(loaded: Loaded) -> list[Finding]:
     from mnemesh_gateway.doctor.place import Place
 
     now_ms = time.time_ns() // 1_000_000
-    return [*findings, *examine_place(Place(data_dir=loaded.data_dir, settings=loaded.settings, now_ms=now_ms))]
+    place = Place(data_dir=loaded.data_dir, settings=loaded.settings, now_ms=now_ms)
+    findings += examine_place(place)
+    if deep:
+        # It loads documents, for which it needs the engine that the other checks do without.
+        from mnemesh_gateway.doctor.deep import view
+
+        findings += view(place)
+    return findings
 
 
 def running(loaded: Loaded) -> dict[str, Any] | None:
