@@ -84,6 +84,19 @@ def test_a_write_to_a_damaged_memory_builds_on_what_the_log_says(home: Home, pen
         ledger.close()
 
 
+def test_the_text_at_the_end_of_a_link_is_mended_too(home: Home, pen: Pen, kept: dict[str, Memory]) -> None:
+    memory, other = one_of(kept), kept[sorted(kept)[0]]
+    ledger = home.open()
+    done(ledger, pen.link(other, "contradicts", memory))
+    set_column(home, memory.id, "content", "Something that nobody wrote.")
+    try:
+        ends, _ = ledger.linked([other.id], ["*"])[other.id]
+        told = {end.id: end.snippet for end in ends}
+        assert told[memory.id].removesuffix("…") in memory.content
+    finally:
+        ledger.close()
+
+
 def test_a_row_that_is_gone_is_found_by_its_id_again(home: Home, kept: dict[str, Memory]) -> None:
     memory = one_of(kept)
     ledger = home.open()

@@ -53,7 +53,11 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
         action="store_true",
         help="end the alarms of the ledger, which you have read, and check nothing",
     )
-    parser.add_argument("--deep", action="store_true", help="also compare every memory with the log: about 0.2 ms each")
+    parser.add_argument(
+        "--deep",
+        action="store_true",
+        help="also compare every memory with the log, which takes longer",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     for entry in table():
         if entry.name != "data_dir" and not entry.metadata["secret"]:
