@@ -2,7 +2,8 @@
 
     manifest.json   format, node id, number of ledger partitions, what the owner is called unless it is `owner`
     node.key        ed25519 private key that signs this node's entries (0600); the node's id is a hash of it
-    ledger/0.sqlite the log and its view; ledger/0.lock its lock and incarnation marks
+    ledger/0.sqlite the log and its view; ledger/0.lock its lock and incarnation marks;
+                    ledger/0.head how far it was; ledger/alarms.json what a person has to acknowledge
     embedding.json  which model the memories are embedded with, and which one takes over
     index/0/        the retrieval index, rebuildable; index/0-SLOT/ of a model that took over
     transcripts/0.sqlite  sessions as they were said, once there are any

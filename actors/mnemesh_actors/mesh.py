@@ -352,7 +352,7 @@ class Mesh:
                 passage_prefix=space.embedder.prefixes.passage,
                 precision=space.generation.precision,
             ),
-            notices=(*self._notices, *((full.message,) if full else ())),
+            notices=(*ledger.alarms, *self._notices, *((full.message,) if full else ())),
             reembed=self._reembedding.status(),
         )
 

@@ -33,6 +33,7 @@ from mnemesh_actors.replica_record import read_record, refuse_elsewhere
 from mnemesh_actors.replicas import LEDGER_WAIT_S, Fleet
 from mnemesh_actors.runtime.base import Handle, Machine, Runtime
 from mnemesh_actors.runtime.local import LocalHandle
+from mnemesh_actors.scrubber import Scrubber
 from mnemesh_actors.serving import Serving
 from mnemesh_actors.syncing import Syncing
 from mnemesh_actors.transcribing import Transcribing
@@ -97,6 +98,8 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     embeds = spawn_crew(runtime, choice.config(config.model), places)
     ledger, crew = await _ledger_and_crew(directory, runtime, embeds, fleet, machines, undo)
     status: LedgerStatus = await ledger.status()
+    for alarm in status.alarms:
+        log.error("ledger_alarm", alarm=alarm)
     workshop = Workshop(
         directory=directory,
         runtime=runtime,
@@ -135,6 +138,8 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     syncing = Syncing(ledger, serving, parts.news, me, config.clock, signing_with(key))
     if fleet is not None:
         _follow(fleet, serving, syncing)
+    else:
+        undo.push_async_callback(Scrubber(ledger).start().close)
     transcribing = await _transcribing(directory, config, undo)
     reembedding = Reembedding(serving, file, state, workshop, config.entropy)
     reembedding.start()

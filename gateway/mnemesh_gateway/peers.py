@@ -83,6 +83,8 @@ class Peers:
         self._lines: dict[str, _Line] = {}
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._served: list[Standing] = []
+        # Who called last and was refused, or refused this node, for who the nodes are: by principal.
+        self._turned_away: dict[str, PeerStatus] = {}
         self._faults = Faults()
         self._copies = Copies()
         self._contacts = Contacts(syncing)
@@ -189,7 +191,7 @@ class Peers:
         served = [one.status for one in self._served]
         served = sorted([*served, *self._contacts.away(served)], key=lambda one: (one.name, one.node_id))
         kept_up = (self._lines[name].status for name in sorted(self._lines))
-        return self._told((*kept_up, *served))
+        return self._told((*kept_up, *served, *self._turned_away.values()))
 
     def deaf(self, space: str, principal: str, others: bool) -> list[str]:
         """The names of the peers that this node calls for `space` and that do not erase there what `principal` does;
@@ -227,6 +229,7 @@ class Peers:
         # Those who called with a token of that name, unless a peer is called so that this node calls itself.
         callers = [] if lines else self._contacts.away(one.status for one in self._served)
         away = [one for one in callers if one.name == name]
+        away += [one for one in self._turned_away.values() if name in ("", one.name)]
         if name and not (lines or served or away):
             raise NotFound("peer", name, UNKNOWN)
         for line in lines:
@@ -357,6 +360,11 @@ class Peers:
             async with watched(shell, grant_now):
                 last = await shell.run(LISTENER, ServedChannel(context))
             why = last.reason
+            self._turned_away.pop(principal, None)
+            if last.code in NEEDS_A_PERSON and last.node_id:
+                log.warning("peer_turned_away", principal=principal, peer=str(context.peer()), reason=last.reason)
+                refused = one.status.ended("refused", last.reason, self._clock())
+                self._turned_away[principal] = replace(refused, node_id=last.node_id)
             if shell.refused == "fault":
                 log.warning("peer_at_fault", principal=principal, peer=str(context.peer()), reason=last.reason)
             self._faults.note(principal, last.reason if shell.refused == "fault" else "")

@@ -346,7 +346,8 @@ class ActorStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerStatus:
-    """The durable log. `replicas`: primary first, none for a log on one machine. `state`: ok, or why it is degraded."""
+    """The durable log. `replicas`: primary first, none for a log on one machine. `state`: ok, or why it is degraded.
+    `alarms`: what happened to its data, until a person acknowledges it."""
 
     incarnation: str
     seq: int
@@ -354,6 +355,7 @@ class LedgerStatus:
     bytes: int
     replicas: tuple[LedgerReplica, ...] = ()
     state: str = "ok"
+    alarms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,7 @@ from ledger_builders import Home
 from ledger_steps import state_of, steps, view_of
 
 from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.scrub import Comparison
 from mnemesh_memory.errors import MnemeshError
 
 TRIES = 4
@@ -143,6 +144,10 @@ def check(directory: Path, known: list[dict[str, Any]]) -> int:
     half = "" if here else f"after {acknowledged} steps: {_difference(found, known, acknowledged)}"
     if here and not lost and max(here) > acknowledged + 1:
         half = f"{acknowledged} steps were acknowledged, {max(here)} are there"
+    if differing := list(Comparison(ledger._db).damaged()):
+        half = half or f"the scrub finds {differing}"
+    if alarms := ledger.status().alarms:
+        half = half or f"an alarm without damage: {alarms}"
     shown = view_of(ledger)
     ledger.rebuild_view()
     if view_of(ledger) != shown:

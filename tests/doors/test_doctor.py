@@ -24,7 +24,7 @@ import pytest
 from mnemesh_actors.directory import open_directory
 from mnemesh_actors.generations import FILE, Generation, GenerationFile, Generations
 from mnemesh_actors.index.state import IndexMeta, write_meta
-from mnemesh_actors.ledger import schema
+from mnemesh_actors.ledger import alarms, schema
 from mnemesh_crdt.chunk import chunk_of
 from mnemesh_gateway import doctor
 from mnemesh_gateway.access import ACCESS_FILE, MIGRATIONS, Access
@@ -354,6 +354,26 @@ def test_transcripts_of_a_newer_format_or_damaged_ones(place: Place) -> None:
     assert "newer mnemesh" in only(place, "format").fix
     place.transcripts.write_bytes(b"not a database" * 1000)
     assert "delete it and import the sessions again" in only(place, "transcripts").fix
+
+
+def test_a_log_that_ends_before_its_last_commit(place: Place) -> None:
+    place.ledger.with_suffix(".head").write_text("0" * 32 + f":{ENTRIES + 30:018d}\n", "ascii")
+    assert found_in(place) == [], "the mark of another life says nothing"
+    with closing(sqlite3.connect(place.ledger)) as db:
+        db.execute("UPDATE meta SET value = ? WHERE key = 'incarnation'", ("0" * 32,))
+        db.commit()
+    (problem,) = [finding.problem for finding in found_in(place) if finding.check == "data"]
+    assert "30 entries are lost" in problem
+
+
+def test_an_alarm_is_a_finding_until_it_is_acknowledged(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    alarms.add(place.ledger.parent, "30 entries of the ledger are lost")
+    finding = only(place, "data")
+    assert finding.problem == "30 entries of the ledger are lost"
+    assert f"mnemesh doctor --acknowledge --data {place.data_dir}" in finding.fix
+    assert doctor.main(["--acknowledge", "--data", str(place.data_dir)]) == 0
+    assert "1 alarm acknowledged" in capsys.readouterr().out
+    assert found_in(place) == []
 
 
 def test_a_clock_before_the_newest_entry(place: Place) -> None:

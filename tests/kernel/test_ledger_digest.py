@@ -176,7 +176,7 @@ def view(ledger: Ledger) -> dict[str, list[Any]]:
     found = {}
     for table in VIEW:
         columns = [row[1] for row in ledger._db.execute(f"PRAGMA table_info({table})")]
-        kept = ", ".join(c for c in columns if c not in ("seq", "id") or (table == "memory" and c == "id"))
+        kept = ", ".join(c for c in columns if c not in ("seq", "id", "checksum") or (table == "memory" and c == "id"))
         if table == "erased":
             kept = "doc, space"
         found[table] = sorted(ledger._db.execute(f"SELECT {kept} FROM {table}").fetchall(), key=repr)

@@ -178,7 +178,7 @@ def test_nothing_that_does_not_follow_from_the_log_survives_a_new_view(home: Hom
     with home.looked_into() as db:
         db.execute("INSERT INTO text_hash VALUES (?, x'00', 'a ghost')", (SPACE,))
         db.execute("INSERT INTO memory SELECT 'a ghost', space, kind, title, content, state, tier, by, created_at, "
-                   "updated_at, seq, session, session_seq, conflicted, tags, detail FROM memory")  # fmt: skip
+                   "updated_at, seq, session, session_seq, conflicted, tags, detail, checksum FROM memory")  # fmt: skip
     assert view(home) != kept
     ledger.rebuild_view()
     assert view(home) == kept

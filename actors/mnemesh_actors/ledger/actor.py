@@ -17,7 +17,7 @@ from pathlib import Path
 
 from mnemesh_actors.directory import load_key
 from mnemesh_actors.disk import DiskRoom
-from mnemesh_actors.ledger import changes, feed, peers, schema
+from mnemesh_actors.ledger import alarms, changes, feed, peers, schema
 from mnemesh_actors.ledger.admission import Admission, edit_of, refuse_endless, replaces, revision_of, why_added
 from mnemesh_actors.ledger.checking import check_log
 from mnemesh_actors.ledger.commands import (
@@ -39,18 +39,22 @@ from mnemesh_actors.ledger.commands import (
 from mnemesh_actors.ledger.copying import Copies
 from mnemesh_actors.ledger.exchange import Exchange
 from mnemesh_actors.ledger.faults import explained, reading
+from mnemesh_actors.ledger.file_identity import FileIdentity
 from mnemesh_actors.ledger.foreign import Intake
+from mnemesh_actors.ledger.high_water import HighWater, furthest, loss
 from mnemesh_actors.ledger.histories import Histories
-from mnemesh_actors.ledger.incarnation import LedgerLock, emptied, establish, lost, refuse
+from mnemesh_actors.ledger.incarnation import LedgerLock, emptied, establish, known_as, lost, refuse
 from mnemesh_actors.ledger.journal import Journal
 from mnemesh_actors.ledger.linking import Linking
+from mnemesh_actors.ledger.rows import RowDamaged
+from mnemesh_actors.ledger.scrub import Scrub
 from mnemesh_actors.ledger.twins import Identity, Twin
 from mnemesh_actors.ledger.uses import Uses
 from mnemesh_actors.ledger.vectors import Key, cached, fill, generations, keep, sweep
 from mnemesh_actors.ledger.views import Views
 from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.revisions import forget, restore, supersede
-from mnemesh_memory.errors import Aborted, FailedPrecondition, MnemeshError
+from mnemesh_memory.errors import Aborted, FailedPrecondition, MnemeshError, Unavailable
 from mnemesh_memory.model import LedgerStatus, Link, Memory
 from mnemesh_memory.text import duplicate_key
 from mnemesh_memory.watching import ChangesPage
@@ -78,20 +82,38 @@ class Ledger(Views, Exchange, Copies, Twin):
                 check_log(self._db, self.path)
                 key = load_key(Path(key_path))
                 self._journal = Journal(self._db, key, node_id)
+                self._scrub = Scrub(self._db, self._journal)
                 self._intake = Intake(self._db, self._journal)
                 self._unfolded = True  # an erasure before a crash may have left its pages in the write-ahead log
                 self._uses = Uses(self._db)
                 self._admission = Admission(self._db, self._journal, self._uses.note)
                 self._histories = Histories(self._db, self._journal, self._admission)
                 self._linking = Linking(self._db, self._journal, node_id)
-                self._incarnation = establish(self._db, self._lock)
+                self._mark = HighWater(self.path.with_suffix(".head"))
+                undo.callback(self._mark.close)
+                self._incarnation = self._begin_life()
+                self._files = FileIdentity(self.path)
                 self._identity = Identity(node_id, key.public_key().public_bytes_raw(), self._incarnation)
                 self._journal.rebuild_view_if_old()
                 peers.keep_key(self._db, node_id, key.public_key().public_bytes_raw())
                 self.judge_again()
                 self._fold()
+                self._mend_indexes()
                 self.copy_end()  # one that a crash left
             undo.pop_all()
+
+    def _begin_life(self) -> str:
+        """The incarnation; a new one, with an alarm, when the log is known to have been longer."""
+        last, known = self._journal.last_seq(), known_as(self._db)
+        reached = furthest(self.path, known, self._mark.read())
+        if reached > last:
+            try:
+                alarms.add(self.path.parent, loss(self.path, last, reached))
+            except OSError as error:
+                raise Unavailable(f"the ledger could not write an alarm: {error}", part="ledger") from error
+        incarnation = establish(self._db, self._lock, lost_entries=reached > last)
+        self._mark.write(incarnation, last)
+        return incarnation
 
     # ---- writing ----------------------------------------------------------------------------------------------
 
@@ -101,6 +123,15 @@ class Ledger(Views, Exchange, Copies, Twin):
         nothing is written."""
         if commands:
             self._room.require()
+        results = self._commit(commands)
+        damaged = {number: result for number, result in enumerate(results) if isinstance(result, RowDamaged)}
+        if damaged and self.mend(next(iter(damaged.values()))):
+            again = self._commit([commands[number] for number in damaged])
+            for number, result in zip(damaged, again, strict=True):
+                results[number] = result
+        return results
+
+    def _commit(self, commands: Sequence[Command]) -> list[Committed | Exception]:
         results: list[Committed | Exception] = []
         with self._transaction():
             for command in commands:
@@ -128,18 +159,23 @@ class Ledger(Views, Exchange, Copies, Twin):
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
+        self._files.check()
         with explained(self.path, "nothing was stored"):
             try:
                 self._db.execute("BEGIN IMMEDIATE")
                 self._journal.digest.begin()
                 yield
                 self._journal.digest.write()
+                last = self._journal.last_seq()
                 self._db.execute("COMMIT")
                 self._journal.tally.kept()
-            except BaseException:  # boundary: undone, then raised again
+                self._mark.write(self._incarnation, last)
+            except BaseException as error:  # boundary: undone, then raised again
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 self._journal.tally.undone()
+                if isinstance(error, RowDamaged):
+                    self.mend(error)  # for the next attempt
                 raise
 
     def _carry_out(self, command: Command) -> Committed:
@@ -387,7 +423,13 @@ class Ledger(Views, Exchange, Copies, Twin):
         size = sum(
             path.stat().st_size for path in self.path.parent.glob(self.path.name + "*") if path.suffix != ".lock"
         )
-        return LedgerStatus(incarnation=self._incarnation, seq=self._journal.last_seq(), memories=active, bytes=size)
+        return LedgerStatus(
+            incarnation=self._incarnation,
+            seq=self._journal.last_seq(),
+            memories=active,
+            bytes=size,
+            alarms=alarms.read(self.path.parent),
+        )
 
     def rebuild_view(self) -> int:
         """Compute the view anew from the entries; returns how many memories it holds."""
@@ -398,6 +440,7 @@ class Ledger(Views, Exchange, Copies, Twin):
         """Write what is left of the activity, fold the write-ahead log into the file, release the lock."""
         with ExitStack() as last:
             last.callback(self._lock.close)
+            last.callback(self._mark.close)
             last.callback(self._db.close)
             last.callback(self.copy_end)
             if self._uses.pending:

@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from mnemesh_actors.ledger.faults import explained, reading
+from mnemesh_actors.ledger.mending import Mending
 from mnemesh_memory.errors import Aborted, FailedPrecondition, MnemeshError
 
 # Made again from the texts; half of a ledger's bytes.
@@ -101,7 +102,7 @@ class Copying:
             self._result = error
 
 
-class Copies:
+class Copies(Mending):
     """What a ledger adds for backups. Mixed into Ledger, which has the file."""
 
     path: Path

@@ -25,6 +25,7 @@ from mnemesh_actors.ledger.erase import Erase, Gone
 from mnemesh_actors.ledger.faults import reading
 from mnemesh_actors.ledger.foreign import Intake
 from mnemesh_actors.ledger.journal import Journal
+from mnemesh_actors.ledger.mending import Mending
 from mnemesh_actors.ledger.peers import Backlog, Order, SyncPage, Untaken
 from mnemesh_crdt.admission import RULES
 from mnemesh_crdt.envelope import Entry
@@ -60,7 +61,7 @@ def pack(batch: Incoming) -> bytes:
     return zlib.compress(pickle.dumps(batch, pickle.HIGHEST_PROTOCOL), PACKING)
 
 
-class Exchange(ABC):
+class Exchange(Mending, ABC):
     """What a ledger adds for its peers. Mixed into Ledger, which has the connection and the journal."""
 
     path: Path

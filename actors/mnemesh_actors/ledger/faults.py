@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from mnemesh_actors.directory import MACHINE_FILE
+from mnemesh_actors.ledger.rows import RowDamaged
 from mnemesh_memory.errors import DataLoss, MnemeshError, Unavailable
 
 # How Python's sqlite3 names bytes that are no text; SQLite has no code for them.
 _NO_TEXT = "Could not decode to UTF-8"
+# What SQLite's JSON functions say of a damaged column.
+_NO_JSON = "malformed JSON"
 
 
 @contextmanager
@@ -31,11 +34,19 @@ def explained(path: Path, outcome: str) -> Iterator[None]:
         raise damaged(path, error) from error
 
 
+def is_damage(error: Exception) -> bool:
+    """Whether a row of the view can be the cause; SQLite's other errors are of the disk or the file."""
+    return not isinstance(error, sqlite3.OperationalError) or str(error).startswith((_NO_TEXT, _NO_JSON))
+
+
 class OnFile(Protocol):
     """Something that reads one SQLite file."""
 
     @property
     def path(self) -> Path: ...
+
+    def mend(self, found: Exception) -> bool:
+        """Make the damaged part of the view anew from the log; whether that changed anything."""
 
 
 Reader = TypeVar("Reader", bound=OnFile)
@@ -44,11 +55,16 @@ Answer = TypeVar("Answer")
 
 
 def reading(method: Callable[Concatenate[Reader, Given], Answer]) -> Callable[Concatenate[Reader, Given], Answer]:
-    """A method that only reads, with its failures explained."""
+    """A method that only reads, with its failures explained. A damaged row of the view is mended and read again."""
 
     @wraps(method)
     def read(self: Reader, /, *args: Given.args, **kwargs: Given.kwargs) -> Answer:
         with explained(self.path, "nothing was read"):
+            try:
+                return method(self, *args, **kwargs)
+            except (RowDamaged, sqlite3.OperationalError, json.JSONDecodeError) as error:
+                if not is_damage(error) or not self.mend(error):
+                    raise
             return method(self, *args, **kwargs)
 
     return read

@@ -113,15 +113,25 @@ def end_life(path: Path) -> None:
         lock.close()
 
 
-def establish(db: sqlite3.Connection, lock: LedgerLock) -> str:
-    """The incarnation of this life, kept or new, and fresh marks for the next start."""
+def known_as(db: sqlite3.Connection) -> str:
+    """The incarnation of the last life, "" for a ledger that is new."""
+    row = db.execute("SELECT value FROM meta WHERE key = 'incarnation'").fetchone()
+    return str(row[0]) if row else ""
+
+
+def establish(db: sqlite3.Connection, lock: LedgerLock, *, lost_entries: bool = False) -> str:
+    """The incarnation of this life, kept or new, and fresh marks for the next start. With `lost_entries` it is new, and
+    the feeds of peers are read from their beginning: they bring back what they hold of this node's entries."""
     known = dict(db.execute("SELECT key, value FROM meta"))
-    same = "incarnation" in known and lock.read() == known.get("token") and lock.place() == known.get("place")
+    kept = lock.read() == known.get("token") and lock.place() == known.get("place")
+    same = "incarnation" in known and kept and not lost_entries
     incarnation = known["incarnation"] if same else secrets.token_hex(16)
     (last,) = db.execute("SELECT coalesce(max(seq), 0) FROM entry").fetchone()
     token = f"{secrets.token_hex(16)}:{last}"
     lock.write(token)
     db.execute("BEGIN IMMEDIATE")
+    if lost_entries:
+        db.execute("DELETE FROM peer_cursor")
     for key, value in (("incarnation", incarnation), ("token", token), ("place", lock.place())):
         db.execute(
             "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (key, value)

@@ -80,7 +80,7 @@ class Journal:
             brought = one.brought
             seq = self._append(brought.entry, bytes.fromhex(one.actor), brought.origin, brought.received)
         fresh = {one.actor: one.brought.received + CLOCK_AHEAD_MS_MAX for one in entries}
-        receipts = fresh if new else self._latest(state)
+        receipts = fresh if new else latest(self._db, state)
         memory = materialise(_in_time(state, receipts))
         if memory is not None and not new:
             self._drop_stale_vectors(memory)
@@ -277,15 +277,11 @@ class Journal:
             self._db.execute("INSERT OR IGNORE INTO text_hash VALUES (?, ?, ?)", (memory.space, key, memory.id))
 
     def _shown(self, state: DocumentState) -> DocumentState:
-        """`state` with the times of other nodes' clocks moved back to CLOCK_AHEAD_MS_MAX after their receipt."""
-        return _in_time(state, self._latest(state))
+        return shown(self._db, state)
 
-    def _latest(self, state: DocumentState) -> Mapping[str, int]:
-        """The latest time that is shown of each change that came from another node, by actor (hex)."""
-        found = self._db.execute(
-            "SELECT actor, received FROM entry WHERE doc = ? AND space = ? AND received > 0", (state.id, state.space)
-        )
-        return {actor.hex(): received + CLOCK_AHEAD_MS_MAX for actor, received in found}
+    def remake(self, document: MemoryDocument, seq: int) -> None:
+        """Make the view of a document anew; `seq` is that of its last entry."""
+        self._keep(document, materialise(self._shown(document.state())), seq)
 
     def _said(self, key: Key) -> set[str]:
         """Content hashes of every text that a revision of a document was ever embedded as, unread ones too."""
@@ -308,6 +304,19 @@ class Journal:
         self._db.executemany(
             "DELETE FROM vector WHERE hash = ? AND NOT shared", [(bytes.fromhex(digest),) for digest in stale]
         )
+
+
+def shown(db: sqlite3.Connection, state: DocumentState) -> DocumentState:
+    """`state` with the times of other nodes' clocks moved back to CLOCK_AHEAD_MS_MAX after their receipt."""
+    return _in_time(state, latest(db, state))
+
+
+def latest(db: sqlite3.Connection, state: DocumentState) -> Mapping[str, int]:
+    """The latest time that is shown of each change that came from another node, by actor (hex)."""
+    found = db.execute(
+        "SELECT actor, received FROM entry WHERE doc = ? AND space = ? AND received > 0", (state.id, state.space)
+    )
+    return {actor.hex(): received + CLOCK_AHEAD_MS_MAX for actor, received in found}
 
 
 def _in_time(state: DocumentState, latest: Mapping[str, int]) -> DocumentState:

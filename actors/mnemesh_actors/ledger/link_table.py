@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from mnemesh_actors.ledger.reads import covered
+from mnemesh_actors.ledger.rows import COLUMNS, from_row
 from mnemesh_memory import limits
 from mnemesh_memory.grants import any_matches
 from mnemesh_memory.linking import AMBIGUOUS, ATTACHED_TYPES, CONTRADICTS, IN, OUT, PART_OF, WIKILINK, Linked, wikilinks
@@ -27,7 +28,9 @@ _TOLD_ONCE: Final = (
     "NOT EXISTS (SELECT 1 FROM link AS own WHERE own.source = ? AND own.target = l.source AND "
     "(own.type = 'supersedes' AND l.type = 'superseded-by' OR own.type = 'superseded-by' AND l.type = 'supersedes'))"
 )
-_ENDS: Final = f"m.id, m.title, m.space, m.kind, m.state, substr(m.content, 1, {BEGINNING_CHARS})"
+# Whole rows, so that their checksums are looked at.
+_ENDS: Final = ", ".join(f"m.{name}" for name in COLUMNS.split(", "))
+_SPACE, _STATE = COLUMNS.split(", ").index("space"), COLUMNS.split(", ").index("state")
 
 
 def keep(db: sqlite3.Connection, memory: Memory, *, new: bool) -> None:
@@ -49,7 +52,7 @@ def linked(db: sqlite3.Connection, memory: Memory, within: Sequence[str]) -> tup
         end = ends.get(link.id)
         if end is None:
             found.append(Linked(type=link.type, direction=OUT, id=link.id))
-        elif any_matches(within, end[2]):
+        elif any_matches(within, end[_SPACE]):
             found.append(_linked(link.type, OUT, end))
     found += [_named(db, title, memory.space) for title in wikilinks(memory.content)]
     leading, more = _leading(db, memory, within)
@@ -111,7 +114,7 @@ def _named(db: sqlite3.Connection, title: str, space: str) -> Linked:
     ).fetchall()
     if not rows:
         return Linked(type=WIKILINK, direction=OUT, id="", title=title)
-    if len(rows) > 1 and rows[0][4] == rows[1][4]:
+    if len(rows) > 1 and rows[0][_STATE] == rows[1][_STATE]:
         return Linked(type=WIKILINK, direction=OUT, id="", title=title, space=space, state=AMBIGUOUS)
     return _linked(WIKILINK, OUT, rows[0])
 
@@ -124,17 +127,20 @@ def _ends(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Sequence[Any]
 
 
 def _linked(type_: str, direction: str, end: Sequence[Any]) -> Linked:
-    id_, title, space, kind, state, text = end
-    if state == "forgotten":
-        return Linked(type=type_, direction=direction, id=id_, space=space, kind=kind, state=state)
+    memory = from_row(end)
+    if memory.state == "forgotten":
+        return Linked(
+            type=type_, direction=direction, id=memory.id, space=memory.space, kind=memory.kind, state=memory.state
+        )
+    text = memory.content[:BEGINNING_CHARS]
     return Linked(
         type=type_,
         direction=direction,
-        id=id_,
-        title=title or title_of(text),
-        space=space,
-        kind=kind,
-        state=state,
+        id=memory.id,
+        title=memory.title or title_of(text),
+        space=memory.space,
+        kind=memory.kind,
+        state=memory.state,
         snippet=snippet(text, ""),
     )
 

@@ -1,22 +1,45 @@
-"""A memory as a row of the view and back. Knows nothing of queries."""
+"""A memory as a row of the view and back. Knows nothing of queries.
+
+Each row carries a checksum over its other columns: a row that does not fit it is not served (RowDamaged).
+"""
 
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, astuple, replace
 from itertools import starmap
 from typing import Any, Final
 
+from mnemesh_memory.errors import DataLoss
 from mnemesh_memory.model import Link, Memory, Revision, Source
 
 COLUMNS = (
     "id, space, kind, title, content, state, tier, by, created_at, updated_at, seq, session, session_seq, conflicted, "
-    "tags, detail"
+    "tags, detail, checksum"
 )
-PLACES = ", ".join("?" * 16)
+PLACES = ", ".join("?" * 17)
 SEQ = COLUMNS.split(", ").index("seq")
 NO_TAGS: Final = "[]"  # what most memories have: it is not worth a parser on every recall
+
+
+class RowDamaged(DataLoss):
+    """A row of the view is not what was written. `id` is the memory's as far as it can be read."""
+
+    def __init__(self, id_: str) -> None:
+        super().__init__(
+            f"memory {id_} is damaged on disk and was not served; the log could not mend it. Run `mnemesh doctor "
+            "--deep` and restore a backup",
+            field="id",
+            value=id_,
+        )
+        self.id = id_
+
+
+def checksum(columns: Sequence[Any]) -> int:
+    """CRC-32 of the columns of a row but the last, each as text; any single flipped bit changes it."""
+    return zlib.crc32("\0".join(map(str, columns)).encode("utf-8", "surrogatepass"))
 
 
 def to_row(memory: Memory, seq: int) -> tuple[Any, ...]:
@@ -39,7 +62,7 @@ def to_row(memory: Memory, seq: int) -> tuple[Any, ...]:
     }
     # Absent means default: most memories have few of these, and the view is read on every recall.
     detail |= {key: value for key, value in optional.items() if value not in (None, "", (), [], {})}
-    return (
+    columns = (
         memory.id,
         memory.space,
         memory.kind,
@@ -57,10 +80,13 @@ def to_row(memory: Memory, seq: int) -> tuple[Any, ...]:
         _json(memory.tags),
         _json(detail),
     )
+    return (*columns, checksum(columns))
 
 
 def from_row(row: Sequence[Any], *, tied: bool = True) -> Memory:
-    """The memory of a row of COLUMNS. `tied` as in Memory."""
+    """The memory of a row of COLUMNS. `tied` as in Memory. Raises RowDamaged."""
+    if checksum(row[:-1]) != row[-1]:
+        raise RowDamaged(str(row[0]))
     (
         id_,
         space,
@@ -78,6 +104,7 @@ def from_row(row: Sequence[Any], *, tied: bool = True) -> Memory:
         _c,
         tags,
         detail_text,
+        _checksum,
     ) = row
     detail = json.loads(detail_text)
     return Memory(

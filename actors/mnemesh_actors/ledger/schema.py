@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+from mnemesh_actors.ledger import rows
 from mnemesh_actors.ledger.faults import damaged, explained
 from mnemesh_memory.errors import FailedPrecondition, MnemeshError
 
@@ -182,6 +183,15 @@ def _refusing_rules(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX quarantine_rules ON quarantine (rules) WHERE rules > 0")
 
 
+def _checksums(db: sqlite3.Connection) -> None:
+    # Of the rows as they are: the scrub compares them with the log afterwards.
+    db.execute("ALTER TABLE memory ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
+    columns = rows.COLUMNS.rpartition(", ")[0]
+    count = len(columns.split(", "))
+    db.create_function("row_checksum", count, lambda *values: rows.checksum(values), deterministic=True)
+    db.execute(f"UPDATE memory SET checksum = row_checksum({columns})")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _first,
     _shared_vectors,
@@ -194,6 +204,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _refused_keys,
     _brought,
     _refusing_rules,
+    _checksums,
 )
 # The view is rebuilt from the entries when this differs from what the file says.
 VIEW_VERSION = 10

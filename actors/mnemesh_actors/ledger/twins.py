@@ -16,6 +16,7 @@ from typing import Final
 
 from mnemesh_actors.ledger.commands import Command, Committed, Create, Revise
 from mnemesh_actors.ledger.faults import reading
+from mnemesh_actors.ledger.mending import Mending
 
 _REPLICA: Final = "*replica:"  # no token bears a name with a star
 
@@ -74,7 +75,7 @@ def keys_of(commands: Sequence[Command], results: Sequence[Committed | Exception
     return found
 
 
-class Twin(ABC):
+class Twin(Mending, ABC):
     """Mixed into Ledger, which has the connection and the identity."""
 
     path: Path

@@ -17,6 +17,7 @@ from mnemesh_actors.ledger.admission import Admission
 from mnemesh_actors.ledger.faults import reading
 from mnemesh_actors.ledger.histories import Histories, Past
 from mnemesh_actors.ledger.journal import Journal
+from mnemesh_actors.ledger.mending import Mending
 from mnemesh_actors.ledger.uses import Uses
 from mnemesh_memory.errors import NotFound
 from mnemesh_memory.indexing import index_texts
@@ -38,7 +39,7 @@ class Changed(NamedTuple):
     more: bool
 
 
-class Views:
+class Views(Mending):
     """What a ledger answers to readers. Mixed into Ledger, which has the connection and the journal."""
 
     path: Path
@@ -58,7 +59,10 @@ class Views:
     @reading
     def read(self, ids: Sequence[str]) -> dict[str, Memory]:
         """Memories by id; unknown ids are absent."""
-        return reads.by_ids(self._db, ids)
+        found = reads.by_ids(self._db, ids)
+        if len(found) < len(ids):
+            self._scrub.refuse_lost([id_ for id_ in ids if id_ not in found])
+        return found
 
     @reading
     def find(
@@ -71,6 +75,7 @@ class Views:
             try:
                 found.append(self._journal.memory(reads.resolve(self._db, key, spaces, within)))
             except NotFound as error:
+                self._scrub.refuse_lost([key.strip().lower()])
                 found.append(error)
         return found
 

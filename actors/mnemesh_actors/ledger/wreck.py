@@ -65,8 +65,8 @@ class Wreck:
         whole = False
         with suppress(sqlite3.Error):
             for values in self._db.execute(f"SELECT {self._names()} FROM entry ORDER BY seq"):
-                if values[0] in seen:
-                    break  # pages that lead in a circle
+                if values[0] in seen or values[0] < 1:
+                    break  # pages that lead in a circle, or a number that no entry has
                 seen.add(values[0])
                 yield _judged(values, documents)
             else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from mnemesh_gateway.doctor import directory, process, qdrant
+from mnemesh_gateway.doctor import alarms, directory, process, qdrant
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place
 
@@ -29,6 +29,8 @@ CHECKS: tuple[Callable[[Place], Iterator[Finding]], ...] = (
     process.exposure,
     directory.model,
     directory.ledger,
+    alarms.unacknowledged,
+    alarms.missing_entries,
     directory.index,
     directory.transcripts,
     qdrant.server,

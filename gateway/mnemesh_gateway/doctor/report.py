@@ -20,15 +20,18 @@ from mnemesh_memory.errors import InvalidArgument
 from mnemesh_proto.rendezvous import default_data_dir, read_node
 
 SAYS: Final = ("state", "notices", "settings")
+OWN_FLAGS: Final = ("json", "config", "acknowledge", "deep")
 NUMBER: Final = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 def main(argv: Sequence[str]) -> int:
     """Run every check and print what it found; the exit code."""
     given = _arguments(argv)
-    flags = {name: value for name, value in vars(given).items() if value is not None and name not in ("json", "config")}
+    flags = {name: value for name, value in vars(given).items() if value is not None and name not in OWN_FLAGS}
     loaded, wrong = settings_or_defaults(flags, os.environ, given.config)
-    findings, node = [*wrong, *examine(loaded)], running(loaded)
+    if given.acknowledge:
+        return _acknowledge(loaded)
+    findings, node = [*wrong, *examine(loaded, deep=given.deep)], running(loaded)
     text = json.dumps(as_json(loaded, findings, node), indent=2) if given.json else as_text(loaded, findings, node)
     try:
         print(text, flush=True)
@@ -40,16 +43,39 @@ def main(argv: Sequence[str]) -> int:
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser = Parser(
-        prog="mnemesh doctor", description="Say what is wrong with a node, and what mends it. Changes nothing."
+        prog="mnemesh doctor",
+        description="Say what is wrong with a node, and what mends it. Changes nothing but alarms.",
     )
     parser.add_argument("--data", dest="data_dir", metavar="DIR", help="data directory of the node")
     parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file of settings")
+    parser.add_argument(
+        "--acknowledge",
+        action="store_true",
+        help="end the alarms of the ledger, which you have read, and check nothing",
+    )
+    parser.add_argument(
+        "--deep",
+        action="store_true",
+        help="also compare every memory with the log, which takes longer",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     for entry in table():
         if entry.name != "data_dir" and not entry.metadata["secret"]:
             flag = "--" + entry.name.replace("_", "-")
             parser.add_argument(flag, dest=entry.name, metavar="VALUE", help=argparse.SUPPRESS)
     return parser.parse_args(argv)
+
+
+def _acknowledge(loaded: Loaded) -> int:
+    from mnemesh_gateway.doctor.alarms import acknowledge
+
+    try:
+        number = acknowledge(loaded.data_dir)
+    except OSError as error:
+        print(f"the alarms in {loaded.data_dir} can't be removed: {error}", file=sys.stderr)
+        return 1
+    print(f"{number} alarm{'' if number == 1 else 's'} acknowledged in {loaded.data_dir}")
+    return 0
 
 
 def settings_or_defaults(
@@ -67,8 +93,9 @@ def settings_or_defaults(
         return defaults, [Finding("settings", error.message, f"correct or remove {what}")]
 
 
-def examine(loaded: Loaded) -> list[Finding]:
-    """The findings of all checks. Without the node's libraries only the installation can be judged."""
+def examine(loaded: Loaded, *, deep: bool = False) -> list[Finding]:
+    """The findings of all checks. Without the node's libraries only the installation can be judged. `deep` compares
+    every memory with the log."""
     findings, missing = installation(loaded.settings.runtime, bool(loaded.settings.qdrant_url))
     findings += built()
     if missing:
@@ -77,7 +104,14 @@ def examine(loaded: Loaded) -> list[Finding]:
     from mnemesh_gateway.doctor.place import Place
 
     now_ms = time.time_ns() // 1_000_000
-    return [*findings, *examine_place(Place(data_dir=loaded.data_dir, settings=loaded.settings, now_ms=now_ms))]
+    place = Place(data_dir=loaded.data_dir, settings=loaded.settings, now_ms=now_ms)
+    findings += examine_place(place)
+    if deep:
+        # It loads documents, for which it needs the engine that the other checks do without.
+        from mnemesh_gateway.doctor.deep import view
+
+        findings += view(place)
+    return findings
 
 
 def running(loaded: Loaded) -> dict[str, Any] | None:

@@ -1,0 +1,49 @@
+"""`mnemesh doctor --deep`: the view of the ledger beside its log, memory by memory.
+
+Loads documents and changes nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Final
+
+from mnemesh_actors.ledger.schema import MIGRATIONS, read_only, version_of
+from mnemesh_actors.ledger.scrub import Comparison
+from mnemesh_gateway.doctor.installation import Finding
+from mnemesh_gateway.doctor.place import Place
+from mnemesh_memory.errors import count_of
+
+SHOWN_MAX: Final = 8
+
+
+def view(place: Place) -> Iterator[Finding]:
+    """What differs. An older format has no checksums yet, and a start makes them."""
+    version = version_of(place.ledger)
+    if not version:
+        return
+    if version != len(MIGRATIONS):
+        yield Finding(
+            "view", f"{place.ledger} has format {version}, which can't be compared",
+            "start the node once (`mnemesh up`): it brings the ledger to the present format", remark=True,
+        )  # fmt: skip
+        return
+    try:
+        with closing(read_only(place.ledger)) as db:
+            damaged = list(Comparison(db).damaged())
+    except sqlite3.DatabaseError as error:
+        yield Finding(
+            "view", f"{place.ledger} can't be read to its end ({error})",
+            "restore a backup, or start the node: it makes the view anew from the log",
+        )  # fmt: skip
+        return
+    if damaged:
+        named = "; ".join(f"{id_}: {why}" for id_, why in damaged[:SHOWN_MAX])
+        more = f"; {len(damaged) - SHOWN_MAX} more" if len(damaged) > SHOWN_MAX else ""
+        yield Finding(
+            "view", f"{count_of(len(damaged), 'memory')} damaged on disk ({named}{more})",
+            "read one of them, or leave the node running: it makes the view anew from the log. Where the log is "
+            "damaged, restore a backup",
+        )  # fmt: skip

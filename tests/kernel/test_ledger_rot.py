@@ -1,0 +1,233 @@
+"""Bits that flip on the disk below a ledger: nothing wrong is served, and what the log can mend is mended."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, suppress
+
+import pytest
+from ledger_builders import FULL, SPACE, Home, Pen, all_done, done
+
+from mnemesh_actors.ledger import rows
+from mnemesh_actors.ledger.actor import Ledger
+from mnemesh_actors.ledger.schema import read_only
+from mnemesh_actors.ledger.scrub import Comparison
+from mnemesh_memory.errors import DataLoss, FailedPrecondition
+from mnemesh_memory.model import ListQuery, Memory
+
+SEED = 20_261_123
+MEMORIES = 60
+FLIPS = 150
+
+
+@pytest.fixture
+def kept(home: Home, pen: Pen) -> dict[str, Memory]:
+    """What a closed ledger holds."""
+    with home.opened() as ledger:
+        drafts = [pen.create(f"Memory {number} says something of its own. " * 9, **FULL) for number in range(MEMORIES)]
+        written = [result.memory for result in all_done(ledger, *drafts)]
+        return ledger.read([memory.id for memory in written])
+
+
+def set_column(home: Home, id_: str, column: str, value: object) -> None:
+    with closing(sqlite3.connect(home.file)) as db:
+        db.execute(f"UPDATE memory SET {column} = ? WHERE id = ?", (value, id_))
+        db.commit()
+
+
+def one_of(kept: dict[str, Memory]) -> Memory:
+    return kept[sorted(kept)[MEMORIES // 2]]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("content", "Something that nobody wrote."),
+        ("content", b"\xff\xfe no text"),
+        ("title", "Another title"),
+        ("space", "team/others"),
+        ("state", "forgotten"),
+        ("tags", "[no json"),
+        ("detail", "{no json"),
+        ("detail", "{}"),
+        ("created_at", 1),
+        ("checksum", 0),
+    ],
+)
+def test_a_damaged_row_is_mended_from_the_log_before_it_is_served(
+    home: Home, kept: dict[str, Memory], column: str, value: object
+) -> None:
+    memory = one_of(kept)
+    ledger = home.open()
+    set_column(home, memory.id, column, value)
+    try:
+        assert ledger.read([memory.id]) == {memory.id: memory}
+        listed = ledger.page(ListQuery(spaces=(SPACE,), limit=MEMORIES))
+        assert {one.id: one.content for one in listed.memories} == {one.id: one.content for one in kept.values()}
+        (alarm,) = ledger.status().alarms
+        assert memory.id in alarm
+        assert "made anew from the log" in alarm
+    finally:
+        ledger.close()
+
+
+def test_a_write_to_a_damaged_memory_builds_on_what_the_log_says(home: Home, pen: Pen, kept: dict[str, Memory]) -> None:
+    memory = one_of(kept)
+    ledger = home.open()
+    set_column(home, memory.id, "content", "Something that nobody wrote.")
+    try:
+        changed = done(ledger, pen.revise(memory, title="New title")).memory
+        assert (changed.title, changed.content) == ("New title", memory.content)
+    finally:
+        ledger.close()
+
+
+def test_the_text_at_the_end_of_a_link_is_mended_too(home: Home, pen: Pen, kept: dict[str, Memory]) -> None:
+    memory, other = one_of(kept), kept[sorted(kept)[0]]
+    ledger = home.open()
+    done(ledger, pen.link(other, "contradicts", memory))
+    set_column(home, memory.id, "content", "Something that nobody wrote.")
+    try:
+        ends, _ = ledger.linked([other.id], ["*"])[other.id]
+        told = {end.id: end.snippet for end in ends}
+        assert told[memory.id].removesuffix("…") in memory.content
+    finally:
+        ledger.close()
+
+
+def test_a_row_that_is_gone_is_found_by_its_id_again(home: Home, kept: dict[str, Memory]) -> None:
+    memory = one_of(kept)
+    ledger = home.open()
+    with closing(sqlite3.connect(home.file)) as db:
+        db.execute("DELETE FROM memory WHERE id = ?", (memory.id,))
+        db.commit()
+    try:
+        (found,) = ledger.find([memory.id], [SPACE])
+        assert found == memory
+    finally:
+        ledger.close()
+
+
+def test_the_scrub_finds_what_nobody_reads(home: Home, kept: dict[str, Memory]) -> None:
+    memory = one_of(kept)
+    ledger = home.open()
+    with closing(sqlite3.connect(home.file)) as db:
+        db.execute("DELETE FROM memory WHERE id = ?", (memory.id,))
+        changed = sorted(kept)[3]
+        row = db.execute(f"SELECT {rows.COLUMNS} FROM memory WHERE id = ?", (changed,)).fetchone()
+        wrong = (*row[:4], "Wrong, with a sound checksum.", *row[5:-1])
+        db.execute(f"REPLACE INTO memory VALUES ({rows.PLACES})", (*wrong, rows.checksum(wrong)))
+        db.commit()
+    try:
+        after, steps = ledger.scrub("", 7), 1
+        while after:
+            after, steps = ledger.scrub(after, 7), steps + 1
+        assert steps == MEMORIES // 7 + 1
+        assert ledger.read(list(kept)) == kept
+        assert len(ledger.status().alarms) == 2
+    finally:
+        ledger.close()
+
+
+def test_a_scrub_of_a_sound_ledger_raises_no_alarm(home: Home, pen: Pen, kept: dict[str, Memory]) -> None:
+    with home.opened() as ledger:
+        memory = one_of(kept)
+        done(ledger, pen.revise(memory, content="Changed since."))
+        done(ledger, pen.forget(kept[sorted(kept)[0]]))
+        done(ledger, pen.link(memory, "see-also", kept[sorted(kept)[1]]))
+        assert ledger.scrub("", 1_000) == ""
+        assert ledger.status().alarms == ()
+
+
+def test_a_memory_whose_entries_are_damaged_too_is_named_and_not_served(home: Home, kept: dict[str, Memory]) -> None:
+    memory = one_of(kept)
+    ledger = home.open()
+    set_column(home, memory.id, "content", "Something that nobody wrote.")
+    with closing(sqlite3.connect(home.file)) as db:
+        db.execute("UPDATE entry SET raw = x'00' WHERE doc = ?", (memory.id,))
+        db.commit()
+    try:
+        for _ in range(2):
+            with pytest.raises(DataLoss, match=memory.id):
+                ledger.read([memory.id])
+        assert "not served" in ledger.status().alarms[0]
+        others = [id_ for id_ in kept if id_ != memory.id]
+        assert list(ledger.read(others)) == [id_ for id_ in others if id_ in kept]
+    finally:
+        ledger.close()
+
+
+# ---- single bits, anywhere in the file ------------------------------------------------------------------------------
+
+
+def flips(size: int) -> Iterator[tuple[int, int]]:
+    chance = random.Random(SEED)
+    for _ in range(FLIPS):
+        yield chance.randrange(size), 1 << chance.randrange(8)
+
+
+def outcome(home: Home, kept: dict[str, Memory]) -> str:
+    """What a reader meets: "served", or the error that refuses. Anything but what was written is a failure."""
+    try:
+        ledger = home.open()
+    except (DataLoss, FailedPrecondition):
+        return "refused"
+    try:
+        return read_all(ledger, kept)
+    finally:
+        with suppress(DataLoss):
+            ledger.close()
+
+
+def read_all(ledger: Ledger, kept: dict[str, Memory]) -> str:
+    try:
+        listed = {one.id: one for one in ledger.page(ListQuery(spaces=(SPACE,), limit=MEMORIES)).memories}
+        found = {id_: ledger.read([id_])[id_] for id_ in kept}
+    except DataLoss:
+        return "refused"
+    assert found == kept
+    assert {id_: one.content for id_, one in listed.items()} == {id_: one.content for id_, one in kept.items()}
+    return "served"
+
+
+def test_no_single_flipped_bit_changes_what_is_served(home: Home, kept: dict[str, Memory]) -> None:
+    print("seed", SEED)
+    sound = {path: path.read_bytes() for path in home.file.parent.iterdir()}
+    counts: dict[str, int] = {}
+    for place, bit in flips(home.file.stat().st_size):
+        for path in home.file.parent.iterdir():
+            path.unlink()
+        for path, data in sound.items():
+            path.write_bytes(data)
+        with open(home.file, "r+b") as file:
+            file.seek(place)
+            byte = file.read(1)[0]
+            file.seek(place)
+            file.write(bytes([byte ^ bit]))
+        print("flipped", place, bit)
+        told = outcome(home, kept)
+        counts[told] = counts.get(told, 0) + 1
+    print(counts)
+    assert counts["served"] > 0
+
+
+# ---- the doctor's comparison ----------------------------------------------------------------------------------------
+
+
+def test_the_deep_check_names_what_differs_and_changes_nothing(home: Home, kept: dict[str, Memory]) -> None:
+    gone, changed, lost, *_ = sorted(kept)
+    with closing(sqlite3.connect(home.file)) as db:
+        assert list(Comparison(db).damaged()) == []
+        db.execute("DELETE FROM memory WHERE id = ?", (gone,))
+        db.execute("UPDATE memory SET title = 'wrong' WHERE id = ?", (changed,))
+        db.execute("UPDATE entry SET raw = x'00' WHERE doc = ?", (lost,))
+        db.commit()
+    before = home.file.read_bytes()
+    with closing(read_only(home.file)) as db:
+        told = dict(Comparison(db).damaged())
+    assert sorted(told) == [gone, changed, lost]
+    assert told[gone] == told[changed] == "the view differs from the log"
+    assert "its log is damaged" in told[lost]
+    assert home.file.read_bytes() == before

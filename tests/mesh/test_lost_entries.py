@@ -1,0 +1,62 @@
+"""Real nodes of which one lost the end of its log: what the other holds comes back, and a refusal is no success."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from node_process import Nodes, kill_node
+from peer_scene import client, converged, introduce, texts, until
+
+SPACE = "team/x"
+WRITES = 30
+
+
+async def test_what_a_peer_holds_of_a_damaged_node_comes_back_and_is_found(nodes: Nodes, tmp_path: Path) -> None:
+    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    await introduce(laptop, hub, "laptop", "team/*")
+    async with client(hub) as one:
+        kept = [(await one.remember(f"valve {n} is in hall {n * 7}", space=SPACE)).memory for n in range(WRITES)]
+    await converged(SPACE, hub, laptop)
+    await kill_node(hub)
+    (tmp_path / "hub/ledger/0.sqlite-wal").unlink()
+    hub = await nodes.start(tmp_path / "hub", "--grpc", hub.grpc)
+    await converged(SPACE, hub, laptop)
+    assert len(await texts(hub, SPACE)) == WRITES
+    async with client(hub) as one:
+        status = await one.status()
+        assert any("entries of the ledger are lost" in notice for notice in status.notices)
+
+        async def indexed() -> bool:
+            return all(index.lag == 0 for index in (await one.status()).index)
+
+        await until(indexed, "the index took in what came back")
+        for memory in kept:
+            found = await one.recall(memory.content, space=SPACE, limit=1)
+            assert found.results[0].memory.id == memory.id
+        later = await one.remember("written after the loss", space=SPACE)
+    await converged(SPACE, hub, laptop)
+    assert later.memory.content in await texts(laptop, SPACE)
+
+
+async def test_a_peer_that_has_read_more_than_there_is_shows_as_refused(nodes: Nodes, tmp_path: Path) -> None:
+    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    await introduce(laptop, hub, "laptop", "team/*")
+    async with client(hub) as one:
+        for number in range(WRITES):
+            await one.remember(f"valve {number} is in hall {number * 7}", space=SPACE)
+    await converged(SPACE, hub, laptop)
+    await kill_node(hub)
+    # All that this machine knows of the lost entries goes with them, as with a snapshot of its disk.
+    (tmp_path / "hub/ledger/0.sqlite-wal").unlink()
+    (tmp_path / "hub/ledger/0.head").unlink()
+    shutil.rmtree(tmp_path / "hub/index")
+    hub = await nodes.start(tmp_path / "hub", "--grpc", hub.grpc)
+    async with client(hub) as one:
+
+        async def refused() -> bool:
+            return [peer.state for peer in (await one.sync_now(wait_s=1)).peers] == ["refused"]
+
+        await until(refused, "the peer is shown as refused")
+        (peer,) = (await one.sync_status()).peers
+        assert "whose log ends at" in peer.last_error
