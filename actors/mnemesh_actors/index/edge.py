@@ -1,8 +1,8 @@
-"""The port on Qdrant Edge: an index inside this process, one directory, exact search.
+"""The port on Qdrant Edge: an index inside this process, one directory.
 
-Holds the interpreter lock during every call, so a large index belongs in a process of its own. Never builds HNSW
-below `EXACT_POINTS_MAX` points: there exact search is as fast, deterministic, and has recall 1. The directory is locked
-by Edge itself; an open index must never be carried through a fork.
+Holds the interpreter lock during every call, so a large index belongs in a process of its own. Makes no graph by
+itself: search is exact but in the segments that segments.py has sealed. The directory is locked by Edge itself; an open
+index must never be carried through a fork.
 
 Edge makes a UUID object of every hit, which takes longer than finding it; so points have numbers there, given in the
 order of their coming, and carry their id in the payload. The numbers mean nothing elsewhere.
@@ -44,23 +44,29 @@ from mnemesh_memory.errors import DataLoss, FailedPrecondition, MnemeshError, Un
 POINTS_PER_UPDATE = 256
 SCROLL_LIMIT_MAX = 10_000
 # Of a graph: links a point, candidates while it is made, and while it is searched: so many a result, and at least.
+# Of several graphs each holds but a part of the results, so each is asked for half as many candidates.
 GRAPH_LINKS = 16
 GRAPH_BREADTH = 128
 GRAPH_VISITS = 2
 GRAPH_VISITS_MIN = 256
+# A filter that leaves no more than this share of a full segment is searched whole there: a graph most of whose points
+# are filtered away does not reach all that remain.
+WHOLE_SHARE_MAX = 0.25
+# Of a segment that is made anew: less than this share of it gone is not worth Edge's while.
+GONE_SHARE_MIN = 0.01
 ID: Final = "id"  # the field of the payload that says whose number it is
 log = structlog.get_logger("mnemesh.index")
 
 
 class EdgeBackend:
-    """An index in the directory `path`. `search_threads` bounds Edge's own pool. Search is exact up to
-    `exact_points_max` points, and beyond unless it is `graphed`. With `whole`, `maintain` with `optimise` makes one
-    segment of all, with a graph."""
+    """An index in the directory `path`. `search_threads` bounds Edge's own pool. Search is exact but in those of its
+    segments that have a graph, `graphs` of them, and there where a filter leaves little of `exact_points_max`. With
+    `whole`, `maintain` with `optimise` makes one segment of all, with a graph."""
 
     def __init__(
         self, path: str | Path, search_threads: int = 1, exact_points_max: int = EXACT_POINTS_MAX, whole: bool = False
     ) -> None:
-        self.graphed = False
+        self.graphs = 0
         self._path = Path(path)
         self._search_threads = search_threads
         self._exact_points_max = exact_points_max
@@ -106,12 +112,17 @@ class EdgeBackend:
 
     def _config(self, dense: Mapping[str, int], sparse: Sequence[str]) -> edge.EdgeConfig:
         kilobytes = max(1, self._exact_points_max * max(dense.values(), default=1) * 4 // 1024)
-        # What a filter leaves is searched whole up to that size: in a graph most of whose points are filtered away some
-        # are not reached. One thread: the node keeps the other cores, and the same points give the same graph.
-        graph = edge.HnswIndexConfig(GRAPH_LINKS, GRAPH_BREADTH, kilobytes, max_indexing_threads=1)
+        # One thread: the node keeps the other cores, and the same points give the same graph.
+        whole = max(1, int(kilobytes * WHOLE_SHARE_MAX))
+        graph = edge.HnswIndexConfig(GRAPH_LINKS, GRAPH_BREADTH, whole, max_indexing_threads=1)
         optimizers = edge.EdgeOptimizersConfig(indexing_threshold=kilobytes)
         if self._whole:
-            optimizers = edge.EdgeOptimizersConfig(indexing_threshold=1, default_segment_number=1)
+            optimizers = edge.EdgeOptimizersConfig(
+                deleted_threshold=GONE_SHARE_MIN,
+                vacuum_min_vector_number=1,
+                indexing_threshold=1,
+                default_segment_number=1,
+            )
         idf = edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)
         return edge.EdgeConfig(
             vectors={
@@ -195,6 +206,36 @@ class EdgeBackend:
             self._update(edge.UpdateOperation.delete_points(numbers))
         for number in numbers:
             del self._numbers[self._ids.pop(number)]
+
+    @property
+    def last(self) -> int:
+        """The highest number that a point was ever given."""
+        return self._last
+
+    def numbers(self, selector: Filter | Sequence[str]) -> set[int]:
+        """The numbers of the selected points that are there."""
+        return set(self._found(selector) if isinstance(selector, Filter) else self._numbers_of(selector))
+
+    def records(self, numbers: Sequence[int]) -> list[Record]:
+        """Those of the points with these numbers that are there, whole."""
+        ids = tuple(self._ids[number] for number in numbers if number in self._ids)
+        return self.scroll(Filter(must=(HasId(ids),)), max(1, len(ids)), with_vectors=True)[0]
+
+    def put_again(self, numbers: Sequence[int], records: Sequence[Record]) -> None:
+        """Take out whatever the segments hold under these `numbers`, and store what of it is there: `records`."""
+        if numbers:
+            self._update(edge.UpdateOperation.delete_points(cast("list[Any]", list(numbers))))
+        self.upsert([Point(record.id, record.vectors, record.payload) for record in records])
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """Edge lets go of the directory within, durably, and reads it again afterwards; the same points are to be
+        there."""
+        schema = self._schema
+        self.close()
+        yield
+        with self._translated():
+            self._shard = edge.EdgeShard.load(str(self._path), self._config(schema.dense, self._stored_sparse(schema)))
 
     def _found(self, where: Filter) -> list[Any]:
         """The numbers of the points that a filter leaves."""
@@ -284,8 +325,9 @@ class EdgeBackend:
     def _params(self, request: QueryRequest) -> edge.SearchParams | None:
         if request.idf_corpus is not None:
             return edge.SearchParams(idf=edge.IdfParams(corpus=self._filter(request.idf_corpus)))
-        if self.graphed and request.using in self._schema.dense:
-            return edge.SearchParams(hnsw_ef=max(GRAPH_VISITS_MIN, GRAPH_VISITS * request.limit))
+        if self.graphs and request.using in self._schema.dense:
+            visits = max(GRAPH_VISITS_MIN, GRAPH_VISITS * request.limit)
+            return edge.SearchParams(hnsw_ef=visits if self.graphs == 1 else visits // 2)
         return None
 
     def _filter(self, where: Filter) -> edge.Filter:
