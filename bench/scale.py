@@ -176,7 +176,7 @@ async def _fill(mesh: Mesh, texts: Sequence[str], space: str, session: int, tell
 
 
 async def _settled(mesh: Mesh, data_dir: Path, size: int) -> float:
-    """Wait until the index holds everything, and of a large one until all full segments are sealed; the seconds of that."""
+    """Wait until the index holds everything and all of its full segments are sealed; the seconds of that."""
     began = time.monotonic()
     points = data_dir / "index" / "0"
     while time.monotonic() - began < GRAPH_WAIT_S:

@@ -46,9 +46,10 @@ SCROLL_LIMIT_MAX = 10_000
 # Of a graph: links a point, candidates while it is made, and while it is searched: so many a result, and at least.
 # Of several graphs each holds but a part of the results, so each is asked for half as many candidates.
 GRAPH_LINKS = 16
-GRAPH_BREADTH = 128
+GRAPH_BREADTH = 64
 GRAPH_VISITS = 2
-GRAPH_VISITS_MIN = 256
+GRAPH_VISITS_MIN = 320
+FEW_GRAPHS = 2
 # A filter that leaves no more than this share of a full segment is searched whole there: a graph most of whose points
 # are filtered away does not reach all that remain.
 WHOLE_SHARE_MAX = 0.25
@@ -60,16 +61,16 @@ log = structlog.get_logger("mnemesh.index")
 
 class EdgeBackend:
     """An index in the directory `path`. `search_threads` bounds Edge's own pool. Search is exact but in those of its
-    segments that have a graph, `graphs` of them, and there where a filter leaves little of `exact_points_max`. With
+    segments that have a graph, `graphs` of them, and there where a filter leaves few of `segment_points`. With
     `whole`, `maintain` with `optimise` makes one segment of all, with a graph."""
 
     def __init__(
-        self, path: str | Path, search_threads: int = 1, exact_points_max: int = EXACT_POINTS_MAX, whole: bool = False
+        self, path: str | Path, search_threads: int = 1, segment_points: int = EXACT_POINTS_MAX, whole: bool = False
     ) -> None:
         self.graphs = 0
         self._path = Path(path)
         self._search_threads = search_threads
-        self._exact_points_max = exact_points_max
+        self._segment_points = segment_points
         self._whole = whole
         self._shard: edge.EdgeShard | None = None
         self._schema = Schema(dense={})
@@ -111,7 +112,7 @@ class EdgeBackend:
         self._last = max(self._ids, default=0)
 
     def _config(self, dense: Mapping[str, int], sparse: Sequence[str]) -> edge.EdgeConfig:
-        kilobytes = max(1, self._exact_points_max * max(dense.values(), default=1) * 4 // 1024)
+        kilobytes = max(1, self._segment_points * max(dense.values(), default=1) * 4 // 1024)
         # One thread: the node keeps the other cores, and the same points give the same graph.
         whole = max(1, int(kilobytes * WHOLE_SHARE_MAX))
         graph = edge.HnswIndexConfig(GRAPH_LINKS, GRAPH_BREADTH, whole, max_indexing_threads=1)
@@ -224,7 +225,7 @@ class EdgeBackend:
     def put_again(self, numbers: Sequence[int], records: Sequence[Record]) -> None:
         """Take out whatever the segments hold under these `numbers`, and store what of it is there: `records`."""
         if numbers:
-            self._update(edge.UpdateOperation.delete_points(cast("list[Any]", list(numbers))))
+            self._update(edge.UpdateOperation.delete_points(list(numbers)))
         self.upsert([Point(record.id, record.vectors, record.payload) for record in records])
 
     @contextmanager
@@ -327,7 +328,7 @@ class EdgeBackend:
             return edge.SearchParams(idf=edge.IdfParams(corpus=self._filter(request.idf_corpus)))
         if self.graphs and request.using in self._schema.dense:
             visits = max(GRAPH_VISITS_MIN, GRAPH_VISITS * request.limit)
-            return edge.SearchParams(hnsw_ef=visits if self.graphs == 1 else visits // 2)
+            return edge.SearchParams(hnsw_ef=visits if self.graphs <= FEW_GRAPHS else visits // 2)
         return None
 
     def _filter(self, where: Filter) -> edge.Filter:

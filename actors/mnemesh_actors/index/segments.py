@@ -1,4 +1,4 @@
-"""The port on Qdrant Edge for large indexes, which grow by segments: parts of some 50,000 points that get their graph
+"""The port on Qdrant Edge for large indexes, which grow by segments: parts of some 25,000 points that get their graph
 (HNSW: Malkov and Yashunin, 2016, arXiv:1603.09320) once, in a process of their own.
 
 Rules. New points go to an open segment, which is searched exactly. A full one is left alone and a fresh one begins; a
@@ -46,6 +46,8 @@ from mnemesh_actors.index.segment_files import (
     segments_of,
 )
 
+# Smaller segments are made in less time a point and found better, larger ones are fewer to ask.
+SEGMENT_SHARE = 0.5
 # A sealed segment that has lost this share of its points is made anew.
 GONE_SHARE_MAX = 0.2
 PUT_A_STEP = 256
@@ -68,13 +70,15 @@ class _Build:
 
 class SegmentedEdge:
     """An index in the directory `path`, as EdgeBackend. `maintain` begins a sealed segment and takes it in. Beside the
-    directory there is, for a while, `NAME.next-*`, where it is made. A segment is full with `exact_points_max`."""
+    directory there is, for a while, `NAME.next-*`, where it is made. A segment is full with half of
+    `exact_points_max`; nothing is sealed up to that many points."""
 
     def __init__(self, path: str | Path, exact_points_max: int = EXACT_POINTS_MAX) -> None:
         self._path = Path(path)
         self._exact_points_max = exact_points_max
         self._old = self._path.with_name(f"{self._path.name}.old")  # left by the version before, in a crash
-        self._edge = EdgeBackend(self._path, exact_points_max=exact_points_max)
+        self._full = max(1, int(exact_points_max * SEGMENT_SHARE))
+        self._edge = EdgeBackend(self._path, segment_points=self._full)
         self._schema = Schema(dense={})
         self._build: _Build | None = None
         self._changed = True  # since the last flush
@@ -141,8 +145,8 @@ class SegmentedEdge:
             return  # the next one waits for the next flush, so that searches get their turn
         segments = self.segments()
         opened = [one.points for one in segments if not one.sealed]
-        full = 1 if optimise else self._exact_points_max
-        if min(opened, default=full) >= full and self._large(segments):
+        full = 1 if optimise and self._large(segments) else self._full
+        if min(opened, default=full) >= full:
             self._add_open()
         if self._build is None and (wanted := self._wanted(segments, full)):
             self._begin(wanted)
@@ -165,7 +169,7 @@ class SegmentedEdge:
         """Begin a fresh open segment: Edge gives new points to the smallest."""
         fresh = Path(tempfile.mkdtemp(prefix=f"{self._path.name}.next-", dir=self._path.parent))
         try:
-            empty = EdgeBackend(fresh / "empty", exact_points_max=self._exact_points_max)
+            empty = EdgeBackend(fresh / "empty", segment_points=self._full)
             empty.open(self._schema)
             empty.close()
             with self._edge.released():
@@ -178,7 +182,7 @@ class SegmentedEdge:
         try:
             copy_segment(self._path, segment.name, copy)
             fields = {"dense": dict(self._schema.dense), "sparse": list(self._schema.sparse)}
-            asked = json.dumps({"exact_points_max": self._exact_points_max, **fields})
+            asked = json.dumps({"segment_points": self._full, **fields})
             child = subprocess.Popen([sys.executable, "-m", __name__, str(copy), asked], stdin=subprocess.DEVNULL)
         except OSError as error:  # a full disk, say: search goes on without
             shutil.rmtree(copy, ignore_errors=True)
@@ -240,12 +244,12 @@ class SegmentedEdge:
         self._edge.close()
 
 
-def seal(path: str, exact_points_max: int, dense: dict[str, int], sparse: list[str]) -> None:
+def seal(path: str, segment_points: int, dense: dict[str, int], sparse: list[str]) -> None:
     """Make one sealed segment of all that the index in the directory `path` holds."""
     with suppress(OSError, AttributeError):  # not Linux: a child that outlives its node ends by itself
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     os.nice(NICENESS)
-    whole = EdgeBackend(path, exact_points_max=exact_points_max, whole=True)
+    whole = EdgeBackend(path, segment_points=segment_points, whole=True)
     whole.open(Schema(dense=dense, sparse=tuple(sparse)))
     whole.maintain(optimise=True)
     whole.close()

@@ -1,0 +1,40 @@
+"""Which memories of one batch are near each other: the index holds none of them when they are compared with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mnemesh_actors.embedder import Vector
+from mnemesh_actors.preparing import related_of
+from mnemesh_memory import gate
+from mnemesh_memory.model import Memory, Related
+
+
+class Siblings:
+    """The memories of a batch that are written, in its order, with their vectors."""
+
+    def __init__(self) -> None:
+        self._vectors: list[Vector] = []
+        self._memories: list[Memory] = []
+
+    def of(self, written: Sequence[tuple[Memory, Vector]]) -> dict[str, tuple[Related, ...]]:
+        """Those of the batch before it that each of these is near to, the nearest first; these then belong to it."""
+        first = len(self._memories)
+        self._memories += [memory for memory, _ in written]
+        self._vectors += [vector for _, vector in written]
+        if len(self._memories) < 2 or not written:
+            return {}
+        whole = np.stack(self._vectors)
+        near = np.tril(whole[first:] @ whole.T, first - 1)
+        found: dict[str, tuple[Related, ...]] = {}
+        for row in np.flatnonzero((near >= gate.NEAR_MIN).any(axis=1)):
+            memory = self._memories[first + row]
+            others = np.argsort(-near[row], kind="stable")[: gate.RELATED_MAX]
+            found[memory.id] = tuple(
+                related_of(self._memories[other], float(near[row, other]))
+                for other in others
+                if near[row, other] >= gate.NEAR_MIN and self._memories[other].space == memory.space
+            )
+        return found
