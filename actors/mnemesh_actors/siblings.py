@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mnemesh_actors.embedder import Vector
+from mnemesh_actors.index.neighbours import cosines
 from mnemesh_actors.preparing import related_of
 from mnemesh_memory import gate
 from mnemesh_memory.model import Memory, Related
@@ -27,7 +28,7 @@ class Siblings:
         if len(self._memories) < 2 or not written:
             return {}
         whole = np.stack(self._vectors)
-        near = np.tril(whole[first:] @ whole.T, first - 1)
+        near = np.tril(cosines(whole[first:], whole), first - 1)
         found: dict[str, tuple[Related, ...]] = {}
         for row in np.flatnonzero((near >= gate.NEAR_MIN).any(axis=1)):
             memory = self._memories[first + row]

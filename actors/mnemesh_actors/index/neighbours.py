@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mnemesh_actors.index.passages import SCORE_DECIMALS, Passages, vectors_of
 from mnemesh_actors.index.points import DENSE
@@ -29,6 +30,11 @@ POOLED_TEXTS_MIN: Final = 16
 GROUP_TEXTS: Final = 16
 GROUP_MEMORIES: Final = 16
 
+# A product of more multiplications than this is shared out among threads by OpenBLAS. They wait for each other busily,
+# which on a machine with other work costs ten times what the product does.
+PRODUCT_MAX: Final = 200_000
+
+Matrix = NDArray[np.float32]
 Asked = Sequence[tuple["DenseVector", str]]
 
 
@@ -59,9 +65,15 @@ def pooled(backend: IndexBackend, passages: Passages, asked: Asked, limit: int) 
         if not vectors:
             continue
         ids = np.array(list(vectors))
-        cosines = np.stack([asked[n][0] for n in numbers]) @ np.stack(list(vectors.values())).T
-        cosines = np.round(cosines, SCORE_DECIMALS)
-        best = np.argsort(-cosines, axis=1, kind="stable")[:, :limit]
+        scores = cosines(np.stack([asked[n][0] for n in numbers]), np.stack(list(vectors.values())))
+        scores = np.round(scores, SCORE_DECIMALS)
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :limit]
         for row, number in enumerate(numbers):
-            found[number] = list(zip(ids[best[row]].tolist(), cosines[row, best[row]].tolist(), strict=True))
+            found[number] = list(zip(ids[best[row]].tolist(), scores[row, best[row]].tolist(), strict=True))
     return found
+
+
+def cosines(rows: Matrix, columns: Matrix) -> Matrix:
+    """Of unit vectors (n, dimensions) and (m, dimensions): (n, m)."""
+    step = max(1, PRODUCT_MAX // columns.size)
+    return np.concatenate([rows[start : start + step] @ columns.T for start in range(0, len(rows), step)])
