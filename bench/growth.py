@@ -81,9 +81,14 @@ class Spent:
 
 
 def measure(
-    texts: Sequence[str], data_dir: Path, sizes: Sequence[int], rounds: int, tell: Callable[[int], None]
+    texts: Sequence[str],
+    data_dir: Path,
+    sizes: Sequence[int],
+    rounds: int,
+    tell: Callable[[int], None],
+    keep: Callable[[list[Row]], object],
 ) -> list[Row]:
-    """Rows of one import of the last of `sizes` into a fresh node."""
+    """Rows of one import of the last of `sizes` into a fresh node. `keep` gets those that there are at each size."""
     rows: list[Row] = []
     costs: dict[int, float] = {}
     recalls: dict[int, tuple[float, float]] = {}
@@ -105,6 +110,7 @@ def measure(
             stored = size
             if size in RECALL_SIZES:
                 recalls[size] = _recall(host, node, _asked(texts, size, rounds))
+            keep(rows)
         rows.append(_whole_row(sizes[-1], whole))
     if COMPARED in costs and sizes[0] != COMPARED:
         ratio = costs[COMPARED] / costs[sizes[0]]
@@ -245,7 +251,11 @@ def main(argv: list[str]) -> int:
         Progress(console=console, transient=True) as bar,
     ):
         task = bar.add_task("import", total=sizes[-1])
-        rows = measure(texts, Path(folder), sizes, given.rounds, lambda done: bar.update(task, completed=done))
+        rows = measure(
+            texts, Path(folder), sizes, given.rounds,
+            lambda done: bar.update(task, completed=done),
+            lambda so_far: write(so_far, facts, given.out),
+        )  # fmt: skip
     show(rows, console)
     console.print(f"Written to {write(rows, facts, given.out)}")
     return 0

@@ -1,4 +1,4 @@
-"""Which memories of one batch are near each other: the index holds none of them when they are compared with it."""
+"""Near memories within one batch: the index holds none of the batch while its texts are compared with it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Siblings:
         self._memories: list[Memory] = []
 
     def of(self, written: Sequence[tuple[Memory, Vector]]) -> dict[str, tuple[Related, ...]]:
-        """Those of the batch before it that each of these is near to, the nearest first; these then belong to it."""
+        """Add these to the batch; for each that is near to earlier ones, up to RELATED_MAX of them, the nearest first."""
         first = len(self._memories)
         self._memories += [memory for memory, _ in written]
         self._vectors += [vector for _, vector in written]

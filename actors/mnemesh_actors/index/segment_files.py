@@ -1,8 +1,8 @@
-"""What lies in the directory of a Qdrant Edge index, and how its segments come and go while nobody has it open.
+"""The segments in the directory of a Qdrant Edge index, and how they come and go while nobody has it open.
 
 Edge keeps each segment in a folder of its own below `segments`, and takes in whatever lies there when it is opened. An
-open segment takes new points, a sealed one has a graph and only loses points. One is put in the place of another under
-a journal: a crash on the way leaves the one that was there before, with everything in it.
+open segment takes new points, a sealed one has a graph and only loses points. A journal stands while one takes the place
+of another: a crash on the way leaves the segment that was there before, with all of its points.
 """
 
 from __future__ import annotations
@@ -77,14 +77,14 @@ def replace_segment(index: Path, name: str, source: Path, sealed: Sequence[str])
 
 
 def commit(index: Path) -> None:
-    """What was put in the place of another is durable, with all that has changed since."""
+    """Keep the sealed segments for good: they are durable, with all changes since."""
     (index / JOURNAL).unlink()
     _sync(index)
     shutil.rmtree(index / REPLACED, ignore_errors=True)
 
 
 def roll_back(index: Path) -> bool:
-    """After a crash: whether a segment was on its way, which is gone now; the one before it is in its place again."""
+    """Bring back the segment that was there before a crash; whether one was being replaced."""
     try:
         journal = json.loads((index / JOURNAL).read_text("utf-8"))
     except FileNotFoundError:

@@ -1,9 +1,8 @@
 """The port on Qdrant Edge for large indexes, which grow by segments: parts of some 25,000 points that get their graph
 (HNSW: Malkov and Yashunin, 2016, arXiv:1603.09320) once, in a process of their own.
 
-Rules. New points go to an open segment, which is searched exactly. A full one is left alone and a fresh one begins; a
-child of low priority makes a sealed copy of the full one, which then takes its place. Whatever happened to its points
-meanwhile is put again. A sealed segment only loses points: one that changes moves to the open one, and a sealed segment
+Rules. New points go to an open segment, which is searched exactly. A fresh one begins when it is full. A child of low
+priority makes a sealed copy of the full one, and the copy takes its place. Points that changed meanwhile are put again. A sealed segment only loses points: one that changes moves to the open one, and a sealed segment
 that has lost many is made anew, alone. No step depends on how large the whole is.
 Up to EXACT_POINTS_MAX points nothing is sealed: there exact search is as fast, deterministic and complete.
 """
@@ -58,14 +57,13 @@ log = structlog.get_logger("mnemesh.index")
 
 @dataclass(slots=True)
 class _Build:
-    """A sealed copy on its way: the child, the folder that it works on, the segment that it is of, the highest number
-    of a point by then, and the numbers of points that have changed since."""
+    """A sealed copy on its way."""
 
     child: subprocess.Popen[bytes]
-    copy: Path
-    segment: Segment
-    last: int
-    touched: set[int] = field(default_factory=set)
+    copy: Path  # the folder that the child works on
+    segment: Segment  # as it was when it was copied
+    last: int  # the highest number of a point by then
+    touched: set[int] = field(default_factory=set)  # numbers of points that have changed since
 
 
 class SegmentedEdge:
