@@ -21,7 +21,7 @@ class Siblings:
         self._memories: list[Memory] = []
 
     def of(self, written: Sequence[tuple[Memory, Vector]]) -> dict[str, tuple[Related, ...]]:
-        """Add these to the batch; for each that is near to earlier ones, up to RELATED_MAX of them, the nearest first."""
+        """Add these to the batch; up to RELATED_MAX earlier ones for each that is near to any, the nearest first."""
         first = len(self._memories)
         self._memories += [memory for memory, _ in written]
         self._vectors += [vector for _, vector in written]

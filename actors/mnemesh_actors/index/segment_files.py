@@ -1,8 +1,8 @@
 """The segments in the directory of a Qdrant Edge index, and how they come and go while nobody has it open.
 
 Edge keeps each segment in a folder of its own below `segments`, and takes in whatever lies there when it is opened. An
-open segment takes new points, a sealed one has a graph and only loses points. A journal stands while one takes the place
-of another: a crash on the way leaves the segment that was there before, with all of its points.
+open segment takes new points, a sealed one has a graph and only loses points. A journal stands while one takes the
+place of another: a crash on the way leaves the segment that was there before, with all of its points.
 """
 
 from __future__ import annotations

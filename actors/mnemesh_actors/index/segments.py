@@ -2,8 +2,9 @@
 (HNSW: Malkov and Yashunin, 2016, arXiv:1603.09320) once, in a process of their own.
 
 Rules. New points go to an open segment, which is searched exactly. A fresh one begins when it is full. A child of low
-priority makes a sealed copy of the full one, and the copy takes its place. Points that changed meanwhile are put again. A sealed segment only loses points: one that changes moves to the open one, and a sealed segment
-that has lost many is made anew, alone. No step depends on how large the whole is.
+priority makes a sealed copy of the full one, and the copy takes its place. Points that changed meanwhile are put again.
+A sealed segment only loses points: one that changes moves to the open one. A sealed segment that has lost many is made
+anew, alone. No step depends on how large the whole is.
 Up to EXACT_POINTS_MAX points nothing is sealed: there exact search is as fast, deterministic and complete.
 """
 
