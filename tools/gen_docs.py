@@ -1,8 +1,8 @@
 """Write what follows from tables, so that it can't fall behind: docs/settings.md, docs/cli.md, the figures in pages.
 
 The settings and commands come from the programs, the figures from bench/results/: of speed from published.json,
-scale.json and growth.json, of recall's quality from locomo.json, fitting.json, ablation.json, optional.json and misses.json.
---check only compares.
+scale.json and growth.json, of recall's quality from locomo.json, fitting.json, ablation.json, optional.json and
+misses.json. --check only compares.
 """
 
 from __future__ import annotations
