@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import numpy as np
 import qdrant_edge as edge
@@ -22,11 +22,11 @@ import structlog
 
 from mnemesh_actors.index.checks import check_filter, check_payload, check_points, check_query
 from mnemesh_actors.index.edge_log import emptied
+from mnemesh_actors.index.edge_values import ID, id_of, point_of, record_of, stored_payload, vector_of
 from mnemesh_actors.index.points import check_id
 from mnemesh_actors.index.port import (
     EXACT_POINTS_MAX,
     Condition,
-    DenseVector,
     Filter,
     HasId,
     Match,
@@ -37,7 +37,6 @@ from mnemesh_actors.index.port import (
     Record,
     Schema,
     Scored,
-    SparseVector,
 )
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
 
@@ -55,7 +54,6 @@ FEW_GRAPHS = 2
 WHOLE_SHARE_MAX = 0.25
 # Of a segment that is made anew: less than this share of it gone is not worth Edge's while.
 GONE_SHARE_MIN = 0.01
-ID: Final = "id"  # the field of the payload that says whose number it is
 log = structlog.get_logger("mnemesh.index")
 
 
@@ -107,7 +105,7 @@ class EdgeBackend:
             )
             with self._translated():
                 records, offset = self._opened().scroll(request)
-            self._ids.update((cast("int", record.id), _id_of(record)) for record in records)
+            self._ids.update((cast("int", record.id), id_of(record)) for record in records)
         self._numbers = {id_: number for number, id_ in self._ids.items()}
         self._last = max(self._ids, default=0)
 
@@ -171,7 +169,7 @@ class EdgeBackend:
         check_points(self._schema, points)
         for start in range(0, len(points), POINTS_PER_UPDATE):
             batch = points[start : start + POINTS_PER_UPDATE]
-            self._update(edge.UpdateOperation.upsert_points([_point(self._number(one.id), one) for one in batch]))
+            self._update(edge.UpdateOperation.upsert_points([point_of(self._number(one.id), one) for one in batch]))
 
     def _number(self, id_: str) -> int:
         """The number of a point, which it gets when it has none."""
@@ -194,7 +192,7 @@ class EdgeBackend:
         else:
             # By ids Edge refuses the first unknown one, after it changed those before it; a filter skips them.
             where = self._filter(Filter(must=(HasId(tuple(selector)),)))
-        self._update(edge.UpdateOperation.set_payload_by_filter(where, _stored(payload)))
+        self._update(edge.UpdateOperation.set_payload_by_filter(where, stored_payload(payload)))
 
     def delete(self, selector: Filter | Sequence[str]) -> None:
         self._opened()
@@ -253,7 +251,7 @@ class EdgeBackend:
     def _harmless(self, numbers: Sequence[int]) -> list[edge.PointVectors]:
         """Vectors to lie where those of points lie that go: Edge leaves them there. The fields stay, so that a crash
         before the deletion leaves a whole point."""
-        vectors = {name: _vector(np.eye(1, size, dtype=np.float32)[0]) for name, size in self._schema.dense.items()}
+        vectors = {name: vector_of(np.eye(1, size, dtype=np.float32)[0]) for name, size in self._schema.dense.items()}
         return [edge.PointVectors(number, cast("edge.Vector", vectors)) for number in numbers]
 
     def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
@@ -279,7 +277,7 @@ class EdgeBackend:
         )
         with self._translated():
             records, following = self._opened().scroll(request)
-        return [_record(record) for record in records], None if following is None else str(following)
+        return [record_of(record) for record in records], None if following is None else str(following)
 
     def count(self, where: Filter | None = None) -> int:
         self._opened()
@@ -317,7 +315,7 @@ class EdgeBackend:
     def _request(self, request: QueryRequest) -> edge.QueryRequest:
         check_query(self._schema, request)
         return edge.QueryRequest(
-            query=edge.Query.Nearest(_vector(request.vector), using=request.using),
+            query=edge.Query.Nearest(vector_of(request.vector), using=request.using),
             limit=request.limit,
             filter=self._filter(request.filter),
             params=self._params(request),
@@ -378,42 +376,3 @@ class EdgeBackend:
                 self._shard = None
                 raise DataLoss(f"the index in {self._path} is damaged: {error}") from error
             raise
-
-
-def _vector(vector: DenseVector | SparseVector) -> list[float] | edge.SparseVector:
-    if isinstance(vector, SparseVector):
-        return edge.SparseVector(list(vector.indices), list(vector.values))
-    return cast("list[float]", vector)  # Edge reads a float32 array without a copy to a list
-
-
-def _point(number: int, point: Point) -> edge.Point:
-    vectors = {name: _vector(vector) for name, vector in point.vectors.items()}
-    return edge.Point(number, cast("edge.Vector", vectors), {**_stored(point.payload), ID: point.id})
-
-
-def _id_of(record: edge.Record) -> str:
-    """Whose point it is. Raises DataLoss when that is lost."""
-    id_ = (record.payload or {}).get(ID)
-    if not isinstance(id_, str) or not isinstance(record.id, int):
-        raise DataLoss(f"the index has lost the id of the point {record.id}")
-    return id_
-
-
-def _stored(payload: Mapping[str, PayloadValue]) -> dict[str, object]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in payload.items()}
-
-
-def _record(record: edge.Record) -> Record:
-    payload = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in (record.payload or {}).items()
-        if name != ID
-    }
-    stored = record.vector if isinstance(record.vector, dict) else {}
-    vectors: dict[str, DenseVector | SparseVector] = {
-        name: SparseVector(vector.indices, vector.values)
-        if isinstance(vector, edge.SparseVector)
-        else np.asarray(vector, dtype=np.float32)
-        for name, vector in stored.items()
-    }
-    return Record(_id_of(record), payload, vectors)
