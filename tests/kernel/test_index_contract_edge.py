@@ -263,4 +263,7 @@ def test_each_engine_is_imported_by_its_own_files_only() -> None:
                 for engine in importers:
                     if any(name.split(".")[0] == engine for name in names):
                         importers[engine].add(file.relative_to(ROOT / "actors/mnemesh_actors/index").as_posix())
-    assert importers == {"qdrant_client": {"client.py", "server.py"}, "qdrant_edge": {"edge.py", "edge_values.py", "bm25.py"}}
+    assert importers == {
+        "qdrant_client": {"client.py", "server.py"},
+        "qdrant_edge": {"edge.py", "edge_values.py", "bm25.py"},
+    }
