@@ -293,13 +293,16 @@ def test_a_journal_that_was_not_written_to_its_end_changes_nothing(index: Segmen
 def test_a_full_disk_leaves_the_index_as_it_is(
     index: SegmentedEdge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(ENOSPC, "No space left on device")
 
-    with monkeypatch.context() as patched:
-        patched.setattr(segments, "copy_segment", full)
-        index.maintain()
+    for names in (["tempfile.mkdtemp"], ["add_segments", "copy_segment"], ["copy_segment"]):
+        with monkeypatch.context() as patched:
+            for name in names:
+                patched.setattr(f"mnemesh_actors.index.segments.{name}", full)
+            index.maintain()
         assert not index.building
+        assert found(index, VECTORS[3])[0] == 3
     index.maintain()
     assert index._build is not None
     index._build.child.wait(WAIT_S)

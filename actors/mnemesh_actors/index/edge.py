@@ -232,7 +232,14 @@ class EdgeBackend:
         there."""
         schema = self._schema
         self.close()
-        yield
+        try:
+            yield
+        except OSError:  # what could not be moved: the directory is as it was
+            self._load_again(schema)
+            raise
+        self._load_again(schema)
+
+    def _load_again(self, schema: Schema) -> None:
         with self._translated():
             self._shard = edge.EdgeShard.load(str(self._path), self._config(schema.dense, self._stored_sparse(schema)))
 

@@ -18,8 +18,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -166,25 +166,36 @@ class SegmentedEdge:
 
     def _add_open(self) -> None:
         """Begin a fresh open segment: Edge gives new points to the smallest."""
-        fresh = Path(tempfile.mkdtemp(prefix=f"{self._path.name}.next-", dir=self._path.parent))
         try:
-            empty = EdgeBackend(fresh / "empty", segment_points=self._full)
-            empty.open(self._schema)
-            empty.close()
-            with self._edge.released():
-                add_segments(self._path, fresh / "empty")
+            with self._room() as fresh:
+                empty = EdgeBackend(fresh / "empty", segment_points=self._full)
+                empty.open(self._schema)
+                empty.close()
+                with self._edge.released():
+                    add_segments(self._path, fresh / "empty")
+        except OSError as error:  # a full disk, say: the one that is full grows
+            log.warning("segment_not_begun", reason=str(error))
+
+    @contextmanager
+    def _room(self) -> Iterator[Path]:
+        """A folder beside the index, which is gone afterwards. Raises OSError when there is no room."""
+        folder = Path(tempfile.mkdtemp(prefix=f"{self._path.name}.next-", dir=self._path.parent))
+        try:
+            yield folder
         finally:
-            shutil.rmtree(fresh, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _begin(self, segment: Segment) -> None:
-        copy = Path(tempfile.mkdtemp(prefix=f"{self._path.name}.next-", dir=self._path.parent))
+        copy: Path | None = None
         try:
+            copy = Path(tempfile.mkdtemp(prefix=f"{self._path.name}.next-", dir=self._path.parent))
             copy_segment(self._path, segment.name, copy)
             fields = {"dense": dict(self._schema.dense), "sparse": list(self._schema.sparse)}
             asked = json.dumps({"segment_points": self._full, **fields})
             child = subprocess.Popen([sys.executable, "-m", __name__, str(copy), asked], stdin=subprocess.DEVNULL)
         except OSError as error:  # a full disk, say: search goes on without
-            shutil.rmtree(copy, ignore_errors=True)
+            if copy is not None:
+                shutil.rmtree(copy, ignore_errors=True)
             log.warning("segment_not_begun", reason=str(error))
             return
         self._build = _Build(child, copy, segment, self._edge.last)
