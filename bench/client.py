@@ -86,10 +86,10 @@ def connect(address: str, data_dir: Path) -> Iterator[GrpcClient]:
 
 
 class Host:
-    """A running bench.host on a data directory."""
+    """A running bench.host on a data directory, or another `module` that serves as it does."""
 
-    def __init__(self, data_dir: Path) -> None:
-        command = (sys.executable, "-m", "bench.host", str(data_dir))
+    def __init__(self, data_dir: Path, module: str = "bench.host") -> None:
+        command = (sys.executable, "-m", module, str(data_dir))
         self._log = (data_dir / "host.log").open("ab")
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True
@@ -114,6 +114,11 @@ class Host:
         self._process.stdout.close()
         self._log.close()
 
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
+
     def bare_seconds(self, texts: Sequence[str]) -> float:
         """What the node's own embedder takes for `texts` in one call, in its own thread."""
         return self._seconds({"texts": list(texts)})
@@ -121,6 +126,10 @@ class Host:
     def recall_seconds(self, text: str, space: str) -> float:
         """What a recall takes in the node itself, without a door."""
         return self._seconds({"recall": text, "space": space})
+
+    def cpu_seconds(self) -> float:
+        """The CPU time that its process has used so far."""
+        return self._seconds({"cpu": True})
 
     def _seconds(self, request: dict[str, object]) -> float:
         assert self._process.stdin

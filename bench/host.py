@@ -60,10 +60,9 @@ class MeteredRuntime(LocalRuntime):
         return handle
 
 
-async def serve(data_dir: Path) -> None:
+async def serve(data_dir: Path, runtime: MeteredRuntime) -> None:
     """Run until stdin ends."""
     structlog.configure(logger_factory=structlog.WriteLoggerFactory(sys.stderr))
-    runtime = MeteredRuntime()
     directory = open_directory(data_dir)
     gate = MeshGate(version="bench", data_dir=str(data_dir), pid=0, ready_timeout_s=60)
     door = GrpcDoor(gate, Authenticator(owner_token(data_dir)), Metrics())
@@ -83,7 +82,9 @@ async def serve(data_dir: Path) -> None:
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():
         asked = json.loads(line)
-        if "recall" in asked:
+        if "cpu" in asked:
+            say({"seconds": time.process_time()})
+        elif "recall" in asked:
             say({"seconds": await _recall_seconds(mesh, asked["recall"], asked["space"])})
         else:
             say({"seconds": await runtime.embedder.seconds(asked["texts"])})
@@ -103,4 +104,4 @@ def say(value: dict[str, object]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Path(sys.argv[1])))
+    asyncio.run(serve(Path(sys.argv[1]), MeteredRuntime()))

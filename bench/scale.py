@@ -44,8 +44,8 @@ from rich.progress import Progress, TaskID
 
 from mnemesh_actors.directory import open_directory
 from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
-from mnemesh_actors.index.graph import GRAPH_FILE
 from mnemesh_actors.index.port import EXACT_POINTS_MAX
+from mnemesh_actors.index.segment_files import segments_of
 from mnemesh_actors.mesh import Mesh
 from mnemesh_actors.parts import MeshConfig
 from mnemesh_actors.shard import RetrievalShard
@@ -131,7 +131,7 @@ async def measure(
         rows = await _timed(mesh, runtime, asked, spaces, size, rounds)
         rows += await _together(mesh, asked, f"bench/{size}", size)
     if size > EXACT_POINTS_MAX:
-        rows.append(median_row(f"the graph, made beside the node, {size:,}", [built_s], "s after the import"))
+        rows.append(median_row(f"segments sealed beside the node, {size:,}", [built_s], "s after the import"))
     for workers, threads in EMBEDDING:
         async with _running(data_dir, workers, threads) as (mesh, _):
             await _settled(mesh, data_dir, size)
@@ -176,18 +176,25 @@ async def _fill(mesh: Mesh, texts: Sequence[str], space: str, session: int, tell
 
 
 async def _settled(mesh: Mesh, data_dir: Path, size: int) -> float:
-    """Wait until the index holds everything, and for a large one until its graph is in use; the seconds of that."""
+    """Wait until the index holds everything and all of its full segments are sealed; the seconds of that."""
     began = time.monotonic()
     points = data_dir / "index" / "0"
     while time.monotonic() - began < GRAPH_WAIT_S:
-        waiting = (await mesh.status()).index[0].lag
-        if size > EXACT_POINTS_MAX:
-            graph = points / "points" / GRAPH_FILE
-            waiting = waiting or not graph.exists() or int(graph.read_text()) < size * 0.8
+        waiting = (await mesh.status()).index[0].lag > 0
+        if size > EXACT_POINTS_MAX and not waiting:
+            waiting = sealed_of(points / "points") < size // EXACT_POINTS_MAX
         if not waiting and not list(points.glob("points.next-*")):
             return time.monotonic() - began
         await asyncio.sleep(POLL_S)
     raise RuntimeError(f"the index of {size:,} memories was not ready within {GRAPH_WAIT_S:g} s")
+
+
+def sealed_of(index: Path) -> int:
+    """How many segments of an index, which may be open elsewhere, are sealed."""
+    try:
+        return sum(one.sealed for one in segments_of(index))
+    except FileNotFoundError:  # one is taking its place
+        return 0
 
 
 async def _timed(

@@ -1,8 +1,8 @@
 """Write what follows from tables, so that it can't fall behind: docs/settings.md, docs/cli.md, the figures in pages.
 
-The settings and commands come from the programs, the figures from bench/results/: of speed from published.json and
-scale.json, of recall's quality from locomo.json, fitting.json, ablation.json, optional.json and misses.json. --check
-only compares.
+The settings and commands come from the programs, the figures from bench/results/: of speed from published.json,
+scale.json and growth.json, of recall's quality from locomo.json, fitting.json, ablation.json, optional.json and
+misses.json. --check only compares.
 """
 
 from __future__ import annotations
@@ -298,6 +298,7 @@ def _change(value: float) -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "figures": figures,
     "scale": partial(figures, "scale"),
+    "growth": partial(figures, "growth"),
     "quality": quality,
     "ablation": ablation,
     "misses": misses,
@@ -309,6 +310,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/cli.md": cli_page,
     "README.md": partial(page_with, "README.md", "figures", "scale", "quality"),
     "docs/recall.md": partial(page_with, "docs/recall.md", "misses"),
+    "docs/proof.md": partial(page_with, "docs/proof.md", "growth"),
     "docs/decisions/score-fusion.md": partial(
         page_with, "docs/decisions/score-fusion.md", "fitting", "ablation", "optional"
     ),

@@ -144,20 +144,21 @@ class Preparing:
         asked = [(item.vectors[0], item.draft.space) for item in items]
         async with answered(self._parts, "index", outcome, share):
             near: list[list[tuple[str, float]]] = await space.follower.read(
-                lambda shard: shard.neighbours_batch(asked, gate.RELATED_MAX, space.embedder.generation)
+                lambda shard: shard.neighbours_of_many(asked, gate.RELATED_MAX, space.embedder.generation)
             )
         ids = list({id_ for found in near for id_, _ in found})
         async with answered(self._parts, "ledger", outcome, share):
             known: dict[str, Memory] = await self._parts.ledger.read(ids) if ids else {}
         for item, found in zip(items, near, strict=True):
             item.related = tuple(
-                _related(known[id_], similarity, item.draft.content)
+                related_of(known[id_], similarity, item.draft.content)
                 for id_, similarity in found
                 if id_ in known and known[id_].state == "active"
             )
 
 
-def _related(memory: Memory, similarity: float, content: str) -> Related:
+def related_of(memory: Memory, similarity: float, content: str) -> Related:
+    """A neighbour as the writer of `content` is told of it."""
     if similarity < gate.NEAR_MIN:  # only how near it is counts, and its words are shown to nobody
         return Related(memory.id, "", "", similarity)
     beginning = memory.content[:BEGINNING_CHARS]

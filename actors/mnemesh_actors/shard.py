@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 from mnemesh_actors.index.episodes import Episodes
 from mnemesh_actors.index.masked import Mask, new_key
+from mnemesh_actors.index.neighbours import nearest, pooled
 from mnemesh_actors.index.passages import Passages, vectors_of
 from mnemesh_actors.index.points import BM25, DENSE, WINDOW, IndexItem, IndexText, check_id, points_of, schema
 from mnemesh_actors.index.port import Condition, Filter, HasId, IndexBackend, MatchAny, Point, QueryRequest
 from mnemesh_actors.index.ranked import ranked
 from mnemesh_actors.index.scope import (
-    ARCHIVE,
     EVERYTHING,
     SCOPE,
     Leg,
@@ -85,7 +85,7 @@ class RetrievalShard:
         waited for."""
         if self._config.backend != "edge":
             return False
-        if method == "neighbours_batch":
+        if method in ("neighbours_batch", "neighbours_of_many"):
             return len(args[0]) == 1
         if method == "apply":
             return len(args[0]) + len(args[1]) <= 1 and all(len(item.texts) == 1 for item in args[0])
@@ -250,8 +250,18 @@ class RetrievalShard:
     ) -> list[list[tuple[str, float]]]:
         """`neighbours` of several (vector, space) at once, in their order."""
         self._refuse_other(generation)
-        legs = [Leg(DENSE, vector, in_spaces((space,), ARCHIVE), limit) for vector, space in asked]
-        return [list(found.items()) for found in self._ranked(legs)]
+        backend = self._opened()[0]
+        with self._damage_noted():
+            return nearest(backend, self._passages, asked, limit)
+
+    def neighbours_of_many(
+        self, asked: Sequence[tuple[DenseVector, str]], limit: int, generation: str
+    ) -> list[list[tuple[str, float]]]:
+        """As `neighbours_batch`, for the many texts of an import: in a large index among few memories alone."""
+        self._refuse_other(generation)
+        backend = self._opened()[0]
+        with self._damage_noted():
+            return pooled(backend, self._passages, asked, limit)
 
     def vectors(self, ids: Sequence[str], generation: str) -> dict[str, DenseVector]:
         """The embeddings of those of these memories that are here, for who has vectors of that `generation`."""

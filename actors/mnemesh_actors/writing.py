@@ -16,6 +16,7 @@ from mnemesh_actors.bounded import answered, committed, find, replaced_by, repla
 from mnemesh_actors.ledger.commands import Command, Committed, Create, Forget, Restore, Revise, Vectors
 from mnemesh_actors.parts import Parts
 from mnemesh_actors.preparing import Prepared, Preparing
+from mnemesh_actors.siblings import Siblings
 from mnemesh_memory import checks, gate, grants, limits, validate
 from mnemesh_memory.errors import DeadlineExceeded, FailedPrecondition, MnemeshError, Unavailable
 from mnemesh_memory.ids import derived_id, fingerprint, fresh_id, key_mark
@@ -45,6 +46,7 @@ class Writing:
         """Store up to 256 memories; each succeeds or fails by itself, in order."""
         validate.batch(drafts)
         results: list[Written | MnemeshError] = []
+        siblings = Siblings()
         pending: asyncio.Task[list[Written | MnemeshError]] | None = None
         try:
             step = STEP_ITEMS * self._parts.embedder.lanes
@@ -52,7 +54,7 @@ class Writing:
                 prepared = await self._preparing.prepare(caller, drafts[start : start + step])
                 if pending is not None:
                     results += await pending
-                pending = asyncio.create_task(self._finish(caller, prepared))
+                pending = asyncio.create_task(self._finish(caller, prepared, siblings))
             if pending is not None:
                 results += await pending
         finally:
@@ -100,7 +102,9 @@ class Writing:
             related=gate.near(prepared.related),
         )
 
-    async def _finish(self, caller: Caller, items: Sequence[Prepared | MnemeshError]) -> list[Written | MnemeshError]:
+    async def _finish(
+        self, caller: Caller, items: Sequence[Prepared | MnemeshError], siblings: Siblings | None = None
+    ) -> list[Written | MnemeshError]:
         commands = [self._create(caller, item) for item in items if isinstance(item, Prepared) and item.done is None]
         tasks = (committed(self._parts, command) for command in commands)
         outcomes = iter(await asyncio.gather(*tasks, return_exceptions=True))
@@ -113,6 +117,8 @@ class Writing:
             if isinstance(outcome, BaseException) and not isinstance(outcome, MnemeshError):
                 raise outcome
             pairs.append((item, outcome))
+        if siblings is not None:
+            _introduce(siblings, pairs)
         waited = [
             pair[1].seq
             for pair in pairs
@@ -273,3 +279,17 @@ class Writing:
     async def _told(self, outcome: Committed, wait: str) -> Written:
         late = await self._seen(outcome.seq) if wait == "indexed" else ""
         return self._answer(outcome, late=late)
+
+
+def _introduce(siblings: Siblings, pairs: Sequence[tuple[Prepared, Committed | MnemeshError] | MnemeshError]) -> None:
+    """Tell each new memory of a batch of those before it there."""
+    fresh = [
+        (pair[0], pair[1].memory)
+        for pair in pairs
+        if isinstance(pair, tuple) and pair[0].vectors and isinstance(pair[1], Committed) and not pair[1].deduplicated
+    ]
+    near = siblings.of([(memory, item.vectors[0]) for item, memory in fresh])
+    for item, memory in fresh:
+        both = {one.id: one for one in (*item.related, *near.get(memory.id, ()))}
+        nearest = sorted(both.values(), key=lambda one: (-one.similarity, one.id))
+        item.related = tuple(nearest[: gate.RELATED_MAX])

@@ -33,6 +33,7 @@ from mnemesh_actors.index.port import (
     Schema,
     SparseVector,
 )
+from mnemesh_actors.index.segments import SegmentedEdge
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, Unavailable
 
 SCHEMA = Schema(
@@ -49,7 +50,7 @@ URL = os.environ.get("MNEMESH_TEST_QDRANT_URL", "")
 REAL = pytest.param(
     "real", marks=pytest.mark.skipif(not URL, reason="MNEMESH_TEST_QDRANT_URL names no real Qdrant server")
 )
-KINDS = ["edge", "local", "server", REAL]
+KINDS = ["edge", "segments", "local", "server", REAL]
 
 
 @contextmanager
@@ -57,6 +58,8 @@ def made(kind: str, path: Path) -> Iterator[Maker]:
     """Makes a backend on the same storage each time; the one before must be closed."""
     if kind == "edge":
         yield lambda: EdgeBackend(path)
+    elif kind == "segments":
+        yield lambda: SegmentedEdge(path / "points", 2)
     elif kind == "local":
         yield lambda: ClientBackend(QdrantClient(path=str(path)), "points", local=True)
     elif kind == "server":

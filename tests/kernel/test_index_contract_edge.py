@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 import qdrant_edge
 
-from mnemesh_actors.index.edge import ID, EdgeBackend
+from mnemesh_actors.index.edge import EdgeBackend
+from mnemesh_actors.index.edge_values import ID
 from mnemesh_actors.index.port import DenseVector, Filter, HasId, Match, Point, QueryRequest, Schema, SparseVector
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
 
@@ -262,4 +263,7 @@ def test_each_engine_is_imported_by_its_own_files_only() -> None:
                 for engine in importers:
                     if any(name.split(".")[0] == engine for name in names):
                         importers[engine].add(file.relative_to(ROOT / "actors/mnemesh_actors/index").as_posix())
-    assert importers == {"qdrant_client": {"client.py", "server.py"}, "qdrant_edge": {"edge.py", "bm25.py"}}
+    assert importers == {
+        "qdrant_client": {"client.py", "server.py"},
+        "qdrant_edge": {"edge.py", "edge_values.py", "bm25.py"},
+    }

@@ -17,7 +17,7 @@ from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.start import StartConfig, start_mesh
 from mnemesh_memory import limits
 from mnemesh_memory.errors import DeadlineExceeded
-from mnemesh_memory.model import Caller, Draft
+from mnemesh_memory.model import Caller, Draft, Written
 from mnemesh_memory.transcripts import TranscriptDraft, TurnDraft
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -100,3 +100,20 @@ async def test_a_private_space_is_inhabited_by_whatever_lies_in_it_or_below_it(
     assert await mesh.inhabited(name)
     assert not await mesh.inhabited(name[:-1])
     assert not await mesh.inhabited(f"{name}-2")
+
+
+async def test_two_near_texts_of_one_batch_hear_of_each_other(mesh: Mesh) -> None:
+    first, far, second = await mesh.remember_batch(
+        CALLER,
+        [
+            Draft(content="Postgres keeps the invoices.", space="batch"),
+            Draft(content="The cat sleeps on the sofa.", space="batch"),
+            Draft(content="The invoices are kept in Postgres.", space="batch"),
+        ],
+    )
+    assert isinstance(first, Written)
+    assert isinstance(far, Written)
+    assert isinstance(second, Written)
+    assert (first.related, far.related) == ((), ())
+    assert [one.id for one in second.related] == [first.memory.id]
+    assert second.novelty == pytest.approx(1 - second.related[0].similarity)

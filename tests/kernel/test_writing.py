@@ -88,7 +88,7 @@ async def desk(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Des
         return [[] for _ in asked]
 
     async with played(home) as scene:
-        monkeypatch.setattr(scene.shelf, "neighbours_batch", no_neighbours, raising=False)
+        monkeypatch.setattr(scene.shelf, "neighbours_of_many", no_neighbours, raising=False)
         await scene.start()
         yield Desk(scene)
 
@@ -499,7 +499,7 @@ async def test_a_write_goes_on_without_its_neighbours_and_says_so(
         raise Unavailable("the index is not open", part="index")
 
     for number, (shard, said) in enumerate(((slow, "has not answered within 2 s"), (down, "is not open"))):
-        monkeypatch.setattr(desk.scene.shelf, "neighbours_batch", shard)
+        monkeypatch.setattr(desk.scene.shelf, "neighbours_of_many", shard)
         written = await desk.remember(f"We deploy {number} times a week.", wait="durable")
         assert (written.action, written.related, written.novelty) == ("ADD", (), None)
         assert f"new in this space; not compared with its neighbours: the index {said}" in written.reason
@@ -521,7 +521,7 @@ async def test_a_write_whose_neighbours_can_not_be_read_names_the_ledger(
         clock.ahead_s += preparing.NEIGHBOURS_SHARE * limits.WRITE_TIMEOUT_S + 1
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(desk.scene.shelf, "neighbours_batch", near)
+    monkeypatch.setattr(desk.scene.shelf, "neighbours_of_many", near)
     monkeypatch.setattr(desk.scene.ledger, "read", slow)
     written = await desk.remember("We deploy twice a week.", wait="durable")
     assert (written.action, written.novelty) == ("ADD", None)
@@ -538,6 +538,6 @@ async def test_a_check_does_not_go_on_without_neighbours(
         raise Unavailable("the index is not open", part="index")
 
     for shard, error in ((down, Unavailable), (clock.hang, DeadlineExceeded)):
-        monkeypatch.setattr(desk.scene.shelf, "neighbours_batch", shard)
+        monkeypatch.setattr(desk.scene.shelf, "neighbours_of_many", shard)
         with pytest.raises(error):
             await desk.writing.check(CALLER, Draft(content="We deploy on Friday."))

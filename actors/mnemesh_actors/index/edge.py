@@ -1,8 +1,8 @@
-"""The port on Qdrant Edge: an index inside this process, one directory, exact search.
+"""The port on Qdrant Edge: an index inside this process, one directory.
 
-Holds the interpreter lock during every call, so a large index belongs in a process of its own. Never builds HNSW
-below `EXACT_POINTS_MAX` points: there exact search is as fast, deterministic, and has recall 1. The directory is locked
-by Edge itself; an open index must never be carried through a fork.
+Holds the interpreter lock during every call, so a large index belongs in a process of its own. Makes no graph by
+itself: search is exact but in the segments that segments.py has sealed. The directory is locked by Edge itself; an open
+index must never be carried through a fork.
 
 Edge makes a UUID object of every hit, which takes longer than finding it; so points have numbers there, given in the
 order of their coming, and carry their id in the payload. The numbers mean nothing elsewhere.
@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import numpy as np
 import qdrant_edge as edge
@@ -22,11 +22,11 @@ import structlog
 
 from mnemesh_actors.index.checks import check_filter, check_payload, check_points, check_query
 from mnemesh_actors.index.edge_log import emptied
+from mnemesh_actors.index.edge_values import ID, id_of, point_of, record_of, stored_payload, vector_of
 from mnemesh_actors.index.points import check_id
 from mnemesh_actors.index.port import (
     EXACT_POINTS_MAX,
     Condition,
-    DenseVector,
     Filter,
     HasId,
     Match,
@@ -37,33 +37,38 @@ from mnemesh_actors.index.port import (
     Record,
     Schema,
     Scored,
-    SparseVector,
 )
 from mnemesh_memory.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
 
 POINTS_PER_UPDATE = 256
 SCROLL_LIMIT_MAX = 10_000
 # Of a graph: links a point, candidates while it is made, and while it is searched: so many a result, and at least.
+# Of several graphs each holds but a part of the results, so each is asked for half as many candidates.
 GRAPH_LINKS = 16
-GRAPH_BREADTH = 128
+GRAPH_BREADTH = 64
 GRAPH_VISITS = 2
-GRAPH_VISITS_MIN = 256
-ID: Final = "id"  # the field of the payload that says whose number it is
+GRAPH_VISITS_MIN = 320
+FEW_GRAPHS = 2
+# A filter that leaves no more than this share of a full segment is searched whole there: a graph most of whose points
+# are filtered away does not reach all that remain.
+WHOLE_SHARE_MAX = 0.25
+# Of a segment that is made anew: less than this share of it gone is not worth Edge's while.
+GONE_SHARE_MIN = 0.01
 log = structlog.get_logger("mnemesh.index")
 
 
 class EdgeBackend:
-    """An index in the directory `path`. `search_threads` bounds Edge's own pool. Search is exact up to
-    `exact_points_max` points, and beyond unless it is `graphed`. With `whole`, `maintain` with `optimise` makes one
-    segment of all, with a graph."""
+    """An index in the directory `path`. `search_threads` bounds Edge's own pool. Search is exact but in those of its
+    segments that have a graph, `graphs` of them, and there where a filter leaves few of `segment_points`. With
+    `whole`, `maintain` with `optimise` makes one segment of all, with a graph."""
 
     def __init__(
-        self, path: str | Path, search_threads: int = 1, exact_points_max: int = EXACT_POINTS_MAX, whole: bool = False
+        self, path: str | Path, search_threads: int = 1, segment_points: int = EXACT_POINTS_MAX, whole: bool = False
     ) -> None:
-        self.graphed = False
+        self.graphs = 0
         self._path = Path(path)
         self._search_threads = search_threads
-        self._exact_points_max = exact_points_max
+        self._segment_points = segment_points
         self._whole = whole
         self._shard: edge.EdgeShard | None = None
         self._schema = Schema(dense={})
@@ -100,18 +105,23 @@ class EdgeBackend:
             )
             with self._translated():
                 records, offset = self._opened().scroll(request)
-            self._ids.update((cast("int", record.id), _id_of(record)) for record in records)
+            self._ids.update((cast("int", record.id), id_of(record)) for record in records)
         self._numbers = {id_: number for number, id_ in self._ids.items()}
         self._last = max(self._ids, default=0)
 
     def _config(self, dense: Mapping[str, int], sparse: Sequence[str]) -> edge.EdgeConfig:
-        kilobytes = max(1, self._exact_points_max * max(dense.values(), default=1) * 4 // 1024)
-        # What a filter leaves is searched whole up to that size: in a graph most of whose points are filtered away some
-        # are not reached. One thread: the node keeps the other cores, and the same points give the same graph.
-        graph = edge.HnswIndexConfig(GRAPH_LINKS, GRAPH_BREADTH, kilobytes, max_indexing_threads=1)
+        kilobytes = max(1, self._segment_points * max(dense.values(), default=1) * 4 // 1024)
+        # One thread: the node keeps the other cores, and the same points give the same graph.
+        whole = max(1, int(kilobytes * WHOLE_SHARE_MAX))
+        graph = edge.HnswIndexConfig(GRAPH_LINKS, GRAPH_BREADTH, whole, max_indexing_threads=1)
         optimizers = edge.EdgeOptimizersConfig(indexing_threshold=kilobytes)
         if self._whole:
-            optimizers = edge.EdgeOptimizersConfig(indexing_threshold=1, default_segment_number=1)
+            optimizers = edge.EdgeOptimizersConfig(
+                deleted_threshold=GONE_SHARE_MIN,
+                vacuum_min_vector_number=1,
+                indexing_threshold=1,
+                default_segment_number=1,
+            )
         idf = edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)
         return edge.EdgeConfig(
             vectors={
@@ -159,7 +169,7 @@ class EdgeBackend:
         check_points(self._schema, points)
         for start in range(0, len(points), POINTS_PER_UPDATE):
             batch = points[start : start + POINTS_PER_UPDATE]
-            self._update(edge.UpdateOperation.upsert_points([_point(self._number(one.id), one) for one in batch]))
+            self._update(edge.UpdateOperation.upsert_points([point_of(self._number(one.id), one) for one in batch]))
 
     def _number(self, id_: str) -> int:
         """The number of a point, which it gets when it has none."""
@@ -182,7 +192,7 @@ class EdgeBackend:
         else:
             # By ids Edge refuses the first unknown one, after it changed those before it; a filter skips them.
             where = self._filter(Filter(must=(HasId(tuple(selector)),)))
-        self._update(edge.UpdateOperation.set_payload_by_filter(where, _stored(payload)))
+        self._update(edge.UpdateOperation.set_payload_by_filter(where, stored_payload(payload)))
 
     def delete(self, selector: Filter | Sequence[str]) -> None:
         self._opened()
@@ -195,6 +205,43 @@ class EdgeBackend:
             self._update(edge.UpdateOperation.delete_points(numbers))
         for number in numbers:
             del self._numbers[self._ids.pop(number)]
+
+    @property
+    def last(self) -> int:
+        """The highest number that a point was ever given."""
+        return self._last
+
+    def numbers(self, selector: Filter | Sequence[str]) -> set[int]:
+        """The numbers of the selected points that are there."""
+        return set(self._found(selector) if isinstance(selector, Filter) else self._numbers_of(selector))
+
+    def records(self, numbers: Sequence[int]) -> list[Record]:
+        """Those of the points with these numbers that are there, whole."""
+        ids = tuple(self._ids[number] for number in numbers if number in self._ids)
+        return self.scroll(Filter(must=(HasId(ids),)), max(1, len(ids)), with_vectors=True)[0]
+
+    def put_again(self, numbers: Sequence[int], records: Sequence[Record]) -> None:
+        """Take out whatever the segments hold under these `numbers`, and store what of it is there: `records`."""
+        if numbers:
+            self._update(edge.UpdateOperation.delete_points(list(numbers)))
+        self.upsert([Point(record.id, record.vectors, record.payload) for record in records])
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """Edge lets go of the directory within, durably, and reads it again afterwards; the same points are to be
+        there."""
+        schema = self._schema
+        self.close()
+        try:
+            yield
+        except OSError:  # what could not be moved: the directory is as it was
+            self._load_again(schema)
+            raise
+        self._load_again(schema)
+
+    def _load_again(self, schema: Schema) -> None:
+        with self._translated():
+            self._shard = edge.EdgeShard.load(str(self._path), self._config(schema.dense, self._stored_sparse(schema)))
 
     def _found(self, where: Filter) -> list[Any]:
         """The numbers of the points that a filter leaves."""
@@ -211,7 +258,7 @@ class EdgeBackend:
     def _harmless(self, numbers: Sequence[int]) -> list[edge.PointVectors]:
         """Vectors to lie where those of points lie that go: Edge leaves them there. The fields stay, so that a crash
         before the deletion leaves a whole point."""
-        vectors = {name: _vector(np.eye(1, size, dtype=np.float32)[0]) for name, size in self._schema.dense.items()}
+        vectors = {name: vector_of(np.eye(1, size, dtype=np.float32)[0]) for name, size in self._schema.dense.items()}
         return [edge.PointVectors(number, cast("edge.Vector", vectors)) for number in numbers]
 
     def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
@@ -237,7 +284,7 @@ class EdgeBackend:
         )
         with self._translated():
             records, following = self._opened().scroll(request)
-        return [_record(record) for record in records], None if following is None else str(following)
+        return [record_of(record) for record in records], None if following is None else str(following)
 
     def count(self, where: Filter | None = None) -> int:
         self._opened()
@@ -275,7 +322,7 @@ class EdgeBackend:
     def _request(self, request: QueryRequest) -> edge.QueryRequest:
         check_query(self._schema, request)
         return edge.QueryRequest(
-            query=edge.Query.Nearest(_vector(request.vector), using=request.using),
+            query=edge.Query.Nearest(vector_of(request.vector), using=request.using),
             limit=request.limit,
             filter=self._filter(request.filter),
             params=self._params(request),
@@ -284,8 +331,9 @@ class EdgeBackend:
     def _params(self, request: QueryRequest) -> edge.SearchParams | None:
         if request.idf_corpus is not None:
             return edge.SearchParams(idf=edge.IdfParams(corpus=self._filter(request.idf_corpus)))
-        if self.graphed and request.using in self._schema.dense:
-            return edge.SearchParams(hnsw_ef=max(GRAPH_VISITS_MIN, GRAPH_VISITS * request.limit))
+        if self.graphs and request.using in self._schema.dense:
+            visits = max(GRAPH_VISITS_MIN, GRAPH_VISITS * request.limit)
+            return edge.SearchParams(hnsw_ef=visits if self.graphs <= FEW_GRAPHS else visits // 2)
         return None
 
     def _filter(self, where: Filter) -> edge.Filter:
@@ -335,42 +383,3 @@ class EdgeBackend:
                 self._shard = None
                 raise DataLoss(f"the index in {self._path} is damaged: {error}") from error
             raise
-
-
-def _vector(vector: DenseVector | SparseVector) -> list[float] | edge.SparseVector:
-    if isinstance(vector, SparseVector):
-        return edge.SparseVector(list(vector.indices), list(vector.values))
-    return cast("list[float]", vector)  # Edge reads a float32 array without a copy to a list
-
-
-def _point(number: int, point: Point) -> edge.Point:
-    vectors = {name: _vector(vector) for name, vector in point.vectors.items()}
-    return edge.Point(number, cast("edge.Vector", vectors), {**_stored(point.payload), ID: point.id})
-
-
-def _id_of(record: edge.Record) -> str:
-    """Whose point it is. Raises DataLoss when that is lost."""
-    id_ = (record.payload or {}).get(ID)
-    if not isinstance(id_, str) or not isinstance(record.id, int):
-        raise DataLoss(f"the index has lost the id of the point {record.id}")
-    return id_
-
-
-def _stored(payload: Mapping[str, PayloadValue]) -> dict[str, object]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in payload.items()}
-
-
-def _record(record: edge.Record) -> Record:
-    payload = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in (record.payload or {}).items()
-        if name != ID
-    }
-    stored = record.vector if isinstance(record.vector, dict) else {}
-    vectors: dict[str, DenseVector | SparseVector] = {
-        name: SparseVector(vector.indices, vector.values)
-        if isinstance(vector, edge.SparseVector)
-        else np.asarray(vector, dtype=np.float32)
-        for name, vector in stored.items()
-    }
-    return Record(_id_of(record), payload, vectors)

@@ -149,9 +149,9 @@ def edge_storage(path: Path, reserve_bytes: int = 0) -> Storage:
     """An index of Qdrant Edge in that directory."""
 
     def make(points: Path) -> IndexBackend:
-        from mnemesh_actors.index.graph import GraphedEdge
+        from mnemesh_actors.index.segments import SegmentedEdge
 
-        return GraphedEdge(points)
+        return SegmentedEdge(points)
 
     return DirectoryStorage(path, make, reserve_bytes)
 

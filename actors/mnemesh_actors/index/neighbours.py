@@ -1,0 +1,79 @@
+"""The neighbours of many texts at once, for what a search for each of them would cost: an import counts them, and with
+the space such searches grow.
+
+Up to EACH_POINTS_MAX points each text is compared with all of them. Above, one query asks for the memories nearest to
+the mean of every GROUP_TEXTS texts of a space; each text is compared with these alone. A text of a group has a cosine
+of some .25 to its mean, which is more than all but a few of 100,000 strangers have. So a near neighbour is seldom
+overlooked, a far one often, and none is made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemesh_actors.index.passages import SCORE_DECIMALS, Passages, vectors_of
+from mnemesh_actors.index.points import DENSE
+from mnemesh_actors.index.port import IndexBackend, Scored
+from mnemesh_actors.index.ranked import ranked
+from mnemesh_actors.index.scope import ARCHIVE, Leg, in_spaces
+
+if TYPE_CHECKING:
+    from mnemesh_actors.index.port import DenseVector
+
+EACH_POINTS_MAX: Final = 5_000
+# So many texts are worth a pool; fewer are asked for one by one.
+POOLED_TEXTS_MIN: Final = 16
+GROUP_TEXTS: Final = 16
+GROUP_MEMORIES: Final = 16
+
+# A product of more multiplications than this is shared out among threads by OpenBLAS. They wait for each other busily,
+# which on a machine with other work costs ten times what the product does.
+PRODUCT_MAX: Final = 200_000
+
+Matrix = NDArray[np.float32]
+Asked = Sequence[tuple["DenseVector", str]]
+
+
+def nearest(backend: IndexBackend, passages: Passages, asked: Asked, limit: int) -> list[list[Scored]]:
+    """The nearest memories of its space to each (vector, space) that are neither forgotten nor superseded."""
+    legs = [Leg(DENSE, vector, in_spaces((space,), ARCHIVE), limit) for vector, space in asked]
+    return [list(found.items()) for found in ranked(backend, passages, legs)]
+
+
+def pooled(backend: IndexBackend, passages: Passages, asked: Asked, limit: int) -> list[list[Scored]]:
+    """As `nearest`, for many texts, by one query of a few means."""
+    if len(asked) < POOLED_TEXTS_MIN or backend.count() <= EACH_POINTS_MAX:
+        return nearest(backend, passages, asked, limit)
+    texts: dict[str, list[int]] = {}
+    for number, (_, space) in enumerate(asked):
+        texts.setdefault(space, []).append(number)
+    groups = [
+        (np.mean([asked[n][0] for n in numbers[start : start + GROUP_TEXTS]], axis=0), space)
+        for space, numbers in texts.items()
+        for start in range(0, len(numbers), GROUP_TEXTS)
+    ]
+    pools: dict[str, dict[str, None]] = {space: {} for space in texts}
+    for (_, space), near in zip(groups, nearest(backend, passages, groups, GROUP_MEMORIES), strict=True):
+        pools[space] |= dict.fromkeys(id_ for id_, _ in near)
+    found: list[list[Scored]] = [[] for _ in asked]
+    for space, numbers in texts.items():
+        vectors = vectors_of(backend, list(pools[space]))
+        if not vectors:
+            continue
+        ids = np.array(list(vectors))
+        scores = cosines(np.stack([asked[n][0] for n in numbers]), np.stack(list(vectors.values())))
+        scores = np.round(scores, SCORE_DECIMALS)
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :limit]
+        for row, number in enumerate(numbers):
+            found[number] = list(zip(ids[best[row]].tolist(), scores[row, best[row]].tolist(), strict=True))
+    return found
+
+
+def cosines(rows: Matrix, columns: Matrix) -> Matrix:
+    """Of unit vectors (n, dimensions) and (m, dimensions): (n, m)."""
+    step = max(1, PRODUCT_MAX // columns.size)
+    return np.concatenate([rows[start : start + step] @ columns.T for start in range(0, len(rows), step)])

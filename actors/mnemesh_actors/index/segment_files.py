@@ -1,0 +1,145 @@
+"""The segments in the directory of a Qdrant Edge index, and how they come and go while nobody has it open.
+
+Edge keeps each segment in a folder of its own below `segments`, and takes in whatever lies there when it is opened. An
+open segment takes new points, a sealed one has a graph and only loses points. A journal stands while one takes the
+place of another: a crash on the way leaves the segment that was there before, with all of its points.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+import numpy as np
+
+FOLDER: Final = "segments"
+JOURNAL: Final = "replacing.json"
+REPLACED: Final = "replaced"  # the segment that goes, until the other one is there for good
+CONFIG: Final = "edge_config.json"
+VERSION_BYTES: Final = 8  # of each point in a segment's list of versions
+COPY_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A segment as its files tell: how many `points` it was ever given, and how many of a sealed one are `gone`."""
+
+    name: str
+    sealed: bool
+    points: int
+    gone: int = 0
+
+
+def segments_of(index: Path) -> list[Segment]:
+    """The segments of an index that was flushed, in the order of their names."""
+    return [_segment(folder) for folder in sorted((index / FOLDER).iterdir()) if folder.is_dir()]
+
+
+def _segment(folder: Path) -> Segment:
+    sealed = (folder / "id_tracker.mappings").exists()
+    versions = folder / ("id_tracker.versions" if sealed else "mutable_id_tracker.versions")
+    points = versions.stat().st_size // VERSION_BYTES if versions.exists() else 0
+    gone = 0
+    if sealed:
+        flags = np.fromfile(folder / "id_tracker.deleted", np.uint8)
+        gone = int(np.unpackbits(flags, bitorder="little")[:points].sum())
+    return Segment(folder.name, sealed, points, gone)
+
+
+def copy_segment(index: Path, name: str, target: Path) -> None:
+    """Make `target`, which is an empty folder, an index of that one segment. Raises OSError on a full disk, say."""
+    shutil.copy(index / CONFIG, target / CONFIG)
+    copy_folder(index / FOLDER / name, target / FOLDER / name)
+
+
+def add_segments(index: Path, source: Path) -> None:
+    """Move the segments of the closed index `source` into the closed `index`."""
+    for folder in (source / FOLDER).iterdir():
+        folder.rename(index / FOLDER / str(uuid4()))
+    _sync(index / FOLDER)
+
+
+def replace_segment(index: Path, name: str, source: Path, sealed: Sequence[str]) -> None:
+    """Put these `sealed` segments of the closed index `source` in the place of the one called `name`, until `commit` or
+    `roll_back`."""
+    _write_durably(index / JOURNAL, json.dumps({"replaced": name, "sealed": list(sealed)}))
+    (index / FOLDER / name).rename(index / REPLACED)
+    for one in sealed:
+        (source / FOLDER / one).rename(index / FOLDER / one)
+    _sync(index / FOLDER)
+    _sync(index)
+
+
+def commit(index: Path) -> None:
+    """Keep the sealed segments for good: they are durable, with all changes since."""
+    (index / JOURNAL).unlink()
+    _sync(index)
+    shutil.rmtree(index / REPLACED, ignore_errors=True)
+
+
+def roll_back(index: Path) -> bool:
+    """Bring back the segment that was there before a crash; whether one was being replaced."""
+    try:
+        journal = json.loads((index / JOURNAL).read_text("utf-8"))
+    except FileNotFoundError:
+        shutil.rmtree(index / REPLACED, ignore_errors=True)
+        return False
+    except ValueError:  # not written to its end: nothing was moved yet
+        (index / JOURNAL).unlink()
+        return False
+    if (index / REPLACED).exists():
+        for one in journal["sealed"]:
+            shutil.rmtree(index / FOLDER / one, ignore_errors=True)
+        (index / REPLACED).rename(index / FOLDER / journal["replaced"])
+        _sync(index / FOLDER)
+    (index / JOURNAL).unlink()
+    _sync(index)
+    return True
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Copy a folder; holes in files stay holes, because Edge reserves far more than it uses."""
+    shutil.copytree(source, target, copy_function=_copy_file, dirs_exist_ok=True)
+
+
+def _copy_file(source: str, target: str) -> None:
+    with open(source, "rb", buffering=0) as old, open(target, "wb", buffering=0) as new:
+        size = os.fstat(old.fileno()).st_size
+        at = 0
+        while at < size:
+            try:
+                at = os.lseek(old.fileno(), at, os.SEEK_DATA)
+            except OSError:  # ENXIO: only a hole is left
+                break
+            end = os.lseek(old.fileno(), at, os.SEEK_HOLE)
+            os.lseek(new.fileno(), at, os.SEEK_SET)
+            while at < end:
+                os.lseek(old.fileno(), at, os.SEEK_SET)
+                block = old.read(min(COPY_BYTES, end - at))
+                if not block:
+                    break
+                new.write(block)
+                at += len(block)
+        new.truncate(size)
+
+
+def _write_durably(file: Path, text: str) -> None:
+    with file.open("w", encoding="utf-8") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    _sync(file.parent)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

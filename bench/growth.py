@@ -1,0 +1,265 @@
+"""`python -m bench.growth`: what one long import costs as the space grows; writes bench/results/growth.json.
+
+A node without a model (bench.mixed_host) takes in memories over gRPC, in one run, as `mnemesh import` sends them. At
+each size stand the CPU time a memory since the size before, that of the children that seal segments, and how much
+anonymous memory the node holds. The first size is the measure for the others, so a machine that is busy counts for
+all of them. At RECALL_SIZES recall is timed as well, and at the end compared with exact search.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import psutil
+from bench.client import GrpcClient, Host, connect
+from bench.corpus import sentences
+from bench.counts import from_one
+from bench.latency import question
+from bench.mixed_host import mixed
+from bench.report import Row, machine, median_row, show, write
+from bench.scale import notes
+from bench.stored import kept, open_shard
+from rich.console import Console
+from rich.progress import Progress
+
+from mnemesh_actors.index.port import EXACT_POINTS_MAX
+from mnemesh_actors.index.segment_files import segments_of
+from mnemesh_actors.index.segments import SEGMENT_SHARE
+
+SIZES: Final = (5_000, 25_000, 60_000, 100_000, 300_000)
+RECALL_SIZES: Final = (100_000, 300_000)
+COMPARED: Final = 100_000  # the size whose cost is promised beside that of the first
+ROUNDS: Final = 120
+WARM_UP: Final = 10
+FOUND_ROUNDS: Final = 100
+NEAREST: Final = 10
+SPACE: Final = "bench/growth"
+STEP: Final = 5_000
+COST_TIMES_MAX: Final = 1.3
+RECALL_TIMES_MAX: Final = 1.5
+ANONYMOUS_BYTES_MAX: Final = 6_000.0
+IMPORT_MINUTES_MAX: Final = 25.0
+FOUND_MIN: Final = 0.98
+SETTLE_S: Final = 600.0
+POLL_S: Final = 0.5
+MS: Final = 1_000
+RESULTS: Final = Path(__file__).resolve().parent / "results" / "growth.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a node has used so far: CPU seconds of its own, and of its children; seconds by the clock."""
+
+    own: float
+    children: float
+    clock: float
+
+    @classmethod
+    def of(cls, node: psutil.Process) -> Spent:
+        """As of now."""
+        times = node.cpu_times()
+        children = times.children_user + times.children_system
+        for child in node.children(recursive=True):
+            running = child.cpu_times()
+            children += running.user + running.system
+        return cls(times.user + times.system, children, time.monotonic())
+
+    def since(self, before: Spent) -> Spent:
+        """Between the two."""
+        return Spent(self.own - before.own, self.children - before.children, self.clock - before.clock)
+
+
+def measure(
+    texts: Sequence[str],
+    data_dir: Path,
+    sizes: Sequence[int],
+    rounds: int,
+    tell: Callable[[int], None],
+    keep: Callable[[list[Row]], object],
+) -> list[Row]:
+    """Rows of one import of the last of `sizes` into a fresh node. `keep` gets those that there are at each size."""
+    rows: list[Row] = []
+    costs: dict[int, float] = {}
+    recalls: dict[int, tuple[float, float]] = {}
+    with Host(data_dir, "bench.mixed_host") as host, connect(host.address, data_dir) as client:
+        node = psutil.Process(host.pid)
+        held = [anonymous_bytes(host.pid)]
+        whole = Spent(0.0, 0.0, 0.0)
+        stored = 0
+        for size in sizes:
+            before = Spent.of(node)
+            _import(client, texts, stored, size, tell)
+            _settled(data_dir, size)
+            spent = Spent.of(node).since(before)
+            whole = Spent(whole.own + spent.own, whole.children + spent.children, whole.clock + spent.clock)
+            costs[size] = (spent.own + spent.children) / (size - stored) * MS
+            rows.append(_cost_row(size, size - stored, spent, costs[sizes[0]]))
+            held.append(anonymous_bytes(host.pid))
+            rows.append(_memory_row(sizes, held, _shape(data_dir)))
+            stored = size
+            if size in RECALL_SIZES:
+                recalls[size] = _recall(host, node, _asked(texts, size, rounds))
+            keep(rows)
+        rows.append(_whole_row(sizes[-1], whole))
+    if COMPARED in costs and sizes[0] != COMPARED:
+        ratio = costs[COMPARED] / costs[sizes[0]]
+        name = f"CPU time a memory at {COMPARED:,} against {sizes[0]:,}"
+        rows.append(median_row(name, [ratio], "x", at_most=COST_TIMES_MAX))
+    if len(recalls) > 1:
+        rows.append(_recall_row(recalls))
+    rows.append(_found_row(data_dir, sizes[-1]))
+    return rows
+
+
+def anonymous_bytes(pid: int) -> int:
+    """What the process holds in memory that is no page of a file."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines():
+        if line.startswith("Anonymous:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"the system does not tell the anonymous memory of process {pid}")
+
+
+def _import(client: GrpcClient, texts: Sequence[str], first: int, last: int, tell: Callable[[int], None]) -> None:
+    for start in range(first, last, STEP):
+        for stored in client.import_texts(notes_between(texts, start, min(last, start + STEP)), SPACE):
+            tell(start + stored)
+
+
+def notes_between(texts: Sequence[str], first: int, last: int) -> list[str]:
+    """Different texts for each range; the same ones in each run."""
+    return notes(texts, last - first, seed=first)
+
+
+def _settled(data_dir: Path, size: int) -> None:
+    """Wait until no full segment is open and none is on its way."""
+    index = data_dir / "index" / "0"
+    until = time.monotonic() + SETTLE_S
+    while time.monotonic() < until:
+        with suppress(FileNotFoundError):  # one is taking its place
+            segments = segments_of(index / "points")
+            full = any(not one.sealed and one.points >= EXACT_POINTS_MAX * SEGMENT_SHARE for one in segments)
+            if (size <= EXACT_POINTS_MAX or not full) and not list(index.glob("points.next-*")):
+                return
+        time.sleep(POLL_S)
+    raise RuntimeError(f"the segments of {size:,} memories were not sealed within {SETTLE_S:g} s")
+
+
+def _shape(data_dir: Path) -> str:
+    segments = segments_of(data_dir / "index" / "0" / "points")
+    log = (data_dir / "host.log").read_text("utf-8", "replace")
+    events = ", ".join(f"{log.count(f'segment_{name}')} {name}" for name in ("begun", "sealed", "dropped"))
+    return f"{sum(one.sealed for one in segments)} of {len(segments)} segments sealed ({events})"
+
+
+def _cost_row(size: int, number: int, spent: Spent, first: float) -> Row:
+    both = (spent.own + spent.children) / number * MS
+    beside = (
+        f"{both / first:.2f} x the first size; the node {spent.own / number * MS:.2f} ms, "
+        f"sealing {spent.children / number * MS:.2f} ms, {number / spent.clock:.0f} memories/s"
+    )
+    return median_row(f"CPU time a memory up to {size:,}", [both], "ms", floor=beside)
+
+
+def _memory_row(sizes: Sequence[int], held: Sequence[int], shape: str) -> Row:
+    """What the node holds at the last size that was reached, for each memory beyond the first size; `held` begins with
+    the empty node."""
+    size = sizes[len(held) - 2]
+    beside = f"{held[-1] / 2**20:.0f} MiB, empty {held[0] / 2**20:.0f}; {shape}"
+    if size == sizes[0]:
+        return median_row(f"anonymous memory at {size:,}", [held[-1] / 2**20], "MiB", floor=beside)
+    slope = (held[-1] - held[1]) / (size - sizes[0])
+    name = f"anonymous memory a memory from {sizes[0]:,} to {size:,}"
+    return median_row(name, [slope], "bytes", at_most=ANONYMOUS_BYTES_MAX, floor=beside)
+
+
+def _whole_row(size: int, whole: Spent) -> Row:
+    cpu = (whole.own + whole.children) / 60
+    return median_row(
+        f"import of {size:,} in one run",
+        [whole.clock / 60],
+        "min",
+        at_most=IMPORT_MINUTES_MAX,
+        floor=f"CPU {cpu:.1f} min",
+    )
+
+
+def _asked(texts: Sequence[str], size: int, rounds: int) -> Iterator[str]:
+    chance = random.Random(size)
+    return iter([f"{question(chance.choice(texts))} {number}" for number in range(rounds + WARM_UP)])
+
+
+def _recall(host: Host, node: psutil.Process, asked: Iterator[str]) -> tuple[float, float]:
+    """CPU and clock of one recall in ms: CPU as the mean, the clock's median."""
+    clock = []
+    for number, text in enumerate(asked):
+        if number == WARM_UP:
+            before = Spent.of(node)
+        seconds = host.recall_seconds(text, SPACE)
+        if number >= WARM_UP:
+            clock.append(seconds * MS)
+    return Spent.of(node).since(before).own / len(clock) * MS, statistics.median(clock)
+
+
+def _recall_row(recalls: dict[int, tuple[float, float]]) -> Row:
+    first, last = min(recalls), max(recalls)
+    beside = "; ".join(
+        f"{size:,}: CPU {cpu:.2f} ms, {clock:.2f} ms by the clock" for size, (cpu, clock) in recalls.items()
+    )
+    name = f"recall's CPU time at {last:,} against {first:,}"
+    return median_row(name, [recalls[last][0] / recalls[first][0]], "x", at_most=RECALL_TIMES_MAX, floor=beside)
+
+
+def _found_row(data_dir: Path, size: int) -> Row:
+    """How many of the ten nearest the index of a stopped node finds; equal cosines are as good."""
+    _, vectors = kept(data_dir, SPACE)
+    shard = open_shard(data_dir)
+    shares = []
+    for vector in mixed([f"Asked at the end, number {number}" for number in range(FOUND_ROUNDS)]):
+        least = np.partition(vectors @ vector, -NEAREST)[-NEAREST]
+        hits = shard.neighbours(vector, SPACE, NEAREST, shard.generation)
+        shares.append(float(sum(score >= least - 1e-4 for _, score in hits)) / NEAREST)
+    shard.close()
+    name = f"recall@{NEAREST} of the sealed segments against exact search, {size:,}"
+    return median_row(name, [statistics.mean(shares)], "", at_least=FOUND_MIN)
+
+
+def main(argv: list[str]) -> int:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(prog="python -m bench.growth", description="What a long import costs.")
+    parser.add_argument("--corpus", type=Path, help="file or folder of text, Markdown or JSONL")
+    parser.add_argument("--sizes", type=from_one, nargs="+", default=SIZES, help="memories in the space, ascending")
+    parser.add_argument("--rounds", type=from_one, default=ROUNDS, help="recalls that are timed at a size")
+    parser.add_argument("--out", type=Path, default=RESULTS, help=f"where the figures go (default {RESULTS.name})")
+    given = parser.parse_args(argv)
+    sizes = sorted(set(given.sizes))
+    texts = sentences(given.corpus)
+    console = Console(width=None if sys.stdout.isatty() else 150)
+    facts = {"machine": machine(), "sizes": sizes, "rounds": given.rounds}
+    with (
+        tempfile.TemporaryDirectory(prefix="mnemesh-growth-") as folder,
+        Progress(console=console, transient=True) as bar,
+    ):
+        task = bar.add_task("import", total=sizes[-1])
+        rows = measure(
+            texts, Path(folder), sizes, given.rounds,
+            lambda done: bar.update(task, completed=done),
+            lambda so_far: write(so_far, facts, given.out),
+        )  # fmt: skip
+    show(rows, console)
+    console.print(f"Written to {write(rows, facts, given.out)}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

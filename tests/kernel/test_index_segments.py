@@ -1,0 +1,363 @@
+"""A large index grows by segments, each sealed once in a process of its own; nothing written meanwhile is lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from errno import ENOSPC
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from mnemesh_actors.index import segment_files, segments
+from mnemesh_actors.index.edge import EdgeBackend
+from mnemesh_actors.index.port import Filter, HasId, Match, MatchAny, Point, QueryRequest, Schema, SparseVector
+from mnemesh_actors.index.segments import SegmentedEdge
+
+DIMENSIONS = 32
+FULL = 400
+POINTS = 500
+WAIT_S = 60
+SCHEMA = Schema(dense={"dense": DIMENSIONS}, sparse=("bm25",), tenant="space", stored=("seq",))
+RANDOM = np.random.default_rng(7)
+# Texts of a kind lie together, as embeddings do.
+CENTRES = RANDOM.normal(size=(40, DIMENSIONS))
+VECTORS = (CENTRES[RANDOM.integers(0, 40, 8 * FULL)] + 0.5 * RANDOM.normal(size=(8 * FULL, DIMENSIONS))).astype("f4")
+VECTORS /= np.linalg.norm(VECTORS, axis=1, keepdims=True)
+ALL = Filter(must=(Match("space", "all"),))
+
+
+def id_of(n: int) -> str:
+    return str(UUID(int=n + 1))
+
+
+def point(n: int, **payload: str | int | tuple[str, ...]) -> Point:
+    spaces = ("all", "few") if n % 10 == 0 else ("all",)
+    vectors = {"dense": VECTORS[n], "bm25": SparseVector((n % 7, 100), (1.0, 0.5))}
+    return Point(id_of(n), vectors, {"space": spaces, "seq": n, **payload})
+
+
+def found(index: SegmentedEdge, vector: np.ndarray, where: Filter = ALL, limit: int = 10) -> list[int]:
+    (hits,) = index.query([QueryRequest(vector, "dense", limit, where)])
+    return [UUID(id_).int - 1 for id_, _ in hits]
+
+
+def words(index: SegmentedEdge, term: int) -> dict[int, float]:
+    (hits,) = index.query([QueryRequest(SparseVector((term,), (1.0,)), "bm25", 8 * FULL, ALL, idf_corpus=ALL)])
+    return {UUID(id_).int - 1: score for id_, score in hits}
+
+
+def exact(vector: np.ndarray, among: Sequence[int], limit: int = 10) -> list[int]:
+    numbers = np.array(list(among))
+    return [int(n) for n in numbers[np.argsort(-(VECTORS[numbers] @ vector), kind="stable")[:limit]]]
+
+
+def share_found(index: SegmentedEdge, among: Sequence[int]) -> float:
+    """Of the ten nearest, as many as the index finds."""
+    shares = [len(set(found(index, VECTORS[n])) & set(exact(VECTORS[n], among))) / 10 for n in range(0, 3 * FULL, 12)]
+    return sum(shares) / len(shares)
+
+
+def vector_traces(path: Path, n: int) -> set[str]:
+    """Files with that vector: as it lies in memory, or as CBOR, in the log."""
+    forms = (VECTORS[n].tobytes(), b"".join(b"\xfa" + x.tobytes()[::-1] for x in VECTORS[n]))
+    files = [file for file in path.rglob("*") if file.is_file()]
+    return {file.name for file in files if any(form in file.read_bytes() for form in forms)}
+
+
+def sealed_names(index: SegmentedEdge) -> set[str]:
+    return {one.name for one in index.segments() if one.sealed}
+
+
+def settle(index: SegmentedEdge) -> None:
+    """Let what is on its way be made, and take it in, until nothing is."""
+    for _ in range(40):
+        idle = index._build is None
+        index.maintain()
+        if index._build is not None:
+            index._build.child.wait(WAIT_S)
+        elif idle:
+            return
+    raise AssertionError("there is always another one on its way")
+
+
+def grow(index: SegmentedEdge, first: int, last: int) -> None:
+    """An import: a flush after each hundred, whatever is on its way meanwhile."""
+    for start in range(first, last, 100):
+        index.upsert([point(n) for n in range(start, min(last, start + 100))])
+        index.maintain()
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[SegmentedEdge]:
+    one = SegmentedEdge(tmp_path / "points", FULL)
+    assert one.open(SCHEMA)
+    one.upsert([point(n) for n in range(POINTS)])
+    yield one
+    one.close()
+
+
+def test_sealed_segments_find_what_exact_search_finds_in_every_filter(index: SegmentedEdge, tmp_path: Path) -> None:
+    last = 3 * FULL
+    grow(index, POINTS, last)
+    alone = EdgeBackend(tmp_path / "exact")
+    alone.open(SCHEMA)
+    alone.upsert([point(n) for n in range(last)])
+    (right,) = alone.query([QueryRequest(SparseVector((6,), (1.0,)), "bm25", last, ALL, idf_corpus=ALL)])
+    alone.close()
+    settle(index)
+    assert len(sealed_names(index)) >= 2
+    assert index.count() == last
+    assert share_found(index, range(last)) >= 0.98
+    few = list(range(0, last, 10))
+    for n in range(50):
+        assert found(index, VECTORS[n], Filter(must=(Match("space", "few"),))) == exact(VECTORS[n], few)
+    # Words weigh as much as in one segment: their rarity is counted over all of them.
+    assert words(index, 6) == pytest.approx({UUID(id_).int - 1: score for id_, score in right}, abs=1e-5)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["exact", "points"]
+
+
+def test_a_segment_is_sealed_once_however_much_comes_after_it(index: SegmentedEdge) -> None:
+    settle(index)
+    first = sealed_names(index)
+    assert len(first) == 1
+    grow(index, POINTS, 6 * FULL)
+    settle(index)
+    assert first < sealed_names(index)
+    assert sum(one.points for one in index.segments()) == index.count() == 6 * FULL
+    assert all(one.points <= 2 * FULL for one in index.segments())
+
+
+def test_an_import_goes_on_while_a_segment_is_sealed_and_nothing_is_dropped(index: SegmentedEdge) -> None:
+    index.maintain()
+    assert index._build is not None
+    index.upsert([point(n) for n in range(POINTS, 8 * FULL)])  # many times what is being sealed
+    assert found(index, VECTORS[8 * FULL - 1])[0] == 8 * FULL - 1
+    index._build.child.wait(WAIT_S)
+    index.maintain()
+    assert len(sealed_names(index)) == 1
+    settle(index)
+    assert index.count() == 8 * FULL
+    assert {found(index, VECTORS[n])[0] for n in range(8 * FULL)} >= set(range(8 * FULL)) - set(range(0, 8 * FULL, 400))
+
+
+def test_nothing_is_sealed_up_to_the_size_where_search_is_exact(tmp_path: Path) -> None:
+    little = SegmentedEdge(tmp_path / "little", FULL)
+    little.open(SCHEMA)
+    little.upsert([point(n) for n in range(FULL)])
+    little.maintain(optimise=True)
+    assert not little.building
+    little.close()
+
+
+def test_what_changed_while_it_was_sealed_is_as_it_was_last(index: SegmentedEdge) -> None:
+    index.maintain()
+    index.upsert([point(POINTS), point(5, seq=-5)])
+    index.delete([id_of(6), id_of(POINTS + 1)])
+    index.set_payload({"space": ("other",)}, [id_of(7)])
+    index.set_payload({"seq": -1}, Filter(must=(Match("space", "few"),)))
+    settle(index)
+    assert len(sealed_names(index)) == 1
+    assert index.count() == POINTS
+    assert found(index, VECTORS[POINTS])[0] == POINTS
+    assert 6 not in found(index, VECTORS[6])
+    assert 7 not in found(index, VECTORS[7])
+    assert found(index, VECTORS[7], Filter(must=(MatchAny("space", ("other",)),))) == [7]
+    records, _ = index.scroll(Filter(must=(HasId((id_of(5), id_of(10))),)), 2, with_vectors=True)
+    kept = {record.id: record for record in records}
+    assert (kept[id_of(5)].payload["seq"], kept[id_of(10)].payload["seq"]) == (-5, -1)
+    assert np.allclose(kept[id_of(5)].vectors["dense"], VECTORS[5], atol=1e-6)
+    assert words(index, 6).keys() == {n for n in range(POINTS + 1) if n % 7 == 6 and n not in (6, 7)}
+
+
+def test_points_of_a_sealed_segment_change_and_go_as_others_do(index: SegmentedEdge, tmp_path: Path) -> None:
+    settle(index)
+    index.upsert([point(5, seq=-5)])
+    index.delete([id_of(6)])
+    index.set_payload({"space": ("other",)}, [id_of(7)])
+    for again in (False, True):
+        if again:
+            index.close()
+            index = SegmentedEdge(tmp_path / "points", FULL)
+            assert index.open(SCHEMA) is False
+        assert index.count() == POINTS - 1
+        assert 6 not in found(index, VECTORS[6])
+        assert found(index, VECTORS[7], Filter(must=(Match("space", "other"),))) == [7]
+        assert index.scroll(Filter(must=(HasId((id_of(5),)),)), 1)[0][0].payload["seq"] == -5
+    index.close()
+
+
+def test_a_sealed_segment_that_lost_many_is_made_anew_alone(index: SegmentedEdge, tmp_path: Path) -> None:
+    grow(index, POINTS, 3 * FULL)
+    settle(index)
+    before = index.segments()
+    first = max((one for one in before if one.sealed), key=lambda one: one.points)
+    gone = list(range(0, POINTS, 3))
+    assert "matrix.dat" in vector_traces(tmp_path / "points", 3)
+    index.delete([id_of(n) for n in gone])
+    index._edge.maintain()
+    thin = {one.name for one in index.segments() if one.sealed and one.gone > one.points * segments.GONE_SHARE_MAX}
+    settle(index)
+    after = index.segments()
+    assert first.name in thin
+    assert {one.name for one in before} - {one.name for one in after} == thin
+    assert all(one.gone == 0 for one in after if one.sealed)
+    assert index.count() == 3 * FULL - len(gone)
+    assert share_found(index, sorted(set(range(3 * FULL)) - set(gone))) >= 0.98
+    # Only now nothing is left of what was erased: see docs/decisions/erasure.md.
+    assert vector_traces(tmp_path / "points", 3) == set()
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("renames", [1, 2])
+def test_a_crash_while_a_segment_takes_its_place_leaves_all_points(
+    index: SegmentedEdge, tmp_path: Path, renames: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.maintain()
+    assert index._build is not None
+    index.delete([id_of(6)])
+    index._build.child.wait(WAIT_S)
+    done = []
+
+    def rename(path: Path, target: Path) -> None:
+        os.rename(path, target)
+        done.append(target)
+        if len(done) == renames:
+            raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", rename)
+        with pytest.raises(Killed):
+            index.maintain()
+    assert_whole_after_crash(tmp_path)
+
+
+@pytest.mark.parametrize("step", ["put_again", "maintain", "commit"])
+def test_a_crash_after_a_segment_took_its_place_leaves_all_points(
+    index: SegmentedEdge, tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.maintain()
+    assert index._build is not None
+    index.delete([id_of(6)])
+    index.set_payload({"seq": -7}, [id_of(7)])
+    index.maintain()
+    index._build.child.wait(WAIT_S)
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        if step == "commit":
+            patched.setattr(segments, "commit", killed)
+        else:
+            patched.setattr(EdgeBackend, step, killed)
+        with pytest.raises(Killed):
+            index.maintain()
+    index._edge._shard = None  # without a word to Edge: the process is gone
+    assert_whole_after_crash(tmp_path)
+
+
+def assert_whole_after_crash(tmp_path: Path) -> None:
+    """All points but the sixth, found by vector and word, and the next segment is sealed as usual."""
+    again = SegmentedEdge(tmp_path / "points", FULL)
+    assert again.open(SCHEMA) is False
+    for _ in range(2):
+        assert again.count() == POINTS - 1
+        assert sorted(UUID(one.id).int - 1 for one in again.scroll(Filter(), 2 * POINTS)[0]) == [
+            n for n in range(POINTS) if n != 6
+        ]
+        assert [found(again, VECTORS[n])[0] for n in (3, 7, POINTS - 1)] == [3, 7, POINTS - 1]
+        assert words(again, 6).keys() == {n for n in range(POINTS) if n % 7 == 6 and n != 6}
+        settle(again)
+    assert len(sealed_names(again)) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["points"]
+    assert {path.name for path in (tmp_path / "points").iterdir()} == {"edge_config.json", "segments", "wal"}
+    again.close()
+
+
+def test_a_journal_that_was_not_written_to_its_end_changes_nothing(index: SegmentedEdge, tmp_path: Path) -> None:
+    index.close()
+    (tmp_path / "points" / segment_files.JOURNAL).write_text('{"repl')
+    again = SegmentedEdge(tmp_path / "points", FULL)
+    assert again.open(SCHEMA) is False
+    assert again.count() == POINTS
+    again.close()
+
+
+def test_a_full_disk_leaves_the_index_as_it_is(
+    index: SegmentedEdge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    for names in (["tempfile.mkdtemp"], ["add_segments", "copy_segment"], ["copy_segment"]):
+        with monkeypatch.context() as patched:
+            for name in names:
+                patched.setattr(f"mnemesh_actors.index.segments.{name}", full)
+            index.maintain()
+        assert not index.building
+        assert found(index, VECTORS[3])[0] == 3
+    index.maintain()
+    assert index._build is not None
+    index._build.child.wait(WAIT_S)
+    with monkeypatch.context() as patched:
+        patched.setattr(segment_files, "_write_durably", full)
+        index.maintain()
+    assert (index.building, index.count(), sealed_names(index)) == (False, POINTS, set())
+    assert found(index, VECTORS[3])[0] == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["points"]
+    settle(index)
+    assert len(sealed_names(index)) == 1
+
+
+def test_a_child_that_was_killed_is_begun_again(index: SegmentedEdge, tmp_path: Path) -> None:
+    index.maintain()
+    assert index._build is not None
+    index._build.child.kill()
+    index._build.child.wait(WAIT_S)
+    index.maintain()
+    assert sealed_names(index) == set()
+    assert found(index, VECTORS[3])[0] == 3
+    settle(index)
+    assert len(sealed_names(index)) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["points"]
+
+
+def test_closing_ends_the_child_and_leaves_nothing_of_it(index: SegmentedEdge, tmp_path: Path) -> None:
+    index.maintain()
+    assert index._build is not None
+    child = index._build.child
+    index.close()
+    assert child.returncode is not None
+    assert [path.name for path in tmp_path.iterdir()] == ["points"]
+
+
+@pytest.mark.parametrize("swap", ["none", "begun", "ended"])
+def test_an_index_of_the_version_before_opens_as_it_is(tmp_path: Path, swap: str) -> None:
+    points = tmp_path / "points"
+    one = EdgeBackend(points, segment_points=FULL, whole=True)
+    one.open(SCHEMA)
+    one.upsert([point(n) for n in range(POINTS)])
+    one.maintain(optimise=True)
+    one.upsert([point(n) for n in range(POINTS, POINTS + 50)])
+    one.close()
+    (points / "graph_points").write_text(str(POINTS))
+    if swap == "begun":
+        points.rename(tmp_path / "points.old")
+    elif swap == "ended":
+        shutil.copytree(points, tmp_path / "points.old")
+    (tmp_path / "points.next-x").mkdir()
+    again = SegmentedEdge(points, FULL)
+    assert again.open(SCHEMA) is False
+    assert (again.count(), again._edge.graphs) == (POINTS + 50, 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["points"]
+    grow(again, POINTS + 50, 3 * FULL)
+    settle(again)
+    assert share_found(again, range(3 * FULL)) >= 0.98
+    again.close()
