@@ -168,7 +168,8 @@ class MemoryDocument:
         Mnemesh wrote it.
         """
         if self._equivocation is not None:
-            return state_of(self.id, self.space, self._equivocation.tree())
+            state = state_of(self.id, self.space, self._equivocation.tree())
+            return replace(state, renamed=self._equivocation.renamed)
         document = self._open()
         return state_of(self.id, self.space, self._guarded("can not be read", lambda: _tree(document, ROOT)))
 

@@ -102,7 +102,8 @@ class Equivocation:
         self._heads = {hash: head for hash, (head, _) in self._changes.items()}
         self._names = names({hash: head.actor for hash, head in self._heads.items()})
         self._by_name = {hash[:NAME_HEX]: hash for hash in self._heads}
-        self._bits = {hash: bit for bit, hash in enumerate(hash for hash in sorted(self._heads) if self._renamed(hash))}
+        self.renamed = {hash: name for hash, name in self._names.items() if name != self._heads[hash].actor}
+        self._bits = {hash: bit for bit, hash in enumerate(sorted(self.renamed))}
         self._by_bit = list(self._bits)
         self._masks: dict[str, int] = {}  # of each actor with such changes: their bits
         for hash, bit in self._bits.items():
@@ -167,9 +168,6 @@ class Equivocation:
         if not found:
             raise DataLoss(f"memory {self._id} has no revision {revision}", field="document", value=self._id)
         return found
-
-    def _renamed(self, hash: str) -> bool:
-        return self._names[hash] != self._heads[hash].actor
 
     def _in_order(self, *, by_hash: bool = True) -> list[str]:
         """Each change after those that it builds on; among several the one with the lowest hash, or that came first."""

@@ -97,7 +97,9 @@ class DocumentState:
     """What a document holds after all its changes; equal for equal sets of changes, whatever their order.
 
     `tagged_at` and `linked_at` give the time (ms) of the last put of each tag and link. `pins` are the
-    writers ("agent@node") that pin; `votes` says of each writer that has rated it whether it was useful.
+    writers ("agent@node") that pin; `votes` says of each writer that has rated it whether it was useful. `renamed` are
+    changes by hash (hex) whose revisions bear another name than their actor, which another change bears too; see
+    equivocation.py.
     """
 
     id: str
@@ -109,6 +111,11 @@ class DocumentState:
     votes: Mapping[str, bool] = field(default_factory=dict)
     tagged_at: Mapping[str, int] = field(default_factory=dict)
     linked_at: Mapping[Link, int] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+    def name_of(self, hash: str, actor: str) -> str:
+        """The name in its revisions' ids of the change `hash` by `actor` (hex)."""
+        return self.renamed.get(hash, actor) if self.renamed else actor
 
 
 def rank(revision_id: str) -> tuple[int, str]:

@@ -84,6 +84,7 @@ class Ledger(Views, Exchange, Copies, Twin):
                 self._identity = Identity(node_id, key.public_key().public_bytes_raw(), self._incarnation)
                 self._journal.rebuild_view_if_old()
                 peers.keep_key(self._db, node_id, key.public_key().public_bytes_raw())
+                self.judge_again()
                 self._fold()
                 self.copy_end()  # one that a crash left
             undo.pop_all()

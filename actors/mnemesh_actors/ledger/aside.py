@@ -8,11 +8,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from mnemesh_actors.ledger.shelves import COLUMNS, QUARANTINE, Brought, entry_of
 from mnemesh_crdt.envelope import Entry
 
 LISTED = "doc, space, type, hash, x'' AS raw, agent, node, signature, at, origin, received, awaited, sender"
+_WROTE_BEFORE: Final = "its actor wrote before; every change has a fresh actor"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,13 @@ def numbers(db: sqlite3.Connection, table: str, which: Which, after: int, limit:
     """Numbers over `after` of entries that match, the oldest first."""
     where, values = which.where
     found = db.execute(f"SELECT id FROM {table} WHERE {where} AND id > ? ORDER BY id LIMIT ?", (*values, after, limit))
+    return [int(number) for (number,) in found]
+
+
+def repeated(db: sqlite3.Connection, limit: int) -> list[int]:
+    """Numbers of changes that a version before refused because their actor had another change here. That depended on
+    what came first; they are judged by what they build on now."""
+    found = db.execute("SELECT id FROM quarantine WHERE reason = ? ORDER BY id LIMIT ?", (_WROTE_BEFORE, limit))
     return [int(number) for (number,) in found]
 
 

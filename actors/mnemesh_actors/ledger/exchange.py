@@ -11,7 +11,7 @@ import sqlite3
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -46,6 +46,10 @@ class Incoming:
     feed: str = ""
     last_seq: int = 0
     keys: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class _NoRoom(Exception):
+    """A change has to wait, and no more may."""
 
 
 def pack(batch: Incoming) -> bytes:
@@ -177,6 +181,17 @@ class Exchange(ABC):
         self._unfolded = self._unfolded or total.erased > 0
         self._fold()
         return total
+
+    def judge_again(self) -> None:
+        """Judge the changes again that a version before refused by another rule. Each came by a stream that might bring
+        it, and was signed; one that finds no place among those that wait stays where it is."""
+        with suppress(_NoRoom):
+            while ids := aside.repeated(self._db, limits.BATCH_ITEMS_MAX):
+                with self._transaction():
+                    for one in aside.take_out(self._db, ids, None):
+                        grant = PeerGrant(read=(), write=(one.entry.space,), principal="", relay=True)
+                        if self._intake.take_in(one.origin, grant, [one.entry], {}, one.received, one.sender).full:
+                            raise _NoRoom
 
     def discard(self, table: str, ids: Sequence[int]) -> int:
         """Delete entries of `table`, pending or quarantine; how many there were."""

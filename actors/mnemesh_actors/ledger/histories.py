@@ -5,7 +5,7 @@ back to what was said before. The writes run inside the commit, where no other w
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -15,7 +15,7 @@ from mnemesh_actors.ledger.journal import Journal
 from mnemesh_actors.ledger.reads import covered, cursor_in, cursor_out
 from mnemesh_actors.ledger.rows import COLUMNS, from_rows
 from mnemesh_actors.ledger.vectors import keep
-from mnemesh_crdt.chunk import read_head
+from mnemesh_crdt.chunk import ChangeHead, read_head
 from mnemesh_crdt.document import MemoryDocument
 from mnemesh_crdt.revisions import history, materialise, named, reopen, rollback, settle, visible
 from mnemesh_crdt.shape import FORGET, DocumentState, rank
@@ -40,7 +40,8 @@ class Histories:
 
     def past(self, id_: str) -> Past:
         """All that a memory's document holds, and where its changes came from. Raises NotFound."""
-        return self._journal.state(self._journal.memory(id_)), self._origins(id_)
+        state = self._journal.state(self._journal.memory(id_))
+        return state, self._origins(state)
 
     def as_of(self, memory: Memory, at: int) -> Memory | None:
         """A memory as it was recorded at `at` (ms), or None when it was not there yet. Of its changes those until then
@@ -49,11 +50,14 @@ class Histories:
         now = self._journal.state(memory)
         written = {rank(id_)[1]: one.at for id_, one in now.revisions.items()}
         rows = self._db.execute(
-            "SELECT raw, actor, CASE WHEN received > 0 THEN min(at, received + ?) ELSE at END "
-            "FROM entry WHERE doc = ? AND type = 'change'",
+            "SELECT raw, hash, actor, CASE WHEN received > 0 THEN min(at, received + ?) ELSE at END "
+            "FROM entry WHERE doc = ? AND type = 'change' ORDER BY seq",
             (CLOCK_AHEAD_MS_MAX, memory.id),
         )
-        changes = {raw: written.get(actor.hex(), then) > at for raw, actor, then in rows.fetchall()}
+        changes = {
+            raw: written.get(now.name_of(hash.hex(), actor.hex()), then) > at
+            for raw, hash, actor, then in rows.fetchall()
+        }
         if not any(changes.values()):
             return materialise(now)
         heads = {raw: read_head(raw) for raw in changes}
@@ -62,7 +66,7 @@ class Histories:
             late |= more
         kept = [raw for raw, head in heads.items() if head.hash not in late]
         then = MemoryDocument(memory.id, memory.space, kept).state()
-        return materialise(replace(then, revisions={id_: now.revisions[id_] for id_ in then.revisions}))
+        return materialise(replace(then, revisions=_as_now(then, now, [heads[raw] for raw in kept])))
 
     def page(self, id_: str, limit: int, cursor: str) -> HistoryPage:
         """Revisions, newest first, before the revision `cursor` (an id, or "")."""
@@ -104,13 +108,16 @@ class Histories:
         versions = tuple(_recorded(one, memory.heads, origins) for one in visible(state))
         return Conflict(memory=memory, versions=versions)
 
-    def _origins(self, id_: str) -> Origins:
+    def _origins(self, state: DocumentState) -> Origins:
         rows = self._db.execute(
-            "SELECT actor, agent, node, at, CASE WHEN received > 0 THEN received + ? ELSE at END "
+            "SELECT hash, actor, agent, node, at, CASE WHEN received > 0 THEN received + ? ELSE at END "
             "FROM entry WHERE doc = ? AND type = 'change'",
-            (CLOCK_AHEAD_MS_MAX, id_),
+            (CLOCK_AHEAD_MS_MAX, state.id),
         )
-        return {actor.hex(): Origin(agent, node, at, latest) for actor, agent, node, at, latest in rows}
+        return {
+            state.name_of(hash.hex(), actor.hex()): Origin(agent, node, at, latest)
+            for hash, actor, agent, node, at, latest in rows
+        }
 
     # ---- writing, inside the commit ---------------------------------------------------------------------------
 
@@ -124,7 +131,7 @@ class Histories:
             raise InvalidArgument(
                 "to", wanted.id, "a revision that says something; in this one the memory is forgotten"
             )
-        then = self._as_written(memory, wanted)
+        then = self._as_written(memory, state, wanted)
         edit = rollback(state, then, wanted.id, command.agent, command.at)
         if edit is None:
             seq = self._journal.seq_of(memory)
@@ -199,12 +206,12 @@ class Histories:
             )
         return memory
 
-    def _as_written(self, memory: Memory, revision: Revision) -> DocumentState:
-        """The document as the writer of `revision` had it with that revision: of the changes, those that the
-        revision's own builds on."""
+    def _as_written(self, memory: Memory, state: DocumentState, revision: Revision) -> DocumentState:
+        """The document, which holds `state` now, as the writer of `revision` had it with that revision: of the changes,
+        those that the revision's own builds on."""
         heads = {head.hash: (head, raw) for raw in self._journal.changes(memory.id) for head in (read_head(raw),)}
-        actor = rank(revision.id)[1]
-        todo = [hash_ for hash_, (head, _) in heads.items() if head.actor == actor]
+        name = rank(revision.id)[1]
+        todo = [hash_ for hash_, (head, _) in heads.items() if state.name_of(hash_, head.actor) == name]
         kept: dict[str, bytes] = {}
         while todo:
             hash_ = todo.pop()
@@ -212,6 +219,16 @@ class Histories:
                 head, kept[hash_] = heads[hash_]
                 todo += head.deps
         return MemoryDocument(memory.id, memory.space, kept.values()).state()
+
+
+def _as_now(then: DocumentState, now: DocumentState, kept: Iterable[ChangeHead]) -> dict[str, Revision]:
+    """The revisions of `then`, a part of the same document made of the changes `kept`, as they are and are called in
+    `now`."""
+    if not now.renamed:
+        return {id_: now.revisions[id_] for id_ in then.revisions}
+    names = {then.name_of(head.hash, head.actor): now.name_of(head.hash, head.actor) for head in kept}
+    ids = [f"{number}@{names[name]}" for number, name in map(rank, then.revisions)]
+    return {id_: now.revisions[id_] for id_ in ids}
 
 
 def _recorded(one: Revision, heads: Sequence[str], origins: Origins) -> Recorded:

@@ -75,7 +75,10 @@ class Journal:
         for one in entries:
             brought = one.brought
             seq = self._append(brought.entry, bytes.fromhex(one.actor), brought.origin, brought.received)
-        fresh = {one.actor: one.brought.received + CLOCK_AHEAD_MS_MAX for one in entries}
+        fresh = {
+            state.name_of(one.brought.entry.hash, one.actor): one.brought.received + CLOCK_AHEAD_MS_MAX
+            for one in entries
+        }
         receipts = fresh if new else self._latest(state)
         memory = materialise(_in_time(state, receipts))
         if memory is not None and not new:
@@ -273,11 +276,14 @@ class Journal:
         return _in_time(state, self._latest(state))
 
     def _latest(self, state: DocumentState) -> Mapping[str, int]:
-        """The latest time that is shown of each change that came from another node, by actor (hex)."""
+        """The latest time that is shown of each change that came from another node, by its name."""
         found = self._db.execute(
-            "SELECT actor, received FROM entry WHERE doc = ? AND space = ? AND received > 0", (state.id, state.space)
+            "SELECT hash, actor, received FROM entry WHERE doc = ? AND space = ? AND received > 0",
+            (state.id, state.space),
         )
-        return {actor.hex(): received + CLOCK_AHEAD_MS_MAX for actor, received in found}
+        return {
+            state.name_of(hash.hex(), actor.hex()): received + CLOCK_AHEAD_MS_MAX for hash, actor, received in found
+        }
 
     def _drop_stale_vectors(self, memory: Memory) -> None:
         """Of texts that another node's change took out of a memory; see vectors."""
@@ -291,7 +297,7 @@ class Journal:
 
 
 def _in_time(state: DocumentState, latest: Mapping[str, int]) -> DocumentState:
-    """`state` with no revision later than its actor's time in `latest`."""
+    """`state` with no revision later than its change's time in `latest`."""
     if not latest:
         return state
     late = {
