@@ -879,6 +879,10 @@ class World:
                 self._tell(wire, side, Compare())
         self._settle()
         self._check()
+        for wire in self.wires.values():
+            for side in wire.sides:
+                if side.stream.status.differs:
+                    raise Violation(f"node {side.node.number} says that it differs from a node that holds the same")
 
 
 def _holdings(node: Node, space: str) -> dict[Key, Any]:
