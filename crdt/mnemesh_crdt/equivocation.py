@@ -5,13 +5,12 @@ Automerge loads no document that holds both, and a node that kept what came firs
 So all such changes are kept, and read here without Automerge, by the same rules as Automerge's. The state follows from
 the set of changes alone, never from their order.
 
-- Every change has a name: its actor, or, of all but the change with the lowest hash among those of one actor, the first
-  32 digits of its own hash. Operations and revisions are called by that name.
-- A change that names an operation or a revision of a repeated actor means the one that it builds on. Admission refuses
-  a change that builds on two changes of one actor, so there is one at most.
-- A writer can build on one of the branches only. Its revision names what it ends in other branches below `x/ends`, and
-  its change names the tags, links and votes that it takes away there below `x/removed/...`; both by the hash of the
-  change.
+- Every change has a name. Among the changes of one actor, the one with the lowest hash is named by the actor, and every
+  other one by the first 32 digits of its own hash. Operations and revisions are called by the name of their change.
+- A change that names a repeated actor means the change of that actor that it builds on. Admission refuses a change that
+  builds on two changes of one actor, so there is one at most.
+- A writer builds on one branch only. The new revision names revisions of other branches that it ends below `x/ends`. The
+  change names tags, links and votes of other branches that it takes away below `x/removed/ACTOR`. Both name by hash.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from typing import Final, TypeAlias
 from mnemesh_crdt.chunk import ChangeHead, read_head
 from mnemesh_crdt.operations import DELETE, MAKE_MAP, ChangeOps, OpId, Scalar, read_operations
 from mnemesh_crdt.shape import COLLECTIONS, ENDS, GENESIS_KEYS, rank
-from mnemesh_memory.errors import DataLoss
+from mnemesh_memory.errors import DataLoss, InvalidArgument
 
 REMOVED: Final = "x/removed/"
 NAME_HEX: Final = 32
@@ -121,15 +120,15 @@ class Equivocation:
         return tuple(sorted(self._heads.keys() - built_on))
 
     def tree(self) -> Grown:
-        """What the document holds, as Automerge would tell it if the actors were different."""
+        """The document as Automerge would tell it if the actors were different."""
         grown: Grown = {"v": 1, "id": self._id, "space": self._space}
         for home, name in _HOMES.items():
             grown[name] = self._revisions(home) if name == "rev" else self._grown(home)
         return grown
 
     def base(self, revision: str) -> tuple[bytes, ...]:
-        """Changes that load together, for a writer to build on: those of the revision, when it is one, and all others
-        that fit, in the order in which they came."""
+        """Changes that load together, for a writer to build on. The revision, unless it is "", is among them; all other
+        changes enter if they fit, in the order in which they came. Raises InvalidArgument for an unknown revision."""
         chosen = closure(self._heads, [self._hash_of(revision)] if revision else ())
         actors = {self._heads[hash].actor for hash in chosen}
         for hash in self._in_order(by_hash=False):
@@ -140,7 +139,7 @@ class Equivocation:
         return tuple(raw for hash, (_, raw) in self._changes.items() if hash in chosen)
 
     def abroad(self, revision: str, base: Collection[bytes]) -> tuple[str, str]:
-        """What a writer on `base` calls a revision: its id there and "", or "" and its id for `x/ends`."""
+        """A revision as a writer on `base` names it: the id there and "", or "" and the id for `x/ends`."""
         hash = self._hash_of(revision)
         number = rank(revision)[0]
         if self._changes[hash][1] in base:
@@ -166,11 +165,12 @@ class Equivocation:
         name = rank(revision)[1]
         found = next((hash for hash, one in self._names.items() if one == name), "")
         if not found:
-            raise DataLoss(f"memory {self._id} has no revision {revision}", field="document", value=self._id)
+            raise InvalidArgument("parents", revision, "revisions of this memory")
         return found
 
     def _in_order(self, *, by_hash: bool = True) -> list[str]:
-        """Each change after those that it builds on; among several the one with the lowest hash, or that came first."""
+        """The changes, each after those that it builds on. Of several the lowest hash is first, or the one that came
+        first."""
         place = {hash: number for number, hash in enumerate(sorted(self._heads) if by_hash else self._heads)}
         hashes = list(place)
         waits: dict[str, int] = {}
@@ -225,8 +225,8 @@ class Equivocation:
         return id
 
     def _remove(self) -> None:
-        """Take away what changes of one branch removed in others. What belongs to one writer goes only when that writer
-        puts something in its place, which admission has proved to be the same writer."""
+        """Take away what changes of one branch removed in others. A vote goes only when the removing change puts another
+        one in its place: admission has proved that both are of one writer."""
         stands: dict[OpId, tuple[str, Live]] = {}
         for home, name in _HOMES.items():
             if name in (*_OF_ALL, _OF_ONE):

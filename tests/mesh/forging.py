@@ -93,6 +93,8 @@ def _beginning(document: MemoryDocument, name: str, at: int, actor: bytes) -> by
 
 def _pin(document: MemoryDocument, name: str, at: int, actor: bytes) -> bytes:
     """Nothing of ours writes pins yet, so Automerge is asked."""
+    if document._equivocation is not None:
+        document = MemoryDocument(document.id, document.space, document._equivocation.base(""))
     library = document._open()
     library.set_actor(actor)
     before = library.get_heads()
