@@ -9,8 +9,8 @@ the set of changes alone, never from their order.
   other one by the first 32 digits of its own hash. Operations and revisions are called by the name of their change.
 - A change that names a repeated actor means the change of that actor that it builds on. Admission refuses a change that
   builds on two changes of one actor, so there is one at most.
-- A writer builds on one branch only. The new revision names revisions of other branches that it ends below `x/ends`. The
-  change names tags, links and votes of other branches that it takes away below `x/removed/ACTOR`. Both name by hash.
+- A writer builds on one branch only. Below `x/ends`, the new revision names revisions of other branches that it ends.
+  Below `x/removed/ACTOR`, the change names tags, links and votes of other branches that it takes away. Both use hashes.
 """
 
 from __future__ import annotations
@@ -225,8 +225,8 @@ class Equivocation:
         return id
 
     def _remove(self) -> None:
-        """Take away what changes of one branch removed in others. A vote goes only when the removing change puts another
-        one in its place: admission has proved that both are of one writer."""
+        """Take away what changes of one branch removed in others. A vote goes only when the removing change puts
+        another one in its place: admission has proved that both are of one writer."""
         stands: dict[OpId, tuple[str, Live]] = {}
         for home, name in _HOMES.items():
             if name in (*_OF_ALL, _OF_ONE):

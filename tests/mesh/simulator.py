@@ -29,6 +29,7 @@ from twin import Twin
 
 from mnemesh_crdt import revisions
 from mnemesh_crdt.audience import common_patterns, feed_name
+from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import Edit, RevisionFields
 from mnemesh_crdt.envelope import CHANGE, ERASE, ERASURES, RETRACT, Entry
 from mnemesh_crdt.handshake import DIALER, LISTENER, hello_of
@@ -721,6 +722,7 @@ class World:
         for node in self.nodes:
             self._check_node(node, fresh)
         self._check_acknowledged()
+        self._check_actors()
         for space in (*SPACES, PRIVATE):
             for group in self._groups(space):
                 self._check_group(space, group)
@@ -775,6 +777,19 @@ class World:
                 )
             if first.replica.digest(space) != node.replica.digest(space):
                 raise Violation(f"nodes {first.number} and {node.number} hold the same, but their digests differ")
+
+    def _check_actors(self) -> None:
+        """No honest node gives one actor two changes, also none that was put back from a backup."""
+        honest = {node.id for node in self.nodes}
+        changes = {
+            entry.hash: entry
+            for node in self.nodes
+            for entry, _ in node.disk.log.values()
+            if entry.type == CHANGE and entry.node in honest
+        }
+        actors = Counter(read_head(entry.raw).actor for entry in changes.values())
+        if repeated := [actor for actor, count in actors.items() if count > 1]:
+            raise Violation(f"honest nodes repeated the actors {repeated}")
 
     def _check_acknowledged(self) -> None:
         """A write is on the node that acknowledged it, unless its memory was erased; so it is on all that share it."""
