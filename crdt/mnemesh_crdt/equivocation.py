@@ -101,8 +101,8 @@ class Equivocation:
         self._heads = {hash: head for hash, (head, _) in self._changes.items()}
         self._names = names({hash: head.actor for hash, head in self._heads.items()})
         self._by_name = {hash[:NAME_HEX]: hash for hash in self._heads}
-        self.renamed = {hash: name for hash, name in self._names.items() if name != self._heads[hash].actor}
-        self._bits = {hash: bit for bit, hash in enumerate(sorted(self.renamed))}
+        self.renamed = {hash: name for hash, name in sorted(self._names.items()) if name != self._heads[hash].actor}
+        self._bits = {hash: bit for bit, hash in enumerate(self.renamed)}
         self._by_bit = list(self._bits)
         self._masks: dict[str, int] = {}  # of each actor with such changes: their bits
         for hash, bit in self._bits.items():
