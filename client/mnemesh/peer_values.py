@@ -15,7 +15,8 @@ class PeerStatus:
     somebody waits for is not over. `effective_direction` is what the peer's token leaves of the direction: both,
     push, pull or none; `only_by` the principal whose entries alone are taken from the side that called, "" for
     anyone's; `not_taken` counts entries of this node in the spaces of a peer that is called which it does not take
-    because of that."""
+    because of that. `differs`: in how many memories of the spaces that both sides share the last comparison found them
+    not to agree."""
 
     name: str
     incoming: bool
@@ -38,6 +39,7 @@ class PeerStatus:
     effective_direction: str
     only_by: str
     not_taken: int
+    differs: int
 
 
 @dataclass(frozen=True, slots=True)

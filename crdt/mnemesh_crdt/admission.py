@@ -13,8 +13,8 @@ call may put, no link of a memory to itself, and no credential.
 
 What is allowed depends on the entry and on what the change builds on alone, never on what else is here: replicas that
 judged differently would stay different for ever. For the same reason no rule here asks a table of Unicode. What is left
-to the replica: the entry's signature, changes that are not here yet, two changes of one actor that do not know of each
-other.
+to the replica: the entry's signature, and changes that are not here yet. Two changes of one actor that do not know of
+each other may both enter (equivocation.py); what builds on both may not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from mnemesh_crdt.ancestry import GENESIS, GENESIS_KEYS, GENESIS_PATHS, REVISIONS, Ancestry, Path
+from mnemesh_crdt.ancestry import GENESIS, GENESIS_PATHS, REVISIONS, Ancestry, Path
 from mnemesh_crdt.chunk import ChangeHead
 from mnemesh_crdt.document import genesis_hash
 from mnemesh_crdt.envelope import CHANGE, Entry
@@ -47,7 +47,7 @@ from mnemesh_crdt.foreign_fields import (
 from mnemesh_crdt.operations import DELETE, MAKE_MAP, ChangeOps, Operation, OpId, read_operations
 from mnemesh_crdt.refusal import Refused
 from mnemesh_crdt.replica_events import Key
-from mnemesh_crdt.shape import MARK, rank
+from mnemesh_crdt.shape import GENESIS_KEYS, MARK, rank
 from mnemesh_memory import limits
 from mnemesh_memory.checks import memory_id
 from mnemesh_memory.errors import MnemeshError, shorten

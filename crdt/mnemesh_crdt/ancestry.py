@@ -11,14 +11,14 @@ from typing import Final, TypeAlias
 
 from mnemesh_crdt.chunk import ChangeHead, read_head
 from mnemesh_crdt.document import GENESIS_ACTOR
+from mnemesh_crdt.equivocation import closure
 from mnemesh_crdt.operations import MAKE_MAP, ChangeOps, Operation, OpId, read_operations
 from mnemesh_crdt.refusal import Refused
-from mnemesh_crdt.shape import COLLECTIONS
+from mnemesh_crdt.shape import COLLECTIONS, GENESIS_KEYS
 
 Path: TypeAlias = "tuple[str, ...]"
 
 GENESIS: Final = GENESIS_ACTOR.hex()
-GENESIS_KEYS: Final = ("v", "id", "space", *COLLECTIONS)  # one operation each, in this order
 GENESIS_PATHS: Final[Mapping[OpId | None, Path]] = {
     None: (),
     **{(counter, GENESIS): (name,) for counter, name in enumerate(GENESIS_KEYS, 1) if name in COLLECTIONS},
@@ -26,20 +26,37 @@ GENESIS_PATHS: Final[Mapping[OpId | None, Path]] = {
 
 REVISIONS: Final[OpId] = (1 + GENESIS_KEYS.index("rev"), GENESIS)  # the operation that made the map of revisions
 
-# Actors of changes by hash: what a hash stands for never changes, so one table serves all documents.
-_ACTORS: Final[OrderedDict[str, str]] = OrderedDict()
-_ACTORS_MAX: Final = 65_536
+# Heads of changes by hash: what a hash stands for never changes, so one table serves all documents.
+_HEADS: Final[OrderedDict[str, ChangeHead]] = OrderedDict()
+_HEADS_MAX: Final = 65_536
+_DEPS_KEPT_MAX: Final = 64  # of one change; one that builds on more is read again
 
 
-def _actor_of(hash: str, raw: bytes) -> str:
-    """The actor of a change that was let in. Each is read once: a document's changes are looked through for every new
+def _head_of(hash: str, raw: bytes) -> ChangeHead:
+    """The head of a change that was let in. Each is read once: a document's changes are looked through for every new
     one, and inflating all of them each time would let one writer hold up everybody."""
-    known = _ACTORS.get(hash)
+    known = _HEADS.get(hash)
     if known is None:
-        known = _ACTORS[hash] = read_head(raw).actor
-        if len(_ACTORS) > _ACTORS_MAX:
-            _ACTORS.popitem(last=False)
+        known = read_head(raw)
+        if len(known.deps) <= _DEPS_KEPT_MAX:
+            _HEADS[hash] = known
+            if len(_HEADS) > _HEADS_MAX:
+                _HEADS.popitem(last=False)
     return known
+
+
+def _check_actors(head: ChangeHead, earlier: Mapping[str, bytes]) -> None:
+    """No actor has two changes among this one and those that it builds on: no honest writer could have loaded them.
+    Raises Refused. What else is here does not matter: an actor may be repeated there (equivocation.py)."""
+    heads = {hash: _head_of(hash, raw) for hash, raw in earlier.items()}
+    actors = {one.actor for one in heads.values()}
+    if len(actors) == len(heads) and head.actor not in actors:
+        return
+    seen = {head.actor}
+    for hash in closure(heads, head.deps):
+        if heads[hash].actor in seen:
+            raise Refused("an actor wrote twice in what it builds on; every change has a fresh actor")
+        seen.add(heads[hash].actor)
 
 
 class Ancestry:
@@ -56,8 +73,7 @@ class Ancestry:
         self._met: dict[str, bytes] = {}  # by actor
         self._seen: set[str] = set()
         self._next: list[str] = []
-        if any(_actor_of(hash, raw) == head.actor for hash, raw in earlier.items()):
-            raise Refused("its actor wrote before; every change has a fresh actor")
+        _check_actors(head, earlier)
         self.last = len(GENESIS_KEYS)
         self.is_empty = True
         for dep in head.deps:

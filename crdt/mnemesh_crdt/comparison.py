@@ -10,6 +10,9 @@ Equal digests have no answer, so DigestsEnd follows whatever digests were said, 
 looked at them all and asked for what it lacks; Resent says that this was sent and acknowledged. A peer that was asked
 to compare as well says with its own DigestsEnd that it did. Nobody waits for the other with what it says itself, so
 that two comparisons at once never wait for each other.
+
+A comparison that finds a difference is made once more when what was missing is repaired. Buckets of spaces that both
+sides share and that differed in two looks, one after the other, hold memories on which the two do not agree: `differs`.
 """
 
 from __future__ import annotations
@@ -58,6 +61,14 @@ class _Repair:
     again: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Looks:
+    """Buckets of a space that differed in the last look, and those that differed in the one before it, too."""
+
+    last: frozenset[int] = frozenset()
+    stayed: frozenset[int] = frozenset()
+
+
 class Comparison:
     """What one stream compares and repairs. `feed` is the name under which what the peer misses is sent again."""
 
@@ -80,10 +91,29 @@ class Comparison:
         self._told_up_to = ""
         self._repairs: deque[_Repair] = deque()
         self._seq = 0
+        self._taken: tuple[str, ...] = ()
+        self._looks: dict[tuple[str, bool], _Looks] = {}  # by space, and whether the peer looked
+        self._wished: dict[str, frozenset[int]] = {}  # by the peer because of what was told last
+        self._digested: tuple[str, ...] = ()  # spaces that were told last
+        self._look_again = False
 
-    def open(self, told: tuple[str, ...]) -> None:
-        """The stream stands; `told` are the patterns of the spaces that the peer may have, and hear digests of."""
-        self._told = told
+    def open(self, told: tuple[str, ...], taken: tuple[str, ...] = ()) -> None:
+        """The stream stands; `told` are the patterns of the spaces that the peer may have, and hear digests of, `taken`
+        those of which everything is taken of the peer. What is covered by both should be equal."""
+        self._told, self._taken = told, taken
+
+    @property
+    def differs(self) -> int:
+        """How many memories are not the same on both sides, counted by buckets: two in one bucket count once."""
+        found: dict[str, frozenset[int]] = {}
+        for (space, _), looks in self._looks.items():
+            found[space] = found.get(space, frozenset()) | looks.stayed
+        return sum(map(len, found.values()))
+
+    def _look(self, space: str, peer: bool, buckets: frozenset[int]) -> None:
+        if any_matches(self._told, space) and any_matches(self._taken, space):
+            before = self._looks.get((space, peer), _Looks())
+            self._looks[space, peer] = _Looks(buckets, before.last & buckets)
 
     @property
     def repairing(self) -> bool:
@@ -99,6 +129,7 @@ class Comparison:
         """It is time to compare; `begin` does it when both sides are caught up."""
         self._asked += 1
         self._due, self._back = True, self._back or back
+        self._look_again = True
 
     def begin(self, caught_up: bool) -> Measure | DigestsEnd | None:
         """What to measure for a comparison that is due; its end to say at once when nothing may be told."""
@@ -118,6 +149,7 @@ class Comparison:
         """The end of the comparison that was begun last."""
         self._covered, back, self._serving = self._begun
         self._ends += 1
+        self._wished = {}
         if back:
             self._back_end = self._ends
         return DigestsEnd(self._ends, back, self._serving)
@@ -136,6 +168,9 @@ class Comparison:
         """The peer has looked at our digests up to that end. Raises StreamRefused."""
         if number > self._ends:
             raise StreamRefused("fault", f"end {number} of digests is answered, but was not said")
+        if number == self._ends > self._answered:
+            for space in self._digested:
+                self._look(space, True, self._wished.get(space, frozenset()))
         self._answered = max(self._answered, number)
 
     def resent(self, number: int) -> None:
@@ -154,8 +189,13 @@ class Comparison:
             self._said_sent = self._sent
             said.append(Resent(self._sent))
         answered = self._answered >= self._ends and self._served >= self._back_end and self._got >= self._lacked
-        if answered and not (self._theirs or self._repairs):
-            self.done = self._covered
+        if answered and not (self._theirs or self._repairs or self._measuring):
+            if self._look_again and not self._due and self._covered == self._asked:
+                self._look_again = False
+                self._due = any(looks.last for looks in self._looks.values())
+                self._back = self._due and self._begun[1]
+            if not (self._due and self._covered == self._asked):
+                self.done = self._covered
         return said
 
     def heard(self, space: str, buckets: Buckets) -> Measure | None:
@@ -175,13 +215,16 @@ class Comparison:
         for space in sorted(self._theirs.keys() & {*event.digests, *event.patterns}):
             ours, theirs = event.digests.get(space, {}), self._theirs.pop(space)
             # Of buckets that the peer has nothing in, it would learn that there is something here.
+            apart = (one for one in {*ours, *theirs} if ours.get(one) != theirs.get(one))
+            self._look(space, False, frozenset(apart))
             if lacking := tuple(sorted(one for one in theirs if ours.get(one) != theirs[one])):
                 self._lacked += 1
                 said.append(Resend(self._lacked, space, lacking))
         if self._measuring and event.patterns == self._told:
             self._measuring = False
             held = sorted(space for space in event.digests if any_matches(self._told, space))
-            said += [Digest(space, event.digests[space]) for space in self._turn(held)]
+            self._digested = tuple(self._turn(held))
+            said += [Digest(space, event.digests[space]) for space in self._digested]
             said.append(self._end())
         return said
 
@@ -204,6 +247,7 @@ class Comparison:
         if len(self._repairs) >= SYNC_DIGEST_SPACES_MAX:
             raise StreamRefused("fault", f"more than {SYNC_DIGEST_SPACES_MAX} spaces are to be sent again")
         self._their_lacked = wish.number
+        self._wished[wish.space] = frozenset(wish.buckets)
         self._repairs.append(_Repair(wish.number, wish.space, tuple(sorted(set(wish.buckets)))))
 
     def reask(self) -> Reask | None:

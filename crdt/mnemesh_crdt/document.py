@@ -9,6 +9,8 @@ Rules, each of which a measured trap of the library asks for:
   timestamps, bytes, `diff()` and `save()` are never used.
 - A panic of the library is a BaseException and leaves its object unusable: the object is dropped and made
   again from the changes, which are the truth.
+- Changes that repeat an actor never load together: what they say is read in equivocation.py, and Automerge holds
+  those of them that a write builds on.
 """
 
 from __future__ import annotations
@@ -20,8 +22,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final, NamedTuple, TypeVar
 
 from mnemesh_crdt.chunk import chunk_of, open_change, read_uleb
+from mnemesh_crdt.equivocation import REMOVED, Equivocation, repeat_an_actor
 from mnemesh_crdt.shape import (
     COLLECTIONS,
+    ENDS,
     FORMAT_MAJOR,
     MARK,
     Change,
@@ -32,6 +36,7 @@ from mnemesh_crdt.shape import (
     Written,
     link_key,
     next_revision_id,
+    positions,
     revision_tree,
     state_of,
     vote_tree,
@@ -85,11 +90,11 @@ class Unread(NamedTuple):
 
 
 class MemoryDocument:
-    """The document of memory `id` in `space`, made from its logged changes (any order, duplicates allowed), or from
-    those that budget.py chose, beside which others are `unread`.
+    """The document of memory `id` in `space`, made from its logged changes, duplicates allowed: in the order of a log,
+    in which each comes after those that it builds on, or in any order when none of them repeats an actor. Beside those
+    that budget.py chose, others are `unread`.
 
-    Not thread-safe. Raises DataLoss when a change is damaged, builds on one that is not there, or repeats an
-    actor.
+    Not thread-safe. Raises DataLoss when a change is damaged or builds on one that is not there.
     """
 
     def __init__(self, id: str, space: str, changes: Iterable[bytes] = (), unread: Unread | None = None) -> None:
@@ -97,7 +102,9 @@ class MemoryDocument:
         self.space = space
         self._unread = unread
         self._changes = list(changes)
-        self._document: Document | None = self._load(self._changes) if self._changes else _genesis(id, space)
+        self._document: Document | None
+        self._equivocation: Equivocation | None  # in the place of the document when an actor is repeated
+        self._document, self._equivocation = self._taken(self._changes)
 
     def write(self, edit: Edit, actor: bytes) -> Change | None:
         """Apply `edit` as one change by `actor` (16 random bytes, never used before); None when nothing
@@ -108,11 +115,40 @@ class MemoryDocument:
         """
         if len(actor) != ACTOR_BYTES or actor == GENESIS_ACTOR:
             raise ValueError(f"an actor is {ACTOR_BYTES} random bytes")
-        document = self._open()
+        if self._equivocation is not None:
+            return self._write_on_a_branch(self._equivocation, edit, actor)
+        change = self._written(self._open(), edit, actor)
+        if change is not None:
+            self._changes.append(change.raw)
+        return change
+
+    def _write_on_a_branch(self, equivocation: Equivocation, edit: Edit, actor: bytes) -> Change | None:
+        """Write on changes that load together; what ends in other branches is named there."""
+        said = edit.revision
+        base = equivocation.base(said.parents[0] if said is not None and said.parents else "")
+        ends: tuple[str, ...] = ()
+        if said is not None:
+            named = [equivocation.abroad(parent, base) for parent in said.parents]
+            ends = tuple(end for _, end in named if end)
+            edit = replace(edit, revision=replace(said, parents=tuple(here for here, _ in named if here)))
+        links = {link_key(link) for link in edit.links_remove}.difference(map(link_key, edit.links_put))
+        removed = equivocation.puts("tags", set(edit.tags_remove).difference(edit.tags_put), base)
+        removed += equivocation.puts("links", links, base)
+        removed += equivocation.puts("feedback", [edit.vote[0]] if edit.vote else [], base)
+        change = self._written(self._load(list(base)), edit, actor, ends, sorted(removed))
+        self._document = None
+        if change is not None:
+            self._changes.append(change.raw)
+            self._equivocation = self._said_together(self._changes)
+        return change
+
+    def _written(
+        self, document: Document, edit: Edit, actor: bytes, ends: tuple[str, ...] = (), removed: Iterable[str] = ()
+    ) -> Change | None:
         self._document = None  # until the change is found in order; else it is made again from the log
         before = document.get_heads()
         document.set_actor(actor)
-        self._guarded("can not be written", lambda: _transact(document, edit, actor.hex()))
+        self._guarded("can not be written", lambda: _transact(document, edit, actor.hex(), ends, removed))
         written = document.get_changes(before)
         if not written:
             self._document = document
@@ -128,7 +164,6 @@ class MemoryDocument:
                 f"{len(inflated)} bytes, {len(raw)} compressed",
                 f"all fields together take at most {CHANGE_INFLATED_BYTES_MAX} bytes, {CHANGE_BYTES_MAX} compressed",
             )
-        self._changes.append(raw)
         self._document = document
         if self._unread is not None:
             heads = self._unread.heads.difference(bytes(dep).hex() for dep in change.deps)
@@ -136,13 +171,13 @@ class MemoryDocument:
         return Change(hash=bytes(change.hash).hex(), raw=raw, actor=actor.hex())
 
     def merge(self, changes: Iterable[bytes]) -> None:
-        """Take in changes made elsewhere, in any order, duplicates allowed.
+        """Take in changes made elsewhere, duplicates allowed, in such an order as a new document is made of.
 
         Raises DataLoss, and takes in none of them, when one is damaged or builds on a change that is not
         there.
         """
         merged = list(dict.fromkeys([*self._changes, *changes]))
-        self._document = self._load(merged)
+        self._document, self._equivocation = self._taken(merged)
         self._changes = merged
 
     def state(self) -> DocumentState:
@@ -151,8 +186,12 @@ class MemoryDocument:
         Raises DataLoss when it breaks the shape of a memory, FailedPrecondition when a newer major version of
         Mnemesh wrote it.
         """
-        document = self._open()
-        state = state_of(self.id, self.space, self._guarded("can not be read", lambda: _tree(document, ROOT)))
+        if self._equivocation is not None:
+            state = state_of(self.id, self.space, self._equivocation.tree())
+            state = replace(state, renamed=self._equivocation.renamed)
+        else:
+            document = self._open()
+            state = state_of(self.id, self.space, self._guarded("can not be read", lambda: _tree(document, ROOT)))
         if len(state.tags) > TAGS_SHOWN_MAX or len(state.links) > LINKS_SHOWN_MAX:
             state = replace(state, put_by={name: self.put_by(name) for name in ("tags", "links")})
         return state if self._unread is None else replace(state, unread=self._unread.changes)
@@ -160,6 +199,8 @@ class MemoryDocument:
     def put_by(self, name: str) -> dict[str, tuple[int, str]]:
         """The operation (counter and actor in hex) that put each key of a collection; later ones have seen earlier
         ones, or do not know of them."""
+        if self._equivocation is not None:
+            return self._equivocation.put_by(name)
         document = self._open()
 
         def read() -> dict[str, tuple[int, str]]:
@@ -178,12 +219,30 @@ class MemoryDocument:
         none."""
         if self._unread is not None:
             return tuple(sorted(self._unread.heads))
+        if self._equivocation is not None:
+            return self._equivocation.heads()
         return tuple(sorted(bytes(head).hex() for head in self._open().get_heads()))
 
     def _open(self) -> Document:
         if self._document is None:
             self._document = self._load(self._changes)
         return self._document
+
+    def _taken(self, changes: list[bytes]) -> tuple[Document | None, Equivocation | None]:
+        """The changes as one document, or what they say together when they repeat an actor. The library finds that out,
+        but only of changes that come after those that they build on: a memory without such changes costs nothing
+        more."""
+        if not changes:
+            return _genesis(self.id, self.space), None
+        try:
+            return self._load(changes), None
+        except DataLoss:
+            if not repeat_an_actor(changes):
+                raise
+        return None, self._said_together(changes)
+
+    def _said_together(self, changes: Iterable[bytes]) -> Equivocation:
+        return Equivocation(self.id, self.space, genesis_hash(self.id, self.space), changes)
 
     def _load(self, changes: list[bytes]) -> Document:
         if b"" in changes:
@@ -241,20 +300,24 @@ def _genesis_frame(size: int, space: str) -> tuple[bytes, ...]:
     return tuple(body.split(stand_in.encode())) if size else ()
 
 
-def _transact(document: Document, edit: Edit, actor: str) -> None:
+def _transact(document: Document, edit: Edit, actor: str, ends: tuple[str, ...], removed: Iterable[str]) -> None:
+    """`ends` and `removed` are revisions and operations of branches that are not in `document`."""
     with document.transaction() as transaction:
         if edit.revision is not None:
             revisions = _collection(transaction, "rev")
-            if len(edit.revision.parents) > REVISIONS_MAX:  # peers would not let it in
+            parents = (*edit.revision.parents, *ends)
+            if len(parents) > REVISIONS_MAX:  # peers would not let it in
                 raise InvalidArgument(
-                    "parents", len(edit.revision.parents), f"at most {REVISIONS_MAX} versions at once; purge the memory"
+                    "parents", len(parents), f"at most {REVISIONS_MAX} versions at once; purge the memory"
                 )
             for parent in edit.revision.parents:
                 if transaction.get(revisions, parent) is None:
                     raise InvalidArgument("parents", parent, "revisions of this memory")
-            name = next_revision_id(edit.revision.parents, actor)
-            shown: Written = {MARK: edit.mark} if edit.mark else {}
-            _put(transaction, revisions, {name: {**revision_tree(edit.revision), **shown}})
+            name = next_revision_id(parents, actor)
+            newer: dict[str, str | Written] = {MARK: edit.mark} if edit.mark else {}
+            if ends:
+                newer[ENDS] = positions(ends)
+            _put(transaction, revisions, {name: {**revision_tree(edit.revision), **newer}})
         if edit.tags_put or edit.tags_remove:
             _renew(transaction, "tags", edit.tags_put, edit.tags_remove, edit.at)
         if edit.links_put or edit.links_remove:
@@ -263,6 +326,8 @@ def _transact(document: Document, edit: Edit, actor: str) -> None:
         if edit.vote is not None:
             writer, useful = edit.vote
             _put(transaction, _collection(transaction, "feedback"), {writer: vote_tree(useful)})
+        if gone := positions(tuple(removed)):
+            _put(transaction, ROOT, {f"{REMOVED}{actor}": gone})
 
 
 def _renew(transaction: Transaction, name: str, put: Iterable[str], remove: Iterable[str], at: int) -> None:

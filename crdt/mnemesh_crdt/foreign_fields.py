@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from mnemesh_crdt.operations import Scalar
 from mnemesh_crdt.refusal import Refused
-from mnemesh_crdt.shape import FORGET, PUT, next_revision_id, rank
+from mnemesh_crdt.shape import ENDS, FORGET, PUT, next_revision_id, rank
 from mnemesh_memory import limits
 from mnemesh_memory.errors import DataLoss, shorten
 from mnemesh_memory.kinds import KINDS, TIERS
@@ -57,10 +57,11 @@ def check_revision(key: str, tree: Tree, agent: str, actor: str) -> tuple[str, .
     content, title = str(tree["content"]), tree["title"]
     if not content.strip(_BLANKS) if tree["op"] == PUT else (content or title):
         raise Refused("a revision that puts has content; one that forgets has neither content nor title")
-    named = tree.get("parents", {})
+    named, ended = tree.get("parents", {}), tree.get(ENDS, {})
     parents = tuple(named) if isinstance(named, dict) else ()
+    ends = tuple(ended) if isinstance(ended, dict) else ()
     try:
-        next_one = rank(key)[1] == actor and key == next_revision_id(parents, actor)
+        next_one = rank(key)[1] == actor and key == next_revision_id((*parents, *ends), actor)
     except DataLoss:
         next_one = False
     if not next_one:

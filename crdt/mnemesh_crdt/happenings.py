@@ -26,7 +26,7 @@ class Happening:
 
 def happenings(state: DocumentState, actors: Iterable[str], asked: Collection[str]) -> dict[str, Happening]:
     """What the changes by the `asked` actors did. `actors` (hex) are those of all the document's changes, in the order
-    of the ledger."""
+    of the ledger; of a change that is renamed, its name."""
     written = {rank(id_)[1]: revision for id_, revision in state.revisions.items()}
     found: dict[str, Happening] = {}
     free: dict[str, Revision] = {}  # named by no other yet

@@ -378,7 +378,8 @@ class Status:
 
     `phase` is new, greeting, open or closed. The peer takes entries of spaces that `takes` covers, a part of what it
     `wants`, of the principal `only_by` alone unless it is "". `acked` of `head` is what it durably has of what it may
-    see, `taken` of `peer_head` how far we read; `sending` batches are under way. `compared` Compare events are over.
+    see, `taken` of `peer_head` how far we read; `sending` batches are under way. `compared` Compare events are over;
+    by the last of them the two differ in `differs` memories.
     """
 
     phase: str = "new"
@@ -393,6 +394,7 @@ class Status:
     taken: int = 0
     caught_up: bool = False
     compared: int = 0
+    differs: int = 0
     code: str = ""
     reason: str = ""
 

@@ -59,7 +59,6 @@ class _Log:
     entries: dict[str, Entry] = field(default_factory=dict)
     changes: dict[str, bytes] = field(default_factory=dict)
     heads: set[str] = field(default_factory=set)
-    actors: set[str] = field(default_factory=set)
     pending: dict[str, Entry] = field(default_factory=dict)
     quarantined: dict[str, Kept] = field(default_factory=dict)
     deps: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of those that wait or build on a quarantined one
@@ -215,13 +214,10 @@ class Replica:
     def _check_change(self, key: Key, log: _Log, entry: Entry) -> None:
         """Whether a change may enter, all that it builds on being here. Raises Refused."""
         head = self._judge(key, entry, log.changes)
-        if head.actor in log.actors:
-            raise Refused("its actor wrote before; every change has a fresh actor")
         try:
             self._read(key, {**log.changes, head.hash: entry.raw})
         except (DataLoss, FailedPrecondition) as error:
             raise Refused(error.message) from error
-        log.actors.add(head.actor)
 
     def _accept(self, key: Key, log: _Log, entry: Entry, deps: tuple[str, ...]) -> list[Effect]:
         """Take in an entry that was found good, then each one that waited for it and now waits for nothing."""

@@ -6,13 +6,15 @@ it, and which layouts are damage. Unknown keys are left alone, so that what a ne
 
     v: 1, id, space
     rev{"n@actor": {op, kind, title, content, by, at, tier, parents{id: i}, attrs{key: value}, valid_from,
-                    valid_to, importance, source{session, dir, seq}, keywords{word: i}, refs{path: i}, x/key}}
+                    valid_to, importance, source{session, dir, seq}, keywords{word: i}, refs{path: i}, x/key,
+                    x/ends{"n@change": i}}}
     tags{tag: put time}, links{"type:id": put time}, pins{"agent@node": time},
     feedback{"agent@node": {useful, not}}
 
 Ordered lists are maps from the item to its position, because lists merge badly. An absent key means the
 default. `x/key` is the mark of an idempotency key, in the first revision of a memory whose id is derived from it
-(mnemesh_memory.ids); versions that do not know it let it be.
+(mnemesh_memory.ids). `x/ends` and the root's `x/removed/actor` reach into the branches of a repeated actor
+(equivocation.py). Versions that do not know them let them be.
 """
 
 from __future__ import annotations
@@ -27,9 +29,11 @@ from mnemesh_memory.model import Link, Revision, Source
 
 FORMAT_MAJOR: Final = 1
 COLLECTIONS: Final = ("rev", "tags", "links", "pins", "feedback")
+GENESIS_KEYS: Final = ("v", "id", "space", *COLLECTIONS)  # one operation each, in this order
 PUT: Final = "put"
 FORGET: Final = "forget"
 MARK: Final = "x/key"
+ENDS: Final = "x/ends"
 _REVISION_ID: Final = re.compile(r"([1-9][0-9]{0,9})@([0-9a-f]{32})")
 
 Written: TypeAlias = Mapping[str, "str | int | float | Written"]  # what we write
@@ -95,7 +99,8 @@ class DocumentState:
     `tagged_at` and `linked_at` give the time (ms) of the last put of each tag and link. `pins` are the
     writers ("agent@node") that pin; `votes` says of each writer that has rated it whether it was useful. `unread`
     counts the changes that are kept beside those that this was read from. `put_by` names, for `tags` and `links`, the
-    operation that put each key, when there are more of them than a reader is shown.
+    operation that put each key, when there are more of them than a reader is shown. `renamed` are changes by hash (hex)
+    whose revisions bear another name than their actor, which another change bears too; see equivocation.py.
     """
 
     id: str
@@ -109,6 +114,11 @@ class DocumentState:
     linked_at: Mapping[Link, int] = field(default_factory=dict)
     unread: int = 0
     put_by: Mapping[str, Mapping[str, tuple[int, str]]] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+    def name_of(self, hash: str, actor: str) -> str:
+        """The name in its revisions' ids of the change `hash` by `actor` (hex)."""
+        return self.renamed.get(hash, actor) if self.renamed else actor
 
 
 def rank(revision_id: str) -> tuple[int, str]:
@@ -134,14 +144,14 @@ def revision_tree(fields: RevisionFields) -> Written:
     """The revision as the document stores it; absent values and empty collections are left out."""
     source = {"session": fields.source.session, "dir": fields.source.dir, "seq": fields.source.seq}
     optional: dict[str, int | float | Written | None] = {
-        "parents": _positions(fields.parents),
+        "parents": positions(fields.parents),
         "attrs": dict(fields.attrs),
         "valid_from": fields.valid_from,
         "valid_to": fields.valid_to,
         "importance": None if fields.importance is None else float(fields.importance),
         "source": {key: value for key, value in source.items() if value is not None and value != ""},
-        "keywords": _positions(fields.keywords),
-        "refs": _positions(fields.refs),
+        "keywords": positions(fields.keywords),
+        "refs": positions(fields.refs),
     }
     return {
         "op": fields.op,
@@ -231,7 +241,8 @@ def _counts(vote: Tree) -> tuple[int, int]:
     return _number(vote, "useful") or 0, _number(vote, "not") or 0
 
 
-def _positions(items: tuple[str, ...]) -> Written:
+def positions(items: tuple[str, ...]) -> Written:
+    """An ordered list as the document stores it."""
     return {item: position for position, item in enumerate(items)}
 
 

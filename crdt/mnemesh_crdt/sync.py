@@ -135,6 +135,7 @@ class Stream:
         if self._phase == "open":
             for answer in self._comparison.settle():
                 self._send(answer)
+            self._maybe_compare()
         status = self._status()
         if status != self.status:
             self.status = status
@@ -283,7 +284,8 @@ class Stream:
                 "was put back from a backup without a new incarnation. Restart that node from its backup once more",
             )
         self._out = Outgoing(feed, audience, peer.origin, at)
-        self._comparison.open(audience.patterns)
+        whole = self.grant.relay and not peer.only_by
+        self._comparison.open(audience.patterns, self.grant.write if whole else ())
         self._ask_who_is_alive()
         if batch := self._out.nothing(self._head):
             self._send(batch)
@@ -395,6 +397,7 @@ class Stream:
             taken=self._in.taken,
             caught_up=self.caught_up(),
             compared=self._comparison.done,
+            differs=self._comparison.differs,
             code=code,
             reason=reason or (FULL_THERE if self._out.full else FULL_HERE if self._in.full else ""),
         )

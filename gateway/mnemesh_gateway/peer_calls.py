@@ -142,4 +142,5 @@ async def _status(peers: Peers, one: PeerStatus) -> peer_pb2.PeerStatus:
         comparing=one.comparing,
         only_by=one.only_by,
         not_taken=await peers.not_taken.of(one),
+        differs=one.differs,
     )

@@ -25,7 +25,8 @@ class PeerStatus:
     or brings when it is `incoming`, "" for anyone's. `auth` is unknown,
     accepted or refused: what became of the token at the last contact. `caught_up_at` is when both sides last had all
     that the other had for them, as far as was known here; `lag_s` how long ago that is, None for never. `comparing`: a
-    comparison that somebody waits for is not over."""
+    comparison that somebody waits for is not over. `differs`: in how many memories of the spaces that both sides share
+    the last comparison found them not to agree."""
 
     name: str
     incoming: bool
@@ -42,6 +43,7 @@ class PeerStatus:
     caught_up_at: int | None = None
     lag_s: float | None = None
     comparing: bool = False
+    differs: int = 0
     pending_out: int = 0
     pending_in: int = 0
     cursor_out: int = 0
@@ -104,6 +106,7 @@ class PeerStatus:
             only_by=status.only_by,
             caught_up=status.caught_up,
             caught_up_at=caught_up_at,
+            differs=status.differs,
             cursor_out=status.acked,
             cursor_in=status.taken,
             head_in=status.peer_head,

@@ -21,7 +21,7 @@ def peer(**fields: Any) -> PeerStatus:
         "name": "hub", "incoming": False, "target": "hub:7433", "direction": "both", "spaces": ("*",), "node_id": "",
         "state": "connected", "caught_up": True, "pending_out": 0, "pending_in": 0, "cursor_out": 1, "cursor_in": 1,
         "last_contact": None, "last_error": "", "attempts": 0, "auth": "accepted", "lag_s": 0.0, "comparing": False,
-        "effective_direction": "both", "only_by": "", "not_taken": 0,
+        "effective_direction": "both", "only_by": "", "not_taken": 0, "differs": 0,
     }  # fmt: skip
     return PeerStatus(**{**usual, **fields})
 
@@ -64,6 +64,12 @@ def test_a_peer_that_takes_less_than_its_direction_says_so_in_its_line() -> None
     expected = "-> hub  hub:7433  both (pull by its token)  *  connected: caught up; not taken there: 7; never heard"
     assert _line(less) == expected
     assert "both (only by ana)  *" in _line(peer(only_by="ana"))
+
+
+def test_a_peer_that_does_not_agree_after_a_comparison_says_in_how_many_memories() -> None:
+    for count, words in ((1, "1 memory"), (3, "3 memories")):
+        line = _line(peer(differs=count))
+        assert f"; differs in {words} after a comparison: `mnemesh sync quarantine` on both nodes" in line
 
 
 def test_what_is_pending_is_a_bound_because_entries_that_are_never_given_are_counted_too() -> None:

@@ -659,6 +659,15 @@ def test_a_running_node_whose_index_has_a_fault_is_a_finding(held: Place) -> Non
     assert not found.remark
 
 
+def test_a_peer_with_which_a_running_node_does_not_agree_is_a_finding(held: Place) -> None:
+    same, other = {"name": "hub"}, {"name": "laptop", "differs": "2"}
+    with node_that_says(held, {**BEHIND, "index": [], "peers": [same, other]}):
+        found = only(held, "peers")
+    assert found.problem == "laptop differs in 2 memories after a comparison"
+    assert "mnemesh sync quarantine" in found.fix
+    assert not found.remark
+
+
 def test_the_report_shows_where_the_running_node_listens_and_what_it_says(
     held: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

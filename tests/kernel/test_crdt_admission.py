@@ -509,8 +509,8 @@ TAG = Operation((5, GENESIS), "new", PUT, 5, ())
         (replace(HONEST, seq=0), "change 0 of its actor"),
         (renamed(HONEST, GENESIS), "not 16 random bytes"),
         (renamed(HONEST, "ab" * 8), "not 16 random bytes"),
-        (renamed(HONEST, actor(1).hex()), "its actor wrote before"),
-        (renamed(HONEST, actor(2).hex()), "its actor wrote before"),
+        (renamed(HONEST, actor(1).hex()), "an actor wrote twice in what it builds on"),
+        (renamed(HONEST, actor(2).hex()), "an actor wrote twice in what it builds on"),
         (replace(HONEST, message="hidden"), "carries a message"),
         (replace(HONEST, time=1), "a time"),
         (replace(HONEST, extra=b"hidden"), "other bytes"),
@@ -596,7 +596,7 @@ def test_a_deep_past_is_searched_as_far_as_it_is_needed() -> None:
     settled = edited(log, "end", 9)
     forged = Forged.of(read_operations(settled))
     early = renamed(forged, actor(61).hex())
-    assert "its actor wrote before" in refusal(encode(early), *log)
+    assert "an actor wrote twice in what it builds on" in refusal(encode(early), *log)
 
 
 def test_the_first_change_of_a_memory_says_something() -> None:

@@ -180,11 +180,6 @@ def test_an_actor_that_wrote_before_is_refused_and_changes_nothing() -> None:
     assert doc.state() == before
 
 
-def test_two_changes_of_one_actor_never_make_one_document() -> None:
-    with pytest.raises(DataLoss, match="can not be loaded"):
-        document(created("here", 1), created("there", 1))
-
-
 def test_merging_takes_duplicates_and_any_order() -> None:
     first = created()
     second = edited([first], "second", 2)

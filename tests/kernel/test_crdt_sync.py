@@ -864,17 +864,44 @@ def test_a_comparison_is_over_when_what_it_found_is_sent_and_what_was_asked_for_
     scene.got(Resend(1, SPACE, (3,)), Compared(1))
     assert scene.status.compared == 0, "the peer has not got what it lacks"
     scene.tell(Reread(space=SPACE, after=0, entries=(entry(1),), last_seq=5, done=True))
-    scene.got(Ack(REPAIR, 1))
-    assert scene.status.compared == 1
+    assert Measure(("team/*",)) in scene.got(Ack(REPAIR, 1)), "what was repaired is looked at again"
+    assert scene.status.compared == 0
+    scene.tell(Measured(("team/*",), {SPACE: {3: HERE}}))
+    scene.got(Compared(2))
+    assert (scene.status.compared, scene.status.differs) == (1, 0)
     scene.tell(Compare(back=True), Measured(("team/*",), {}))
-    scene.got(Compared(2), Digest("team/b", {3: THERE}), DigestsEnd(1, serves=2))
+    scene.got(Compared(3), Digest("team/b", {3: THERE}), DigestsEnd(1, serves=3))
     assert sent(scene.tell(Measured(("team/b",), {}))) == [Resend(1, "team/b", (3,)), Compared(1)]
     assert scene.status.compared == 1, "what we lack of that space is on its way"
     scene.got(Resent(1))
-    assert scene.status.compared == 2
+    scene.tell(Measured(("team/*",), {}))
+    scene.got(Compared(4), Digest("team/b", {3: THERE}), DigestsEnd(2, serves=4))
+    scene.tell(Measured(("team/b",), {"team/b": {3: THERE}}))
+    assert (scene.status.compared, scene.status.differs) == (2, 0)
     pull = idle(PULL_ONLY)
     pull.tell(Compare())
     assert pull.status.compared == 1, "there is nothing to tell"
+
+
+def test_what_two_looks_found_apart_is_counted_until_a_look_finds_it_equal() -> None:
+    scene = idle()
+    for end in (1, 2):
+        scene.tell(Compare()) if end == 1 else None
+        scene.tell(Measured(("team/*",), {SPACE: {3: HERE, 4: HERE}}))
+        scene.got(Resend(end, SPACE, (3, 4) if end == 1 else (3,)), Compared(end))
+        scene.tell(Reread(space=SPACE, after=0, entries=(), last_seq=5, done=True))
+    assert (scene.status.compared, scene.status.differs) == (1, 1), "one of the two was repaired"
+    scene.tell(Compare(), Measured(("team/*",), {SPACE: {3: HERE, 4: HERE}}))
+    scene.got(Compared(3))
+    assert (scene.status.compared, scene.status.differs) == (2, 0)
+
+
+def test_a_peer_that_may_have_a_part_only_is_not_said_to_differ() -> None:
+    scene = idle(PULL_ONLY)
+    for _ in range(2):
+        scene.got(Digest(SPACE, {3: HERE}))
+        scene.tell(Measured((SPACE,), {SPACE: {3: THERE}}))
+    assert scene.status.differs == 0
 
 
 def test_a_peer_that_is_asked_to_compare_as_well_says_when_it_has() -> None:

@@ -17,6 +17,7 @@ from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields
 from mnemesh_crdt.envelope import CHANGE, Entry
 from mnemesh_crdt.replica_events import Key
+from mnemesh_crdt.revisions import heads
 from mnemesh_memory.model import Link
 
 VOTE: Final = "vote of another"
@@ -24,6 +25,7 @@ PIN: Final = "pin of another"
 LINK: Final = "link of no known type"
 BEGINNING: Final = "beginning of another's memory"
 # Each with a part of the reason for which it is set aside.
+
 FORGED_CHANGES: Final[Mapping[str, str]] = {
     VOTE: "feedback ",
     PIN: "pins ",
@@ -49,6 +51,26 @@ def forged_change(kind: str, mallory: Node, node: Node, key: Key, victim: Node, 
     return mallory.signed(key, CHANGE, read_head(raw).hash, raw)
 
 
+def equivocal_changes(mallory: Node, node: Node, key: Key, at: int, rng: random.Random) -> list[Entry]:
+    """Two entries by `mallory` with one actor, each allowed by itself, both built on what `node` holds of `key`."""
+    actor = rng.randbytes(16)
+    entries = []
+    for word in ("ONE", "TWO"):
+        document = MemoryDocument(key.id, key.space, node.replica.changes(key))
+        names = heads(document.state())
+        text = f"{word} {rng.getrandbits(30):x}"
+        said = RevisionFields(op="put", kind="fact", title="", content=text, by=mallory.agent, at=at, parents=names)
+        tag, link = (
+            rng.choice(("db", "net", "ui")),
+            Link("see-also", f"018f6f0e-7c1a-7000-8000-{rng.randrange(3):012d}"),
+        )
+        edit = Edit(revision=said if rng.random() < 0.7 else None, tags_put=(tag,), links_put=(link,), at=at)
+        change = document.write(edit, actor)
+        assert change is not None
+        entries.append(mallory.signed(key, CHANGE, change.hash, change.raw))
+    return entries
+
+
 def _raw(kind: str, document: MemoryDocument, name: str, at: int, rng: random.Random) -> bytes:
     actor = rng.randbytes(16)
     if kind == PIN:
@@ -71,6 +93,8 @@ def _beginning(document: MemoryDocument, name: str, at: int, actor: bytes) -> by
 
 def _pin(document: MemoryDocument, name: str, at: int, actor: bytes) -> bytes:
     """Nothing of ours writes pins yet, so Automerge is asked."""
+    if document._equivocation is not None:
+        document = MemoryDocument(document.id, document.space, document._equivocation.base(""))
     library = document._open()
     library.set_actor(actor)
     before = library.get_heads()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -17,11 +17,12 @@ from twin import Twin
 
 from mnemesh_crdt import revisions
 from mnemesh_crdt.admission import admit
-from mnemesh_crdt.ancestry import GENESIS, GENESIS_KEYS
+from mnemesh_crdt.ancestry import GENESIS
 from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.digest import bucket_of
 from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.envelope import CHANGE, ERASURES, Entry, erase_hash, node_id_of, signing_bytes
+from mnemesh_crdt.equivocation import NAME_HEX, REMOVED, closure
 from mnemesh_crdt.erasing import begun_by, kind_of_erasure
 from mnemesh_crdt.handshake import Me
 from mnemesh_crdt.messages import Ask, Measured, News, Read, Reask, Reread
@@ -41,7 +42,7 @@ from mnemesh_crdt.replica_events import (
     Quarantined,
     Received,
 )
-from mnemesh_crdt.shape import DocumentState
+from mnemesh_crdt.shape import GENESIS_KEYS, DocumentState
 from mnemesh_crdt.sync import Stream
 from mnemesh_memory.errors import DataLoss
 from mnemesh_memory.grants import PeerGrant, any_matches
@@ -154,12 +155,35 @@ class Memo:
         return self.memories[at]
 
 
-def standing_links(changes: Iterable[bytes]) -> set[str]:
+def standing_links(changes: Collection[bytes]) -> set[str]:
     """The keys of the links that stand after `changes`, worked out without Automerge: each that somebody put and nobody
-    who saw that put took away or put anew."""
+    who saw that put took away or put anew. Of an actor that is repeated, a change means the one that it builds on, and
+    names what it takes away elsewhere by the hash of the change."""
+    known = {head.hash: head for raw in changes for head in (read_head(raw),)}
     found = list(_link_operations(changes))
-    gone = {id_ for _, one in found for id_ in one.replaced}
-    return {one.key for id_, one in found if one.action != DELETE and id_ not in gone}
+    gone = {
+        (counter, change.hash)
+        for (_, hash), one in found
+        for counter, actor in one.replaced
+        for change in known.values()
+        if change.actor == actor and change.hash in closure(known, [hash])
+    }
+    names = {name for raw in changes for name in _removed_elsewhere(raw)}
+    return {
+        one.key
+        for (counter, hash), one in found
+        if one.action != DELETE and (counter, hash) not in gone and f"{counter}@{hash[:NAME_HEX]}" not in names
+    }
+
+
+def _removed_elsewhere(raw: bytes) -> Iterable[str]:
+    change = read_operations(raw)
+    homes = {
+        (counter, change.head.actor)
+        for counter, one in enumerate(change.operations, change.first)
+        if one.object is None and one.key.startswith(REMOVED)
+    }
+    return [one.key for one in change.operations if one.object in homes]
 
 
 def _link_operations(changes: Iterable[bytes]) -> Iterator[tuple[OpId, Operation]]:
@@ -167,7 +191,7 @@ def _link_operations(changes: Iterable[bytes]) -> Iterator[tuple[OpId, Operation
         change = read_operations(raw)
         for counter, operation in enumerate(change.operations, change.first):
             if operation.object == LINKS:
-                yield (counter, change.head.actor), operation
+                yield (counter, change.head.hash), operation
 
 
 def _with_every_link(state: DocumentState, changes: Iterable[bytes]) -> DocumentState:

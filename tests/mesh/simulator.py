@@ -23,12 +23,13 @@ from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from typing import Any, Final
 
-from forging import BEGINNING, FORGED_CHANGES, forged_change, forger
+from forging import BEGINNING, FORGED_CHANGES, equivocal_changes, forged_change, forger
 from mesh_node import DUTIES, KEYS_ONCE, Crash, Disk, Memo, Node, Violation, check_signature, key_of, prove
 from twin import Twin
 
 from mnemesh_crdt import revisions
 from mnemesh_crdt.audience import common_patterns, feed_name
+from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import Edit, RevisionFields
 from mnemesh_crdt.envelope import CHANGE, ERASE, ERASURES, RETRACT, Entry
 from mnemesh_crdt.handshake import DIALER, LISTENER, hello_of
@@ -93,6 +94,7 @@ FAULTS: Final = (
     "regrant",
     "repeat",
     "forge",
+    "equivocate",
     "impersonate",
 )
 FORGERIES: Final = ("signature", "raw", "agent", "space", *ERASURES, *FORGED_CHANGES)
@@ -230,6 +232,8 @@ class World:
                 self._repeat(node, rng)
             case "forge":
                 self._forge(node, rng)
+            case "equivocate":
+                self._equivocate(node, rng)
             case "impersonate":
                 self._impersonate(node, rng.choice(self.nodes), rng)
             case "audit":
@@ -452,6 +456,30 @@ class World:
         if kind in FORGED_CHANGES and node.up and (aside is None or FORGED_CHANGES[kind] not in aside.reason):
             raise Violation(f"node {node.number} did not set aside a forged entry for what it is, {kind}: {aside}")
         return None
+
+    def _equivocate(self, node: Node, rng: random.Random) -> None:
+        """A writer with a token gives one actor two changes and tells different nodes different ones, or one node both:
+        each is allowed by itself."""
+        self._wake(node)
+        while not node.replica.documents():
+            self._write(node, rng)
+            self._wake(node)
+        key = rng.choice(node.replica.documents())
+        mallory = forger(node)
+        told = equivocal_changes(mallory, node, key, self.now, rng)
+        self._note("equivocate", f"{[one.hash[:6] for one in told]} of {key.id[-4:]}, seen at {node.number}")
+        others = [other for other in self.nodes if other.up and key not in other.replica.erased()]
+        # The word of the one who is told first is out before honest edits; the other one comes late, or never there.
+        for entry in told:
+            at = rng.choice(others)
+            keys = {mallory.id: mallory.key} | {one.id: one.key for one in self.nodes}
+            try:
+                at.take_in("mallory", "mallory", MALLORY, "mallory/x", 0, (entry,), keys, lambda: None)
+            except Crash as crash:
+                self._die(at, crash)
+            for _ in range(rng.randrange(STEPS_BETWEEN)):
+                self._write(at, rng)
+                self._step(rng)
 
     def _usurp(self, node: Node, kind: str, rng: random.Random) -> None:
         """A writer erases what others began, as if it had begun it itself or were an admin."""
@@ -694,6 +722,7 @@ class World:
         for node in self.nodes:
             self._check_node(node, fresh)
         self._check_acknowledged()
+        self._check_actors()
         for space in (*SPACES, PRIVATE):
             for group in self._groups(space):
                 self._check_group(space, group)
@@ -710,6 +739,7 @@ class World:
     def _check_node(self, node: Node, fresh: Memo) -> None:
         """What a node holds follows from its log."""
         keys = {one.id: one.key for one in self.nodes}
+        keys |= {one.node: node.disk.keys[one.node] for one, _ in node.disk.log.values() if one.node not in keys}
         for entry, _ in node.disk.log.values():
             check_signature(entry, keys[entry.node])
         if set(node.replica.erased()) != set(node.disk.erased):
@@ -747,6 +777,19 @@ class World:
                 )
             if first.replica.digest(space) != node.replica.digest(space):
                 raise Violation(f"nodes {first.number} and {node.number} hold the same, but their digests differ")
+
+    def _check_actors(self) -> None:
+        """No honest node gives one actor two changes, also none that was put back from a backup."""
+        honest = {node.id for node in self.nodes}
+        changes = {
+            entry.hash: entry
+            for node in self.nodes
+            for entry, _ in node.disk.log.values()
+            if entry.type == CHANGE and entry.node in honest
+        }
+        actors = Counter(read_head(entry.raw).actor for entry in changes.values())
+        if repeated := [actor for actor, count in actors.items() if count > 1]:
+            raise Violation(f"honest nodes repeated the actors {repeated}")
 
     def _check_acknowledged(self) -> None:
         """A write is on the node that acknowledged it, unless its memory was erased; so it is on all that share it."""
@@ -851,6 +894,10 @@ class World:
                 self._tell(wire, side, Compare())
         self._settle()
         self._check()
+        for wire in self.wires.values():
+            for side in wire.sides:
+                if side.stream.status.differs:
+                    raise Violation(f"node {side.node.number} says that it differs from a node that holds the same")
 
 
 def _holdings(node: Node, space: str) -> dict[Key, Any]:
@@ -880,6 +927,7 @@ def _schedule(rng: random.Random) -> list[Action]:
         *["partition", "one-way partition", "mend", "mend", "reset", "reset", "erase", "erase", "erase"],
         *["backup", "backup", "backup", "restore", "restore", "regrant", "regrant", "regrant"],
         *["repeat", "repeat", "repeat", "forge", "forge", "forge", "impersonate", "impersonate", "audit", "audit"],
+        *["equivocate"] * 2,
     ]
     names = ["write"] * (WRITES - 10) + faults
     rng.shuffle(names)

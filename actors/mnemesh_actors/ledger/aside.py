@@ -8,11 +8,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from mnemesh_actors.ledger.shelves import COLUMNS, QUARANTINE, Brought, entry_of
 from mnemesh_crdt.envelope import Entry
 
 LISTED = "doc, space, type, hash, x'' AS raw, agent, node, signature, at, origin, received, awaited, sender"
+_WROTE_BEFORE: Final = "its actor wrote before; every change has a fresh actor"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +90,12 @@ def numbers(db: sqlite3.Connection, table: str, which: Which, after: int, limit:
 
 
 def outdated(db: sqlite3.Connection, rules: int, limit: int) -> list[int]:
-    """Numbers of changes that other rules of admission than these refused."""
-    found = db.execute("SELECT id FROM quarantine WHERE rules > 0 AND rules <> ? ORDER BY id LIMIT ?", (rules, limit))
+    """Numbers of changes that other rules of admission than these refused. Before there were numbers of rules, one of
+    them asked whether the actor had another change here, so that what came first decided: its refusals count too."""
+    found = db.execute(
+        "SELECT id FROM quarantine WHERE (rules > 0 AND rules <> ?) OR reason = ? ORDER BY id LIMIT ?",
+        (rules, _WROTE_BEFORE, limit),
+    )
     return [int(number) for (number,) in found]
 
 

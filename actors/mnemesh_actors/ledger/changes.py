@@ -18,8 +18,8 @@ from mnemesh_memory.watching import ERASED, FORGOTTEN, Change, ChangesPage
 CHANGES_BYTES_MAX = 1024 * 1024
 # One question passes so many numbers of the log; reading their spaces takes a few milliseconds.
 SPAN = 4096
-# A change by memory, space and actor: an actor is fresh in one document, and who saw it there may use it elsewhere.
-Done: TypeAlias = tuple[str, str, str]
+# A change by memory, space and hash.
+Done: TypeAlias = tuple[str, str, bytes]
 
 
 def page(
@@ -51,7 +51,7 @@ def _entries(db: sqlite3.Connection, after: int, spaces: Sequence[str], limit: i
     # By number and never by an index of spaces (the +), so that the work is bounded by SPAN and comes in order.
     marks = ", ".join("?" for _ in spaces)
     return db.execute(
-        "SELECT seq, doc, space, type, actor, agent, node, at FROM entry "
+        "SELECT seq, doc, space, type, hash, agent, node, at FROM entry "
         f"WHERE seq > ? AND seq <= ? AND +space IN ({marks}) ORDER BY seq LIMIT ?",
         (after, after + SPAN, *spaces, limit),
     ).fetchall()
@@ -59,27 +59,28 @@ def _entries(db: sqlite3.Connection, after: int, spaces: Sequence[str], limit: i
 
 def _happenings(db: sqlite3.Connection, rows: Sequence[Any]) -> dict[Done, Happening]:
     """What the changes among `rows` did. Each memory is loaded once."""
-    asked: dict[tuple[str, str], set[str]] = {}
-    for _, doc, space, type_, actor, *_ in rows:
+    asked: dict[tuple[str, str], set[bytes]] = {}
+    for _, doc, space, type_, hash, *_ in rows:
         if type_ == CHANGE:
-            asked.setdefault((doc, space), set()).add(actor.hex())
+            asked.setdefault((doc, space), set()).add(hash)
     found: dict[Done, Happening] = {}
-    for (doc, space), actors in asked.items():
+    for (doc, space), hashes in asked.items():
         log = db.execute(
             "SELECT hash, raw, actor FROM entry WHERE doc = ? AND space = ? AND type = ? ORDER BY seq",
             (doc, space, CHANGE),
         ).fetchall()
         state = MemoryDocument(doc, space, *within(doc, space, {hash.hex(): raw for hash, raw, _ in log})).state()
-        did = happenings(state, [actor.hex() for _, _, actor in log], actors)
-        found |= {(doc, space, actor): one for actor, one in did.items()}
+        named = {hash: state.name_of(hash.hex(), actor.hex()) for hash, _, actor in log}
+        did = happenings(state, named.values(), {named[hash] for hash in hashes})
+        found |= {(doc, space, hash): did[named[hash]] for hash in hashes}
     return found
 
 
 def _change(row: Any, told: Mapping[Done, Happening]) -> Change:
-    seq, doc, space, type_, actor, agent, node, at = row
+    seq, doc, space, type_, hash, agent, node, at = row
     if type_ != CHANGE:
         return Change(seq=seq, type=ERASED, id=doc, space=space, agent=agent, node=node, at=at)
-    done = told[doc, space, actor.hex()]
+    done = told[doc, space, hash]
     shown = done.shown
     return Change(
         seq=seq,

@@ -204,7 +204,7 @@ class Exchange(Mending, ABC):
 
     def judge_again(self) -> None:
         """Judge the changes again that another version of the rules refused. Each came by a stream that might bring it,
-        and was signed; what finds no place among those that wait stays where it is."""
+        and was signed; one that finds no place among those that wait stays where it is."""
         with suppress(_NoRoom):
             while ids := aside.outdated(self._db, RULES, limits.BATCH_ITEMS_MAX):
                 with self._transaction():

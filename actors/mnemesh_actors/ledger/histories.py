@@ -5,7 +5,7 @@ back to what was said before. The writes run inside the commit, where no other w
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -43,7 +43,8 @@ class Histories:
 
     def past(self, id_: str) -> Past:
         """All that a memory's document holds, and where its changes came from. Raises NotFound."""
-        return self._journal.state(self._journal.memory(id_)), self._origins(id_)
+        state = self._journal.state(self._journal.memory(id_))
+        return state, self._origins(state)
 
     def as_of(self, memory: Memory, at: int, clock: int | None = None) -> Memory | None:
         """A memory as it was recorded at `at` (ms), or None when it was not there yet. Of its changes those until then
@@ -59,7 +60,7 @@ class Histories:
         ).fetchall()
         late: set[str] = set()
         for hash, _, actor, then, seq in rows:
-            when = written.get(actor.hex(), then)
+            when = written.get(now.name_of(hash.hex(), actor.hex()), then)
             possible = clock is None or when <= max(clock, at)
             if (when if possible else self._recorded(seq, max(clock or 0, at))) > at:
                 late.add(hash.hex())
@@ -71,9 +72,8 @@ class Histories:
             late |= more
         kept = {hash: raw for hash, raw in log.items() if hash not in late}
         then = MemoryDocument(memory.id, memory.space, *within(memory.id, memory.space, kept)).state()
-        return materialise(
-            replace(then, revisions={id_: now.revisions.get(id_, one) for id_, one in then.revisions.items()})
-        )
+        actors = {hash.hex(): actor.hex() for hash, _, actor, *_ in rows if hash.hex() in kept}
+        return materialise(replace(then, revisions=_as_now(then, now, actors)))
 
     def _recorded(self, seq: int, clock: int) -> int:
         """When an entry was recorded whose own time lies after `clock`: when the next entry was, by a clock that was
@@ -138,13 +138,16 @@ class Histories:
         seen = visible(state)[: 1 + len(memory.conflicts)]
         return Conflict(memory=memory, versions=tuple(_recorded(one, memory.heads, origins) for one in seen))
 
-    def _origins(self, id_: str) -> Origins:
+    def _origins(self, state: DocumentState) -> Origins:
         rows = self._db.execute(
-            "SELECT actor, agent, node, at, CASE WHEN received > 0 THEN received + ? ELSE at END "
+            "SELECT hash, actor, agent, node, at, CASE WHEN received > 0 THEN received + ? ELSE at END "
             "FROM entry WHERE doc = ? AND type = 'change'",
-            (CLOCK_AHEAD_MS_MAX, id_),
+            (CLOCK_AHEAD_MS_MAX, state.id),
         )
-        return {actor.hex(): Origin(agent, node, at, latest) for actor, agent, node, at, latest in rows}
+        return {
+            state.name_of(hash.hex(), actor.hex()): Origin(agent, node, at, latest)
+            for hash, actor, agent, node, at, latest in rows
+        }
 
     # ---- writing, inside the commit ---------------------------------------------------------------------------
 
@@ -158,7 +161,7 @@ class Histories:
             raise InvalidArgument(
                 "to", wanted.id, "a revision that says something; in this one the memory is forgotten"
             )
-        then = self._as_written(memory, wanted)
+        then = self._as_written(memory, state, wanted)
         edit = rollback(state, then, wanted.id, command.agent, command.at)
         if edit is None:
             seq = self._journal.seq_of(memory)
@@ -233,14 +236,14 @@ class Histories:
             )
         return memory
 
-    def _as_written(self, memory: Memory, revision: Revision) -> DocumentState:
-        """The document as the writer of `revision` had it with that revision: of the changes, those that the
-        revision's own builds on."""
+    def _as_written(self, memory: Memory, state: DocumentState, revision: Revision) -> DocumentState:
+        """The document, which holds `state` now, as the writer of `revision` had it with that revision: of the changes,
+        those that the revision's own builds on."""
         log = self._journal.log(memory.id)
         deps = deps_of(log)
-        wanted = "SELECT hash FROM entry WHERE doc = ? AND actor = ? AND type = 'change'"
-        found = self._db.execute(wanted, (memory.id, bytes.fromhex(rank(revision.id)[1])))
-        todo = [hash.hex() for (hash,) in found]
+        name = rank(revision.id)[1]
+        found = self._db.execute("SELECT hash, actor FROM entry WHERE doc = ? AND type = 'change'", (memory.id,))
+        todo = [hash.hex() for hash, actor in found if state.name_of(hash.hex(), actor.hex()) == name]
         kept: set[str] = set()
         while todo:
             hash_ = todo.pop()
@@ -261,6 +264,14 @@ def _fitting(sizes: Iterable[int]) -> int:
             break
         count += 1
     return count
+
+
+def _as_now(then: DocumentState, now: DocumentState, actors: Mapping[str, str]) -> dict[str, Revision]:
+    """The revisions of `then`, a part of the same document, as they are and are called in `now`. `actors` are those of
+    its changes by hash, all in hex."""
+    names = {then.name_of(*change): now.name_of(*change) for change in actors.items()} if now.renamed else {}
+    ids = {id_: f"{rank(id_)[0]}@{names[rank(id_)[1]]}" if names else id_ for id_ in then.revisions}
+    return {ids[id_]: now.revisions.get(ids[id_], one) for id_, one in then.revisions.items()}
 
 
 def _recorded(one: Revision, heads: Sequence[str], origins: Origins) -> Recorded:

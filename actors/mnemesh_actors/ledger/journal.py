@@ -79,7 +79,10 @@ class Journal:
         for one in entries:
             brought = one.brought
             seq = self._append(brought.entry, bytes.fromhex(one.actor), brought.origin, brought.received)
-        fresh = {one.actor: one.brought.received + CLOCK_AHEAD_MS_MAX for one in entries}
+        fresh = {
+            state.name_of(one.brought.entry.hash, one.actor): one.brought.received + CLOCK_AHEAD_MS_MAX
+            for one in entries
+        }
         receipts = fresh if new else latest(self._db, state)
         memory = materialise(_in_time(state, receipts))
         if memory is not None and not new:
@@ -312,15 +315,15 @@ def shown(db: sqlite3.Connection, state: DocumentState) -> DocumentState:
 
 
 def latest(db: sqlite3.Connection, state: DocumentState) -> Mapping[str, int]:
-    """The latest time that is shown of each change that came from another node, by actor (hex)."""
+    """The latest time that is shown of each change that came from another node, by its name."""
     found = db.execute(
-        "SELECT actor, received FROM entry WHERE doc = ? AND space = ? AND received > 0", (state.id, state.space)
+        "SELECT hash, actor, received FROM entry WHERE doc = ? AND space = ? AND received > 0", (state.id, state.space)
     )
-    return {actor.hex(): received + CLOCK_AHEAD_MS_MAX for actor, received in found}
+    return {state.name_of(hash.hex(), actor.hex()): received + CLOCK_AHEAD_MS_MAX for hash, actor, received in found}
 
 
 def _in_time(state: DocumentState, latest: Mapping[str, int]) -> DocumentState:
-    """`state` with no revision later than its actor's time in `latest`."""
+    """`state` with no revision later than its change's time in `latest`."""
     if not latest:
         return state
     late = {

@@ -14,6 +14,7 @@ from mnemesh_actors.ledger import rows
 from mnemesh_actors.ledger.checking import fault
 from mnemesh_actors.ledger.journal import Journal, shown
 from mnemesh_actors.ledger.rows import RowDamaged
+from mnemesh_crdt.budget import within
 from mnemesh_crdt.document import MemoryDocument
 from mnemesh_crdt.revisions import materialise
 from mnemesh_memory.errors import DataLoss
@@ -77,7 +78,8 @@ class Comparison:
         for seq, *stored in found:
             if why := fault(*stored):
                 raise DataLoss(f"entry {seq}: {why}", field="id", value=id_)
-        return MemoryDocument(id_, space, [row[2] for row in found]), found[-1][0] if found else 0
+        log = {row[1].hex(): row[2] for row in found}
+        return MemoryDocument(id_, space, *within(id_, space, log)), found[-1][0] if found else 0
 
     def _expected(self, id_: str, space: str) -> tuple[object, ...] | None:
         document, seq = self._sound(id_, space)

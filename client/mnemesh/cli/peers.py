@@ -160,7 +160,7 @@ def _added(added: peer_values.AddedPeer) -> Iterator[str]:
 def _line(peer: peer_values.PeerStatus) -> str:
     arrow = "<-" if peer.incoming else "->"
     heard = f"; heard {rfc3339(peer.last_contact)}" if peer.last_contact else "; never heard"
-    fault = f"; {one_line(peer.last_error)}" if peer.last_error else ""
+    fault = _differs(peer) + (f"; {one_line(peer.last_error)}" if peer.last_error else "")
     where = f"{one_line(peer.target)}  {_direction(peer)}  {', '.join(map(one_line, peer.spaces))}"
     gone = f"; not taken there: {peer.not_taken}" if peer.not_taken else ""
     return f"{arrow} {one_line(peer.name)}  {where}  {peer.state}: {_left(peer)}{_lag(peer)}{gone}{heard}{fault}"
@@ -176,6 +176,14 @@ def _left(peer: peer_values.PeerStatus) -> str:
     if peer.caught_up:
         return "caught up, comparing" if peer.comparing else "caught up"
     return f"{_up_to(peer.pending_out)} to give, {_up_to(peer.pending_in)} to take"
+
+
+def _differs(peer: peer_values.PeerStatus) -> str:
+    """After a comparison and the repair of what it found."""
+    if not peer.differs:
+        return ""
+    memories = count_of(peer.differs, "memory")
+    return f"; differs in {memories} after a comparison: `mnemesh sync quarantine` on both nodes says what was refused"
 
 
 def _up_to(entries: int) -> str:

@@ -25,6 +25,7 @@ CHECKS: tuple[Callable[[Place], Iterator[Finding]], ...] = (
     process.node_file,
     process.running_node,
     process.degraded_node,
+    process.differing_peers,
     process.ports,
     process.exposure,
     directory.model,

@@ -113,13 +113,25 @@ def degraded_node(place: Place) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def ask(place: Place) -> tuple[dict[str, Any] | None, int]:
-    """The status of the node that runs here and the HTTP status of asking; None and 0 without an answer. The token
-    goes to loopback only, whatever the node file says."""
+def differing_peers(place: Place) -> Iterator[Finding]:
+    """Peers with which a running node does not agree after a comparison."""
+    told, _ = ask(place, "/v1/sync")
+    for peer in (told or {}).get("peers", ()):
+        if count := int(peer.get("differs", 0)):
+            yield Finding(
+                "peers", f"{peer['name']} differs in {count_of(count, 'memory')} after a comparison",
+                "look at what was refused with `mnemesh sync quarantine` on both nodes, install the same version on "
+                "both, and compare again: `mnemesh sync now`",
+            )  # fmt: skip
+
+
+def ask(place: Place, path: str = "/v1/status") -> tuple[dict[str, Any] | None, int]:
+    """What the node that runs here says, and the HTTP status of asking; None and 0 without an answer. The token goes to
+    loopback only, whatever the node file says."""
     node, token = place.node, read_token(place.data_dir)
     if node is None or token is None or not is_loopback(node.http.rpartition(":")[0]):
         return None, 0
-    status, body = _get(node.http, "/v1/status", token)
+    status, body = _get(node.http, path, token)
     return (json.loads(body) if status == http.client.OK else None), status
 
 

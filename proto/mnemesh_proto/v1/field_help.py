@@ -382,6 +382,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.PeerStatus.comparing": "Whether a comparison that somebody waits for is not over yet.",
         "mnemesh.v1.PeerStatus.cursor_in": "How far this node has read the peer's log.",
         "mnemesh.v1.PeerStatus.cursor_out": "How far the peer has read this node's log.",
+        "mnemesh.v1.PeerStatus.differs": "In how many memories of the spaces that both sides share the last comparison found them not to agree; 0 for none, or for no comparison yet. Two in one of a space's 4,096 buckets count once.",
         "mnemesh.v1.PeerStatus.direction": "both, push or pull, seen from this node.",
         "mnemesh.v1.PeerStatus.effective_direction": "What the peer's token leaves of the direction: both, push, pull or none; the direction itself before the first contact.",
         "mnemesh.v1.PeerStatus.incoming": "Whether the peer opened the stream.",

@@ -200,7 +200,7 @@ class DiscardPendingResponse(_message.Message):
     def __init__(self, discarded: _Optional[int] = ...) -> None: ...
 
 class PeerStatus(_message.Message):
-    __slots__ = ("name", "incoming", "target", "direction", "spaces", "state", "node_id", "caught_up", "pending_out", "pending_in", "cursor_out", "cursor_in", "last_contact", "last_error", "attempts", "auth", "lag_s", "comparing", "effective_direction", "only_by", "not_taken")
+    __slots__ = ("name", "incoming", "target", "direction", "spaces", "state", "node_id", "caught_up", "pending_out", "pending_in", "cursor_out", "cursor_in", "last_contact", "last_error", "attempts", "auth", "lag_s", "comparing", "effective_direction", "only_by", "not_taken", "differs")
     NAME_FIELD_NUMBER: _ClassVar[int]
     INCOMING_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
@@ -222,6 +222,7 @@ class PeerStatus(_message.Message):
     EFFECTIVE_DIRECTION_FIELD_NUMBER: _ClassVar[int]
     ONLY_BY_FIELD_NUMBER: _ClassVar[int]
     NOT_TAKEN_FIELD_NUMBER: _ClassVar[int]
+    DIFFERS_FIELD_NUMBER: _ClassVar[int]
     name: str
     incoming: bool
     target: str
@@ -243,7 +244,8 @@ class PeerStatus(_message.Message):
     effective_direction: str
     only_by: str
     not_taken: int
-    def __init__(self, name: _Optional[str] = ..., incoming: _Optional[bool] = ..., target: _Optional[str] = ..., direction: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., state: _Optional[str] = ..., node_id: _Optional[str] = ..., caught_up: _Optional[bool] = ..., pending_out: _Optional[int] = ..., pending_in: _Optional[int] = ..., cursor_out: _Optional[int] = ..., cursor_in: _Optional[int] = ..., last_contact: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_error: _Optional[str] = ..., attempts: _Optional[int] = ..., auth: _Optional[str] = ..., lag_s: _Optional[float] = ..., comparing: _Optional[bool] = ..., effective_direction: _Optional[str] = ..., only_by: _Optional[str] = ..., not_taken: _Optional[int] = ...) -> None: ...
+    differs: int
+    def __init__(self, name: _Optional[str] = ..., incoming: _Optional[bool] = ..., target: _Optional[str] = ..., direction: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., state: _Optional[str] = ..., node_id: _Optional[str] = ..., caught_up: _Optional[bool] = ..., pending_out: _Optional[int] = ..., pending_in: _Optional[int] = ..., cursor_out: _Optional[int] = ..., cursor_in: _Optional[int] = ..., last_contact: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_error: _Optional[str] = ..., attempts: _Optional[int] = ..., auth: _Optional[str] = ..., lag_s: _Optional[float] = ..., comparing: _Optional[bool] = ..., effective_direction: _Optional[str] = ..., only_by: _Optional[str] = ..., not_taken: _Optional[int] = ..., differs: _Optional[int] = ...) -> None: ...
 
 class QuarantinedEntry(_message.Message):
     __slots__ = ("doc", "space", "hash", "agent", "node_id", "peer", "reason", "at", "id", "brought_by", "builds_on")
