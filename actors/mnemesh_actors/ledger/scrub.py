@@ -18,6 +18,7 @@ from mnemesh_crdt.budget import within
 from mnemesh_crdt.document import MemoryDocument
 from mnemesh_crdt.revisions import materialise
 from mnemesh_memory.errors import DataLoss
+from mnemesh_memory.grants import any_matches
 
 # What follows from the log and is read through indexes.
 DERIVED: Final = ("memory", "text_hash", "link", "document")
@@ -101,11 +102,15 @@ class Scrub(Comparison):
         told, self.fresh = {id_: self.hopeless[id_] for id_ in self.fresh}, []
         return told
 
-    def refuse_lost(self, ids: Sequence[str]) -> None:
-        """Raise RowDamaged for the first of `ids` that the log knows and the view should hold."""
+    def refuse_lost(self, ids: Sequence[str], within: Sequence[str] | None = None) -> None:
+        """Raise RowDamaged for the first of `ids` that the log knows and the view should hold and does not. Beyond
+        `within`, patterns of spaces, nothing is there to be lost."""
         for id_ in ids:
             entry = self._db.execute("SELECT space FROM entry WHERE doc = ? AND type = 'change'", (id_,)).fetchone()
-            if entry is not None and (id_ in self.hopeless or self._expected(id_, entry[0]) is not None):
+            if entry is None or not (within is None or any_matches(within, entry[0])):
+                continue
+            held = self._db.execute("SELECT 1 FROM memory WHERE id = ?", (id_,)).fetchone()
+            if held is None and (id_ in self.hopeless or self._expected(id_, entry[0]) is not None):
                 raise RowDamaged(id_)
 
     def indexes_damaged(self) -> bool:

@@ -75,7 +75,7 @@ class Views(Mending):
             try:
                 found.append(self._journal.memory(reads.resolve(self._db, key, spaces, within)))
             except NotFound as error:
-                self._scrub.refuse_lost([key.strip().lower()])
+                self._scrub.refuse_lost([key.strip().lower()], within)
                 found.append(error)
         return found
 
