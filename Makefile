@@ -53,16 +53,16 @@ bench: setup ## Measure speed and, with ARGS='--scale --locomo HARNESS DATA', gr
 dist: setup ## Build the wheel and the source archive into dist/
 	$(BIN)/python -m hatchling build -d dist
 
-dist-schema-cases: setup $(VENV)/schemathesis/installed.stamp ## 2,000 requests made from the schema of the HTTP door
+schema-cases: setup $(VENV)/schemathesis/installed.stamp ## 2,000 requests made from the schema of the HTTP door
 	$(BIN)/python -m tools.schema_cases $(VENV)/schemathesis/bin/schemathesis
 
-proof: setup ## Install the wheel into clean environments: pip, uv, pipx and a git URL
+dist-proof: setup ## Install the wheel into clean environments: pip, uv, pipx and a git URL
 	$(BIN)/python -m pytest -m proof tests/cluster/test_distribution.py $(ARGS)
 
 proof: setup ## Run the slower evidence: kills, rounds, real clients
 	$(BIN)/python -m pytest -m proof $(ARGS)
 
-check: lint types layers proto-check coverage seeds test ## All that CI checks
+check: lint types layers proto-check coverage seeds dist-proof test ## All that CI checks
 
 lint: setup ## ruff
 	$(BIN)/ruff check .

@@ -24,16 +24,7 @@ from mnemesh_actors.index.passages import Passages, vectors_of
 from mnemesh_actors.index.points import BM25, DENSE, WINDOW, IndexItem, IndexText, check_id, points_of, schema
 from mnemesh_actors.index.port import Condition, Filter, HasId, IndexBackend, MatchAny, Point, QueryRequest
 from mnemesh_actors.index.ranked import ranked
-from mnemesh_actors.index.scope import (
-    EVERYTHING,
-    SCOPE,
-    Leg,
-    Lists,
-    Search,
-    filters_of,
-    in_spaces,
-    superseded_of,
-)
+from mnemesh_actors.index.scope import EVERYTHING, SCOPE, Leg, Lists, Search, filters_of, in_spaces, superseded_of
 from mnemesh_actors.index.shard_config import BACKENDS, MACHINE, ShardConfig, ShardStatus
 from mnemesh_actors.index.state import IndexMeta
 from mnemesh_actors.index.storage import storage_of

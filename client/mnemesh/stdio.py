@@ -266,10 +266,10 @@ def _target(options: argparse.Namespace) -> Target:
     try:
         if endpoint:
             split_address(endpoint)
-        space = os.environ.get("MNEMESH_SPACE") if options.space is None else options.space
-        project = project_here(data_dir) if space is None else Project(space)
         if options.data is not None or not endpoint:
             check_directory(data_dir)
+        space = os.environ.get("MNEMESH_SPACE") if options.space is None else options.space
+        project = project_here(data_dir) if space is None else Project(space)
     except (ValueError, InvalidArgument) as error:
         parser().error(str(error))
     return Target(

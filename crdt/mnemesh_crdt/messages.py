@@ -22,9 +22,6 @@ from mnemesh_memory.grants import PeerGrant
 Buckets: TypeAlias = Mapping[int, str]
 
 
-# Messages -------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
     """The first message of both sides.
@@ -378,8 +375,8 @@ class Status:
 
     `phase` is new, greeting, open or closed. The peer takes entries of spaces that `takes` covers, a part of what it
     `wants`, of the principal `only_by` alone unless it is "". `acked` of `head` is what it durably has of what it may
-    see, `taken` of `peer_head` how far we read; `sending` batches are under way. `compared` Compare events are over;
-    by the last of them the two differ in `differs` memories.
+    see, `taken` of `peer_head` how far we read; `sending` batches are under way. `compared` Compare events are over, by
+    the last of which the two differ in `differs` memories.
     """
 
     phase: str = "new"

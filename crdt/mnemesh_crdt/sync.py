@@ -11,8 +11,7 @@ which). The same events always give the same effects.
 2. A Batch says from where to where its numbers go. A receiver takes it in when it continues what it has, so a cursor
    never steps over a lost batch; late and repeated ones cost nothing. It acknowledges after the commit (TakeIn, Took),
    never before. At most `window` batches fly; Tick without progress sends the rest again, and then gives up.
-3. What a peer's present incarnation brought is not sent back to it. What an earlier one brought is: a node that was put
-   back from an old backup may have lost it.
+3. What a peer's present incarnation brought is not sent back to it; what an earlier one brought is: it may be lost.
 4. A cursor in a feed that is not known starts at 0. A cursor beyond the log's end is refused as a matter of identity:
    the log was put back without a new incarnation, and would say different entries under numbers already read.
 5. Compare waits until both directions are caught up, then the digest of each space that the peer may have is told; the
@@ -20,8 +19,7 @@ which). The same events always give the same effects.
    the peer do the same, so that both ways are repaired.
 6. What may be said is fixed when the stream opens. A changed grant ends it; the next one has a feed of another name.
 
-Who holds a node's key is that node. Cursors are kept by the principal of the stream all the same, so that a node with
-two tokens has two feeds.
+Who holds a node's key is that node. Cursors are kept by the stream's principal: a node with two tokens has two feeds.
 """
 
 from __future__ import annotations
@@ -284,8 +282,7 @@ class Stream:
                 "was put back from a backup without a new incarnation. Restart that node from its backup once more",
             )
         self._out = Outgoing(feed, audience, peer.origin, at)
-        whole = self.grant.relay and not peer.only_by
-        self._comparison.open(audience.patterns, self.grant.write if whole else ())
+        self._comparison.open(audience.patterns, self.grant.write if self.grant.relay and not peer.only_by else ())
         self._ask_who_is_alive()
         if batch := self._out.nothing(self._head):
             self._send(batch)

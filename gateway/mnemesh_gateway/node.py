@@ -13,13 +13,11 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from importlib import import_module
 from importlib.metadata import version
 from itertools import takewhile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
@@ -30,6 +28,7 @@ from mnemesh_actors.disk import START_ROOM_BYTES, DiskRoom, keep_start_room, tak
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.zones import zone_named
 from mnemesh_gateway.access import ACCESS_FILE, Access
+from mnemesh_gateway.addresses import bind_grpc, listen, refuse_unusable
 from mnemesh_gateway.auth import Authenticator
 from mnemesh_gateway.backups import Backups
 from mnemesh_gateway.gate import MeshGate
@@ -38,14 +37,13 @@ from mnemesh_gateway.http_connections import ConnectionGuard, GuardedProtocol, R
 from mnemesh_gateway.http_door import build_app
 from mnemesh_gateway.loopback import is_loopback
 from mnemesh_gateway.mcp_door import McpDoor, build_mcp
-from mnemesh_gateway.mcp_tools import select
 from mnemesh_gateway.metrics import Metrics
 from mnemesh_gateway.node_limits import agent_quota, bounds, peer_quotas
 from mnemesh_gateway.peer_book import PeerBook
 from mnemesh_gateway.presence import NodeLock, is_there, owner_token, withdraw
 from mnemesh_gateway.settings import Loaded, Settings
 from mnemesh_memory import limits
-from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, MnemeshError, Unavailable
+from mnemesh_memory.errors import FailedPrecondition, MnemeshError, Unavailable
 from mnemesh_memory.fusion import DEFAULT_WEIGHTS, OPTIONAL
 from mnemesh_memory.rules import rules_of
 from mnemesh_proto.rendezvous import LOCK_FILE, NodeAddress, write_node
@@ -95,7 +93,7 @@ class Node:
         left that was made for it."""
         there = is_there(self._data_dir)
         above = list(takewhile(lambda one: not one.exists(), self._data_dir.parents))
-        _refuse_unusable(self._settings, new=not there)
+        refuse_unusable(self._settings, new=not there)
         lock = NodeLock(self._data_dir)
         made = not there and os.listdir(self._data_dir) == [LOCK_FILE]  # and by no other process meanwhile
         try:
@@ -130,15 +128,7 @@ class Node:
             token = owner_token(self._data_dir)
             access = Access(self._data_dir / ACCESS_FILE, _now_ms, settings.owner, agent_quota(settings))
             authenticator = Authenticator(token, access, settings.owner)
-            gate = MeshGate(
-                version=version("mnemesh"),
-                data_dir=str(self._data_dir),
-                pid=os.getpid(),
-                ready_timeout_s=settings.ready_timeout_s,
-                access=access,
-                backups=Backups(self._data_dir, _now_ms),
-                settings=self._given,
-            )
+            gate = self._gate(access)
             metrics = Metrics()
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
@@ -190,6 +180,17 @@ class Node:
                 part="ray",
             )
 
+    def _gate(self, access: Access) -> MeshGate:
+        return MeshGate(
+            version=version("mnemesh"),
+            data_dir=str(self._data_dir),
+            pid=os.getpid(),
+            ready_timeout_s=self._settings.ready_timeout_s,
+            access=access,
+            backups=Backups(self._data_dir, _now_ms),
+            settings=self._given,
+        )
+
     async def _stopped_or_lost(self) -> str:
         """Return "" when the node was told to stop, or why its actors can't be asked any more."""
         while not self._stop.is_set():
@@ -205,13 +206,13 @@ class Node:
     ) -> AsyncIterator[tuple[GrpcDoor, McpDoor]]:
         settings = self._settings
         guard = ConnectionGuard(bounds(settings))
-        listener = RestingListener.of(_listen("http", settings.http), guard)
+        listener = RestingListener.of(listen("http", settings.http), guard)
         grpc_door = GrpcDoor(
             gate, authenticator, metrics, connections_max=guard.bounds.total, begin_within_s=guard.bounds.header_s
         )
         host = settings.grpc.rpartition(":")[0]
         try:
-            gate.grpc = f"{host}:{await _bind_grpc(grpc_door, settings.grpc)}"
+            gate.grpc = f"{host}:{await bind_grpc(grpc_door, settings.grpc)}"
             gate.http = f"{settings.http.rpartition(':')[0]}:{listener.getsockname()[1]}"
             loopback = is_loopback(settings.http.rpartition(":")[0])
             mcp = build_mcp(gate, authenticator, metrics, settings.mcp_toolsets.split(","), loopback)
@@ -369,62 +370,3 @@ async def _kept_up(access: Access, room: DiskRoom, tell_repeats: Callable[[], No
         ended.set()
         await noting
         access.close()
-
-
-def _refuse_unusable(settings: Settings, *, new: bool) -> None:
-    """Refuse settings before anything is written. In a `new` directory nothing says more than they do, so what the
-    parts of the node would refuse of them is asked here too."""
-    for name in ("grpc", "http"):
-        _refuse_exposed(name, getattr(settings, name), settings.expose)
-    if settings.http == settings.grpc and not settings.http.endswith(":0"):
-        raise InvalidArgument("http", settings.http, "another address than that of grpc")
-    select(settings.mcp_toolsets.split(","))
-    if not new:
-        return
-    if settings.model_dir:
-        from mnemesh_actors.embedding.directory import configured
-
-        configured(Path(settings.model_dir).expanduser())
-    with contextlib.ExitStack() as both:
-        for name in ("grpc", "http"):
-            both.enter_context(_listen(name, getattr(settings, name)))
-
-
-def _refuse_exposed(field: str, address: str, expose: bool) -> None:
-    if not expose and not is_loopback(address.rpartition(":")[0]):
-        raise InvalidArgument(
-            field, address, "a loopback address; --expose allows another, without TLS: tokens and texts travel in clear"
-        )
-
-
-def _listen(field: str, address: str) -> socket.socket:
-    host, _, port = address.rpartition(":")
-    host = host.strip("[]")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.create_server((host, int(port)), family=family, backlog=512)
-        # Accepted connections inherit it. asyncio would set it itself, but not for sockets made this way, and an
-        # answer in two segments would then wait 40 ms for the peer's delayed acknowledgement.
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return listener
-    except OSError as error:
-        raise _taken(field, address, error) from error
-
-
-async def _bind_grpc(door: GrpcDoor, address: str) -> int:
-    # Asked of the system first: gRPC tells of a port that is taken on stderr, and does not say why in its error.
-    _listen("grpc", address).close()
-    try:
-        return await door.start(address)
-    except (RuntimeError, OSError) as error:
-        raise _taken("grpc", address, error) from error
-
-
-def _taken(field: str, address: str, error: Exception) -> MnemeshError:
-    in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-    why = "another program holds the port: stop it, or give" if in_use else "give an address of this machine, as"
-    return FailedPrecondition(
-        f"{field}: cannot listen on {address} ({error}); {why} another --{field} HOST:PORT (port 0 takes a free one)",
-        field=field,
-        value=address,
-    )

@@ -6,16 +6,22 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import Final
 
+import structlog
+
 from mnemesh_actors.streaming import StreamShell
-from mnemesh_crdt.messages import Granted
+from mnemesh_crdt.messages import Granted, Status
+from mnemesh_gateway.peer_status import PeerStatus
 from mnemesh_memory.errors import Unavailable
 from mnemesh_memory.grants import PeerGrant
 
 GRANT_CHECK_S: Final = 1.0
 HOLD_OFF_S: Final = 0.5
 HOLD_OFF_S_MAX: Final = 60.0
+NEEDS_A_PERSON: Final = ("protocol", "identity")
+log = structlog.get_logger("mnemesh.sync")
 
 
 class Faults:
@@ -60,3 +66,22 @@ async def watched(shell: StreamShell, grant_now: Callable[[], PeerGrant | None])
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+class TurnedAway:
+    """Who called last and was refused, or refused this node, for who the nodes are."""
+
+    def __init__(self) -> None:
+        self._statuses: dict[str, PeerStatus] = {}
+
+    def note(self, status: PeerStatus, last: Status, now: int) -> None:
+        """The stream of a caller with this `status` ended, and said this `last`."""
+        self._statuses.pop(status.name, None)
+        if last.code in NEEDS_A_PERSON and last.node_id:
+            log.warning("peer_turned_away", principal=status.name, peer=status.target, reason=last.reason)
+            refused = status.ended("refused", last.reason, now)
+            self._statuses[status.name] = replace(refused, node_id=last.node_id)
+
+    def of(self, name: str = "") -> list[PeerStatus]:
+        """Those of this name, all for ""."""
+        return [one for one in self._statuses.values() if name in ("", one.name)]

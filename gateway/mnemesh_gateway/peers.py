@@ -26,7 +26,7 @@ from mnemesh_crdt.sync import Stream
 from mnemesh_gateway.copies import Copies
 from mnemesh_gateway.peer_book import UNKNOWN, Peer, PeerBook
 from mnemesh_gateway.peer_contacts import SAVE_S, Contacts
-from mnemesh_gateway.peer_guard import Faults, watched
+from mnemesh_gateway.peer_guard import NEEDS_A_PERSON, Faults, TurnedAway, watched
 from mnemesh_gateway.peer_log import PeerLog
 from mnemesh_gateway.peer_status import PeerStatus, Standing, cursor_name
 from mnemesh_gateway.peer_untaken import NotTaken
@@ -43,7 +43,6 @@ COMPARE_AGAIN_S: Final = 3600.0
 # To be called now, a stream is opened anew when nothing was heard on it for so long, and not again for so long.
 SILENT_S: Final = 1.0
 ANEW_S: Final = 10.0
-NEEDS_A_PERSON: Final = ("protocol", "identity")
 log = structlog.get_logger("mnemesh.sync")
 
 
@@ -83,8 +82,7 @@ class Peers:
         self._lines: dict[str, _Line] = {}
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._served: list[Standing] = []
-        # Who called last and was refused, or refused this node, for who the nodes are: by principal.
-        self._turned_away: dict[str, PeerStatus] = {}
+        self._turned_away = TurnedAway()
         self._faults = Faults()
         self._copies = Copies()
         self._contacts = Contacts(syncing)
@@ -191,7 +189,7 @@ class Peers:
         served = [one.status for one in self._served]
         served = sorted([*served, *self._contacts.away(served)], key=lambda one: (one.name, one.node_id))
         kept_up = (self._lines[name].status for name in sorted(self._lines))
-        return self._told((*kept_up, *served, *self._turned_away.values()))
+        return self._told((*kept_up, *served, *self._turned_away.of()))
 
     def deaf(self, space: str, principal: str, others: bool) -> list[str]:
         """The names of the peers that this node calls for `space` and that do not erase there what `principal` does;
@@ -216,8 +214,7 @@ class Peers:
     def _told(self, statuses: Iterable[PeerStatus]) -> tuple[PeerStatus, ...]:
         tokens, now = self._tokens(), self._clock()
         copy, slowed = self._copies.note, self.syncing.quotas.note
-        notes = ((one, copy(one.node_id) or slowed(one.contact_name)) for one in statuses)
-        told = (one.noted(note).at(self.head, now) for one, note in notes)
+        told = (one.noted(copy(one.node_id) or slowed(one.contact_name)).at(self.head, now) for one in statuses)
         return tuple(one.come(tokens.get(one.name)) if one.incoming else one for one in told)
 
     async def now(self, name: str, wait_s: float) -> tuple[PeerStatus, ...]:
@@ -228,8 +225,7 @@ class Peers:
         served = [one for one in self._served if name in ("", one.status.name)]
         # Those who called with a token of that name, unless a peer is called so that this node calls itself.
         callers = [] if lines else self._contacts.away(one.status for one in self._served)
-        away = [one for one in callers if one.name == name]
-        away += [one for one in self._turned_away.values() if name in ("", one.name)]
+        away = [one for one in callers if one.name == name] + self._turned_away.of(name)
         if name and not (lines or served or away):
             raise NotFound("peer", name, UNKNOWN)
         for line in lines:
@@ -360,11 +356,7 @@ class Peers:
             async with watched(shell, grant_now):
                 last = await shell.run(LISTENER, ServedChannel(context))
             why = last.reason
-            self._turned_away.pop(principal, None)
-            if last.code in NEEDS_A_PERSON and last.node_id:
-                log.warning("peer_turned_away", principal=principal, peer=str(context.peer()), reason=last.reason)
-                refused = one.status.ended("refused", last.reason, self._clock())
-                self._turned_away[principal] = replace(refused, node_id=last.node_id)
+            self._turned_away.note(one.status, last, self._clock())
             if shell.refused == "fault":
                 log.warning("peer_at_fault", principal=principal, peer=str(context.peer()), reason=last.reason)
             self._faults.note(principal, last.reason if shell.refused == "fault" else "")

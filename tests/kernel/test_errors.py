@@ -10,6 +10,7 @@ import pytest
 
 from mnemesh_memory import errors
 from mnemesh_memory.errors import (
+    DiskFull,
     InvalidArgument,
     MnemeshError,
     NotFound,
@@ -48,6 +49,8 @@ def example(cls: type[MnemeshError]) -> MnemeshError:
         return PermissionDenied("ana", "write", "reader of team/*, @ana", space="team/a")
     if cls is Overloaded:
         return Overloaded("inbox of ledger-0", 1024, retry_after_s=1.5)
+    if cls is DiskFull:
+        return DiskFull("/data", 5 << 20, 16 << 20)
     return cls("the message", field="data_dir", value="/data", limit=3)
 
 

@@ -14,7 +14,7 @@ import pytest
 from ledger_builders import everything
 
 from mnemesh_actors.directory import FORMAT, MANIFEST, open_directory
-from mnemesh_gateway.node import _listen
+from mnemesh_gateway.addresses import listen
 from mnemesh_gateway.presence import NodeLock, owner_token, withdraw
 from mnemesh_memory.errors import FailedPrecondition, InvalidArgument
 from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE, TOKEN_FILE, NodeAddress, read_node, write_node
@@ -57,7 +57,7 @@ def test_a_second_node_on_the_directory_is_refused_with_the_pid_of_the_first(dat
         assert caught.value.fields["pid"] == str(first.pid)
         assert f"pid {first.pid}" in caught.value.message
         assert str(data_dir) in caught.value.message
-        assert (data_dir / LOCK_FILE).read_text() == str(first.pid)
+        assert (data_dir / LOCK_FILE).read_text().strip() == str(first.pid)
         first.stdin.close()
         assert first.wait(30) == 0
     NodeLock(data_dir).close()
@@ -74,14 +74,14 @@ def test_a_node_that_was_killed_leaves_no_lock_behind(data_dir: Path) -> None:
         first.kill()
         first.wait(30)
     lock = NodeLock(data_dir)
-    assert (data_dir / LOCK_FILE).read_text() == str(os.getpid())
+    assert (data_dir / LOCK_FILE).read_text().strip() == str(os.getpid())
     lock.close()
 
 
 def test_the_lock_tells_the_pid_and_is_free_after_closing(data_dir: Path) -> None:
     (data_dir / LOCK_FILE).write_text("a much longer text of an earlier holder")
     lock = NodeLock(data_dir)
-    assert (data_dir / LOCK_FILE).read_text() == str(os.getpid())
+    assert (data_dir / LOCK_FILE).read_text().strip() == str(os.getpid())
     with pytest.raises(FailedPrecondition):
         NodeLock(data_dir)
     lock.close()
@@ -197,6 +197,6 @@ def test_only_a_port_that_is_taken_is_said_to_be_another_programs() -> None:
         socket.create_server(("127.0.0.1", 0)) as other,
         pytest.raises(FailedPrecondition, match="another program holds the port"),
     ):
-        _listen("http", f"127.0.0.1:{other.getsockname()[1]}")
+        listen("http", f"127.0.0.1:{other.getsockname()[1]}")
     with pytest.raises(FailedPrecondition, match=r"Errno 99.*; give an address of this machine, as another --http"):
-        _listen("http", "192.0.2.1:1")
+        listen("http", "192.0.2.1:1")

@@ -159,7 +159,9 @@ class Interrupted:
     def __init__(self, *rows: Memory) -> None:
         self._rows = {memory.id: memory for memory in rows}
 
-    async def read_some_as_of(self, ids: Sequence[str], at: int, within_s: float) -> tuple[dict[str, Memory], int]:
+    async def read_some_as_of(
+        self, ids: Sequence[str], at: int, within_s: float, clock: int
+    ) -> tuple[dict[str, Memory], int]:
         return {id_: self._rows[id_] for id_ in ids if id_ in self._rows}, len(ids)
 
 
@@ -196,7 +198,7 @@ async def test_a_chain_of_the_past_that_was_read_in_part_judges_nothing(
         (tuple(known), whole),
         (in_time, whole if "include_superseded" in fields and shown == "A" else []),
     ):
-        parts: Any = SimpleNamespace(ledger=Interrupted(*rows))
+        parts: Any = SimpleNamespace(ledger=Interrupted(*rows), clock=lambda: 9000)
         picking = Picking(parts, query.as_of, asyncio.get_running_loop().time() + 60)
         await picking.view(read)
         picking._by = 0.0  # the time is over

@@ -17,14 +17,13 @@ from pathlib import Path
 
 from mnemesh_actors.directory import load_key
 from mnemesh_actors.disk import DiskRoom
-from mnemesh_actors.ledger import alarms, changes, feed, peers, schema
+from mnemesh_actors.ledger import alarms, peers, schema
 from mnemesh_actors.ledger.admission import Admission, edit_of, refuse_endless, replaces, revision_of, why_added
 from mnemesh_actors.ledger.checking import check_log
 from mnemesh_actors.ledger.commands import (
     Command,
     Committed,
     Create,
-    FeedPage,
     Forget,
     Lookup,
     Rate,
@@ -33,12 +32,12 @@ from mnemesh_actors.ledger.commands import (
     Revise,
     Rollback,
     Tie,
-    Vectors,
     action_of,
 )
 from mnemesh_actors.ledger.copying import Copies
 from mnemesh_actors.ledger.exchange import Exchange
 from mnemesh_actors.ledger.faults import explained, reading
+from mnemesh_actors.ledger.feeds import Feeds
 from mnemesh_actors.ledger.file_identity import FileIdentity
 from mnemesh_actors.ledger.foreign import Intake
 from mnemesh_actors.ledger.high_water import HighWater, furthest, loss
@@ -50,20 +49,19 @@ from mnemesh_actors.ledger.rows import RowDamaged
 from mnemesh_actors.ledger.scrub import Scrub
 from mnemesh_actors.ledger.twins import Identity, Twin
 from mnemesh_actors.ledger.uses import Uses
-from mnemesh_actors.ledger.vectors import Key, cached, fill, generations, keep, sweep
+from mnemesh_actors.ledger.vectors import keep
 from mnemesh_actors.ledger.views import Views
 from mnemesh_crdt.document import Edit, MemoryDocument
 from mnemesh_crdt.revisions import forget, restore, supersede
 from mnemesh_memory.errors import Aborted, FailedPrecondition, MnemeshError, Unavailable
 from mnemesh_memory.model import LedgerStatus, Link, Memory
 from mnemesh_memory.text import duplicate_key
-from mnemesh_memory.watching import ChangesPage
 
 # Keys of vectors that are looked at in one step for those of models that are in use no more.
 VECTORS_A_STEP = 1024
 
 
-class Ledger(Views, Exchange, Copies, Twin):
+class Ledger(Views, Feeds, Exchange, Copies, Twin):
     """`path` is the SQLite file; `key_path` the node's signing key; `node_id` goes into every entry.
     Less than `reserve_bytes` free on its disk, and every write that makes it grow raises DiskFull; what is erased or
     discarded goes all the same."""
@@ -349,59 +347,6 @@ class Ledger(Views, Exchange, Copies, Twin):
             except MnemeshError as refused:
                 outcomes.append(refused)
         return outcomes, self.vectors(hashes, generation)
-
-    # ---- what follows the log ---------------------------------------------------------------------------------
-
-    @reading
-    def feed(self, after: int, limit: int, generation: str) -> FeedPage:
-        """What the index has to take in after `after`, at most `limit` entries and FEED_BYTES_MAX."""
-        page = feed.page(self._db, after, limit, generation, self._journal.last_seq())
-        self._journal.fed(after, generation)
-        return page
-
-    @reading
-    def feed_again(self, ids: Sequence[str], generation: str, upto: int) -> FeedPage:
-        """What the index has to know of these memories; see feed.again."""
-        return feed.again(self._db, ids, generation, upto)
-
-    @reading
-    def changes(self, after: int, spaces: Sequence[str], limit: int) -> ChangesPage:
-        """What changed in `spaces` after `after`, for watchers; see changes.page."""
-        return changes.page(self._db, after, spaces, limit, self._journal.last_seq(), self._incarnation)
-
-    @reading
-    def touched(self, after: int, limit: int) -> tuple[list[str], int]:
-        """Ids of the memories that entries after `after` changed, and the last number seen; see changes.touched."""
-        return changes.touched(self._db, after, limit)
-
-    @reading
-    def position(self) -> tuple[str, int]:
-        """The incarnation of this log and its last sequence number."""
-        return self._incarnation, self._journal.last_seq()
-
-    @reading
-    def vectors(self, hashes: Sequence[str], generation: str) -> dict[str, bytes]:
-        """Cached embeddings of one generation, float32 bytes by content hash; those not cached are absent."""
-        return cached(self._db, hashes, generation)
-
-    def keep_vectors(self, vectors: Vectors) -> None:
-        """Cache embeddings that were made outside a write. Raises DiskFull, Unavailable or DataLoss when the disk
-        fails."""
-        self._room.require()
-        with self._transaction():
-            fill(self._db, self._journal.still_said(vectors))
-
-    @reading
-    def vector_generations(self) -> list[str]:
-        """The generations of which there are vectors."""
-        return generations(self._db)
-
-    def sweep_vectors(self, after: Key, used: Sequence[str]) -> Key | None:
-        """One step in removing the vectors of models that are in use no more: where the next one begins, None when
-        there is nothing more. Raises Unavailable or DataLoss when the disk fails."""
-        with self._transaction():
-            self._journal.fed_only(used)
-            return sweep(self._db, after, used, VECTORS_A_STEP)
 
     # ---- activity: local to this node, never synced, lost at most since the last write -------------------------
 

@@ -208,7 +208,7 @@ def status(facts: values.Status) -> Iterator[str]:
     """What a person looks for first: state, addresses, counts, lag."""
     colour = GREEN if facts.state == "ready" else YELLOW
     runtime = f", runtime {facts.runtime}" if facts.runtime else ""  # a node that starts does not tell it yet
-    if not facts.data_dir:  # an admin of some spaces hears of these alone
+    if not facts.pid:  # an admin of some spaces hears of these alone
         yield f"{paint(facts.state, colour)}  Mnemesh {facts.version}{runtime}, up {facts.uptime_s:.0f} s"
         held = count_of(facts.ledger.memories if facts.ledger else 0, "memory")
         yield f"  yours   {held} in the spaces of this token"

@@ -140,7 +140,7 @@ async def test_a_successor_is_filed_as_the_memory_that_it_replaces_unless_it_say
 ) -> None:
     old = await remember(door, space, "We pay on the first.", kind="decision", title="Pay day", tags=["pay", "team"])
     second = (await door.call("supersede", id=old["memory"]["id"], content="We pay on the second."))["memory"]
-    assert (second["kind"], second["tags"], second["title"]) == ("decision", ["pay", "team"], "")
+    assert (second["kind"], second["tags"], second["title"]) == ("decision", ["pay", "team"], "Pay day")
     named = {"kind": "procedure", "title": "How to pay", "tags": ["bank"]}
     third = (await door.call("supersede", id=second["id"], content="Pay on the third.", **named))["memory"]
     assert {name: third[name] for name in named} == named
