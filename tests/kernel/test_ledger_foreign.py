@@ -297,6 +297,25 @@ def test_what_builds_on_a_refused_change_is_put_aside_with_it_and_comes_back_wit
     assert contents(ledger) == ["four"]
 
 
+def test_what_an_earlier_life_of_a_node_brought_goes_back_to_it_also_when_a_later_life_released_it(
+    ledger: Ledger, node: Node
+) -> None:
+    far = Node("farther")
+    one = node.says("one")
+    far.knows(one)
+    beside = far.says("beside")
+    two = node.says("two")
+    node.knows(beside)
+    both = node.says("both")
+    taken(ledger, far, replace(one, signature=bytes(64)), keys=node.keys)
+    assert outcome(taken(ledger, node, two, both)) == {"quarantined": 2}
+    node.origin = "log of a node that was put back and lost both"
+    assert outcome(taken(ledger, node, one)) == {"accepted": 2}
+    assert ledger.backlog().pending == 1
+    assert outcome(taken(ledger, node, beside, keys=far.keys)) == {"accepted": 2}
+    assert list(ledger.sync_page(0, ("*",), node.origin, 10, 10_000).entries) == [two, both]
+
+
 def test_a_forged_copy_of_a_change_that_waits_condemns_nothing_that_builds_on_it(ledger: Ledger, node: Node) -> None:
     one, two, three = (node.says(text) for text in ("one", "two", "three"))
     assert outcome(taken(ledger, node, replace(two, signature=bytes(64)))) == {"quarantined": 1}

@@ -218,6 +218,7 @@ class Disk:
     seqs: dict[str, int] = field(default_factory=dict)  # of entries by hash
     pending: dict[str, tuple[Entry, str]] = field(default_factory=dict)
     quarantine: dict[tuple[Key, str], Kept] = field(default_factory=dict)
+    aside_from: dict[tuple[Key, str], str] = field(default_factory=dict)  # the logs that brought what is in quarantine
     erased: dict[Key, int] = field(default_factory=dict)
     view: dict[Key, Memory] = field(default_factory=dict)
     cursors: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -232,6 +233,7 @@ class Disk:
             dict(self.seqs),
             dict(self.pending),
             dict(self.quarantine),
+            dict(self.aside_from),
             dict(self.erased),
             dict(self.view),
             {peer: dict(cursors) for peer, cursors in self.cursors.items()},
@@ -245,16 +247,29 @@ class Disk:
         return known or key in self.erased or (key, hash) in self.quarantine
 
     def append(self, entry: Entry, origin: str, is_first: bool) -> None:
-        """`origin` brought the first entry; others were released by it and came from where they came from."""
-        _, waited_from = self.pending.pop(entry.hash, (entry, ""))
-        self.quarantine.pop((key_of(entry), entry.hash), None)
-        if not is_first:
-            origin = waited_from
+        origin = self.taken_off(entry, origin, is_first)
         self.head += 1
         self.log[self.head] = (entry, origin)
         self.seqs[entry.hash] = self.head
         if entry.type in ERASURES:
             self.erased[key_of(entry)] = self.head
+
+    def hold(self, entry: Entry, origin: str, is_first: bool) -> None:
+        self.pending[entry.hash] = (entry, self.taken_off(entry, origin, is_first))
+
+    def set_aside(self, key: Key, kept: Kept, origin: str, is_first: bool) -> None:
+        origin = self.taken_off(kept.entry, origin, is_first)
+        self.quarantine[key, kept.entry.hash] = kept
+        self.aside_from[key, kept.entry.hash] = origin
+
+    def taken_off(self, entry: Entry, origin: str, is_first: bool) -> str:
+        """The log that brought an entry, which waits no longer, nor is in quarantine. `origin` brought the first one;
+        others were moved by it and came from where they came from, perhaps from an earlier life of the same node."""
+        at = (key_of(entry), entry.hash)
+        self.quarantine.pop(at, None)
+        aside_from = self.aside_from.pop(at, "")
+        _, waited_from = self.pending.pop(entry.hash, (entry, aside_from))
+        return origin if is_first else waited_from
 
     def purge(self, key: Key, hashes: Iterable[str]) -> None:
         self.view.pop(key, None)
@@ -262,6 +277,11 @@ class Disk:
             self.log.pop(self.seqs.pop(hash, 0), None)
             self.pending.pop(hash, None)
             self.quarantine.pop((key, hash), None)
+            self.aside_from.pop((key, hash), None)
+
+    def origins(self) -> dict[str, str]:
+        """Of each entry in the log, and of each that waits, the log that brought it."""
+        return {entry.hash: origin for entry, origin in (*self.log.values(), *self.pending.values())}
 
     def kept(self) -> Iterable[Entry]:
         """Every entry whose bytes lie somewhere here."""
@@ -372,7 +392,7 @@ class Node:
                 put(self.disk)
         if self.disk.twin is not None:
             self.disk.twin.commit(events, origin, keys or {})
-            if apart := self.disk.twin.differences(self.replica):
+            if apart := self.disk.twin.differences(self.replica, self.disk.origins()):
                 raise Violation(f"node {self.number}: the ledger differs from the model: {'; '.join(apart)}")
         self._reach("publish")
         self.publish(self)
@@ -393,11 +413,9 @@ class Node:
                 staged.append(lambda disk: disk.append(entry, origin, is_first))
                 touched.add(key)
             case Held(key, entry, _):
-                staged.append(lambda disk: disk.quarantine.pop((key, entry.hash), None))
-                staged.append(lambda disk: disk.pending.__setitem__(entry.hash, (entry, origin)))
+                staged.append(lambda disk: disk.hold(entry, origin, is_first))
             case Quarantined(key, entry, reason, root):
-                staged.append(lambda disk: disk.pending.pop(entry.hash, None))
-                staged.append(lambda disk: disk.quarantine.__setitem__((key, entry.hash), Kept(entry, reason, root)))
+                staged.append(lambda disk: disk.set_aside(key, Kept(entry, reason, root), origin, is_first))
             case Purged(key, hashes):
                 staged.append(lambda disk: disk.purge(key, hashes))
             case Duplicate() | Dropped():

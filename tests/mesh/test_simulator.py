@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from dataclasses import replace
 
 import pytest
-from mesh_node import BUGS, DUTIES, Violation, check_signature
+from mesh_node import BUGS, DUTIES, Memo, Node, Violation, check_signature
 from simulator import FAULTS, FORGERIES, WRITES, World, failure_of, run, smallest
 
 from mnemesh_actors.ledger import senders
 from mnemesh_actors.ledger.admission import Admission
+from mnemesh_actors.ledger.shelves import Brought, Shelves
+from mnemesh_crdt.document import Edit, RevisionFields
+from mnemesh_crdt.envelope import Entry
+from mnemesh_crdt.messages import Ask
+from mnemesh_crdt.replica_events import Key
+from mnemesh_memory.grants import PeerGrant
+from mnemesh_memory.ids import fresh_id
 
 SEEDS = int(os.environ.get("MNEMESH_TEST_MESH_SEEDS", "100"))
 FIRST = int(os.environ.get("MNEMESH_TEST_MESH_FIRST", "1"))
@@ -50,6 +58,38 @@ def test_a_ledger_that_takes_in_otherwise_than_the_model_is_found(monkeypatch: p
         twenty_worlds()
 
 
+def test_a_node_tells_a_later_life_what_an_earlier_one_brought_and_the_later_one_released() -> None:
+    memo = Memo()
+    far, other, near = (Node(number, memo, 0) for number in range(3))
+    grant = PeerGrant(read=("*",), write=("*",), principal="p0", relay=True)
+
+    def actor(tag: str) -> bytes:
+        return tag.encode().rjust(16, b".")
+
+    key = Key("team/a", fresh_id(1, "team/a", "p0", actor("one")))
+
+    def wrote(node: Node, tag: str, revision: RevisionFields | None = None) -> Entry:
+        said: list[Entry] = []
+        node.write(key, Edit(revision=revision, tags_put=(tag,), at=1), actor(tag), said.append)
+        return said[0]
+
+    def told(node: Node, origin: str, *entries: Entry) -> None:
+        keys = {one.id: one.key for one in (far, other)}
+        node.take_in("p0", origin, grant, f"{origin}/x", 0, entries, keys, lambda: None)
+
+    text = RevisionFields(op="put", kind="fact", title="", content="text", by=far.agent, at=1, parents=())
+    one = wrote(far, "one", text)
+    told(other, "far-0", one)
+    beside, two = wrote(other, "beside"), wrote(far, "two")
+    told(far, "other-0", beside)
+    both = wrote(far, "both")
+    told(near, "mallory", replace(one, signature=bytes(64)))
+    told(near, "far-0", two, both)
+    told(near, "far-1", one)
+    told(near, "far-1", beside)
+    assert near.page(Ask(0, ("*",), "far-1")).entries == (two, both)
+
+
 def test_a_ledger_that_gives_an_id_that_is_retracted_elsewhere_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def without_what_waits(self: Admission, id_: str) -> bool:
         return self._db.execute("SELECT 1 FROM entry WHERE doc = ?", (id_,)).fetchone() is not None
@@ -63,6 +103,23 @@ def test_a_ledger_that_gives_an_id_that_is_retracted_elsewhere_is_found(monkeypa
 
     with pytest.raises(Violation, match=r"the ledger says that id .* is free"):
         forty_worlds()
+
+
+def test_a_ledger_that_forgets_who_brought_what_waited_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    take = Shelves.take
+
+    def by_nobody(self: Shelves, table: str, key: Key, awaited: str) -> list[Brought]:
+        return [replace(one, origin="") for one in take(self, table, key, awaited)]
+
+    monkeypatch.setattr(senders, "verify", check_signature)
+    monkeypatch.setattr(Shelves, "take", by_nobody)
+
+    def twenty_worlds() -> None:
+        for seed in range(1, 21):
+            World(seed, twins=True).run()
+
+    with pytest.raises(Violation, match="brought by: only the model"):
+        twenty_worlds()
 
 
 @pytest.mark.parametrize("bug", BUGS)

@@ -68,8 +68,8 @@ class Twin:
         """The key of a node, as the ledger knows its own."""
         self._db.execute("INSERT OR IGNORE INTO node_key (node, key) VALUES (?, ?)", (node_id, key))
 
-    def differences(self, model: Replica) -> list[str]:
-        """What model and ledger do not agree on."""
+    def differences(self, model: Replica, origins: Mapping[str, str]) -> list[str]:
+        """What model and ledger do not agree on; `origins` are the logs that brought the model's entries, by hash."""
         logged = {one.hash for key in (*model.documents(), *model.erased()) for one in model.entries(key)}
         # A ledger drops what was refused under the id of an erased memory, whatever space it claims.
         gone = {key.id for key in model.erased()}
@@ -90,6 +90,8 @@ class Twin:
             {(key.id, link.type, link.id) for key in model.documents() for link in _links(model, key)},
             set(self._db.execute("SELECT source, type, target FROM link")),
         )
+        brought = self._db.execute("SELECT hash, origin FROM entry UNION ALL SELECT hash, origin FROM pending")
+        pairs["brought by"] = (dict(origins), {hash.hex(): origin for hash, origin in brought})
         for (space,) in self._db.execute("SELECT DISTINCT space FROM document").fetchall():
             pairs[f"digest of {space}"] = (model.digest(space), self._journal.digest.of(space))
         return [f"{what}: {_apart(*pair)}" for what, pair in pairs.items() if pair[0] != pair[1]]
