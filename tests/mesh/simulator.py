@@ -415,8 +415,10 @@ class World:
     def _forge(self, node: Node, rng: random.Random) -> None:
         """A peer with a token says what it may not, or what nobody signed."""
         self._wake(node)
-        source = [entry for entry, _ in rng.choice(self.nodes).disk.log.values() if entry.type == CHANGE]
-        source = source or [one for other in self.nodes for one, _ in other.disk.log.values() if one.type == CHANGE]
+        honest = {one.id for one in self.nodes}  # what an equivocal writer signed is no forgery
+        known = [[one for one, _ in other.disk.log.values() if one.node in honest] for other in self.nodes]
+        source = [one for one in rng.choice(known) if one.type == CHANGE]
+        source = source or [one for entries in known for one in entries if one.type == CHANGE]
         if not source:
             return None
         entry = rng.choice(source)

@@ -7,6 +7,7 @@ another number of seeds, `MNEMESH_TEST_MESH_FIRST` another first one.
 from __future__ import annotations
 
 import os
+import random
 from collections import Counter
 from dataclasses import replace
 
@@ -157,6 +158,16 @@ def test_nodes_die_while_they_take_in_batches_too_and_every_forgery_is_tried() -
     assert seen["refusal changed"]
     assert [kind for kind in FORGERIES if not seen[f"forged {kind}"]] == []
     assert [said for said in ("Batch", "Digest", "Resend") if not seen[said]] == [], "what may leave was looked at"
+
+
+def test_what_a_writer_wrote_itself_is_not_told_again_as_a_forgery() -> None:
+    for seed in range(1, 5):
+        world, rng = World(seed), random.Random(seed)
+        for name in (*["write"] * 10, *["equivocate"] * 10, *["forge"] * 100):
+            world._act(name, rng)
+            for _ in range(10):
+                world._step(rng)
+        assert world.seen["forge"] == 100
 
 
 def test_a_seed_always_plays_the_same() -> None:
