@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from ledger_builders import AGENT, GENERATION, OTHER_SPACE, Home, Pen, done
 
-from mnemesh_actors.ledger import actor
+from mnemesh_actors.ledger import feeds
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.commands import Revise, Vectors
 from mnemesh_actors.ledger.vectors import FIRST, Key
@@ -131,7 +131,7 @@ def test_a_text_that_goes_loses_its_vectors_of_both_models(home: Home, ledger: L
 def test_sweeping_takes_bounded_steps_and_leaves_what_is_used(
     home: Home, ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(actor, "VECTORS_A_STEP", 4)
+    monkeypatch.setattr(feeds, "VECTORS_A_STEP", 4)
     texts = [str(number) for number in range(20)]
     ledger.keep_vectors(vectors(*texts, generation=OTHER))
     for text in texts[:10]:

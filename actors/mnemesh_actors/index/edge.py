@@ -49,9 +49,10 @@ GRAPH_BREADTH = 64
 GRAPH_VISITS = 2
 GRAPH_VISITS_MIN = 320
 FEW_GRAPHS = 2
-# A filter that leaves no more than this share of a full segment is searched whole there: a graph most of whose points
-# are filtered away does not reach all that remain.
+# A filter that leaves no more than this share of a full segment is searched whole there. One that leaves no more points
+# than so many full segments is searched whole everywhere.
 WHOLE_SHARE_MAX = 0.25
+WHOLE_SEGMENTS_MAX = 2
 # Of a segment that is made anew: less than this share of it gone is not worth Edge's while.
 GONE_SHARE_MIN = 0.01
 log = structlog.get_logger("mnemesh.index")
@@ -332,9 +333,17 @@ class EdgeBackend:
         if request.idf_corpus is not None:
             return edge.SearchParams(idf=edge.IdfParams(corpus=self._filter(request.idf_corpus)))
         if self.graphs and request.using in self._schema.dense:
+            if self._leaves_few(request.filter):
+                return edge.SearchParams(exact=True)
             visits = max(GRAPH_VISITS_MIN, GRAPH_VISITS * request.limit)
             return edge.SearchParams(hnsw_ef=visits if self.graphs <= FEW_GRAPHS else visits // 2)
         return None
+
+    def _leaves_few(self, where: Filter) -> bool:
+        """Whether a filter leaves so few points, by Edge's estimate, that exact search is as fast as a graph. A graph
+        most of whose points are filtered away does not reach all that remain."""
+        estimate = self._opened().count(edge.CountRequest(exact=False, filter=self._filter(where)))
+        return estimate <= self._segment_points * WHOLE_SEGMENTS_MAX
 
     def _filter(self, where: Filter) -> edge.Filter:
         check_filter(self._schema, where)
