@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from mnemesh_memory.errors import DiskFull
+from mnemesh_memory.errors import DiskFull, Unavailable
 
 MIB: Final = 1 << 20
 # What a start writes: shared memory and log of SQLite, node.json, the marks of the index.
@@ -29,8 +29,13 @@ class DiskRoom:
         self.reserve_bytes = reserve_bytes
 
     def free_bytes(self) -> int:
-        """What the system lets an ordinary user write there."""
-        found = os.statvfs(self.path)
+        """What the system lets an ordinary user write there. Raises Unavailable when the place is gone."""
+        try:
+            found = os.statvfs(self.path)
+        except OSError as error:
+            raise Unavailable(
+                f"{self.path} can't be found any more ({error.strerror}); put it back, or stop the node", part="disk"
+            ) from error
         return found.f_bavail * found.f_frsize
 
     def shortage(self, more_bytes: int = 0) -> DiskFull | None:

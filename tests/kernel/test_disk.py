@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mnemesh_actors.disk import START_ROOM_FILE, DiskRoom, allocate, keep_start_room, take_start_room
-from mnemesh_memory.errors import DiskFull
+from mnemesh_memory.errors import DiskFull, Unavailable
 
 SPARSE_BYTES = 1 << 20
 BEYOND_ANY_DISK = 1 << 60
@@ -48,3 +48,8 @@ def test_files_with_holes_get_their_blocks_only_when_the_disk_is_no_more_plentif
     allocate(tmp_path, DiskRoom(tmp_path, 1), plenty_bytes=BEYOND_ANY_DISK)
     assert mapped.stat().st_blocks * 512 >= SPARSE_BYTES
     assert mapped.read_bytes() == bytes(SPARSE_BYTES)
+
+
+def test_a_place_that_is_gone_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="can't be found any more"):
+        DiskRoom(tmp_path / "gone", 1).require()

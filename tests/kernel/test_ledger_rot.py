@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 import pytest
 from ledger_builders import FULL, SPACE, Home, Pen, all_done, done
 
-from mnemesh_actors.ledger import rows
+from mnemesh_actors.ledger import alarms, rows
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.schema import read_only
 from mnemesh_actors.ledger.scrub import Comparison
@@ -80,6 +80,25 @@ def test_a_write_to_a_damaged_memory_builds_on_what_the_log_says(home: Home, pen
     try:
         changed = done(ledger, pen.revise(memory, title="New title")).memory
         assert (changed.title, changed.content) == ("New title", memory.content)
+    finally:
+        ledger.close()
+
+
+def test_an_alarm_that_can_not_be_written_fails_no_write_of_the_batch(
+    home: Home, pen: Pen, kept: dict[str, Memory], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = one_of(kept)
+    ledger = home.open()
+    set_column(home, memory.id, "content", "Something that nobody wrote.")
+
+    def full(folder: object, text: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(alarms, "add", full)
+    try:
+        sound, damaged = all_done(ledger, pen.create("A sound one"), pen.revise(memory, content="Said anew"))
+        assert (sound.action, damaged.action) == ("ADD", "UPDATE")
+        assert ledger.read([memory.id])[memory.id].content == "Said anew"
     finally:
         ledger.close()
 

@@ -119,14 +119,18 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
         """Carry out `commands` in order, in one transaction; one result a command. A refused command changes nothing
         and does not hold up the others. Raises DiskFull, and Unavailable or DataLoss when the disk fails; then
         nothing is written."""
+        self._files.check()
         if commands:
             self._room.require()
         results = self._commit(commands)
         damaged = {number: result for number, result in enumerate(results) if isinstance(result, RowDamaged)}
-        if damaged and self.mend(next(iter(damaged.values()))):
-            again = self._commit([commands[number] for number in damaged])
-            for number, result in zip(damaged, again, strict=True):
-                results[number] = result
+        if damaged:
+            try:
+                if self.mend(next(iter(damaged.values()))):
+                    again = self._commit([commands[number] for number in damaged])
+                    results = [again.pop(0) if number in damaged else one for number, one in enumerate(results)]
+            except MnemeshError as error:  # the other commands are on disk by now
+                results = [error if number in damaged else one for number, one in enumerate(results)]
         return results
 
     def _commit(self, commands: Sequence[Command]) -> list[Committed | Exception]:

@@ -28,7 +28,7 @@ from mnemesh_actors.ledger.journal import Journal
 from mnemesh_actors.ledger.mending import Mending
 from mnemesh_actors.ledger.peers import Backlog, Order, SyncPage, Untaken
 from mnemesh_crdt.admission import RULES
-from mnemesh_crdt.envelope import Entry
+from mnemesh_crdt.envelope import ERASURES, Entry
 from mnemesh_crdt.proof import Claim
 from mnemesh_memory import checks, limits
 from mnemesh_memory.grants import PeerGrant
@@ -110,7 +110,8 @@ class Exchange(Mending, ABC):
         """Take in what a peer sent, at `now` (ms), durably and with its cursor. Raises InvalidArgument for more than
         BATCH_ITEMS_MAX entries, DiskFull, Unavailable or DataLoss when the disk fails; then nothing is written."""
         checks.whole("entries", len(batch.entries), 0, limits.BATCH_ITEMS_MAX)
-        self._room.require()
+        if any(one.type not in ERASURES for one in batch.entries):  # what is erased needs next to no room
+            self._room.require()
         with self._transaction():
             sender = aside.sender_of(batch.peer)
             taken = self._intake.take_in(batch.origin, batch.grant, batch.entries, batch.keys, now, sender)

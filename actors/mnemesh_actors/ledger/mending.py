@@ -12,7 +12,6 @@ from mnemesh_actors.ledger import alarms
 from mnemesh_actors.ledger.faults import explained
 from mnemesh_actors.ledger.rows import RowDamaged
 from mnemesh_actors.ledger.scrub import Scrub, damage_told
-from mnemesh_memory.errors import Unavailable
 
 log = structlog.get_logger("mnemesh.ledger")
 
@@ -56,5 +55,5 @@ class Mending:
         log.error("ledger_view_damaged", alarm=told)
         try:
             alarms.add(self.path.parent, told)
-        except OSError as error:
-            raise Unavailable(f"the ledger could not write an alarm: {error}", part="ledger") from error
+        except OSError as error:  # the log has it; what was mended is mended all the same
+            log.error("alarm_not_written", reason=error.strerror)

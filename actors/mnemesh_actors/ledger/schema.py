@@ -207,7 +207,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _checksums,
 )
 # The view is rebuilt from the entries when this differs from what the file says.
-VIEW_VERSION = 10
+VIEW_VERSION = 11
 
 
 def connect(path: Path) -> sqlite3.Connection:
