@@ -43,7 +43,7 @@ class DiskRoom:
         if not self.reserve_bytes:
             return None
         free = self.free_bytes()
-        return DiskFull(self.path, free, self.reserve_bytes) if free - more_bytes < self.reserve_bytes else None
+        return DiskFull(free, self.reserve_bytes) if free - more_bytes < self.reserve_bytes else None
 
     def require(self, more_bytes: int = 0) -> None:
         """Raises DiskFull while `more_bytes` can't be written there."""

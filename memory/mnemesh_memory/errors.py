@@ -161,13 +161,13 @@ class QuotaReached(MnemeshError):
 
 
 class DiskFull(MnemeshError):
-    """The disk that holds `path` has `free` bytes left, less than the `reserve`. Nothing was written."""
+    """The disk of the node has `free` bytes left, less than the `reserve`. Nothing was written."""
 
     code = "RESOURCE_EXHAUSTED"
 
-    def __init__(self, path: object, free: int, reserve: int) -> None:
+    def __init__(self, free: int, reserve: int) -> None:
         super().__init__(
-            f"disk_reserve_bytes: the disk of {path} has {free >> 20} MiB free, and {reserve >> 20} MiB are kept back; "
+            f"disk_reserve_bytes: the disk of the node has {free >> 20} MiB free, and {reserve >> 20} MiB are kept back; "
             "nothing was written, reads go on. Free space on that disk: writes then go on by themselves",
             field="disk_reserve_bytes",
             value=f"{free} bytes free",

@@ -24,7 +24,7 @@ TABLE: list[tuple[MnemeshError, str, int]] = [
     (errors.PermissionDenied("ana", "write", "reader of @ana", space="ops"), "PERMISSION_DENIED", 403),
     (errors.Overloaded("inbox", 1024, 0.2), "RESOURCE_EXHAUSTED", 429),
     (errors.QuotaReached("enough", field="max_memories", limit=3, retry_after_s=9.5), "RESOURCE_EXHAUSTED", 429),
-    (errors.DiskFull("/data", 5 << 20, 16 << 20), "RESOURCE_EXHAUSTED", 429),
+    (errors.DiskFull(5 << 20, 16 << 20), "RESOURCE_EXHAUSTED", 429),
     (errors.Unavailable("starting", part="node"), "UNAVAILABLE", 503),
     (errors.DeadlineExceeded("late"), "DEADLINE_EXCEEDED", 504),
     (errors.DataLoss("damaged"), "DATA_LOSS", 500),

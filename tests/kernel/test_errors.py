@@ -50,7 +50,7 @@ def example(cls: type[MnemeshError]) -> MnemeshError:
     if cls is Overloaded:
         return Overloaded("inbox of ledger-0", 1024, retry_after_s=1.5)
     if cls is DiskFull:
-        return DiskFull("/data", 5 << 20, 16 << 20)
+        return DiskFull(5 << 20, 16 << 20)
     return cls("the message", field="data_dir", value="/data", limit=3)
 
 
