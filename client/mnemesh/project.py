@@ -23,7 +23,7 @@ PROJECTS_FILE: Final = "projects.json"
 MANIFEST: Final = "manifest.json"
 HASH_CHARS: Final = 6
 # The entry of a name that only earlier versions wrote to.
-RETIRED: Final = ""
+RETIRED: Final = "(before)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,27 +89,27 @@ def detect_space(cwd: Path, home: Path | None = None, data_dir: Path | None = No
 
 def _with_remote(space: str, old: str, git: GitProject, data_dir: Path) -> Project:
     names = _Names(data_dir)
+    if "/" not in space:  # a repository without a remote may have that name, too: it stays, and a person is told
+        holder = names.claim(space, str(git.root))
+        if holder != str(git.root):
+            return Project(space, taken=space, taken_by=holder, origin="git remote", settled=names.there)
     if old == space or not old:
         return Project(space, origin="git remote", settled=names.there)
-    holder = names.holder(old, git.root)
-    if holder is None:
-        names.note(old, RETIRED)
-    elif holder not in (RETIRED, str(git.root)):
-        return Project(space, taken=old, taken_by=holder, origin="git remote")
+    holder = names.claim(old, RETIRED)
+    if holder not in (RETIRED, str(git.root)):
+        return Project(space, taken=old, taken_by=holder, origin="git remote", settled=names.there)
     return Project(space, alias=old, origin="git remote", settled=names.there)
 
 
 def _without_remote(name: str, old: str, git: GitProject, data_dir: Path) -> Project:
     names = _Names(data_dir)
     own = f"{_cut(name)}-{hashlib.sha256(os.fsencode(git.root)).hexdigest()[:HASH_CHARS]}"
-    holder = names.holder(name, git.root)
-    alias = old if old != name and names.holder(old, git.root) in (None, RETIRED) else ""
+    holder = names.claim(name, str(git.root))
+    alias = old if old != name and names.holder(old) in ("", RETIRED, str(git.root)) else ""
     if holder == RETIRED:
-        return Project(own, alias=name, origin="git folder")
-    if holder not in (None, str(git.root)):
-        return Project(own, alias=alias, taken=name, taken_by=holder or "", origin="git folder")
-    if holder is None:
-        names.note(name, str(git.root))
+        return Project(own, alias=name, origin="git folder", settled=names.there)
+    if holder != str(git.root):
+        return Project(own, alias=alias, taken=name, taken_by=holder, origin="git folder", settled=names.there)
     return Project(name, alias=alias, origin="git folder", settled=names.there)
 
 
@@ -133,27 +133,29 @@ class _Names:
         self.there = (data_dir / MANIFEST).is_file()
         self._roots = self._read()
 
-    def holder(self, name: str, root: Path) -> str | None:
-        """The root that has `name`: RETIRED when only earlier versions wrote there, None when it is free. A root that
-        is gone holds nothing."""
-        holder = self._roots.get(name)
-        if holder is None or holder in (RETIRED, str(root)) or os.path.isdir(holder):
-            return holder
-        return None
+    def holder(self, name: str) -> str:
+        """Who has `name`: a root, RETIRED, or "" when it is free. A root that is gone has nothing."""
+        holder = self._roots.get(name, "")
+        return holder if holder == RETIRED or os.path.isdir(holder) else ""
 
-    def note(self, name: str, holder: str) -> None:
-        """Write down who has `name`, in one atomic step that no other process crosses."""
-        if not self.there:
-            return
+    def claim(self, name: str, root: str) -> str:
+        """Who has `name` now: `root`, or who had it before, found out and written in one step that no other process
+        crosses."""
+        if (holder := self.holder(name)) or not self.there:
+            return holder or root
         try:
             with open(self._file.with_suffix(".lock"), "w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                self._roots = {**self._read(), name: holder}
+                self._roots = self._read()
+                if holder := self.holder(name):
+                    return holder
+                self._roots[name] = root
                 temporary = self._file.with_suffix(".tmp")
                 temporary.write_text(json.dumps(self._roots, indent=1, sort_keys=True), "utf-8")
                 os.replace(temporary, self._file)
         except OSError as error:
             raise BadSpaceFile(str(self._file), str(error), "a file that can be written") from error
+        return root
 
     def _read(self) -> dict[str, str]:
         try:

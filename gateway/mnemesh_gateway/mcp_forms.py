@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from mnemesh_gateway.mcp_text import NEAR_SHOWN_MAX, NOTE, defused, probably_unknown, remarks, why
+from mnemesh_gateway.mcp_text import NEAR_SHOWN_MAX, NOTE, defused, probably_unknown, remarks, to_the_second, why
 from mnemesh_gateway.schema import Schema
 
 Json = Mapping[str, Any]
@@ -77,9 +77,7 @@ def _kept(fields: Json) -> dict[str, Any]:
 
 
 def _time(fields: Json, name: str) -> str:
-    """A time to the second."""
-    time: str = fields.get(name, "")
-    return time if "." not in time else time.partition(".")[0] + "Z"
+    return to_the_second(fields.get(name, ""))
 
 
 def _memory(memory: Json) -> dict[str, Any]:

@@ -28,6 +28,11 @@ _OWN_TAG: Final = re.compile(r"<(?=\s*/?\s*(?:memor(?:y|ies)|turn|session|system
 _ATTRIBUTE_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
 
 
+def to_the_second(time: str) -> str:
+    """A time in RFC 3339, UTC, without the part below a second."""
+    return time if "." not in time else time.partition(".")[0] + "Z"
+
+
 def render(tool: str, answer: Json) -> str:
     """The text for `answer`, the JSON form of what `tool` returned."""
     if tool == "recall":
@@ -103,7 +108,7 @@ def memory_element(memory: Json, content: str | None = None, **more: object) -> 
         tags=memory["tags"],
         state=_unusual(memory["state"]),
         by=memory["by"],
-        updated=memory.get("updated_at", ""),
+        updated=to_the_second(memory.get("updated_at", "")),
         valid_from=memory.get("valid_from", ""),
         valid_to=memory.get("valid_to", ""),
         superseded_by=memory["superseded_by"],

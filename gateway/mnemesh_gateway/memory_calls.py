@@ -18,12 +18,22 @@ async def remember(gate: MeshGate, caller: Caller, request: memory_pb2.RememberR
     """Store one memory."""
     draft = wire.draft(request)
     response = wire.remember_response(await (await gate.ready()).remember(caller, draft))
-    if caller.taken_space and not request.space:
-        response.reason += (
-            f"; the name {caller.taken_space} is another project's on this machine, so this project's space is "
-            f"{caller.default_space}: `space` in a .mnemesh.toml chooses another"
-        )
+    if not request.space:
+        response.reason += _name_taken(caller)
     return response
+
+
+def _name_taken(caller: Caller) -> str:
+    """What a writer is told when another repository on its machine has the name of its project, or ""."""
+    taken, space = caller.taken_space, caller.default_space
+    if taken and taken == space:
+        return f"; another repository on this machine has the space {space}, too: a .mnemesh.toml keeps them apart"
+    if taken and space.startswith(f"{taken}-"):
+        return (
+            f"; the name {taken} is another project's on this machine, so this project's space is {space}: `space` in "
+            "a .mnemesh.toml chooses another"
+        )
+    return ""
 
 
 async def remember_batch(

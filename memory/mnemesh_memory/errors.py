@@ -167,7 +167,7 @@ class DiskFull(MnemeshError):
 
     def __init__(self, free: int, reserve: int) -> None:
         super().__init__(
-            f"disk_reserve_bytes: the disk of the node has {free >> 20} MiB free, and {reserve >> 20} MiB are kept back; "
+            f"disk_reserve_bytes: the disk of the node has {free >> 20} MiB free and keeps {reserve >> 20} MiB back; "
             "nothing was written, reads go on. Free space on that disk: writes then go on by themselves",
             field="disk_reserve_bytes",
             value=f"{free} bytes free",

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh.git_root import remote_path
-from mnemesh.project import PROJECTS_FILE, Project, project_of
+from mnemesh.project import PROJECTS_FILE, Project, _Names, project_of
 from mnemesh.space import BadSpaceFile
 from mnemesh_memory.spaces import space_path
 
@@ -109,6 +109,23 @@ def test_a_name_that_another_project_writes_to_is_no_alias(tmp_path: Path, data_
     assert project_of(plain, data_dir, tmp_path).space == "api"
     remote = project_of(repository(tmp_path / "a" / "api", "git@example.com:acme/api.git"), data_dir, tmp_path)
     assert (remote.space, remote.alias, remote.taken) == ("acme/api", "", "api")
+
+
+def test_a_remote_of_one_segment_keeps_its_name_and_says_whose_it_is_too(tmp_path: Path, data_dir: Path) -> None:
+    plain = repository(tmp_path / "a" / "api")
+    assert project_of(plain, data_dir, tmp_path).space == "api"
+    remote = project_of(repository(tmp_path / "b" / "api", "git@example.com:api.git"), data_dir, tmp_path)
+    assert (remote.space, remote.taken, remote.taken_by) == ("api", "api", str((plain / ".git").resolve()))
+    first = project_of(repository(tmp_path / "c" / "web", "git@example.com:web.git"), data_dir, tmp_path)
+    assert (first.space, first.taken) == ("web", "")
+    assert project_of(repository(tmp_path / "d" / "web"), data_dir, tmp_path).taken == "web"
+
+
+def test_of_two_that_take_a_name_at_once_one_has_it(tmp_path: Path, data_dir: Path) -> None:
+    first, second = repository(tmp_path / "a" / "lib"), repository(tmp_path / "b" / "lib")
+    late = _Names(data_dir)  # has looked before the other one came
+    assert project_of(first, data_dir, tmp_path).space == "lib"
+    assert late.claim("lib", str(second / ".git")) == str((first / ".git").resolve())
 
 
 def test_a_clone_from_the_same_disk_belongs_to_the_project_it_was_cloned_from(tmp_path: Path, data_dir: Path) -> None:

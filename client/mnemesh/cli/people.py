@@ -82,14 +82,14 @@ def related(found: recall_values.Neighbourhood) -> Iterator[str]:
         yield paint(f"incomplete: {one_line(reason)}", YELLOW)
 
 
-def remembered(done: values.Remembered) -> Iterator[str]:
-    """What was stored, why, and what is near it."""
+def remembered(done: values.Remembered, where: str = "") -> Iterator[str]:
+    """What was stored, why, and what is near it; `where` are the options that lead a next command to the same node."""
     yield from written(done)
     if done.restorable:
         yield paint(f"it was forgotten; bring it back with: mnemesh restore {done.memory.id}", YELLOW)
     yield from _near(done.related)
     if done.hint:
-        yield paint(people_advice.after(done), YELLOW)
+        yield paint(people_advice.after(done, where), YELLOW)
 
 
 def bulk(
@@ -150,14 +150,14 @@ def superseded(done: values.Superseded) -> Iterator[str]:
         yield paint(f"closed {done.superseded.id}  {clip(title_of(done.superseded))}", DIM)
 
 
-def checked(done: values.Checked) -> Iterator[str]:
-    """What remember would do."""
+def checked(done: values.Checked, where: str = "") -> Iterator[str]:
+    """What remember would do; `where` as in `remembered`."""
     # Beside what would be added there is only its neighbour, which the reason names.
     target = f"  {done.target_id}" if done.target_id and done.action != "ADD" else ""
     yield f"would {paint(done.action, GREEN)}{target}  {one_line(done.reason)}"
     yield from _near(done.related)
     if done.hint:
-        yield paint(people_advice.before(done), YELLOW)
+        yield paint(people_advice.before(done, where), YELLOW)
 
 
 def found(answer: values.Found) -> Iterator[str]:

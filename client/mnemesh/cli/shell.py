@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -51,6 +52,13 @@ class Shell:
         ),
     ] = None
     start: Annotated[bool, typer.Option("--start", help="Start a local node in the background if none runs.")] = False
+
+    @property
+    def where(self) -> str:
+        """The options that lead another command to the same node, behind a blank each; a token is not shown."""
+        given = {"--data": self.data, "--endpoint": self.endpoint}
+        told = "".join(f" {name} {shlex.quote(str(value))}" for name, value in given.items() if value is not None)
+        return told + (" --token ..." if self.token else "")
 
     def client(self, space: str | None = None) -> Client:
         """A client with these options; `space` is its default space, None the one of the working directory."""

@@ -40,7 +40,7 @@ def remember(
     """Store a memory. An exact duplicate in the same space is not stored again."""
     with shell.client() as client:
         done = client.remember(text_of(text, file), **given(space=space), **described.fields(), **origin.fields())
-    shell.answer(done, lambda: people.remembered(done))
+    shell.answer(done, lambda: people.remembered(done, shell.where))
 
 
 def check(
@@ -54,7 +54,7 @@ def check(
     """Say what remember would do with the same arguments, and why; writes nothing."""
     with shell.client() as client:
         done = client.check(text_of(text, file), **given(space=space), **described.fields(), **origin.fields())
-    shell.answer(done, lambda: people.checked(done))
+    shell.answer(done, lambda: people.checked(done, shell.where))
 
 
 def update(

@@ -33,7 +33,7 @@ def node_file(place: Place) -> Iterator[Finding]:
             problem = f"{path} is of the node of another directory, of which this one is a copy"
     except (ValueError, KeyError, TypeError):
         problem = f"{path} is damaged"
-    yield Finding("node file", problem, "start the node (`mnemesh up`): it replaces the file; nothing is lost")
+    yield Finding("node file", problem, "start the node (`mnemesh up`): it replaces the file")
 
 
 def no_node(place: Place) -> Iterator[Finding]:
@@ -46,6 +46,12 @@ def no_node(place: Place) -> Iterator[Finding]:
 def running_node(place: Place) -> Iterator[Finding]:
     """A node that holds the directory has to answer."""
     node = place.node
+    if node is not None and is_stopped(node.pid):
+        yield Finding(
+            "running node", f"process {node.pid}, the node of {place.data_dir}, is stopped",
+            f"`kill -CONT {node.pid}` lets it go on; what it acknowledged is on disk",
+        )  # fmt: skip
+        return
     if node is not None and answers(node.http):
         return
     holder = node.pid if node else lock_holder(place.data_dir / LOCK_FILE)
@@ -129,10 +135,18 @@ def ask(place: Place, path: str = "/v1/status") -> tuple[dict[str, Any] | None, 
     """What the node that runs here says, and the HTTP status of asking; None and 0 without an answer. The token goes to
     loopback only, whatever the node file says."""
     node, token = place.node, read_token(place.data_dir)
-    if node is None or token is None or not is_loopback(node.http.rpartition(":")[0]):
+    if node is None or token is None or is_stopped(node.pid) or not is_loopback(node.http.rpartition(":")[0]):
         return None, 0
     status, body = _get(node.http, path, token)
     return (json.loads(body) if status == http.client.OK else None), status
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a signal has stopped that process; False where the system can't tell."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[:1] == ["T"]
+    except OSError:
+        return False
 
 
 def answers(address: str) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mnemesh_gateway.doctor.installation import Finding, built, installation
-from mnemesh_gateway.settings import Loaded, Settings, load, table
+from mnemesh_gateway.settings import MANIFEST, Loaded, Settings, load, table
 from mnemesh_gateway.settings import as_text as as_value
 from mnemesh_gateway.usage import Parser
 from mnemesh_memory.errors import InvalidArgument
@@ -30,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
     flags = {name: value for name, value in vars(given).items() if value is not None and name not in OWN_FLAGS}
     loaded, wrong = settings_or_defaults(flags, os.environ, given.config)
     if given.acknowledge:
-        return _acknowledge(loaded)
+        return _acknowledge(loaded, in_json=given.json)
     findings, node = [*wrong, *examine(loaded, deep=given.deep)], running(loaded)
     text = json.dumps(as_json(loaded, findings, node), indent=2) if given.json else as_text(loaded, findings, node)
     try:
@@ -66,15 +66,19 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _acknowledge(loaded: Loaded) -> int:
+def _acknowledge(loaded: Loaded, *, in_json: bool) -> int:
     from mnemesh_gateway.doctor.alarms import acknowledge
 
+    if not (loaded.data_dir / MANIFEST).is_file():
+        print(f"mnemesh: no node has lived in {loaded.data_dir}; name its directory with --data DIR", file=sys.stderr)
+        return 2
     try:
         number = acknowledge(loaded.data_dir)
     except OSError as error:
         print(f"the alarms in {loaded.data_dir} can't be removed: {error}", file=sys.stderr)
         return 1
-    print(f"{number} alarm{'' if number == 1 else 's'} acknowledged in {loaded.data_dir}")
+    told = f"{number} alarm{'' if number == 1 else 's'} acknowledged in {loaded.data_dir}"
+    print(json.dumps({"acknowledged": number, "data_dir": str(loaded.data_dir)}) if in_json else told)
     return 0
 
 
