@@ -171,6 +171,8 @@ def configure(loaded: Loaded) -> NodeLog:
         return event
 
     def bounded_record(record: logging.LogRecord) -> bool:
+        if record.exc_info and type(record.exc_info[1]).__name__ == "ClientDisconnect":
+            return False  # a client went away: no fault of the node (by name, as starlette is not loaded yet)
         admitted, told = repeats.admits(f"{record.name}: {record.getMessage()}")
         say(told)
         return admitted

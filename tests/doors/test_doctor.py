@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -374,6 +375,26 @@ def test_an_alarm_is_a_finding_until_it_is_acknowledged(place: Place, capsys: py
     assert doctor.main(["--acknowledge", "--data", str(place.data_dir)]) == 0
     assert "1 alarm acknowledged" in capsys.readouterr().out
     assert found_in(place) == []
+    assert doctor.main(["--acknowledge", "--json", "--data", str(place.data_dir)]) == 0
+    assert json.loads(capsys.readouterr().out)["acknowledged"] == 0
+
+
+def test_a_directory_of_no_node_has_no_alarms_to_acknowledge(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert doctor.main(["--acknowledge", "--data", str(tmp_path / "none")]) == 2
+    assert "--data DIR" in capsys.readouterr().err
+
+
+def test_a_node_that_a_signal_has_stopped_is_told_at_once_with_the_command(place: Place) -> None:
+    with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as child:
+        os.kill(child.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, child.pid, os.WSTOPPED)
+        try:
+            write_node(place.data_dir, NodeAddress(child.pid, "127.0.0.1:1", "127.0.0.1:2", "0.1.0"))
+            assert f"kill -CONT {child.pid}" in only(place, "running node").fix
+        finally:
+            os.kill(child.pid, signal.SIGKILL)
 
 
 def test_a_clock_before_the_newest_entry(place: Place) -> None:
