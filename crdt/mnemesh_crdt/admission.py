@@ -9,7 +9,8 @@ is left to see. So a change may do what follows and nothing else, and only in th
 - a few texts, numbers and maps below keys of the root that begin with `x/`, which newer versions use.
 
 It may say only what a door would let an agent say: within the limits of each field, no more tags and links than one
-call may put, no link of a memory to itself, and no credential.
+call may put, no link of a memory to itself, and no credential. A text that it builds on may come again whatever it
+holds: every edit writes the whole revision, and the detector knows more today than when the text was let in.
 
 What is allowed depends on the entry and on what the change builds on alone, never on what else is here: replicas that
 judged differently would stay different for ever. For the same reason no rule here asks a table of Unicode. What is left
@@ -44,7 +45,7 @@ from mnemesh_crdt.foreign_fields import (
     texts_of,
     word,
 )
-from mnemesh_crdt.operations import DELETE, MAKE_MAP, ChangeOps, Operation, OpId, read_operations
+from mnemesh_crdt.operations import DELETE, MAKE_MAP, ChangeOps, Operation, OpId, Scalar, read_operations
 from mnemesh_crdt.refusal import Refused
 from mnemesh_crdt.replica_events import Key
 from mnemesh_crdt.shape import GENESIS_KEYS, MARK, rank
@@ -61,7 +62,7 @@ __all__ = ["RULES", "Refused", "admit"]
 
 # Counts the versions of all that decides here, the detector of credentials among them: what one version refused is
 # judged again by the next.
-RULES: Final = 2
+RULES: Final = 3
 _SHORT_CHARS: Final = 80  # texts that come again and again: tags, titles, names of spaces
 _SHORT_KEPT: Final = 4_096
 
@@ -103,8 +104,8 @@ def _judged(key: Key, entry: Entry, earlier: Mapping[str, bytes] | None) -> Chan
     if past is not None and past.is_empty and not revisions:
         raise Refused("nothing was there before it, and it makes no revision")
     _check_amounts(touches)
-    if past is not None:  # once: what waits is judged again
-        _check_credentials(touches, entry.space)
+    if past is not None and earlier is not None:  # once: what waits is judged again
+        _check_credentials(touches, head, earlier, entry.space if past.is_empty else "")
     return head
 
 
@@ -261,11 +262,41 @@ def _newer(touches: Sequence[_Touch]) -> Iterator[tuple[str, Value]]:
             yield from ((key, value) for key, value in touch.value.items() if key.startswith(NEWER))
 
 
-def _check_credentials(touches: Sequence[_Touch], space: str) -> None:
-    """No text holds a credential; the reason names field and type alone."""
+def _check_credentials(touches: Sequence[_Touch], head: ChangeHead, earlier: Mapping[str, bytes], space: str) -> None:
+    """No text holds a credential but those that the change builds on; the reason names field and type alone."""
+    found: dict[str, str] = {}
     for field, text in (("space", space), *_texts(touches)):
-        if found := _short_secret(text) if len(text) <= _SHORT_CHARS else find_secret(text):
-            raise Refused(f"its {field} holds a credential ({found})")
+        if type := _short_secret(text) if len(text) <= _SHORT_CHARS else find_secret(text):
+            found.setdefault(text, f"its {field} holds a credential ({type})")
+    if found and (reason := _said_first(found, head, earlier)):
+        raise Refused(reason)
+
+
+def _said_first(found: Mapping[str, str], head: ChangeHead, earlier: Mapping[str, bytes]) -> str:
+    """What `found` tells of a text that nothing says on which the change builds, "" when there is none. Goes back as
+    far as a document is read, so that no long history makes a refusal dear."""
+    left, room = dict(found), limits.DOCUMENT_BYTES_MAX
+    hashes, seen = list(head.deps), set(head.deps)
+    for hash in hashes:  # grows on the way: the nearest ones first
+        if not left or room < 0:
+            break
+        if hash not in earlier:  # the document's first change
+            continue
+        change = read_operations(earlier[hash])
+        room -= max(change.size, limits.DOCUMENT_BYTES_MAX // limits.DOCUMENT_CHANGES_MAX)
+        for operation in change.operations:
+            for text in _said(operation.key, operation.value):
+                left.pop(text, None)
+        hashes += [dep for dep in change.head.deps if dep not in seen]
+        seen.update(change.head.deps)
+    return next(iter(left.values()), "")
+
+
+def _said(key: str, value: Scalar | None) -> tuple[str, ...]:
+    """What one operation says, as `_texts` gives it."""
+    if not isinstance(value, str):
+        return (key,)
+    return key, value if key in ("title", "content") else f"{key.removeprefix(NEWER)}={value}"
 
 
 def _texts(touches: Sequence[_Touch]) -> Iterator[tuple[str, str]]:

@@ -190,7 +190,7 @@ def earlier_of(log: Iterable[bytes]) -> dict[str, bytes]:
 
 
 VERBS = ("edit", "edit one head", "forget", "restore", "supersede", "tag", "untag", "link", "unlink", "rate",
-         "everything")  # fmt: skip
+         "everything", "say again")  # fmt: skip
 Steps = list[tuple[int, str, str]]
 STEPS = st.lists(
     st.tuples(st.integers(0, 2), st.sampled_from((*VERBS, "meet")), st.sampled_from(("a", "\u00e9", "\U0001f980"))),
@@ -199,11 +199,12 @@ STEPS = st.lists(
 
 
 class Writers:
-    """Three writers of one memory, who write offline until they meet; `log` is all that they wrote, in order."""
+    """Three writers of one memory, who write offline until they meet; `log` is all that they wrote, in order, after
+    what all of them know."""
 
-    def __init__(self) -> None:
-        self.log: list[bytes] = []
-        self._known: list[list[bytes]] = [[], [], []]
+    def __init__(self, known: Sequence[bytes] = ()) -> None:
+        self.log: list[bytes] = list(known)
+        self._known: list[list[bytes]] = [list(known), list(known), list(known)]
 
     @staticmethod
     def after(steps: Steps) -> Writers:
@@ -250,6 +251,9 @@ class Writers:
                     keywords=(word, "k"), refs=("/a",), source=Source("s", "/d", 7), tier="pinned",
                 )  # fmt: skip
                 return Edit(revision=fields, tags_put=(word, "t"), links_put=(link,), at=at)
+            case "say again":
+                first = revisions.history(state)[0]
+                return Edit(revision=replace(revisions.fields_of(first), at=at, parents=heads), at=at)
             case "edit one head":
                 return Edit(revision=put(word, heads[:1], at), at=at)
             case _:

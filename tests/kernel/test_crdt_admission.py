@@ -51,6 +51,7 @@ HEAD = f"2@{actor(2).hex()}"
 NEXT = f"3@{ME.hex()}"
 AWS_KEY = "AKIA" + "Q3EGRIHWM6ZPLKJT"
 PASSWORD = "Tr0ub4" + "dor&3xy"
+PASSWORD_ALONE = f"password = {PASSWORD}x"
 Write = Callable[[Any, Callable[[str], bytes]], None]
 
 
@@ -133,6 +134,63 @@ def test_everything_that_writers_write_offline_and_online_enters_in_any_order_th
         entry = entry_of(raw)
         assert admit(KEY, entry, earlier) == admit(KEY, entry) == read_head(raw)
         earlier[entry.hash] = raw
+
+
+# What an earlier detector let in, and this one takes for credentials, in every field that an edit writes again.
+KNOWN: dict[str, Any] = {
+    "title": AWS_KEY, "content": f"pwd for jenkins = {PASSWORD}", "attrs": {"password": PASSWORD},
+    "keywords": (AWS_KEY,), "refs": (f"/{AWS_KEY}",), "source": Source(AWS_KEY, "/d", 7),
+}  # fmt: skip
+
+
+@settings(max_examples=60, derandomize=True, database=None)
+@given(STEPS)
+def test_everything_that_writers_write_about_a_memory_that_an_earlier_detector_let_in_enters(steps: Steps) -> None:
+    old = replace(put("all"), **KNOWN)
+    first = written(document(), Edit(revision=old, tags_put=(AWS_KEY,), at=1), 1)
+    assert "holds a credential" in refusal(first)
+    writers = Writers([first])
+    for who, verb, word in steps:
+        writers.do(who, verb, word)
+    earlier = earlier_of([first])
+    for raw in writers.log[1:]:
+        admit(KEY, entry_of(raw), earlier)
+        earlier[read_head(raw).hash] = raw
+
+
+@pytest.mark.parametrize("verb", ["supersede", "restore", "rollback", "other tags"])
+def test_an_edit_may_say_again_what_it_builds_on_and_no_other_credential(verb: str) -> None:
+    log = [written(document(), Edit(revision=replace(put("all"), **KNOWN), tags_put=(AWS_KEY,), at=1), 1)]
+    then = document(*log).state()
+    (first,) = revisions.heads(then)
+    if verb == "restore":
+        log.append(written(document(*log), revisions.forget(then, AGENT, 5), 2))
+    elif verb == "rollback":
+        fields = put("clean", (first,), 5)
+        log.append(written(document(*log), Edit(revision=fields, tags_remove=(AWS_KEY,), at=5), 2))
+    state = document(*log).state()
+    edit = {
+        "supersede": lambda: revisions.supersede(state, OTHER, AGENT, 6),
+        "restore": lambda: revisions.restore(state, AGENT, 6),
+        "rollback": lambda: revisions.rollback(state, then, first, AGENT, 6),
+        "other tags": lambda: Edit(revision=replace(put("all", (first,)), **KNOWN), tags_put=("t",), at=6),
+    }[verb]()
+    assert edit is not None
+    assert edit.revision is not None
+    admitted(written(document(*log), edit, 3), *log)
+    for field, more in (
+        ("title", f"{AWS_KEY[:-1]}A"),
+        ("content", PASSWORD_ALONE),
+        ("keywords", (AWS_KEY[:-1] + "B",)),
+    ):
+        other = replace(edit, revision=replace(edit.revision, **{field: more}))
+        assert f"its {field} holds a credential" in refusal(written(document(*log), other, 3), *log)
+
+
+def test_what_a_change_says_without_building_on_it_is_no_leave_to_say_it() -> None:
+    raw = foreign(LOG, 9, stating(content=AWS_KEY))
+    beside = foreign([FIRST], 8, stating(f"2@{actor(8).hex()}", content=AWS_KEY, parents={f"1@{actor(1).hex()}": 0}))
+    assert "its content holds a credential" in refusal(raw, *LOG, beside)
 
 
 LINES = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=40).filter(
