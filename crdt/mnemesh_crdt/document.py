@@ -46,6 +46,7 @@ from mnemesh_memory.limits import (
     CHANGE_BYTES_MAX,
     CHANGE_INFLATED_BYTES_MAX,
     LINKS_SHOWN_MAX,
+    NEWER_KEYS_MAX,
     REVISIONS_MAX,
     TAGS_SHOWN_MAX,
 )
@@ -135,7 +136,10 @@ class MemoryDocument:
         removed = equivocation.puts("tags", set(edit.tags_remove).difference(edit.tags_put), base)
         removed += equivocation.puts("links", links, base)
         removed += equivocation.puts("feedback", [edit.vote[0]] if edit.vote else [], base)
-        change = self._written(self._load(list(base)), edit, actor, ends, sorted(removed))
+        # What peers let in of one change: the map itself and its names, beside those of `x/ends`. The rest is there
+        # still, and the next removal names it.
+        room = NEWER_KEYS_MAX - 1 - (len(ends) + 1 if ends else 0)
+        change = self._written(self._load(list(base)), edit, actor, ends, sorted(removed)[:room])
         self._document = None
         if change is not None:
             self._changes.append(change.raw)

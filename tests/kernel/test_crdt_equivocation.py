@@ -33,6 +33,7 @@ from mnemesh_crdt.equivocation import Equivocation, names
 from mnemesh_crdt.refusal import Refused
 from mnemesh_crdt.replica import Replica
 from mnemesh_crdt.shape import state_of
+from mnemesh_memory import limits
 from mnemesh_memory.model import Link
 
 FIRST = created("first", 1)
@@ -120,6 +121,25 @@ def test_tags_links_and_votes_of_both_branches_are_united_and_go_by_one_edit() -
         all_admitted(gone, here)
         state = document(*here, gone).state()
         assert (state.tags, state.links, list(state.votes.values())) == ((), (), [True])
+
+
+def test_a_removal_of_more_than_one_change_may_name_is_admitted_and_the_next_one_takes_the_rest() -> None:
+    tags = tuple(f"t{n}" for n in range(limits.CHANGE_TAGS_MAX))
+    log = [FIRST]
+    for n in range(limits.NEWER_KEYS_MAX // len(tags) + 2):  # one of them loads with the first change
+        log.append(written(document(FIRST), Edit(tags_put=tags, at=5 + n), 2))
+        all_admitted(log[-1], log[:-1])
+    log += [edited([*log[:1], branch], f"text {n}", 20 + n) for n, branch in enumerate(log[1:4])]
+    left = []
+    for number in (7, 8):
+        state = document(*log).state()
+        fields = put(f"clean {number}", revisions.heads(state))
+        raw = written(document(*log), Edit(revision=fields, tags_remove=state.tags, at=9), number)
+        all_admitted(raw, log)
+        log.append(raw)
+        left.append(len(document(*log).state().tags))
+    assert 0 < left[0] < len(tags)
+    assert left[1] == 0
 
 
 def test_nobody_takes_the_vote_of_another_away_from_another_branch() -> None:
