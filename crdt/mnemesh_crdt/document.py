@@ -21,7 +21,7 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, NamedTuple, TypeVar
 
-from mnemesh_crdt.chunk import chunk_of, open_change, read_uleb
+from mnemesh_crdt.chunk import chunk_of, open_change, read_head, read_uleb
 from mnemesh_crdt.equivocation import REMOVED, Equivocation, repeat_an_actor
 from mnemesh_crdt.shape import (
     COLLECTIONS,
@@ -198,7 +198,10 @@ class MemoryDocument:
             state = state_of(self.id, self.space, self._guarded("can not be read", lambda: _tree(document, ROOT)))
         if len(state.tags) > TAGS_SHOWN_MAX or len(state.links) > LINKS_SHOWN_MAX:
             state = replace(state, put_by={name: self.put_by(name) for name in ("tags", "links")})
-        return state if self._unread is None else replace(state, unread=self._unread.changes)
+        if self._unread is None:
+            return state
+        read = frozenset(read_head(raw).hash for raw in self._changes)
+        return replace(state, unread=self._unread.changes, read=read)
 
     def put_by(self, name: str) -> dict[str, tuple[int, str]]:
         """The operation (counter and actor in hex) that put each key of a collection; later ones have seen earlier

@@ -100,7 +100,8 @@ class DocumentState:
     writers ("agent@node") that pin; `votes` says of each writer that has rated it whether it was useful. `unread`
     counts the changes that are kept beside those that this was read from. `put_by` names, for `tags` and `links`, the
     operation that put each key, when there are more of them than a reader is shown. `renamed` are changes by hash (hex)
-    whose revisions bear another name than their actor, which another change bears too; see equivocation.py.
+    whose revisions bear another name than their actor, which another change bears too; see equivocation.py. `read` are
+    the hashes (hex) of the changes that this was read from, when there are unread ones.
     """
 
     id: str
@@ -115,9 +116,13 @@ class DocumentState:
     unread: int = 0
     put_by: Mapping[str, Mapping[str, tuple[int, str]]] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
+    read: frozenset[str] = field(default=frozenset(), repr=False)
 
     def name_of(self, hash: str, actor: str) -> str:
-        """The name in its revisions' ids of the change `hash` by `actor` (hex)."""
+        """The name in its revisions' ids of the change `hash` by `actor` (hex); the hash of an unread one, whose actor
+        a change that is read may have, too."""
+        if self.unread and hash not in self.read:
+            return hash
         return self.renamed.get(hash, actor) if self.renamed else actor
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -14,7 +15,7 @@ from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.foreign import Intake
 from mnemesh_crdt import budget
 from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.document import Edit
+from mnemesh_crdt.document import Edit, RevisionFields
 from mnemesh_crdt.envelope import Entry
 from mnemesh_crdt.replica import Replica
 from mnemesh_crdt.replica_events import Key, Received
@@ -153,6 +154,24 @@ def test_a_flood_of_changes_stops_nobody_else(ledger: Ledger, pen: Pen, monkeypa
     assert read_back(ledger, memory).state == "forgotten"
 
 
+def test_an_unread_change_that_repeats_an_actor_tells_nothing_of_the_one_that_is_read(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "DOCUMENT_CHANGES_MAX", 2)
+    ana, mallory = Node(), Node("mal", agent="mallory")
+    first, second = ana.says("one"), ana.says("two")
+    mallory.knows(first)
+    edit = Edit(revision=replace(revision_by(mallory), parents=tuple(mallory.document().state().revisions)), at=1)
+    change = mallory.document().write(edit, bytes.fromhex(read_head(second.raw).actor))
+    assert change is not None
+    taken(ledger, ana, first, second)
+    taken(ledger, mallory, mallory.signs(ID, SPACE, change.raw, "mallory"))
+    said = {one.revision.content: one.node for one in ledger.history(ID, 10, "").revisions}
+    assert said == {"one": ana.id, "two": ana.id}
+    before = ledger.read_as_of([ID], second.at - 1)[ID]
+    assert (before.content, before.version) == ("noise", 2), "then both of its changes were read"
+
+
 def test_a_writer_stops_at_the_bytes_that_it_wrote_itself(
     ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,6 +211,10 @@ def test_pages_of_a_history_and_of_conflicts_end_by_bytes_and_go_on(
         if not (cursor := conflicts.cursor):
             break
     assert len(set(ids)) == 3
+
+
+def revision_by(node: Node) -> RevisionFields:
+    return RevisionFields(op="put", kind="fact", title="", content="noise", by=node.agent, at=1)
 
 
 def flood_of_text(node: Node, first: Entry, text: str) -> list[Entry]:

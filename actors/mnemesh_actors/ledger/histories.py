@@ -17,6 +17,7 @@ from mnemesh_actors.ledger.rows import COLUMNS, from_row
 from mnemesh_actors.ledger.vectors import keep
 from mnemesh_crdt.budget import deps_of, within
 from mnemesh_crdt.document import MemoryDocument
+from mnemesh_crdt.equivocation import NAME_HEX
 from mnemesh_crdt.revisions import bytes_of, history, materialise, named, reopen, rollback, settle, visible
 from mnemesh_crdt.shape import FORGET, DocumentState, rank
 from mnemesh_memory.errors import Aborted, FailedPrecondition, InvalidArgument
@@ -269,7 +270,9 @@ def _fitting(sizes: Iterable[int]) -> int:
 def _as_now(then: DocumentState, now: DocumentState, actors: Mapping[str, str]) -> dict[str, Revision]:
     """The revisions of `then`, a part of the same document, as they are and are called in `now`. `actors` are those of
     its changes by hash, all in hex."""
-    names = {then.name_of(*change): now.name_of(*change) for change in actors.items()} if now.renamed else {}
+    # What is read of `then` and not of `now` has the whole of its hash for a name, which is too long for an id.
+    strange = now.renamed or now.unread
+    names = {then.name_of(*change): now.name_of(*change)[:NAME_HEX] for change in actors.items()} if strange else {}
     ids = {id_: f"{rank(id_)[0]}@{names[rank(id_)[1]]}" if names else id_ for id_ in then.revisions}
     return {ids[id_]: now.revisions.get(ids[id_], one) for id_, one in then.revisions.items()}
 
