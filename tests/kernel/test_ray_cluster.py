@@ -62,9 +62,17 @@ async def test_a_question_beside_the_loop_gives_its_answer_or_its_error() -> Non
 
 
 async def test_a_machine_that_refuses_a_connection_is_there_and_one_that_takes_none_is_not() -> None:
-    server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
+    left = asyncio.Event()
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+        await writer.wait_closed()
+        left.set()
+
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     assert await reachable("127.0.0.1", port)
+    await asyncio.wait_for(left.wait(), 10)
     server.close()
     await server.wait_closed()
     assert await reachable("127.0.0.1", port)
