@@ -9,8 +9,8 @@ is left to see. So a change may do what follows and nothing else, and only in th
 - a few texts, numbers and maps below keys of the root that begin with `x/`, which newer versions use.
 
 It may say only what a door would let an agent say: within the limits of each field, no more tags and links than one
-call may put, no link of a memory to itself, and no credential. A text that it builds on may come again whatever it
-holds: every edit writes the whole revision, and the detector knows more today than when the text was let in.
+call may put, no link of a memory to itself, and no new credential. Every edit writes the whole revision, and an earlier
+detector may have let its text in: what the change builds on may come again.
 
 What is allowed depends on the entry and on what the change builds on alone, never on what else is here: replicas that
 judged differently would stay different for ever. For the same reason no rule here asks a table of Unicode. What is left
@@ -273,8 +273,8 @@ def _check_credentials(touches: Sequence[_Touch], head: ChangeHead, earlier: Map
 
 
 def _said_first(found: Mapping[str, str], head: ChangeHead, earlier: Mapping[str, bytes]) -> str:
-    """What `found` tells of a text that nothing says on which the change builds, "" when there is none. Goes back as
-    far as a document is read, so that no long history makes a refusal dear."""
+    """The reason for the first text of `found` that is new, "" when the change builds on all of them. The search goes
+    back through as many bytes as a document is read from, so that no long history makes a refusal dear."""
     left, room = dict(found), limits.DOCUMENT_BYTES_MAX
     hashes, seen = list(head.deps), set(head.deps)
     for hash in hashes:  # grows on the way: the nearest ones first
