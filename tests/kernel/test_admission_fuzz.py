@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -34,8 +35,10 @@ from test_crdt_admission import deleting, putting, root, within
 
 from mnemesh_crdt import revisions
 from mnemesh_crdt.admission import Refused, admit
+from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import Edit
 from mnemesh_crdt.operations import DELETE, MAKE_MAP, PUT, Operation, OpId, read_operations
+from mnemesh_memory.model import Revision
 
 OWN = f"{AGENT}@{NODE}"
 GENESIS = "00" * 16
@@ -235,12 +238,23 @@ def head(chance: random.Random, forged: Forged) -> Forged:
 ALTERATIONS = (touch, touch, kindly, kindly, arrange, add, head)
 
 
+def called(key: str, names: Mapping[str, str]) -> str:
+    number, _, actor = key.partition("@")
+    return f"{number}@{names.get(actor, actor)}"
+
+
+def named(one: Revision, names: Mapping[str, str]) -> Revision:
+    return replace(one, id=called(one.id, names), parents=tuple(called(parent, names) for parent in one.parents))
+
+
 def live_on(log: list[bytes], raw: bytes) -> None:
     """What was said before stands, and what is new is by its agent; the document can be edited and read again, and
     others admit the edit."""
     before, state = document(*log).state() if log else None, document(*log, raw).state()
     assert revisions.materialise(state) is not None
-    old = before.revisions if before else {}
+    # Who repeats an actor has one of the two changes called by its hash (equivocation.py).
+    names = {head.actor: state.name_of(head.hash, head.actor) for head in map(read_head, log)}
+    old = {called(key, names): named(one, names) for key, one in (before.revisions if before else {}).items()}
     assert old == {key: state.revisions[key] for key in old}
     assert {one.by for key, one in state.revisions.items() if key not in old} <= {AGENT}
     assert {*(before.pins if before else ())} ^ {*state.pins} <= {OWN}
