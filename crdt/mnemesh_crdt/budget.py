@@ -57,7 +57,7 @@ def weigh(hash: str, raw: bytes) -> Weighed:
 
 def may_be_too_much(raws: Collection[bytes]) -> bool:
     """Whether these changes have to be weighed at all; asks only how many and how long they are."""
-    if len(raws) * max(limits.CHANGE_INFLATED_BYTES_MAX, least_weight()) <= limits.DOCUMENT_BYTES_MAX:
+    if len(raws) * heaviest() <= limits.DOCUMENT_BYTES_MAX:
         return False
     room, least = limits.DOCUMENT_BYTES_MAX, least_weight()
     for raw in raws:
@@ -72,12 +72,18 @@ def least_weight() -> int:
     return limits.DOCUMENT_BYTES_MAX // limits.DOCUMENT_CHANGES_MAX
 
 
-def within(id: str, space: str, log: Mapping[str, bytes]) -> tuple[list[bytes], Unread | None]:
-    """The changes to read of the memory `id` in `space`, and the rest. `log` has all changes by hash, parents first."""
-    if not may_be_too_much(log.values()):
+def heaviest() -> int:
+    """The weight of the largest change, in bytes."""
+    return max(limits.CHANGE_INFLATED_BYTES_MAX, least_weight())
+
+
+def within(id: str, space: str, log: Mapping[str, bytes], spare: int = 0) -> tuple[list[bytes], Unread | None]:
+    """The changes to read of the memory `id` in `space`, and the rest. `log` has all changes by hash, parents first.
+    `spare` is room to leave for a change to come, in bytes."""
+    if not spare and not may_be_too_much(log.values()):
         return list(log.values()), None
     weighed = {hash: weigh(hash, raw) for hash, raw in log.items()}
-    chosen = choose(weighed, genesis_hash(id, space))
+    chosen = choose(weighed, genesis_hash(id, space), spare)
     return [raw for hash, raw in log.items() if hash in chosen], unread(weighed, len(chosen))
 
 
@@ -89,9 +95,9 @@ def unread(weighed: Mapping[str, Weighed], chosen: int) -> Unread | None:
     return Unread(len(weighed) - chosen, frozenset(hash for hash in weighed if hash not in built_on))
 
 
-def choose(weighed: Mapping[str, Weighed], genesis: str) -> set[str]:
+def choose(weighed: Mapping[str, Weighed], genesis: str, spare: int = 0) -> set[str]:
     """The hashes of the changes to read, of a log in which each stands after those that it builds on."""
-    most, least = limits.DOCUMENT_BYTES_MAX, least_weight()
+    most, least = limits.DOCUMENT_BYTES_MAX - spare, least_weight()
     weights = {hash: max(one.size, least) for hash, one in weighed.items()}
     if sum(weights.values()) <= most:
         return set(weighed)

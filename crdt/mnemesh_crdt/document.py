@@ -101,11 +101,11 @@ class MemoryDocument:
     def __init__(self, id: str, space: str, changes: Iterable[bytes] = (), unread: Unread | None = None) -> None:
         self.id = id
         self.space = space
-        self._unread = unread
-        self._changes = list(changes)
+        self.unread = unread
+        self.changes = list(changes)
         self._document: Document | None
         self._equivocation: Equivocation | None  # in the place of the document when an actor is repeated
-        self._document, self._equivocation = self._taken(self._changes)
+        self._document, self._equivocation = self._taken(self.changes)
 
     def write(self, edit: Edit, actor: bytes) -> Change | None:
         """Apply `edit` as one change by `actor` (16 random bytes, never used before); None when nothing
@@ -120,7 +120,7 @@ class MemoryDocument:
             return self._write_on_a_branch(self._equivocation, edit, actor)
         change = self._written(self._open(), edit, actor)
         if change is not None:
-            self._changes.append(change.raw)
+            self.changes.append(change.raw)
         return change
 
     def _write_on_a_branch(self, equivocation: Equivocation, edit: Edit, actor: bytes) -> Change | None:
@@ -142,8 +142,8 @@ class MemoryDocument:
         change = self._written(self._load(list(base)), edit, actor, ends, sorted(removed)[:room])
         self._document = None
         if change is not None:
-            self._changes.append(change.raw)
-            self._equivocation = self._said_together(self._changes)
+            self.changes.append(change.raw)
+            self._equivocation = self._said_together(self.changes)
         return change
 
     def _written(
@@ -169,9 +169,9 @@ class MemoryDocument:
                 f"all fields together take at most {CHANGE_INFLATED_BYTES_MAX} bytes, {CHANGE_BYTES_MAX} compressed",
             )
         self._document = document
-        if self._unread is not None:
-            heads = self._unread.heads.difference(bytes(dep).hex() for dep in change.deps)
-            self._unread = self._unread._replace(heads=heads | {bytes(change.hash).hex()})
+        if self.unread is not None:
+            heads = self.unread.heads.difference(bytes(dep).hex() for dep in change.deps)
+            self.unread = self.unread._replace(heads=heads | {bytes(change.hash).hex()})
         return Change(hash=bytes(change.hash).hex(), raw=raw, actor=actor.hex())
 
     def merge(self, changes: Iterable[bytes]) -> None:
@@ -180,9 +180,9 @@ class MemoryDocument:
         Raises DataLoss, and takes in none of them, when one is damaged or builds on a change that is not
         there.
         """
-        merged = list(dict.fromkeys([*self._changes, *changes]))
+        merged = list(dict.fromkeys([*self.changes, *changes]))
         self._document, self._equivocation = self._taken(merged)
-        self._changes = merged
+        self.changes = merged
 
     def state(self) -> DocumentState:
         """What the document holds now.
@@ -198,10 +198,10 @@ class MemoryDocument:
             state = state_of(self.id, self.space, self._guarded("can not be read", lambda: _tree(document, ROOT)))
         if len(state.tags) > TAGS_SHOWN_MAX or len(state.links) > LINKS_SHOWN_MAX:
             state = replace(state, put_by={name: self.put_by(name) for name in ("tags", "links")})
-        if self._unread is None:
+        if self.unread is None:
             return state
-        read = frozenset(read_head(raw).hash for raw in self._changes)
-        return replace(state, unread=self._unread.changes, read=read)
+        read = frozenset(read_head(raw).hash for raw in self.changes)
+        return replace(state, unread=self.unread.changes, read=read)
 
     def put_by(self, name: str) -> dict[str, tuple[int, str]]:
         """The operation (counter and actor in hex) that put each key of a collection; later ones have seen earlier
@@ -224,15 +224,15 @@ class MemoryDocument:
     def heads(self) -> tuple[str, ...]:
         """Hashes (hex, sorted) of the changes that no other builds on, unread ones too; the genesis hash when there are
         none."""
-        if self._unread is not None:
-            return tuple(sorted(self._unread.heads))
+        if self.unread is not None:
+            return tuple(sorted(self.unread.heads))
         if self._equivocation is not None:
             return self._equivocation.heads()
         return tuple(sorted(bytes(head).hex() for head in self._open().get_heads()))
 
     def _open(self) -> Document:
         if self._document is None:
-            self._document = self._load(self._changes)
+            self._document = self._load(self.changes)
         return self._document
 
     def _taken(self, changes: list[bytes]) -> tuple[Document | None, Equivocation | None]:

@@ -172,6 +172,43 @@ def test_an_unread_change_that_repeats_an_actor_tells_nothing_of_the_one_that_is
     assert (before.content, before.version) == ("noise", 2), "then both of its changes were read"
 
 
+@pytest.mark.parametrize("chain", [True, False])
+@pytest.mark.parametrize("count", range(7, 16, 2))
+def test_an_owners_edit_is_read_back_from_the_log_however_full_the_memory_is(
+    ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch, count: int, chain: bool
+) -> None:
+    monkeypatch.setattr(limits, "DOCUMENT_CHANGES_MAX", 12)
+    memory = done(ledger, pen.create("ours")).memory
+    (first,) = all_entries(ledger)
+    eve = Node("eve", agent="eve")
+    eve.knows(first)
+    says = [eve.says(f"noise {n}", first.doc, first.space) for n in range(count)] if chain else []
+    taken(ledger, eve, *says, *flood(eve, first, 0 if chain else count, Edit(tags_put=("noise",), at=1)))
+    assert not isinstance(ledger.commit([pen.revise(memory, content="edit 0")])[0], Exception), "the first has room"
+    for n in range(1, 6):
+        before = read_back(ledger, memory)
+        assert any(f"edit {n - 1}" == one.content for one in (before, *before.conflicts))
+        assert materialise(ledger._journal.state(before)) == before
+        (answer,) = ledger.commit([pen.revise(memory, content=f"edit {n}")])
+        if isinstance(answer, Exception):
+            assert isinstance(answer, FailedPrecondition)
+            assert read_back(ledger, memory) == before
+            break
+
+
+def test_an_edit_that_nobody_would_read_is_refused_and_leaves_nothing(
+    ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "DOCUMENT_CHANGES_MAX", 4)
+    memory = done(ledger, pen.create("ours")).memory
+    for n in range(3):
+        memory = done(ledger, pen.revise(memory, content=f"edit {n}")).memory
+    with pytest.raises(FailedPrecondition, match=r"is full: of its changes at most .* 4 changes are read"):
+        done(ledger, pen.revise(memory, content="one more"))
+    assert read_back(ledger, memory) == memory
+    assert len(all_entries(ledger)) == 4
+
+
 def test_a_writer_stops_at_the_bytes_that_it_wrote_itself(
     ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from mnemesh_actors.ledger import link_table, reads, rows, schema
+from mnemesh_actors.ledger import crowding, link_table, reads, rows, schema
 from mnemesh_actors.ledger.commands import Command, Vectors
 from mnemesh_actors.ledger.digest import Digest
 from mnemesh_actors.ledger.shelves import Brought
@@ -63,6 +63,8 @@ class Journal:
         change = document.write(edit, actor)
         if change is None:
             raise Unavailable("an edit that differs gave no change; this is a fault of ours", part="ledger")
+        if crowding.is_crowded(document):
+            document, change = crowding.written(document, self.log(document.id), edit, actor, change)
         entry = self._signed(Key(document.space, document.id), CHANGE, change.hash, change.raw, command)
         seq = self._append(entry, actor)
         state = self._shown(document.state())
