@@ -6,12 +6,12 @@ Says nothing about changes that are here and not built on: what is judged by it 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from mnemesh_crdt.chunk import ChangeHead, read_head
 from mnemesh_crdt.document import GENESIS_ACTOR
-from mnemesh_crdt.equivocation import closure
 from mnemesh_crdt.operations import MAKE_MAP, ChangeOps, Operation, OpId, read_operations
 from mnemesh_crdt.refusal import Refused
 from mnemesh_crdt.shape import COLLECTIONS, GENESIS_KEYS
@@ -33,8 +33,8 @@ _DEPS_KEPT_MAX: Final = 64  # of one change; one that builds on more is read aga
 
 
 def _head_of(hash: str, raw: bytes) -> ChangeHead:
-    """The head of a change that was let in. Each is read once: a document's changes are looked through for every new
-    one, and inflating all of them each time would let one writer hold up everybody."""
+    """The head of a change that was let in. Each is read once: what new changes build on is looked through for many
+    of them, and inflating all of them each time would let one writer hold up everybody."""
     known = _HEADS.get(hash)
     if known is None:
         known = read_head(raw)
@@ -45,18 +45,43 @@ def _head_of(hash: str, raw: bytes) -> ChangeHead:
     return known
 
 
+class Changes(dict[str, bytes]):
+    """A document's changes by hash, of a keeper who knows their actors: most new ones need no look at the others."""
+
+    def __init__(self, changes: Mapping[str, bytes] = MappingProxyType({}), actors: Iterable[str] = ()) -> None:
+        super().__init__(changes)
+        known = list(actors)
+        self._actors = set(known)
+        self._repeated = len(self._actors) < len(known)
+
+    def enter(self, head: ChangeHead, raw: bytes) -> None:
+        """Add a change that was let in."""
+        self._repeated |= head.actor in self._actors
+        self._actors.add(head.actor)
+        self[head.hash] = raw
+
+    def rule_out(self, head: ChangeHead) -> bool:
+        """Whether no actor can have two changes among this one and those that it builds on. What one change builds on
+        was looked at when that entered."""
+        return head.actor not in self._actors and (len(head.deps) == 1 or not self._repeated)
+
+
 def _check_actors(head: ChangeHead, earlier: Mapping[str, bytes]) -> None:
     """No actor has two changes among this one and those that it builds on: no honest writer could have loaded them.
     Raises Refused. What else is here does not matter: an actor may be repeated there (equivocation.py)."""
-    heads = {hash: _head_of(hash, raw) for hash, raw in earlier.items()}
-    actors = {one.actor for one in heads.values()}
-    if len(actors) == len(heads) and head.actor not in actors:
+    if isinstance(earlier, Changes) and earlier.rule_out(head):
         return
-    seen = {head.actor}
-    for hash in closure(heads, head.deps):
-        if heads[hash].actor in seen:
+    seen, met, todo = {head.actor}, set[str](), list(head.deps)
+    while todo:
+        hash = todo.pop()
+        if hash in met or hash not in earlier:
+            continue
+        met.add(hash)
+        one = _head_of(hash, earlier[hash])
+        if one.actor in seen:
             raise Refused("an actor wrote twice in what it builds on; every change has a fresh actor")
-        seen.add(heads[hash].actor)
+        seen.add(one.actor)
+        todo += one.deps
 
 
 class Ancestry:

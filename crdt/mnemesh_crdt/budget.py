@@ -25,7 +25,7 @@ from mnemesh_crdt.operations import MAKE_MAP, ChangeOps, OpId, read_operations
 from mnemesh_memory import limits
 from mnemesh_memory.grants import principal_of
 
-_KEPT: Final = 65_536  # of all memories; a longer log is weighed anew each time
+_KEPT: Final = 65_536  # of all memories; the rest of a longer log is weighed anew each time
 _DEPS_KEPT: Final = 64  # of one change; one that builds on more is read again
 
 
@@ -42,13 +42,14 @@ class Weighed(NamedTuple):
 _WEIGHED: Final[OrderedDict[str, Weighed]] = OrderedDict()
 
 
-def weigh(hash: str, raw: bytes) -> Weighed:
-    """The weight of one change of a log, which is inflated once for that. Raises DataLoss for a damaged change."""
+def weigh(hash: str, raw: bytes, of: int = 1) -> Weighed:
+    """The weight of one change of a log, which is inflated once for that. Raises DataLoss for a damaged change. `of`:
+    how many are weighed with it. Of more than the table takes, it keeps the same part each time, and no more."""
     known = _WEIGHED.get(hash)
     if known is None:
         change = read_operations(raw)
         known = Weighed(change.head.deps, change.size, principal_of(str(statement(change).get("by", ""))))
-        if len(known.deps) <= _DEPS_KEPT:
+        if len(known.deps) <= _DEPS_KEPT and int(hash[:8], 16) * of < _KEPT * 3 << 30:  # 3/4 of the table
             _WEIGHED[hash] = known
             if len(_WEIGHED) > _KEPT:
                 _WEIGHED.popitem(last=False)
@@ -82,7 +83,7 @@ def within(id: str, space: str, log: Mapping[str, bytes], spare: int = 0) -> tup
     `spare` is room to leave for a change to come, in bytes."""
     if not spare and not may_be_too_much(log.values()):
         return list(log.values()), None
-    weighed = {hash: weigh(hash, raw) for hash, raw in log.items()}
+    weighed = {hash: weigh(hash, raw, len(log)) for hash, raw in log.items()}
     chosen = choose(weighed, genesis_hash(id, space), spare)
     return [raw for hash, raw in log.items() if hash in chosen], unread(weighed, len(chosen))
 
@@ -168,5 +169,5 @@ def statement(change: ChangeOps) -> dict[str, object]:
 def deps_of(log: Mapping[str, bytes]) -> dict[str, tuple[str, ...]]:
     """The parents of each change of a log, by hash. A large log is not inflated a second time for that."""
     if may_be_too_much(log.values()):
-        return {hash: weigh(hash, raw).deps for hash, raw in log.items()}
+        return {hash: weigh(hash, raw, len(log)).deps for hash, raw in log.items()}
     return {hash: read_head(raw).deps for hash, raw in log.items()}

@@ -726,7 +726,7 @@ def test_other_bytes_for_the_same_change_are_refused() -> None:
 
 def test_what_can_not_be_judged_is_refused() -> None:
     class Broken(dict[str, bytes]):
-        def items(self) -> Any:
+        def __contains__(self, hash: object) -> bool:
             raise RuntimeError("a fault of ours")
 
     with pytest.raises(Refused, match=r"can not be judged \(RuntimeError\)"):

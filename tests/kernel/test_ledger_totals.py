@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import replace
 from functools import cache
 
@@ -13,10 +14,11 @@ from peer_builders import BOB, EVERYTHING, ID, OTHER, Node, all_entries, outcome
 
 from mnemesh_actors.ledger.actor import Ledger
 from mnemesh_actors.ledger.foreign import Intake
-from mnemesh_crdt import budget
+from mnemesh_crdt import ancestry, budget
 from mnemesh_crdt.chunk import read_head
 from mnemesh_crdt.document import Edit, RevisionFields
 from mnemesh_crdt.envelope import Entry
+from mnemesh_crdt.operations import read_operations
 from mnemesh_crdt.replica import Replica
 from mnemesh_crdt.replica_events import Key, Received
 from mnemesh_crdt.revisions import materialise
@@ -134,6 +136,35 @@ def test_a_writer_stops_at_the_links_that_it_put_itself(ledger: Ledger, pen: Pen
         done(ledger, pen.link(flooded, "see-also", targets[-1]))
     done(ledger, pen.unlink(flooded, "see-also", targets[0]))
     assert done(ledger, pen.link(flooded, "see-also", targets[-1])).action == "LINK"
+
+
+def test_a_change_is_let_in_without_a_look_at_all_that_it_does_not_build_on(
+    ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done(ledger, pen.create("ours"))
+    (first,) = all_entries(ledger)
+    eve = Node("eve", agent="eve")
+    looked: list[bytes] = []
+    monkeypatch.setattr(ancestry, "_HEADS_MAX", 0)
+    monkeypatch.setattr(ancestry, "read_head", lambda raw: looked.append(raw) or read_head(raw))
+    for _ in range(2):
+        taken(ledger, eve, *flood(eve, first, 60, Edit(tags_put=("noise",), at=1)))
+    assert len(all_entries(ledger)) == 121
+    assert not looked
+
+
+def test_a_log_longer_than_the_table_of_weights_is_not_all_weighed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    eve, ana = Node("eve", agent="eve"), Node()
+    log = {one.hash: one.raw for one in flood(eve, ana.says("one"), 200, Edit(tags_put=("noise",), at=1))}
+    weighed: list[bytes] = []
+    monkeypatch.setattr(budget, "_WEIGHED", OrderedDict())
+    monkeypatch.setattr(budget, "_KEPT", 100)
+    monkeypatch.setattr(limits, "DOCUMENT_CHANGES_MAX", 30)
+    monkeypatch.setattr(budget, "read_operations", lambda raw: weighed.append(raw) or read_operations(raw))
+    before = budget.deps_of(log)
+    assert len(weighed) == 200
+    assert budget.deps_of(log) == before
+    assert len(weighed) < 350, "about 75 of 200 are known"
 
 
 def test_a_flood_of_changes_stops_nobody_else(ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from mnemesh_actors.ledger.shelves import Brought
+from mnemesh_crdt.ancestry import Changes
 from mnemesh_crdt.budget import within
 from mnemesh_crdt.chunk import ChangeHead
 from mnemesh_crdt.document import MemoryDocument
@@ -35,16 +36,17 @@ class Arrival:
 
 @dataclass(slots=True)
 class Document:
-    """What is known of a document while a batch is taken in. `spaces`: where its id is, and whether it is erased there;
-    `changes`: those that are in it or about to be, by hash; `erasures`: those on their way, `retractions` those that
-    waited here for its beginning."""
+    """What is known of a document while a batch is taken in. `actors`: those of its log; `spaces`: where its id is, and
+    whether it is erased there; `changes`: those that are in it or about to be, by hash; `erasures`: those on their way,
+    `retractions` those that waited here for its beginning."""
 
     key: Key
     genesis: str = ""
     known: set[str] = field(default_factory=set)
+    actors: list[str] = field(default_factory=list)
     waiting: set[str] = field(default_factory=set)
     spaces: dict[str, bool] = field(default_factory=dict)
-    changes: dict[str, bytes] = field(default_factory=dict)
+    changes: Changes = field(default_factory=Changes)
     waits: dict[str, list[Arrival]] = field(default_factory=dict)
     erasures: list[Brought] = field(default_factory=list)
     retractions: list[Brought] = field(default_factory=list)

@@ -23,6 +23,7 @@ from mnemesh_actors.ledger.journal import Journal, Received
 from mnemesh_actors.ledger.senders import Sender, presentable
 from mnemesh_actors.ledger.shelves import PENDING, QUARANTINE, Brought, Shelves
 from mnemesh_crdt.admission import RULES, admit
+from mnemesh_crdt.ancestry import Changes
 from mnemesh_crdt.chunk import ChangeHead, read_head
 from mnemesh_crdt.document import genesis_hash
 from mnemesh_crdt.envelope import ERASE, ERASURES, RETRACT, Entry
@@ -111,9 +112,12 @@ class _Batch:
         found = {key: Document(key) for key in keys}
         ids = tuple({key.id for key in keys})
         marks = ", ".join("?" * len(ids))
-        for doc, space, hash in self._db.execute(f"SELECT doc, space, hash FROM entry WHERE doc IN ({marks})", ids):
+        asked = f"SELECT doc, space, hash, actor FROM entry WHERE doc IN ({marks})"
+        for doc, space, hash, actor in self._db.execute(asked, ids):
             if (here := found.get(Key(space, doc))) is not None:
                 here.known.add(hash.hex())
+                if actor is not None:
+                    here.actors.append(actor.hex())
         for key, waiting in self._shelves.waiting(ids):
             if key in found:
                 found[key].waiting.add(waiting)
@@ -174,7 +178,7 @@ class _Batch:
     def _take(self, document: Document, arrivals: deque[Arrival]) -> None:
         document.genesis = genesis_hash(document.key.id, document.key.space)
         if document.known:
-            document.changes = self._journal.log(document.key.id)
+            document.changes = Changes(self._journal.log(document.key.id), document.actors)
         before = dict(document.changes)
         ready = self._in_order(document, arrivals)
         if ready:
@@ -200,7 +204,7 @@ class _Batch:
             elif why := self._not_allowed(document, arrival):
                 self._refuse(document, arrival.brought, why, rules=RULES)
             else:
-                document.changes[arrival.hash] = arrival.brought.entry.raw
+                document.changes.enter(arrival.head, arrival.brought.entry.raw)
                 ready.append(arrival)
                 arrivals.extend(document.waits.pop(arrival.hash, ()))
                 arrivals.extend(self._released(document, arrival.hash))
