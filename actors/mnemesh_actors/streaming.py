@@ -235,6 +235,7 @@ class StreamShell:
     def _ask(self, question: Coroutine[Any, Any, Event]) -> asyncio.Task[None]:
         """Let the ledger answer."""
         task = self._spawn(self._answer(question), self._questions)
+        task.add_done_callback(lambda _: question.close())  # one that was called off before it began
         self._weigh()
         return task
 
