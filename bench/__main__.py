@@ -1,9 +1,9 @@
 """`make bench`: measures a node on this machine, prints a table, writes bench/results/node.json.
 
-Copy that file to bench/results/published.json and run `make docs` to show a run in the README. With `--scale` also the
-growth up to 100,000 memories is measured, which takes far longer (with `--mem0 FOLDER` beside mem0ai, installed there);
-with `--locomo` the quality of recall, what its signals bring and what weights reach that have not seen the questions;
-so with other data sets. `make docs` takes all of it from where it is written. All tables of the README:
+Copy that file to bench/results/published.json and run `make docs` to show a run in docs/benchmarks.md. `--scale` also
+measures the growth up to 100,000 memories, which takes far longer. `--mem0 FOLDER` adds mem0ai, from there. `--locomo`
+measures recall, each signal, and weights that have not seen the questions. `make docs` reads every result
+file. All tables of that page:
 `make bench ARGS='--scale --mem0 FOLDER --corpus TEXTS --locomo HARNESS DATA --reference PROGRAM'`.
 
 Everything is measured through the real thing: a node process for start and memory, its own gRPC door for latency.
@@ -60,7 +60,7 @@ def main(argv: list[str]) -> int:
 
 
 def _lacking(given: argparse.Namespace) -> str:
-    """The first path that is not there, behind its option: said at once, not after the hour that the speed takes."""
+    """The first missing path behind its option. A refusal at once spares an hour of measuring speed."""
     paths = [(name, vars(given)[name]) for name in ("corpus", "mem0", "reference", "longmemeval", "beam")]
     paths += [("locomo", path) for path in given.locomo or ()]
     return next((f"--{name} {path}" for name, path in paths if path and not Path(path).exists()), "")

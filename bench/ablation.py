@@ -1,10 +1,10 @@
-"""`python -m bench.ablation HARNESS DATA`: what each signal of recall brings on LoCoMo, switched off in turn.
+"""`python -m bench.ablation HARNESS DATA`: the worth of each signal of recall on LoCoMo, switched off in turn.
 
-The conversations go into a real node by `remember_batch`; then its index is opened here and asked each question once,
-as recall asks it, and what it gives is fused with all signals, without each, and without groups of them. Weights are
-those of `fusion.Mix`; what is off leaves its share to the rest of its part. A signal that is new there is in the table
-by itself. With `--node DIR` the memories stay there, and the next run begins with the questions; begin anew after a
-change of what the index holds.
+The conversations go into a real node by `remember_batch`. The node's index is then opened here and asked each question
+once, as recall asks. Its lists are fused with all signals, without each, and without groups of signals. Weights are
+those of `fusion.Mix`; a signal that is off leaves its share to the rest of its part. A new signal is in the table by
+itself. With `--node DIR` the memories stay in DIR, and the next run begins with the questions. Begin anew after a
+change of the index.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from rich.console import Console
 from rich.table import Table
 
 from mnemesh import Client
-from mnemesh_actors.embedder import Vector
-from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
-from mnemesh_actors.parts import MeshConfig, Parts
-from mnemesh_actors.picking import BEST_FOR_COVERAGE
-from mnemesh_actors.query_plan import search_of
-from mnemesh_actors.refining import second_look
-from mnemesh_actors.serving import VectorSpace
-from mnemesh_memory.fusion import DEFAULT_MIX, OPTIONAL, Fused, Mix, coverage, signals
-from mnemesh_memory.model import Memory, Query
-from mnemesh_memory.ranking import Candidates, Ranking, fuse
-from mnemesh_memory.traits import question_of
+from mnemesh_actors.embedding.embedder import Vector
+from mnemesh_actors.generations.active_index import VectorSpace
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig
+from mnemesh_actors.node_ports import MeshConfig, NodePorts
+from mnemesh_actors.recall.picking import BEST_FOR_COVERAGE
+from mnemesh_actors.recall.query_plan import search_of
+from mnemesh_actors.recall.refinement import second_look
+from mnemesh_memory.ranking.candidates import Candidates, Ranking, fuse
+from mnemesh_memory.ranking.fusion import DEFAULT_MIX, OPTIONAL, Fused, Mix, coverage, signals
+from mnemesh_memory.text.traits import question_of
+from mnemesh_memory.values.model import Memory, Query
 
 RESULT: Final = Path(__file__).resolve().parent / "results" / "ablation.json"
 STORED: Final = "bench-units.json"  # in the node's directory: the unit of each memory
@@ -78,7 +78,7 @@ def variants() -> dict[str, Variant]:
 
 @dataclass(slots=True)
 class Scored:
-    """What one variant has found so far."""
+    """The results of one variant so far."""
 
     tally: Tally
     told: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -91,8 +91,8 @@ class Scored:
 
 
 class Pools(NamedTuple):
-    """What the index gives for a question: in its conversation, in another one, and in its own without the sessions
-    that hold its evidence."""
+    """Candidates of the index for a question: in its conversation, in another one, and in its own without the sessions
+    of its evidence."""
 
     here: Candidates
     elsewhere: Candidates
@@ -108,7 +108,7 @@ class Ranked(NamedTuple):
 
 
 class Collected(NamedTuple):
-    """A question, its vector, and what the index gave for it: its words looked for as a memory states them, and not."""
+    """A question, its vector, and the pools for it: with its words as a memory states them, and as asked."""
 
     talk: Talk
     asked: Asked
@@ -215,14 +215,14 @@ class Index:
         return self._shard.search(replace(search, vector=vector))
 
     def ranked(self, one: Collected, variant: Variant) -> Ranked:
-        """What recall would show of each pool, best first."""
+        """The order of recall for each pool, best first."""
         pools = one.stated if {**OPTIONAL, **variant.optional}["statement"] else one.as_asked
         return Ranked(*(self._loop.run(self._looked_at(one, pool, variant)) for pool in pools))
 
     async def _looked_at(self, one: Collected, pool: Candidates, variant: Variant) -> Sequence[Fused]:
         first = fused(pool, one.asked.text, variant)
         # Nothing is on that would ask another part of a node.
-        parts = cast(Parts, SimpleNamespace(config=MeshConfig()))
+        parts = cast(NodePorts, SimpleNamespace(config=MeshConfig()))
         query = Query(text=one.asked.text, limit=TOP, weights=variant.optional)
         found, failed = await second_look(parts, cast(VectorSpace, None), query, one.vector, first, self._memories)
         if failed:
@@ -238,7 +238,7 @@ def _space(talk: Talk) -> str:
 
 
 def _memory(id_: str, unit: Unit) -> Memory:
-    """A unit as the ledger would show it, with what a second look reads of it."""
+    """A unit as the ledger would show it, with the fields of a second look."""
     when = int(moment(unit.when).timestamp() * 1000) if unit.when else 0
     return Memory(
         id=id_, space="", kind="episode", title="", content=unit.text, state="active", by="", created_at=when,
@@ -255,7 +255,7 @@ def _score(scored: Scored, variant: Variant, one: Collected, index: Index) -> No
 
 
 def fused(pool: Candidates, text: str, variant: Variant) -> Ranking:
-    """What recall makes of candidates before its second look, best first."""
+    """The order of recall before its second look, best first."""
     return fuse(pool, variant.weights, question_of(text), variant.mix)
 
 

@@ -1,11 +1,12 @@
-"""`python -m bench.beam PATH`: recall of a running node on BEAM, by whether the messages that answer are found.
+"""`python -m bench.beam PATH`: recall of a running node on BEAM, by the share of answering messages in the result.
 
-PATH is a conversation of BEAM or a folder of them (M. Tavakoli and others, "Beyond a Million Tokens: Benchmarking and
-Enhancing Long-Term Memory in LLMs", arXiv:2510.27246); they are no part of this repository. A conversation is a folder
-with chat.json and probing_questions/probing_questions.json; its shortened chat stands for it where there is one, as the
-authors have it. Theirs is a judge of answers; this asks which messages recall finds, of those that a question names as
-its source: any, all, what share. Questions that name none, as those without an answer, have no score. One fresh space a
-conversation, a message a memory, a batch a session. The chats of ten million tokens lie in parts and are not read.
+PATH is a conversation of BEAM or a folder of conversations, no part of this repository (M. Tavakoli and others, "Beyond
+a Million Tokens: Benchmarking and Enhancing Long-Term Memory in LLMs", arXiv:2510.27246). A conversation is a folder
+with chat.json and probing_questions/probing_questions.json. As with the authors, a shortened chat stands for the chat
+where there is one. The authors judge answers. This program judges messages: of those named as the source of a question
+recall finds any, all, some share. Questions without a source, as those without an answer, have no score. One fresh
+space a conversation, a message a memory, a batch a session. The chats of ten million tokens lie in parts and are not
+read.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _PLAN_MARK: Final = re.compile(r"\s*->->\s*[\d,\s]*$")
 
 
 class Probe(NamedTuple):
-    """A question, the ability that it probes, and the messages that hold its answer."""
+    """A question, the ability under test, and the messages with its answer."""
 
     ability: str
     question: str

@@ -120,11 +120,11 @@ class Host:
         return self._process.pid
 
     def bare_seconds(self, texts: Sequence[str]) -> float:
-        """What the node's own embedder takes for `texts` in one call, in its own thread."""
+        """Seconds of the node's own embedder for `texts` in one call, in the embedder's thread."""
         return self._seconds({"texts": list(texts)})
 
     def recall_seconds(self, text: str, space: str) -> float:
-        """What a recall takes in the node itself, without a door."""
+        """Seconds of a recall in the node itself, without a door."""
         return self._seconds({"recall": text, "space": space})
 
     def cpu_seconds(self) -> float:

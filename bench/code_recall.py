@@ -1,8 +1,8 @@
-"""`python -m bench.code_recall`: how well a running node finds what developers write down: identifiers, paths,
-versions, error codes, commands, decisions.
+"""`python -m bench.code_recall`: how well a running node finds the terms of developers: identifiers, paths, versions,
+error codes, commands, decisions.
 
 Memories and questions stand in code_memories.txt and were made by hand for this bench. They go in by `remember_batch`
-and come back by `recall`, through gRPC, in one space; no session, so that each memory stands for itself.
+and come back by `recall`, through gRPC, in one space. None has a session, so each memory stands for itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench.node import NodeProcess
 from bench.report import machine
 
 from mnemesh import Client
-from mnemesh.writes import Item
+from mnemesh.api.calls.writes import Item
 
 MEMORIES: Final = Path(__file__).resolve().parent / "code_memories.txt"
 RESULTS: Final = Path(__file__).resolve().parent / "results" / "code_recall.json"

@@ -1,7 +1,7 @@
 """The candidates of many questions as columns of numbers, so that weights are tried in numpy alone.
 
-What each signal says of a candidate is what `fuse` makes of it when that signal has all the weight of its part; the
-score is then the sum that `fuse` writes down. Quoted phrases and a question's stretch of time are not in it.
+A signal's column is the score of `fuse` with all the weight of a part on that signal. The score is then the sum of
+`fuse`. Quoted phrases and a question's stretch of time are left out.
 """
 
 from __future__ import annotations
@@ -15,18 +15,26 @@ import numpy as np
 from bench.locomo_data import TOP
 from numpy.typing import NDArray
 
-from mnemesh_actors.picking import BEST_FOR_COVERAGE
-from mnemesh_memory.fusion import DEFAULT_MIX, FULL_EVIDENCE, SCORE_DECIMALS, Mix, coverage, scaled_weights, signals
-from mnemesh_memory.ranking import Candidates, fuse
-from mnemesh_memory.traits import question_of
+from mnemesh_actors.recall.picking import BEST_FOR_COVERAGE
+from mnemesh_memory.ranking.candidates import Candidates, fuse
+from mnemesh_memory.ranking.fusion import (
+    DEFAULT_MIX,
+    FULL_EVIDENCE,
+    SCORE_DECIMALS,
+    Mix,
+    coverage,
+    scaled_weights,
+    signals,
+)
+from mnemesh_memory.text.traits import question_of
 
 Column = NDArray[np.float64]
 Values = NDArray[np.float32]  # half the memory, and twice as fast
 Mask = NDArray[np.bool_]
 
 PARTS: Final = ("dense", "bm25", "form")
-# What no recall looks at: the cosine of the question and the embedded text of a memory with the two before it in its
-# session, and with the one before and the one after.
+# Columns without a use in recall: the cosine of the question and an embedded window of the session. The first window is
+# a memory with the two before it, the second a memory with both neighbours.
 EMBEDDED: Final = ("embedded window", "embedded neighbours")
 # `Mix` holds these together below 1.
 FORM_MAX: Final = 0.99
@@ -37,8 +45,8 @@ _ABSENT: Final = np.float32(-1.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """`dense`: the weight of meaning against words, in [0, 1]. `of` has one for every signal, by name: those of the
-    parts `dense` and `bm25` sum to 1 in each, those of `form` to less."""
+    """`dense`: the weight of meaning against words, in [0, 1]. `of`: a weight for every signal, by name. The weights of
+    each of the parts `dense` and `bm25` sum to 1, those of `form` to less."""
 
     dense: float
     of: Mapping[str, float]
@@ -51,9 +59,8 @@ def default_weights() -> Weights:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pools:
-    """The candidates of q questions, c at most for one, in the order of their ids. `shown` (q, c) says which places are
-    taken; `values` (signals, q, c) what each of `parts()` says; `proof` (q, c) is the coverage that a candidate alone
-    would give."""
+    """The candidates of q questions, c at most for one, in the order of their ids. `shown` (q, c): the places taken.
+    `values` (signals, q, c): a column for each of `parts()`. `proof` (q, c): the coverage of a candidate alone."""
 
     shown: Mask
     values: Values
@@ -82,9 +89,9 @@ class Pools:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Questions:
-    """Questions of one unit with their candidates `here` and, for coverage, in a conversation `elsewhere`. `right` and
-    `session` (q, c) say which candidates are evidence and which stand in a session that holds some; `pieces` (q,) how
-    much evidence there is, candidate or not."""
+    """Questions of one unit with their candidates `here` and, for coverage, in a conversation `elsewhere`. `right` (q,
+    c) marks evidence, `session` (q, c) candidates in a session with evidence. `pieces` (q,) counts the evidence,
+    candidate or not."""
 
     talk: NDArray[np.str_]
     multi_hop: Mask
@@ -103,7 +110,7 @@ class Questions:
         return Questions(*(_cut(getattr(self, one.name), rows) for one in fields(self)))
 
     def figures(self, weights: Weights) -> dict[str, Column]:
-        """What each question scores, by figure, (q,) each; NaN where a figure is none of its kind."""
+        """The score of each question by figure, (q,) each; NaN for a figure of another kind of question."""
         score = self.here.scores(weights)
         asked, place = np.nonzero(self.right & self.here.shown)
         theirs = score[asked]
@@ -143,13 +150,13 @@ def parts() -> dict[str, str]:
 
 
 def values_of(pool: Candidates, text: str, embedded: Column) -> Column:
-    """What each signal says of each candidate, (n, signals). `embedded`: (n, len(EMBEDDED)) cosines."""
+    """The value of each signal for each candidate, (n, signals). `embedded`: (n, len(EMBEDDED)) cosines."""
     share = scaled_weights({})
     bare = replace(pool, dense=np.full(len(pool), _HALF), bm25=np.full(len(pool), np.nan), around=None)
     columns = []
     for name, part in signals().items():
         mix = replace(_NONE, **{name: 1.0})
-        if part == "form":  # on evidence of a half, of which it makes good what is lacking
+        if part == "form":  # On evidence of a half: form fills the gap to 1.
             form = fuse(bare, {"bm25": 0.0}, question_of(text), mix).form
             columns.append(np.nan_to_num(form) / (1.0 - _HALF))
         else:
@@ -161,14 +168,14 @@ def values_of(pool: Candidates, text: str, embedded: Column) -> Column:
 
 
 def proof_of(pool: Candidates, text: str, texts: Sequence[str]) -> Column:
-    """The coverage that each candidate alone would give, (n,); 0 for one that no list shows. `texts`: theirs."""
+    """The coverage of each candidate alone, (n,); 0 for one outside of all lists. `texts`: those of the candidates."""
     by_id = dict(zip(pool.ids, texts, strict=True))
     alone = {item.id: coverage(text, [(item, by_id[item.id])]) for item in fuse(pool)}
     return np.array([alone.get(id_, 0.0) for id_ in pool.ids], np.float64)
 
 
 def stacked(rows: Sequence[tuple[Mask, Column, Column]]) -> Pools:
-    """The pools of several questions, each with its `shown`, its values (n, signals) and its `proof`."""
+    """The pools of several questions from their `shown`, values (n, signals) and `proof`."""
     shown, values, proof = (padded([row[at] for row in rows]) for at in range(len(fields(Pools))))
     return Pools(shown, np.ascontiguousarray(np.moveaxis(values, -1, 0), np.float32), proof)
 

@@ -1,5 +1,5 @@
-"""Real text that every clone has: this repository's docs, the standard library's docstrings, Python's own reference,
-and, because some distributions leave a part of these out, the docstrings of numpy.
+"""Real text of every clone: this repository's docs, the standard library's docstrings, Python's own reference and the
+docstrings of numpy. The last are there because some distributions leave a part of the others out.
 
 Nothing is generated and nothing is repeated. The order is fixed, so two runs on one Python see the same texts.
 """
@@ -28,8 +28,8 @@ SUFFIXES = (".md", ".txt", ".rst")
 
 
 def sentences(source: Path | None = None) -> list[str]:
-    """Distinct sentences of 40 to 400 characters: of `source` (a file or folder of text, Markdown or JSONL with a
-    `content` field), or of what the rule of this module names. Raises ValueError when there are none."""
+    """Distinct sentences of 40 to 400 characters: of `source`, else of the texts of this module. `source` is a file or
+    folder of text, Markdown or JSONL with a `content` field. Raises ValueError when there are none."""
     found = _distinct(_blocks_of(source) if source else _default_blocks())
     if not found:
         raise ValueError(f"{source or 'the standard library'} holds no sentence of {SENTENCE_CHARS_MIN} characters")

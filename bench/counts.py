@@ -1,4 +1,4 @@
-"""The numbers that a command line of these programs takes, and what is said of one that can't be measured with."""
+"""Counts on the command line of these programs, and the refusals of counts too small to measure with."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def from_one(text: str) -> int:
 
 
 def too_few(held: int, wanted: Mapping[str, int], fixed: int, least: int) -> str:
-    """Why a corpus of `held` texts does not do, "" when it does. `wanted` has how many each option asks for, `fixed` is
-    what none of them changes, `least` what is needed with the lowest numbers."""
+    """Why a corpus of `held` texts does not do, "" when it does. `wanted`: the texts that each option asks for.
+    `fixed`: the texts beside all options. `least`: the need with the lowest numbers."""
     needed = sum(wanted.values()) + fixed
     if held >= needed:
         return ""

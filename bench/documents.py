@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from mnemesh import Client
+from mnemesh.api.calls.writes import Item
 from mnemesh.errors import InvalidArgument
-from mnemesh.writes import Item
 
 Kind = TypeVar("Kind")
 
 
 class BadFile(Exception):
-    """A file that is not what it should be; says where and what."""
+    """A file of the wrong form; the message says where and why."""
 
 
 class Document(NamedTuple):
-    """One memory to be: its text, its session and place in it, when it was said (UTC)."""
+    """One memory to be: its text, its session and place there, and its time (UTC)."""
 
     id: str
     text: str
@@ -31,8 +31,8 @@ class Document(NamedTuple):
 
 
 def remember(client: Client, documents: Sequence[Document], space: str) -> tuple[dict[str, str], list[str]]:
-    """Write them all into a space by `remember_batch`. Returns the document of each memory, and the documents that the
-    node refused for what they are: empty, too long, or with a credential in them. Raises what else goes wrong."""
+    """Write all documents into a space by `remember_batch`. Returns the document of each memory, and the documents
+    refused by the node: empty, too long, or with a credential. Raises any other error."""
     items: list[Item | str] = []
     for one in documents:
         item: Item = {
@@ -54,7 +54,7 @@ def remember(client: Client, documents: Sequence[Document], space: str) -> tuple
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file holds. Raises BadFile when it can not be read."""
+    """The value of a JSON file. Raises BadFile when it can not be read."""
     try:
         return json.loads(path.read_text("utf-8"))
     except OSError as error:

@@ -1,15 +1,15 @@
 """`python -m bench.fitting HARNESS DATA`: recall's weights, learned from four LoCoMo conversations and judged on the
 fifth.
 
-For each conversation the mix, the share of meaning and the abstain threshold are learned from the others and score its
-questions; each question counts once, by weights that have seen nothing of its conversation. Beside it stand the weights
-that recall has, which were chosen on all of these conversations, and what the same search finds when it sees them all:
-that is how much of a figure is only fit. What is learned here is how much signals count; which signals there are was
-decided by people who had read the conversations, and no split undoes that.
+For each conversation the mix, the share of meaning and the abstain threshold are learned from the others. Their score
+is taken on the questions of that conversation, so each question counts once, by weights that never saw its
+conversation. The table has recall's own weights, chosen on all of these conversations, for comparison. It also has the
+result of the same search on all conversations, which shows how much of a figure is only fit. The search learns how much
+signals count. The choice of signals was made by people who had read the conversations, and no split undoes that.
 
-The search is a coordinate search from several starts, none of them the weights that recall has. Its objective is the
-sum of OBJECTIVE over turns and pairs alike. Candidates are those of `bench.ablation`, whose node directory (`--node`)
-can be used again; `--pools FOLDER` keeps what was made of them, and the next run searches at once.
+The search is a coordinate search from several starts, none of them recall's own weights. Its objective is the sum of
+OBJECTIVE over turns and pairs alike. Candidates are those of `bench.ablation`; its node directory (`--node`) can be
+used again. `--pools FOLDER` keeps the columns, and the next run searches at once.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ from bench.report import machine
 from rich.console import Console
 from rich.table import Table
 
-from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
-from mnemesh_actors.ledger.feed import WINDOW_BEFORE
-from mnemesh_gateway.settings import Settings
-from mnemesh_memory.fusion import signals
-from mnemesh_memory.ranking import Candidates, fuse
+from mnemesh_actors.ledger.feeds.index_feed import WINDOW_BEFORE
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig
+from mnemesh_gateway.node.settings import Settings
+from mnemesh_memory.ranking.candidates import Candidates, fuse
+from mnemesh_memory.ranking.fusion import signals
 
 RESULT: Final = Path(__file__).resolve().parent / "results" / "fitting.json"
 # All that recall is judged by: with the first three alone, what is learned gives up pieces of several answers.
 OBJECTIVE: Final = ("hit@10", "coverage@10", "MRR", "multi-hop coverage@10", "session hit@1")
 FIGURES: Final = (*OBJECTIVE, "abstains", "abstains elsewhere")
-# At most so many of the questions that can be answered may be flagged, among those that the threshold is learned from.
+# The largest share of answerable questions that may be flagged, among the questions behind the threshold.
 ABSTAIN_SHARE_MAX: Final = 0.05
 THRESHOLDS: Final = np.round(np.arange(0.0, 1.0, 0.01), 2)
 SEED: Final = 4
@@ -74,7 +74,7 @@ Learned = TypeVar("Learned")
 
 
 class Fit(NamedTuple):
-    """What was learned: weights, and the coverage below which recall flags that it has no answer."""
+    """Learned weights, and the coverage below which recall flags a missing answer."""
 
     weights: Weights
     abstain_below: float
@@ -165,7 +165,7 @@ def learned(asked: Sequence[Questions], columns: Sequence[str]) -> Fit:
 
 
 def objective_of(figures: Mapping[str, Column]) -> float:
-    """What is to be large: the sum of the means of OBJECTIVE, each over the questions of its kind."""
+    """The value to maximise: the sum of the means of OBJECTIVE, each over the questions of its kind."""
     return float(sum(np.nanmean(figures[one]) for one in OBJECTIVE))
 
 

@@ -1,9 +1,9 @@
 """`python -m bench.growth`: what one long import costs as the space grows; writes bench/results/growth.json.
 
-A node without a model (bench.mixed_host) takes in memories over gRPC, in one run, as `mnemesh import` sends them. At
-each size stand the CPU time a memory since the size before, that of the children that seal segments, and how much
-anonymous memory the node holds. The first size is the measure for the others, so a machine that is busy counts for
-all of them. At RECALL_SIZES recall is timed as well, and at the end compared with exact search.
+A node without a model (bench.mixed_host) takes in memories over gRPC, in one run, as `mnemesh import` sends them. Three
+figures stand at each size: CPU time a memory since the size before, the same of children that seal segments, and
+anonymous memory of the node. The first size is the measure for the others, so a busy machine counts for all of them. At
+RECALL_SIZES recall is timed as well, and at the end compared with exact search.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from bench.stored import kept, open_shard
 from rich.console import Console
 from rich.progress import Progress
 
-from mnemesh_actors.index.port import EXACT_POINTS_MAX
-from mnemesh_actors.index.segment_files import segments_of
-from mnemesh_actors.index.segments import SEGMENT_SHARE
+from mnemesh_actors.index.engine_port import EXACT_POINTS_MAX
+from mnemesh_actors.index.engines.segment_files import segments_of
+from mnemesh_actors.index.engines.segments import SEGMENT_SHARE
 
 SIZES: Final = (5_000, 25_000, 60_000, 100_000, 300_000)
 RECALL_SIZES: Final = (100_000, 300_000)
@@ -59,7 +59,7 @@ RESULTS: Final = Path(__file__).resolve().parent / "results" / "growth.json"
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a node has used so far: CPU seconds of its own, and of its children; seconds by the clock."""
+    """The use of a node so far: CPU seconds of its own, and of its children; seconds by the clock."""
 
     own: float
     children: float
@@ -123,7 +123,7 @@ def measure(
 
 
 def anonymous_bytes(pid: int) -> int:
-    """What the process holds in memory that is no page of a file."""
+    """The memory of the process outside of the pages of files."""
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines():
         if line.startswith("Anonymous:"):
             return int(line.split()[1]) * 1024
@@ -172,8 +172,8 @@ def _cost_row(size: int, number: int, spent: Spent, first: float) -> Row:
 
 
 def _memory_row(sizes: Sequence[int], held: Sequence[int], shape: str) -> Row:
-    """What the node holds at the last size that was reached, for each memory beyond the first size; `held` begins with
-    the empty node."""
+    """Memory of the node at the last size reached, for each memory beyond the first size. `held` begins with the empty
+    node."""
     size = sizes[len(held) - 2]
     beside = f"{held[-1] / 2**20:.0f} MiB, empty {held[0] / 2**20:.0f}; {shape}"
     if size == sizes[0]:

@@ -1,9 +1,8 @@
-"""A node's mesh and gRPC door in one process that can also be asked what the bare embedding costs.
+"""A node's mesh and gRPC door in one process that also measures the bare embedding.
 
-Started by the benchmark as `python -m bench.host DATA_DIR`. The door is the node's own; the one addition is that the
-embedder's own thread can be told to embed some texts and say how long that took, and the mesh to recall without the
-door, so that these are measured on the same object, one after the other. Speaks JSON lines: requests on stdin, answers
-on stdout.
+Started by the benchmark as `python -m bench.host DATA_DIR`. The door is the node's own. Two requests are added: the
+embedder's own thread embeds some texts and says how long it took, and the mesh recalls without the door. So all of
+these are measured on the same object, one after the other. Speaks JSON lines: requests on stdin, answers on stdout.
 """
 
 from __future__ import annotations
@@ -14,21 +13,22 @@ import secrets
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import structlog
 
-from mnemesh_actors.directory import open_directory
-from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
-from mnemesh_actors.mesh import Mesh
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_actors.node.start import StartConfig, start_mesh
+from mnemesh_actors.runtime.base import Actor
 from mnemesh_actors.runtime.local import LocalHandle, LocalRuntime
-from mnemesh_actors.start import StartConfig, start_mesh
-from mnemesh_gateway.auth import Authenticator
-from mnemesh_gateway.gate import MeshGate
-from mnemesh_gateway.grpc_door import GrpcDoor
-from mnemesh_gateway.metrics import Metrics
-from mnemesh_gateway.presence import owner_token
-from mnemesh_memory.model import Caller, Query
+from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_gateway.doors.grpc.grpc_door import GrpcDoor
+from mnemesh_gateway.doors.metrics import Metrics
+from mnemesh_gateway.node.presence import owner_token
+from mnemesh_gateway.operations.gate import MeshGate
+from mnemesh_gateway.security.auth import Authenticator
+from mnemesh_memory.values.model import Caller, Query
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
 CATCH_UP_POLL_S = 0.02
@@ -36,7 +36,7 @@ OWNER = Caller(agent="owner", principal="owner", role="owner", default_space="")
 
 
 class MeteredWorker(EmbeddingWorker):
-    """The node's embedder, which can also tell what it costs alone."""
+    """The node's embedder with a clock for its own cost."""
 
     def seconds(self, texts: list[str]) -> float:
         """Embed `texts`; the seconds that it took in the worker's own thread."""
@@ -49,11 +49,11 @@ class MeteredRuntime(LocalRuntime):
     """The local runtime, with a metered embedder that can be reached."""
 
     worker: type[MeteredWorker] = MeteredWorker
-    embedder: LocalHandle
+    embedder: LocalHandle[Any]  # of a worker of this benchmark
 
-    async def spawn(self, name: str, cls: type, *args: Any, **where: Any) -> LocalHandle:
+    async def spawn(self, name: str, cls: type[Actor], *args: Any, **where: Any) -> LocalHandle[Actor]:
         metered = cls is EmbeddingWorker
-        actor = self.worker if metered else cls
+        actor = cast(type[Actor], self.worker) if metered else cls
         handle = await super().spawn(name, actor, *args, **where)
         if metered:
             self.embedder = handle

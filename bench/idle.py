@@ -1,7 +1,8 @@
-"""What an open stream between two nodes with many memories costs while nothing happens, the hourly comparison included.
+"""The cost of an open stream between two nodes with many memories while nothing happens, the hourly comparison
+included.
 
-The memories are made in the ledger, with a random vector each in its cache, so that no model has to embed them all; the
-second node is a copy of the first with an identity of its own.
+The memories are made in the ledger, with a random vector each in its cache, so no model has to embed them. The second
+node is a copy of the first with an identity of its own.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from bench.report import Row, median_row
 from bench.storage import create_command
 
 from mnemesh import Client
-from mnemesh_actors.directory import open_directory
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Vectors
-from mnemesh_actors.streaming import COMPARE_S
-from mnemesh_gateway.new_identity import give_new_identity
-from mnemesh_memory.limits import BATCH_ITEMS_MAX
-from mnemesh_memory.text import content_hash
+from mnemesh_actors.ledger.commit.commands import Vectors
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_actors.streams.stream_shell import COMPARE_S
+from mnemesh_gateway.programs.new_identity import give_new_identity
+from mnemesh_memory.text.text import content_hash
+from mnemesh_memory.values.limits import BATCH_ITEMS_MAX
 
 IDLE_S: Final = 30.0
 IDLE_ROUNDS: Final = 3

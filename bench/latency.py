@@ -1,4 +1,4 @@
-"""What recall and remember cost beyond the bare embedding, and import against the embedder's own bulk rate.
+"""The cost of recall and remember beyond the bare embedding, and of import against the embedder's own bulk rate.
 
 Everything is interleaved in one run on one host process: bare embedding, recall among few, recall among many, remember;
 then again. No text is ever used twice, so no cache can answer.
@@ -23,7 +23,7 @@ Times = Mapping[str, Sequence[float]]
 WARM_UP_ROUNDS = 10
 BULK_ROUNDS = 4
 BULK_TEXTS = 256
-# Several batches, so that one is embedded while another is stored, as in any import that matters.
+# Several batches, so that one is embedded while another is stored, as in any import of some size.
 IMPORT_TEXTS = 768
 # In units of the bare embedding of the same run: the speed of one machine changes by two within an hour.
 RECALL_TIMES_MAX = {SMALL_SPACE: 0.75, SPACE: 1.0}
@@ -92,7 +92,7 @@ def _of_the_node(cpu: Times, kind: str) -> str:
 
 
 def grpc_row(host: Host, client: GrpcClient, questions: Sequence[str], space: str, size: int) -> Row:
-    """What a recall through gRPC takes longer than the same in the node itself, in turns; embeddings are at hand."""
+    """The time of a recall through gRPC beyond the same recall in the node itself, in turns; embeddings are at hand."""
     added = []
     for number, text in enumerate(questions):
         client.recall(text, space)

@@ -1,10 +1,10 @@
 """`python -m bench.locomo HARNESS DATA`: how well a running node's recall finds the evidence of LoCoMo's questions.
 
-HARNESS is the file that defines units and scores (it is not part of this repository), DATA the folder with
-locomo10.json (Maharana et al., Evaluating Very Long-Term Conversational Memory of LLM Agents, ACL 2024). Memories go in
-by `remember_batch` and come back by `recall`, through gRPC; no LLM, no cross-encoder. Measured is in one fresh space a
-conversation, in one space for all, and plain, which is the harness's own default: evidence ids as they stand, no
-captions. Every run replaces its rows in bench/results/locomo.json, which `make docs` puts into the README.
+HARNESS is the file that defines units and scores, no part of this repository. DATA is the folder with locomo10.json
+(Maharana et al., Evaluating Very Long-Term Conversational Memory of LLM Agents, ACL 2024). Memories go in by
+`remember_batch` and come back by `recall`, through gRPC; no LLM, no cross-encoder. There are three variants: one fresh
+space a conversation, one space for all, and plain. Plain is the harness's own default: evidence ids as they stand, no
+captions. Every run replaces its rows in bench/results/locomo.json, which `make docs` puts into docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from mnemesh import Client
 RESULT: Final = Path(__file__).resolve().parent / "results" / "locomo.json"
 VARIANTS: Final = ("alone", "shared", "plain")
 REFERENCE: Final = "reference"
-# Of `coverage`: how well it tells a question whose answer is here from one about another conversation, and from one
-# whose evidence was left out; and how many questions whose answer is here are flagged.
+# AUROC of `coverage`: questions with their answer here against the same about another conversation, and against those
+# without their evidence. The last is the share of flagged questions with their answer here.
 ABSTAIN: Final = ("AUROC elsewhere", "AUROC left out", "abstains")
 # The last line of each unit that the reference prints with all its signals, weighted alike.
 REFERENCE_LINE: Final = re.compile(r"^(turn|pair) b012s\+d012\+ds\s+n (\d+) (.*)$", re.MULTILINE)
@@ -56,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
     told = "window_fusion_reference.py, to be measured beside; it wants the package snowballstemmer"
     parser.add_argument("--reference", type=Path, help=told)
     given = parser.parse_args(argv)
-    # The reference first: it imports packages that we have no need of, and fails at once without them.
+    # The reference first: it imports packages without another use here, and fails at once without them.
     wanted = given.variant or [*([REFERENCE] if given.reference else []), *VARIANTS]
     if REFERENCE in wanted and not given.reference:
         parser.error(f"--variant {REFERENCE} wants --reference FILE")
@@ -110,7 +110,8 @@ def _tagged(space: str) -> str:
 
 
 def reference(program: Path, data: Path) -> dict[str, dict[str, float]]:
-    """What the reference prints for all of its signals. Raises RuntimeError when it fails or prints something else."""
+    """The reference's printed figures for all of its signals. Raises RuntimeError when it fails or prints something
+    else."""
     with tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as folder:
         ended = subprocess.run(
             (sys.executable, str(program.resolve()), str(data.resolve())),

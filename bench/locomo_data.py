@@ -25,7 +25,7 @@ DIGITS: Final = 4
 UNITS: Final = ("turn", "pair")
 CATEGORIES: Final = {1: "multi-hop", 2: "temporal", 3: "open", 4: "single-hop", 5: "adversarial"}
 MULTI_HOP: Final = 1
-# What a table shows, in this order.
+# Columns of a table, in this order.
 FOUND: Final = ("n", "hit@1", "hit@5", "hit@10", "coverage@10", "MRR", "multi-hop coverage@10", "session hit@1")
 _THEIRS: Final = {"hit@1": "hit@1", "hit@5": "hit@5", "hit@10": "hit@10", "coverage@10": "cov@10", "MRR": "mrr"}
 
@@ -33,7 +33,7 @@ Unit: TypeAlias = Any  # the harness's: id, text, dia_ids, conv, session, when
 
 
 class Asked(NamedTuple):
-    """A question with the units that hold its evidence, and their sessions."""
+    """A question with the units and the sessions of its evidence."""
 
     text: str
     category: int
@@ -63,7 +63,7 @@ def harness_at(path: Path, data: Path) -> ModuleType:
 
 def talks(harness: ModuleType, unit: str, names: Sequence[str] = (), *, repaired: bool = True) -> list[Talk]:
     """Every conversation in units of one turn or a pair. `repaired`: captions in the text, evidence ids repaired, and
-    no question without evidence; otherwise all as it stands, and such a question counts as not found."""
+    no question without evidence. Otherwise all as it stands, and a question without evidence counts as not found."""
     found = []
     for name, talk, questions in harness.load(None, list(names) or None):
         units = harness.units_of(name, talk, unit, repaired)
@@ -82,9 +82,9 @@ def talks(harness: ModuleType, unit: str, names: Sequence[str] = (), *, repaired
 
 
 def remember_units(client: Client, units: Sequence[Unit], space: str, *, tagged: bool = False) -> dict[str, Unit]:
-    """Write the units into a space; each by the id of its memory. `tagged`: with its session as a tag, so that it can
-    be left out; the words of a tag count, so what is measured otherwise has none. Raises ValueError when the node
-    refuses one."""
+    """Write the units into a space; each by the id of its memory. `tagged`: with the session as a tag, so that a
+    session can be left out. Other measurements have no tags, because the words of a tag count. Raises ValueError when
+    the node refuses one."""
     documents = []
     for number, unit in enumerate(units):
         when = moment(unit.when) if unit.when else None
@@ -115,7 +115,7 @@ class Tally:
         self._sums: dict[str, list[float]] = defaultdict(list)
 
     def add(self, conversation: str, asked: Asked, got: Sequence[Unit]) -> None:
-        """What was found for a question, best first."""
+        """Count the result for a question, best first."""
         scores = self._harness.score([one.id for one in got], set(asked.wanted))
         for ours, theirs in _THEIRS.items():
             self.note(ours, scores[theirs])

@@ -1,9 +1,9 @@
 """`python -m bench.longmemeval FILE`: recall of a running node on LongMemEval, by the measure of its authors.
 
-FILE is longmemeval_s.json, _m.json or _oracle.json, which are no part of this repository. As their scorer has it, what
-the user said is stored and searched, by turns or by whole sessions, one fresh space a question; questions that have no
-answer (their ids end in _abs) and those whose evidence is in no user turn have no score. From turns the sessions are
-scored, too: of each evidence session what holds the evidence counts, the rest of it as a session of its own.
+FILE is longmemeval_s.json, _m.json or _oracle.json, which are no part of this repository. As in the authors' scorer,
+the user's turns are stored and searched, by turns or by whole sessions, one fresh space a question. Questions without
+an answer (ids with the end _abs) have no score, nor have those without evidence in a user turn. From turns the sessions
+are scored, too: turns with evidence count for their session, the rest of it as a session of its own.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TABLE_CHARS: Final = 150
 
 
 class Turn(NamedTuple):
-    """What the user or the assistant said; whether the answer is in it."""
+    """A text of the user or the assistant; whether the answer is in it."""
 
     role: str
     text: str
@@ -70,7 +70,7 @@ class Entry(NamedTuple):
 
 
 class Corpus(NamedTuple):
-    """What is stored for a question: documents, which of them are evidence, and the session that each counts for."""
+    """The stored corpus of a question: documents, the evidence among them, and the session of each for the score."""
 
     documents: tuple[Document, ...]
     wanted: frozenset[str]
@@ -124,7 +124,7 @@ def _date(date: Any, where: str) -> datetime:
 
 
 def corpus_of(entry: Entry, granularity: str) -> Corpus:
-    """What is stored of an entry, one document a user turn or one a session of all that the user said in it."""
+    """The documents of an entry: one a user turn, or one a session of all turns of the user."""
     documents, wanted, session_of = [], set(), {}
     for session in entry.sessions:
         said = [(number, turn) for number, turn in enumerate(session.turns, 1) if turn.role == "user"]

@@ -18,7 +18,7 @@ import numpy as np
 from bench.report import Row, median_row
 from numpy.typing import NDArray
 
-from mnemesh_actors.embedding import EmbeddingWorker
+from mnemesh_actors.models import EmbeddingWorker
 
 USER: Final = "bench"
 LOADED_MAX: Final = 1_000
@@ -84,7 +84,7 @@ def _config(folder: str, dimensions: int) -> dict[str, Any]:
 
 
 def _load(memory: Any, texts: Sequence[str], vectors: NDArray[np.float32]) -> None:
-    """The rest goes straight into its store, in the form that `add` gives it."""
+    """The rest goes straight into the store, in the form of `add`."""
     store = memory.vector_store
     for start in range(0, len(texts), LOADED_MAX):
         part = range(start, min(start + LOADED_MAX, len(texts)))

@@ -1,10 +1,10 @@
 """`python -m bench.misses HARNESS DATA`: where the evidence is of the LoCoMo questions that recall does not answer.
 
-For each question without evidence among the first ten: the place of its best evidence in the whole order or that it is
-no candidate at all, whether what stands right beside it or in its session was found, and whether it shares a word with
-the question. The same counts for every single piece of evidence, because a question may need several; and for those
-that are answered the place of the best, of which MRR is made. Questions and candidates are those of `bench.ablation`,
-whose node directory (`--node`) can be used again, so the words of time of a question are words here, no stretch.
+Each question without evidence among the first ten is counted by the place of its best evidence in the whole order, if
+any. Further counts: a neighbour of the evidence or its session was found, and evidence and question share a word. The
+same counts exist for every single piece of evidence, because a question may need several. For answered questions there
+is the place of the best, the source of MRR. Questions and candidates are those of `bench.ablation`; its node directory
+(`--node`) can be used again. So the words of time of a question are words here, no stretch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bench.report import machine
 from rich.console import Console
 from rich.table import Table
 
-from mnemesh_memory.fusion import terms
+from mnemesh_memory.ranking.fusion import terms
 
 RESULT: Final = Path(__file__).resolve().parent / "results" / "misses.json"
 BESIDE: Final = 2
@@ -75,7 +75,7 @@ def _counts(conversations: Sequence[Talk], node: Path) -> dict[str, Counter[str]
 
 
 def counted(talk: Talk, asked: Asked, ranked: Sequence[Unit], order: Mapping[str, int]) -> Counter[str]:
-    """What is counted of one question. `ranked`: the candidates, best first; `order` is the place of each unit in its
+    """The counts of one question. `ranked`: the candidates, best first; `order` is the place of each unit in its
     conversation."""
     places = {unit.id: place for place, unit in enumerate(ranked, 1)}
     found = Counter({"questions": 1, "pieces": len(asked.wanted)})

@@ -1,4 +1,4 @@
-"""As bench.host, with made-up vectors in the place of a model: what is measured is all that a node does beside it.
+"""As bench.host, with made-up vectors in the place of a model, to measure all the work of a node beside the model.
 
 A vector is a mixture of two of BASES random directions, chosen by the text: as far apart as texts of many subjects.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from bench.host import MeteredRuntime, MeteredWorker, serve
 from numpy.typing import NDArray
 
-from mnemesh_actors.embedding.model import ModelInfo
+from mnemesh_actors.models.embedding_model import ModelInfo
 
 DIMENSIONS: Final = 384
 BASES: Final = 800

@@ -1,4 +1,4 @@
-"""A real node in a process of its own, as `mnemesh up` starts it, on free ports and its own data directory."""
+"""A real node in a process of its own, as `mnemesh up` starts it, on free ports and a fresh data directory."""
 
 from __future__ import annotations
 

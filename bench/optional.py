@@ -1,9 +1,10 @@
-"""`python -m bench.optional HARNESS DATA`: what each optional signal of recall brings or costs on LoCoMo, one at a
+"""`python -m bench.optional HARNESS DATA`: the gain and the cost of each optional signal of recall on LoCoMo, one at a
 time, through the recall of a running node.
 
-A signal that is on by default is switched off, one that is off is given a few weights. LoCoMo quotes next to nothing,
-so quoted phrases have questions of their own: two to four consecutive words of a random unit that no other unit of its
-conversation holds, drawn with a fixed seed. A cross-encoder is left out: its weights are not part of anything here.
+A signal that is on by default is switched off, a signal that is off is given a few weights. LoCoMo quotes next to
+nothing, so quoted phrases have questions of their own. Such a question is two to four consecutive words of a random
+unit, in no other unit of the conversation, drawn with a fixed seed. A cross-encoder is left out: its weights are not
+part of anything here.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from rich.console import Console
 from rich.table import Table
 
 from mnemesh import Client
-from mnemesh_memory.fusion import OPTIONAL
-from mnemesh_memory.refining import held
+from mnemesh_memory.ranking.fusion import OPTIONAL
+from mnemesh_memory.ranking.second_look import held
 
 RESULT: Final = Path(__file__).resolve().parent / "results" / "optional.json"
 TRIED: Final = (0.05, 0.1, 0.2)

@@ -1,4 +1,4 @@
-"""What one would write without a vector store: a numpy dot product and bm25s (github.com/xhluca/bm25s, MIT), in memory.
+"""Search without a vector store: a numpy dot product and bm25s (github.com/xhluca/bm25s, MIT), in memory.
 
 The comparison for speed. It has no filter but the whole corpus, no update, no durability and no limits.
 """

@@ -1,8 +1,8 @@
 """How good an order is: recall and ndcg as LongMemEval's own scorer counts them. Pure.
 
-D. Wu and others, "LongMemEval: Benchmarking Chat Assistants on Long-Term Interactive Memory", ICLR 2025,
-arXiv:2410.10813, src/retrieval/eval_utils.py there: any and all of what is wanted among the first k; ndcg with gains of
-0 and 1, the first two places undiscounted, the ideal being that of the whole corpus.
+Source: D. Wu and others, "LongMemEval", ICLR 2025, arXiv:2410.10813, src/retrieval/eval_utils.py there. Recall is any
+and all of the wanted among the first k. Ndcg has gains of 0 and 1, the first two places undiscounted, the ideal being
+that of the whole corpus.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 
 class Found(NamedTuple):
-    """Of one question at one k, each in [0, 1]. `share` is the share of what is wanted, which their scorer has not."""
+    """Scores of one question at one k, each in [0, 1]. `share`: the share of the wanted, without a counterpart in their
+    scorer."""
 
     any: float
     all: float

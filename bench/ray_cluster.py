@@ -24,7 +24,7 @@ START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
 POLL_S = 0.05
 OBJECT_STORE_BYTES = 128 * 2**20
-# What Ray's command line says last before it waits.
+# Last words of Ray's command line before it waits.
 UP = "--block"
 
 
@@ -67,7 +67,7 @@ class RayCluster:
         self._last.close()
 
     def _start(self, log: Path, options: tuple[str, ...], undo: ExitStack) -> str:
-        """One machine; what Ray's command line said when it was up."""
+        """Start one machine and give the output of Ray's command line."""
         command = (
             *(sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"),
             *("--dashboard-agent-listen-port=0", f"--object-store-memory={OBJECT_STORE_BYTES}"),
@@ -91,7 +91,7 @@ def _free_port() -> int:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End it, and what it started and may have left behind."""
+    """End the process, and every child process left behind."""
     started: list[psutil.Process] = []
     with suppress(psutil.NoSuchProcess):
         started = psutil.Process(process.pid).children(recursive=True)

@@ -1,9 +1,9 @@
 """`python -m bench.ray_import`: how much of its embedding workers' rate an import reaches on two Ray machines; writes
 bench/results/ray_import.json.
 
-All machines are this one. With --processors each worker has that share of a processor, as if its machine had no more,
-so that gateway, ledger and index don't take from it (cgroups; needs root). The same texts go to two bare workers and to
-a node's import, in turns. Nothing else should run meanwhile.
+All machines are this one. With --processors each worker has a fixed share of a processor, so gateway, ledger and index
+don't take from it (cgroups; needs root). The same texts go to two bare workers and to a node's import, in turns.
+Nothing else should run meanwhile.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ from bench.report import machine, median_row, show
 from rich.console import Console
 
 from mnemesh import Client
-from mnemesh.batch import BATCH_ITEMS_MAX
-from mnemesh.cli.importing import BATCHES_IN_FLIGHT
-from mnemesh_actors.bounded import EMBEDDED_BYTES
-from mnemesh_actors.crew import Crew
-from mnemesh_actors.embedding import ModelConfig
-from mnemesh_actors.making import spawn_crew
+from mnemesh.api.batch import BATCH_ITEMS_MAX
+from mnemesh.cli.imports.memories import BATCHES_IN_FLIGHT
+from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.generations.space_factory import spawn_embedders
+from mnemesh_actors.models import ModelConfig
+from mnemesh_actors.remember.deadlines import EMBEDDED_BYTES
+from mnemesh_actors.runtime.base import Place
 from mnemesh_actors.runtime.ray import RayHandle, RayRuntime
 
 RESULTS = Path(__file__).resolve().parent / "results" / "ray_import.json"
@@ -108,16 +109,16 @@ def _chunks(texts: Sequence[str], size: int) -> Iterator[Sequence[str]]:
 # ---- bare workers ---------------------------------------------------------------------------------------------------
 
 
-async def _bare(runtime: RayRuntime) -> Crew:
-    """Workers beside those of the node, one on each machine but that of the doors."""
+async def _bare(runtime: RayRuntime) -> EmbeddingPool:
+    """Workers beside those of the node, one on each machine except the machine of the doors."""
     await runtime.start()
     others = (await runtime.machines())[1:]
-    crew = await spawn_crew(runtime, ModelConfig(), [{"machine": one.id} for one in others])
+    crew = await spawn_embedders(runtime, ModelConfig(), [Place(machine=one.id) for one in others])
     await crew.load()
     return crew
 
 
-async def _embedded(crew: Crew, texts: Sequence[str]) -> float:
+async def _embedded(crew: EmbeddingPool, texts: Sequence[str]) -> float:
     """Texts a second when each worker is given the next portion as soon as it has none."""
     left = iter(_portions(texts))
 

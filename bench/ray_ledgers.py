@@ -28,10 +28,10 @@ from bench.storage import COMMIT_COMMANDS_MAX, create_command
 from rich.console import Console
 
 from mnemesh import Client
-from mnemesh_actors.members import Member
-from mnemesh_actors.replicas import ReplicaLedger
-from mnemesh_actors.replication import ReplicatedLedger
-from mnemesh_actors.runtime.base import Handle, Machine
+from mnemesh_actors.ledger.replica_ledger import ReplicaLedger
+from mnemesh_actors.replication.members import Member
+from mnemesh_actors.replication.replicated_ledger import ReplicatedLedger
+from mnemesh_actors.runtime.base import Handle, Machine, Place
 from mnemesh_actors.runtime.ray import RayHandle, RayRuntime
 
 RESULTS = Path(__file__).resolve().parent / "results" / "ray_ledgers.json"
@@ -73,8 +73,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 async def _levelling(texts: Sequence[str], rounds: int, folder: Path, address: str) -> Row:
-    """Changes a second from one ledger of a node to a fresh one, each in a process of its own on a machine of its
-    own, through the streams of the gateway, which is this process."""
+    """Changes a second from one ledger of a node to a fresh one, each in a process on a machine of its own. The streams
+    are those of the gateway, in this process."""
     runtime = RayRuntime(folder / "driver", secrets.token_hex(16), address)
     await runtime.start()
     here, there = (await runtime.machines())[-2:]
@@ -110,11 +110,11 @@ async def _levelling(texts: Sequence[str], rounds: int, folder: Path, address: s
 
 
 async def _member(runtime: RayRuntime, name: str, folder: Path, at: Machine) -> Member:
-    handle = await runtime.spawn(name, ReplicaLedger, str(folder), machine=at.id)
+    handle = await runtime.spawn(name, ReplicaLedger, str(folder), place=Place(machine=at.id))
     return Member(handle, await handle.identity(), machine=at.id, place=str(folder))
 
 
-def _cpu(handle: Handle | None = None) -> float:
+def _cpu(handle: Handle[object] | None = None) -> float:
     """Seconds of processor of an actor's process, or of this one."""
     assert handle is None or isinstance(handle, RayHandle)
     times = psutil.Process(handle.last_placement[0] if handle else None).cpu_times()
@@ -129,7 +129,7 @@ def _now() -> int:
 
 
 def _remembering(texts: Sequence[str], writes: int, folder: Path, address: str) -> list[Row]:
-    """The same calls in turns to a node in one process and to one whose log is on two machines of the cluster."""
+    """The same calls in turns to two nodes: one in a single process, one with a log on two machines of the cluster."""
     options = ("--runtime", "ray", "--ray-address", address, "--ray-replica-dir", str(folder / "machines" / "{ip}"))
     alone, spread = folder / "alone", folder / "spread"
     times: dict[str, list[float]] = {"alone": [], "spread": []}

@@ -1,4 +1,4 @@
-"""What was measured, beside what was asked for and beside the floor below which nobody can get."""
+"""Measured figures, beside their promises and beside the floor below which nobody can get."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mnemesh_gateway.doctor.interpreter import plainly_built
 
 RESULTS = Path(__file__).resolve().parent / "results" / "node.json"
 TREE = Path(__file__).resolve().parent.parent
-# What decides what is measured, unlike the results that a run leaves in the tree.
+# Files that decide the figures, unlike the results that a run leaves in the tree.
 CODE = ("*.py", "*.toml", "*.txt", "*.proto")
 GIT_TIMEOUT_S = 10
 ROUNDS_KEPT = 50
@@ -29,8 +29,8 @@ LIBRARIES = ("qdrant-edge-py", "qdrant-client", "fastembed", "onnxruntime", "aut
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One measured thing. `value` is the median of `rounds`; `target` is what the product promises ("" for nothing),
-    `met` says whether it holds; `floor` is measured in the same run."""
+    """One measured thing. `value`: median of `rounds`. `target`: the promise of the product ("" for none). `met`:
+    whether the promise holds. `floor`: measured in the same run."""
 
     name: str
     value: float
@@ -90,7 +90,7 @@ def means(rows: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, dict[s
 
 
 def show_means(table: Mapping[str, Mapping[str, float]], kind: str, figures: Sequence[str], console: Console) -> None:
-    """What `means` gives, for a person: one row a kind."""
+    """The figures of `means` as a table, one row a kind."""
     shown = Table(kind, "n", *figures)
     for name, row in table.items():
         shown.add_row(name, f"{row['n']:.0f}", *(f"{row[figure]:.3f}" for figure in figures))
@@ -106,8 +106,8 @@ def write(rows: Sequence[Row], facts: dict[str, object], file: Path = RESULTS) -
 
 
 def machine(tree: Path = TREE) -> dict[str, object]:
-    """What a reader needs to compare: of the machine, of the libraries, and of the code in the working `tree`: its
-    commit, and which files of code are not as they are there."""
+    """Facts for a comparison: the machine, the libraries, the commit of the working `tree` and the code files that
+    differ from the commit."""
     commit = _git(tree, "rev-parse", "HEAD")
     changed = _git(tree, "status", "--porcelain", "--untracked-files=all", "--no-renames", "--", *CODE)
     return {
@@ -123,6 +123,6 @@ def machine(tree: Path = TREE) -> dict[str, object]:
 
 
 def _git(tree: Path, *words: str) -> str:
-    """What git prints; nothing outside of a clone."""
+    """The output of git; nothing outside of a clone."""
     command = ("git", "-C", str(tree), *words)
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=GIT_TIMEOUT_S).stdout

@@ -21,13 +21,13 @@ from bench.stored import kept, open_shard
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
-from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
 from mnemesh_actors.index.bm25 import Bm25Encoder
-from mnemesh_actors.query_plan import search_of
-from mnemesh_actors.shard import RetrievalShard
-from mnemesh_memory.model import Query
-from mnemesh_memory.ranking import fuse
-from mnemesh_memory.traits import question_of
+from mnemesh_actors.index.shard import RetrievalShard
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig
+from mnemesh_actors.recall.query_plan import search_of
+from mnemesh_memory.ranking.candidates import fuse
+from mnemesh_memory.text.traits import question_of
+from mnemesh_memory.values.model import Query
 
 OURS = "Mnemesh's index"
 LOCAL = "qdrant-client local mode"
@@ -41,7 +41,7 @@ Vector = NDArray[np.float32]
 
 
 def measure(questions: Sequence[str], data_dir: Path, space: str) -> list[Row]:
-    """`data_dir` is that of a node that has stopped; what it holds in `space` is searched."""
+    """Search the memories of `space` in `data_dir`, the directory of a stopped node."""
     texts, vectors = kept(data_dir, space)
     worker = EmbeddingWorker(ModelConfig(download=False))
     worker.load()
@@ -61,8 +61,8 @@ def side_by_side(
     *,
     local: bool = True,
 ) -> list[Row]:
-    """How long each takes to answer what is `asked`, a question and its vector, of the texts and their vectors that
-    the shard and the others `held`. `local`: with Qdrant's local mode."""
+    """Time of each rival to answer `asked`, pairs of a question and its vector. The shard and the others hold the same
+    texts and vectors, `held`. `local`: with Qdrant's local mode."""
     texts, vectors = held
     plain = PlainSearch(texts, vectors)
     ways: dict[str, Callable[[str, Vector], object]] = {
@@ -91,7 +91,7 @@ def side_by_side(
 
 
 def _ours(shard: RetrievalShard, text: str, vector: Vector, space: str) -> object:
-    """What recall asks of the index, and the order that it makes of it."""
+    """The searches of recall in the index, and the order from their results."""
     search = search_of(Query(text=text, spaces=(space,)), shard.generation, None, late=False)
     return fuse(shard.search(replace(search, vector=vector)), question=question_of(text))[:10]
 

@@ -1,13 +1,13 @@
 """`python -m bench.scale`: how recall's time grows from 1,000 to 100,000 memories; writes bench/results/scale.json.
 
 Recall is timed in the Mesh itself, without a door, against the bare embedding of a question on the same embedder in the
-same rounds. Memories are real sentences, joined in pairs until there are enough, in sessions of SESSION_MEMORIES; their
-vectors are mixtures of real ones, because embedding 100,000 texts takes most of an hour and only the time of searching
-them counts here. Questions are embedded for real, each once, but where a row says that they come again.
+same rounds. Memories are real sentences, joined in pairs until there are enough, in sessions of SESSION_MEMORIES. Their
+vectors are mixtures of real ones, because embedding 100,000 texts takes most of an hour. Only the time of searching
+counts here. Questions are embedded for real, each once, except in rows on repeated questions.
 
-Beside the index stand, on the same texts, vectors and questions, numpy with bm25s, Qdrant's local mode and mem0ai,
-which stores in it. The two are left out above RIVALS_SIZE_MAX: local mode looks at every point with each query, in
-Python, and itself advises a server above 20,000 points.
+Beside the index stand three rivals on the same texts, vectors and questions: numpy with bm25s, Qdrant's local mode, and
+mem0ai on top of local mode. The last two are left out above RIVALS_SIZE_MAX. Local mode looks at every point with each
+query, in Python, and itself advises a server above 20,000 points.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from mnemesh_actors.directory import open_directory
-from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
-from mnemesh_actors.index.port import EXACT_POINTS_MAX
-from mnemesh_actors.index.segment_files import segments_of
-from mnemesh_actors.mesh import Mesh
-from mnemesh_actors.parts import MeshConfig
-from mnemesh_actors.shard import RetrievalShard
-from mnemesh_actors.start import StartConfig, start_mesh
-from mnemesh_memory.model import Draft, Query, Source
+from mnemesh_actors.index.engine_port import EXACT_POINTS_MAX
+from mnemesh_actors.index.engines.segment_files import segments_of
+from mnemesh_actors.index.shard import RetrievalShard
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_actors.node.start import StartConfig, start_mesh
+from mnemesh_actors.node_ports import MeshConfig
+from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_memory.values.model import Draft, Query, Source
 
 SIZES: Final = (1_000, 10_000, 100_000)
 SMALL: Final = 1_000
@@ -142,7 +142,7 @@ async def measure(
 
 @asynccontextmanager
 async def _running(data_dir: Path, workers: int = 0, threads: int = 1) -> AsyncIterator[tuple[Mesh, MixingRuntime]]:
-    """A node on `data_dir` that embeds with so many workers (0: as many as it has by default), and its runtime."""
+    """A node on `data_dir` with `workers` embedding workers (0: the default of the node), and its runtime."""
     runtime = MixingRuntime()
     model = ModelConfig(download=False, threads=threads)
     config = StartConfig(
@@ -231,8 +231,8 @@ async def _seconds(mesh: Mesh, text: str, space: str) -> float:
 
 
 async def _together(mesh: Mesh, asked: Iterator[str], space: str, size: int, of_model: str = "") -> list[Row]:
-    """Throughput of CONCURRENT recalls at once against the same number one after the other, in turns: of questions
-    asked for the first time, and of some whose embedding is at hand."""
+    """Throughput of CONCURRENT recalls at once against the same number one after the other, in turns. Questions are new
+    in some rows, and have their embedding at hand in others."""
     name = f"{CONCURRENT} recalls at once against one at a time, {size:,}{of_model}"
     promised = CONCURRENT_TIMES_MIN if size == 10_000 and not of_model else None
     known = list(islice(asked, CONCURRENT))
@@ -282,7 +282,7 @@ def searched(data_dir: Path, size: int, worker: EmbeddingWorker, asked: list[str
 
 
 def through_grpc(data_dir: Path, size: int, asked: Sequence[str]) -> Row:
-    """What gRPC adds to a recall of a node on `data_dir` in a process of its own."""
+    """The cost of gRPC in a recall of a node on `data_dir` in a process of its own."""
     with Host(data_dir) as host, connect(host.address, data_dir) as client:
         return grpc_row(host, client, asked, f"bench/{size}", size)
 

@@ -1,8 +1,8 @@
 """Measures secret detection: precision, recall and cost, ours beside detect-secrets when that is installed.
 
-    python -m bench.secrets_corpus       prints the table, writes bench/results/secrets.json
+`python -m bench.secrets_corpus` prints the table and writes bench/results/secrets.json.
 
-Detectors are judged on the labelled samples of several seeds and, for false alarms, on the standard library's
+Detectors are judged on the labelled samples of several seeds. False alarms are also counted on the standard library's
 docstrings, which hold no credential and were not written for this test.
 """
 
@@ -37,8 +37,8 @@ def samples(seed: int) -> list[Sample]:
 
 @contextmanager
 def detect_secrets(scan: str, without: tuple[str, ...] = ()) -> Iterator[Detector]:
-    """detect-secrets with its default plugins but `without`; `scan` is "line", as its command for one string does
-    (eager about high entropy), or "file", as it scans a repository."""
+    """detect-secrets with its default plugins but `without`. `scan` is "line", the command for one string (eager about
+    high entropy), or "file", the scan of a repository."""
     from detect_secrets.core import scan as scanner
     from detect_secrets.settings import default_settings
 
@@ -67,8 +67,8 @@ def detectors() -> Iterator[tuple[str, AbstractContextManager[Detector]]]:
 
 
 def judge(find: Detector, half: str | None = None) -> dict[str, object]:
-    """Precision and recall over all seeds, with the misses and false alarms of each family; of all samples or of
-    one half of the second round."""
+    """Precision and recall over all seeds, with the misses and false alarms of each family. Counts all samples or
+    `half` of the second round."""
     missed: Counter[str] = Counter()
     alarms: Counter[str] = Counter()
     hits = 0
@@ -136,7 +136,7 @@ def measure() -> dict[str, object]:
 
 
 def show_errors(seed: int) -> None:
-    """Every sample that our detector judges wrongly but those held out, for work on its tables."""
+    """Every wrong judgement of our detector on samples not held out, for work on its tables."""
     for sample in samples(seed):
         if sample.half == "held out":
             continue

@@ -1,9 +1,9 @@
 """The labelled samples of the secret detection benchmark.
 
-Sentences stand in secrets_positives.txt and secrets_negatives.txt, as people and agents write them into memories;
-those of secrets_corpus_*.txt came later and before the rules they test, and half of them is held out.
-Every credential is synthetic and assembled here from pieces, at run time and from a seed, so that the repository
-holds none and no scanner of repositories finds one.
+Sentences stand in secrets_positives.txt and secrets_negatives.txt, as people and agents write them into memories.
+Sentences of secrets_corpus_*.txt are younger than those but older than the rules under test, and half of them is held
+out. Every credential is synthetic and assembled here from pieces, at run time and from a seed. So the repository holds
+no credential and no scanner of repositories reports one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SLOT = re.compile(r"\{([a-z]+\d*)(?::(\d+))?\}")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One text, what it is an instance of, and whether it holds a credential."""
+    """One text, its family, and whether it holds a credential."""
 
     family: str
     text: str
@@ -64,7 +64,7 @@ def positives(seed: int) -> Iterator[Sample]:
 
 
 def negatives(seed: int) -> Iterator[Sample]:
-    """Texts without a credential that look as if they held one."""
+    """Texts that look like credentials but hold none."""
     maker = Maker(seed)
     for family, line in _lines("secrets_negatives.txt"):
         yield Sample(family, SLOT.sub(maker.fill, line), False)
@@ -88,7 +88,7 @@ def _half(line: str) -> str:
 
 
 def _crossed_out() -> list[str]:
-    """What manuals print, and credentials with the value crossed out."""
+    """Examples of manuals, and credentials with the value crossed out."""
     return [
         "ghp_" + "x" * 36,
         "ghp_" + "0" * 36,
@@ -158,7 +158,7 @@ class Maker:
         }
 
     def named(self) -> dict[str, Callable[[], str]]:
-        """Credentials that their name, their place or their structure marks."""
+        """Credentials with a telling name, place or structure."""
         c, pick = self.chars, self.random.choice
         return {
             "aws secret key": lambda: c(ALPHABETS["base64"], 40),

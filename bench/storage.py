@@ -13,15 +13,15 @@ from pathlib import Path
 from bench.client import Host
 from bench.report import Row, median_row
 
-from mnemesh_actors.batching import Batcher
-from mnemesh_actors.directory import open_directory
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Command, Committed, Create
+from mnemesh_actors.ledger.commit.commands import Command, Committed, Create
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_actors.runtime.local import LocalRuntime
-from mnemesh_memory import limits
-from mnemesh_memory.ids import fresh_id
-from mnemesh_memory.model import Draft
-from mnemesh_memory.text import duplicate_key
+from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_memory.text.text import duplicate_key
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.ids import fresh_id
+from mnemesh_memory.values.model import Draft
 
 WRITERS = 16
 WRITES_A_WRITER = 150
@@ -44,7 +44,11 @@ async def _write(folder: Path) -> float:
     directory = open_directory(folder)
     runtime = LocalRuntime()
     ledger = await runtime.spawn(
-        "ledger-0", Ledger, str(directory.ledger(0)), str(directory.key_file), directory.node_id, pinned=True
+        "ledger-0",
+        Ledger,
+        str(directory.ledger(0)),
+        str(directory.key_file),
+        directory.node_id,
     )
     commits: Batcher[Command, Committed] = Batcher(
         "ledger", ledger.commit, COMMIT_COMMANDS_MAX, limits.INBOX_MESSAGES_MAX

@@ -1,4 +1,4 @@
-"""What a node that has stopped left behind, opened in this process: its index, its texts, their vectors."""
+"""The data of a stopped node, opened in this process: its index, its texts, their vectors."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemesh_actors.index.state import read_meta
-from mnemesh_actors.shard import RetrievalShard, ShardConfig
-from mnemesh_memory.text import content_hash
+from mnemesh_actors.index.shard import RetrievalShard, ShardConfig
+from mnemesh_actors.storage.index_state import read_meta
+from mnemesh_memory.text.text import content_hash
 
 
 def open_shard(data_dir: Path) -> RetrievalShard:
@@ -28,7 +28,7 @@ def open_shard(data_dir: Path) -> RetrievalShard:
 
 
 def kept(data_dir: Path, space: str) -> tuple[list[str], NDArray[np.float32]]:
-    """The texts of `space` as the ledger holds them, and the vectors that it keeps for them, (n, dimensions)."""
+    """The texts of `space` in the ledger, and their kept vectors, (n, dimensions)."""
     path = data_dir / "ledger" / "0.sqlite"
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
         texts = [row[0] for row in db.execute("SELECT content FROM memory WHERE space = ? ORDER BY id", (space,))]

@@ -1,6 +1,6 @@
-"""`python -m bench.sync`: what the exchange between nodes costs, on this machine; writes bench/results/sync.json.
+"""`python -m bench.sync`: the cost of the exchange between nodes, on this machine; writes bench/results/sync.json.
 
-The ledger's own rate is measured in processor seconds of one process, so that it says what one core does; the rest is
+The ledger's own rate is measured in processor seconds of one process, for the rate of a single core. The rest is
 measured on two real nodes. Nothing else should run meanwhile.
 """
 
@@ -28,13 +28,13 @@ from bench.storage import create_command
 from rich.console import Console
 
 from mnemesh import Client
-from mnemesh_actors.directory import open_directory
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.exchange import Incoming
-from mnemesh_crdt.messages import Batch
-from mnemesh_gateway.sync_wire import to_wire
-from mnemesh_memory.grants import PeerGrant
-from mnemesh_memory.limits import BATCH_BYTES_MAX, BATCH_ITEMS_MAX
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_crdt.sync.messages import Batch
+from mnemesh_gateway.peers.sync_wire import to_wire
+from mnemesh_memory.access.grants import PeerGrant
+from mnemesh_memory.values.limits import BATCH_BYTES_MAX, BATCH_ITEMS_MAX
 from mnemesh_proto.v1 import sync_pb2
 
 RESULTS = Path(__file__).resolve().parent / "results" / "sync.json"
@@ -129,8 +129,8 @@ def _batches(ledger: Ledger) -> Iterator[Batch]:
 
 
 def _growth(small: int, large: int, folder: Path) -> list[Row]:
-    """Memory of a process that holds a ledger alone, after some reads and writes: its own, without the pages of the
-    file that the kernel maps into it and takes back when it wants them."""
+    """Memory of a process with a ledger alone, after some reads and writes. Pages of the file, mapped in by the kernel
+    and reclaimed at will, don't count."""
     held = []
     for count in (small, large):
         path = folder / f"ledger-{count}"

@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mnemesh import Client
-from mnemesh_memory.time_words import read
+from mnemesh_memory.times.question_time import read
 
 RESULT: Final = Path(__file__).resolve().parent / "results" / "time_words.json"
 MODES: Final = ("off", "prefer")
@@ -76,7 +76,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def kind_of(text: str) -> str:
-    """What of a time a question names; nothing for most."""
+    """The kind of time in a question; nothing for most."""
     found = read(text, time.time_ns() // 1_000_000, UTC)
     if found is None:
         return ""
@@ -88,7 +88,7 @@ def _space(talk: Talk) -> str:
 
 
 def _stored(client: Client, conversations: Sequence[Talk], kept: Path) -> dict[str, str]:
-    """The unit of each memory of the node, which remembers them all unless it has done so before."""
+    """The unit of each memory of the node. A fresh node remembers all units first."""
     if not kept.exists():
         ids: dict[str, str] = {}
         for talk in conversations:

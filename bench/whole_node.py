@@ -1,4 +1,4 @@
-"""A real node process: how soon it opens and is ready, what importing costs, how much memory it holds."""
+"""A real node process: the time until it opens and is ready, the cost of importing, the memory in use."""
 
 from __future__ import annotations
 

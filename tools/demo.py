@@ -1,8 +1,8 @@
-"""`make demo`: a node, a real corpus, two agents that share what they know. Leaves nothing behind.
+"""`make demo`: a node, a real corpus, two agents with shared knowledge. Leaves nothing behind.
 
-Starts a node on free ports in a temporary directory, feeds it this repository's documents and some of the standard
-library's docstrings, then lets one agent work through gRPC (the Python client) and another through MCP over stdio (as
-Claude Code would). Every step says what it expects and stops with an error when something else happens.
+Starts a node on free ports in a temporary directory and feeds it this repository's documents and some of the standard
+library's docstrings. One agent then works through gRPC (the Python client), another through MCP over stdio (as Claude
+Code would). Every step says what it expects and stops with an error when something else happens.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from mnemesh import Client, InvalidArgument, Recalled, Remembered
-from mnemesh.values import ActorStatus
+from mnemesh.api.values.node import ActorStatus
 
 DOCS_SPACE = "demo/mnemesh"
 PYTHON_SPACE = "demo/python"
@@ -93,8 +93,8 @@ def feed(client: Client, docstrings: int, console: Console) -> None:
 
 
 def _docstrings(count: int) -> list[str]:
-    """`count` sentences: those about shuffling, for which the demo asks, and others spread evenly over the standard
-    library, whose order is by module."""
+    """`count` sentences: those about shuffling, the subject of the demo, and others spread evenly over the modules of
+    the standard library."""
     found = standard_library()
     asked = [text for text in found if "shuffle" in text.lower()]
     spread = found[:: max(1, len(found) // count)]
@@ -181,7 +181,7 @@ def care(planner: Client, console: Console) -> None:
 
 
 def facts(planner: Client, node: NodeProcess, console: Console) -> None:
-    """What the node says of itself."""
+    """Show the node's own facts."""
     console.rule("The node")
     status, stats = planner.status(), planner.stats()
     spaces = ", ".join(f"{count.name} {count.memories}" for count in stats.spaces)

@@ -1,7 +1,7 @@
-"""Write what follows from tables, so that it can't fall behind: docs/settings.md, docs/cli.md, the figures in pages.
+"""Write the generated pages and tables: docs/settings.md, docs/cli.md, and the figures in other pages.
 
-The settings and commands come from the programs, the figures from bench/results/: of speed from published.json,
-scale.json and growth.json, of recall's quality from locomo.json, fitting.json, ablation.json, optional.json and
+The settings and commands come from the programs, the figures from bench/results/. Those of speed are in published.json,
+scale.json and growth.json. Those of recall's quality are in locomo.json, fitting.json, ablation.json, optional.json and
 misses.json. --check only compares.
 """
 
@@ -18,8 +18,8 @@ from typing import Any
 
 import typer
 
-from mnemesh.cli import app
-from mnemesh_gateway.settings import FILE_NAME, PREFIX, flag_of, table
+from mnemesh.cli import app, plain
+from mnemesh_gateway.node.settings import FILE_NAME, PREFIX, flag_of, table
 
 ROOT = Path(__file__).resolve().parent.parent
 FOUND = ("hit@1", "hit@10", "coverage@10", "MRR", "multi-hop coverage@10", "session hit@1")
@@ -53,12 +53,12 @@ QUOTED = ("hit@1", "hit@10", "MRR")
 PIECES = ("pieces", "pieces found", "pieces to 20", "pieces to 50", "pieces later", "pieces no candidate")
 SETTINGS_HEADER = f"""# Settings
 
-Generated from `gateway/mnemesh_gateway/settings.py` by `make docs`; do not edit.
+Generated from `gateway/mnemesh_gateway/node/settings.py` by `make docs`; do not edit.
 
-A value comes from, strongest first: a flag of `mnemesh up`, an environment variable, a TOML file, the default. The
-file is `{FILE_NAME}` in the data directory, or the one that `mnemesh up --config FILE` names. An unknown key, a value
-of the wrong kind or out of its range stops the start with the name of the key and what it may be. `mnemesh doctor`
-prints every value and where it came from: of the node that runs, and what the shell it is called in has instead.
+A value comes from a flag of `mnemesh up`, an environment variable, a TOML file or the default, in this order. The
+file is `{FILE_NAME}` in the data directory, or the file after `mnemesh up --config`. An unknown key, a wrong type or a
+value out of range stops the start, and the message names the key and the allowed values. `mnemesh doctor` prints
+every value with its origin, for the running node and for the present shell.
 
 | setting | flag | variable | default | unit | meaning |
 |---|---|---|---|---|---|
@@ -75,8 +75,9 @@ recall_timeout_s = 5.0
 
 ## Variables of the client
 
-The command line, the Python client and `mnemesh mcp` read these; a node doesn't. An option or argument wins, and a data
-directory that is given (`--data`, `data_dir=`) wins over the address and, but for `mnemesh mcp`, the token.
+The command line, the Python client and `mnemesh mcp` read these variables. A node ignores them. An option or argument
+wins over a variable. A given data directory (`--data`, `data_dir=`) wins over the address. It also wins over the token,
+except in `mnemesh mcp`.
 
 | variable | meaning |
 |---|---|
@@ -117,7 +118,7 @@ def cli_page() -> str:
     parts.append("Options of every command that talks to a node:\n\n")
     parts += _table(_options(commands["status"]))
     for name, command in commands.items():
-        aliases = [alias for alias, target in app.ALIASES.items() if target == name]
+        aliases = [alias for alias, target in plain.ALIASES.items() if target == name]
         parts.append(f"\n## mnemesh {name}\n\n{_sentence(command.help)}\n")
         if aliases:
             parts.append(f"\nAlso: {', '.join(f'`{alias}`' for alias in aliases)}.\n")
@@ -127,12 +128,14 @@ def cli_page() -> str:
         parts += ["\n", *_table(own)] if own else []
     parts.append("\n`mnemesh up` takes every setting as a flag: [settings.md](settings.md). `mnemesh doctor` takes\n")
     parts.append("`--data DIR`, `--config FILE` and `--json`; `mnemesh mcp --help` lists the flags of the MCP proxy.\n")
-    parts.append("`mnemesh node salvage NEW_DIR --data DIR` makes NEW_DIR of what is sound in DIR, `--json` too.\n")
+    parts.append(
+        "`mnemesh node salvage NEW_DIR --data DIR` copies the sound entries of DIR to NEW_DIR, also with `--json`.\n"
+    )
     return "".join(parts)
 
 
 def _commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
-    """Every command by its whole name; those of two words behind their first."""
+    """Every command by its whole name. A command of two words follows its first word."""
     for name in group.list_commands(None):
         command = group.commands[name]
         if hasattr(command, "commands"):
@@ -187,6 +190,23 @@ def figures(name: str = "published") -> str:
     return f"{head}{''.join(rows)}\n{where}, {load}.\n"
 
 
+def key_figures() -> str:
+    """Six figures for the README: of speed, growth and quality."""
+    speed = {row["name"]: row for row in _results("published")["rows"]}
+    scale = {row["name"]: row for row in _results("scale")["rows"]}
+    quality_of = _results("locomo")["alone"]["rows"]
+    shown = [
+        ("ready with 10,000 memories", speed["ready, 10,000 memories"]),
+        ("recall beside the embedding, 10,000", speed["recall over gRPC beyond the embedding, 10,000"]),
+        ("recall beside the embedding, 100,000", scale["recall beyond the embedding, 100,000"]),
+        ("`remember` against the bare embedding", speed["remember (indexed) against the bare embedding of new texts"]),
+        ("resident memory with 10,000", speed["resident memory after importing 10,000"]),
+    ]
+    rows = [(name, f"{row['value']:,.3g} {row['unit']}", row["target"] + _missed(row)) for name, row in shown]
+    rows.append(("LoCoMo, the evidence is among the first ten", _short(quality_of["turn"]["hit@10"]), ""))
+    return _rows(("what", "measured", "promised"), rows)
+
+
 def _missed(row: dict[str, Any]) -> str:
     """ " (missed)" when the value does not meet a target such as "<= 4 ms"; "" when it does or there is none."""
     match = re.match(r"(<=|>=) ([0-9.]+) ", row["target"])
@@ -198,7 +218,7 @@ def _missed(row: dict[str, Any]) -> str:
 
 
 def quality() -> str:
-    """What `python -m bench.locomo` measured, a row a unit and variant, with what stands beside it."""
+    """The figures of `python -m bench.locomo`, a row a unit and variant, with the comparisons beside them."""
     runs, alone = _results("locomo"), _results("ablation")
     found = [
         (f"{UNITS[unit]}{text}", row)
@@ -215,14 +235,14 @@ def quality() -> str:
     told, plain = runs["alone"]["rows"]["turn"], runs["plain"]["rows"]["turn"]
     return (
         f"{table}\n{told['conversations']:.0f} conversations, {told['n']:,.0f} questions ({plain['n']:,.0f} with the "
-        "plain defaults). By `coverage` a question whose answer is here is told from one about another conversation "
-        f"with an AUROC of {_short(told['AUROC elsewhere'])}, from one whose evidence was left out with "
-        f"{_short(told['AUROC left out'])}; {told['abstains']:.1%} of the first are flagged.\n"
+        "plain defaults). `coverage` tells answerable questions from those about another conversation with an AUROC of "
+        f"{_short(told['AUROC elsewhere'])}, and from those without evidence with {_short(told['AUROC left out'])}. "
+        f"{told['abstains']:.1%} of the answerable questions are flagged.\n"
     )
 
 
 def ablation() -> str:
-    """What each signal brings: the figures with everything, then by how much they change without."""
+    """The worth of each signal: the figures with everything, then the change without the signal."""
     tables = []
     for unit, run in _results("ablation").items():
         rows = run["rows"]
@@ -246,7 +266,7 @@ def misses() -> str:
 
 
 def fitting() -> str:
-    """What weights reach that were learned from other conversations, beside those that recall has."""
+    """The figures of weights learned from other conversations, beside those of recall's own weights."""
     result = _results("fitting")
     tables = []
     for unit, found in result["rows"].items():
@@ -256,7 +276,7 @@ def fitting() -> str:
 
 
 def optional() -> str:
-    """What each optional signal changes: the figures as recall is, then by how much they change."""
+    """The effect of each optional signal: the figures of recall as it is, then the changes."""
     tables = []
     for unit, found in _results("optional")["rows"].items():
         whole = found["as it is"]
@@ -294,8 +314,9 @@ def _change(value: float) -> str:
     return "0" if shown in ("+.000", "-.000") else shown
 
 
-# What stands between `<!-- NAME: make docs -->` and `<!-- end of NAME -->`.
+# Tables for the text between `<!-- NAME: make docs -->` and `<!-- end of NAME -->`.
 TABLES: dict[str, Callable[[], str]] = {
+    "key figures": key_figures,
     "figures": figures,
     "scale": partial(figures, "scale"),
     "growth": partial(figures, "growth"),
@@ -308,12 +329,12 @@ TABLES: dict[str, Callable[[], str]] = {
 PAGES: dict[str, Callable[[], str]] = {
     "docs/settings.md": settings_page,
     "docs/cli.md": cli_page,
-    "README.md": partial(page_with, "README.md", "figures", "scale", "quality"),
+    "docs/benchmarks.md": partial(
+        page_with, "docs/benchmarks.md", "figures", "scale", "quality", "fitting", "ablation", "optional"
+    ),
+    "README.md": partial(page_with, "README.md", "key figures"),
     "docs/recall.md": partial(page_with, "docs/recall.md", "misses"),
     "docs/proof.md": partial(page_with, "docs/proof.md", "growth"),
-    "docs/decisions/score-fusion.md": partial(
-        page_with, "docs/decisions/score-fusion.md", "fitting", "ablation", "optional"
-    ),
 }
 
 

@@ -1,8 +1,9 @@
-"""What requests made from the schema of the HTTP door still need: formats of its own, and rules over two fields."""
+"""Rules that the schema of the HTTP door has no words for: formats, limits in bytes, rules over two fields."""
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import count
+from typing import Any, Final
 
 import schemathesis
 from hypothesis import strategies as st
@@ -17,6 +18,10 @@ FORMATS = {
     "mnemesh-token": ["mnm_" + "a" * 43],
     "entry-id": ["1", "2"],
 }
+BYTES_MIN: Final = 64  # No text of a request has a smaller limit in bytes, unless its pattern is ASCII.
+NUMBERED_BYTES: Final = 180  # Leaves room for the number behind a title or a session.
+NUMBERS: Final = count(1)
+ASIDE: Final = ("id", "wait", "clear", "expected_heads", "idempotency_key", "force")  # no field that an update changes
 for name, values in FORMATS.items():
     schemathesis.openapi.format(name, st.sampled_from(values))
 
@@ -27,16 +32,38 @@ def map_case(context: Any, case: Any) -> Any:
     if case.meta is not None and case.meta.generation.mode.is_positive:
         for part in (case.query, case.body):
             if isinstance(part, dict):
+                part.update(_of_bytes(part))  # in place: a body that is put anew is judged anew
                 _settle(part)
                 for inner in part.get("queries") or ():
                     if isinstance(inner, dict):
                         _settle(inner)
+        patches = case.method == "PATCH" and isinstance(case.body, dict)
+        if patches and all(value is None for name, value in case.body.items() if name not in ASIDE):
+            case.body["importance"] = 0.5  # at least one field
     return case
+
+
+def _of_bytes(value: Any) -> Any:
+    """`value` whose long texts have no more bytes of UTF-8 than characters now: the schema bounds characters, the Mesh
+    bounds bytes."""
+    if isinstance(value, str) and len(value.encode("utf-8", "surrogatepass")) > BYTES_MIN:
+        return value.encode("utf-8", "surrogatepass")[: len(value)].decode("utf-8", "ignore")
+    if isinstance(value, list):
+        return [_of_bytes(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _of_bytes(item) for name, item in value.items()}
+    return value
+
+
+def _numbered(text: str) -> str:
+    return f"{text.encode('utf-8', 'ignore')[:NUMBERED_BYTES].decode('utf-8', 'ignore')} {next(NUMBERS)}"
 
 
 def _settle(given: dict[str, Any]) -> None:
     if "since" in given:
         given.pop("before", None)  # times in order
+    if isinstance(given.get("valid_to"), str):
+        given["valid_to"] = "9999-12-31T23:59:59Z"  # after valid_from, the stored one too
     if given.get("space"):
         given.pop("spaces", None)  # both count together
     if given.get("space") or given.get("spaces"):
@@ -47,5 +74,10 @@ def _settle(given: dict[str, Any]) -> None:
         del given["turns"][1:]  # each id once
     if isinstance(given.get("weights"), dict):
         given["weights"] = {"dense": 1.0}  # what this node has
-    given.pop("clear", None)  # no field that the same request sets
-    given.pop("from_start", None)  # not beside a cursor
+    if isinstance(title := given.get("title"), str) and title:
+        # Two memories of one title make it ambiguous as an id.
+        given["title"] = _numbered(title)
+    if "turns" in given and isinstance(session := given.get("session"), str):
+        given["session"] = _numbered(session)  # A stored session keeps its `part_of`.
+    given.pop("clear", None)  # A request may not set and clear a field.
+    given.pop("from_start", None)  # Not beside a cursor.

@@ -1,7 +1,7 @@
 """`python -m bench.lost_updates`: nothing acknowledged is lost, whoever writes at the same time and whatever is killed.
 
-Four processes write 100 times each through four nodes that sync in a ring; half of the writes change the same 20
-memories; every node is killed twice and stopped once meanwhile. The same load then goes to the MCP reference server.
+Four processes write 100 times each through four nodes that sync in a ring. Half of the writes change the same 20
+memories. Every node is killed twice and stopped once meanwhile. The same load then goes to the MCP reference server.
 Prints the seed, what became of the writes and the state of each replica; writes bench/results/lost_updates.json. Ends
 with 1 when anything was lost, stored twice, or different on two nodes.
 """

@@ -1,7 +1,7 @@
-"""What the four writers write: values from a seed, the same for every system that is compared.
+"""The load of the four writers: values from a seed, the same for every system in the comparison.
 
-A write is either a new memory or a change of one of the shared ones. Its text is unlike every other, so that it can be
-found again wherever it went.
+A write is either a new memory or a change of a shared memory. Its text is unlike every other, so a search finds it
+wherever it went.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def plan(seed: int, writer: int) -> list[Write]:
 
 
 def first_text(seed: int, shared: int) -> str:
-    """What a shared memory says before anyone changes it."""
+    """The text of a shared memory before any change."""
     return f"Runbook {shared} of {seed:x} has not been worked on yet."
 
 

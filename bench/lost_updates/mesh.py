@@ -1,6 +1,6 @@
-"""Four real nodes that sync in a ring, and what is done to them while four processes write.
+"""Four real nodes in a ring of sync, and their kills and stops while four processes write.
 
-Each node has a writer and a tormentor: at moments that the seed chooses, counted in acknowledged writes, the node is
+Each node has a writer and a tormentor. At moments chosen by the seed, counted in acknowledged writes, the node is
 killed or stopped, and started again. The others go on meanwhile.
 """
 
@@ -25,11 +25,11 @@ from bench.lost_updates.load import SHARED, SPACE, WRITERS, WRITES, first_text
 from bench.node import NodeProcess
 
 from mnemesh import Client
-from mnemesh_actors.ledger.digest import Digest
+from mnemesh_actors.ledger.store.space_digest import Digest
 from mnemesh_proto.rendezvous import read_node
 
 KILL, STOP = "SIGKILL", "SIGTERM"
-# What becomes of every node, in an order of its own.
+# The blows to every node, in an order of its own.
 BLOWS = (KILL, KILL, STOP)
 # So close to an acknowledgement that the next write is somewhere inside the node.
 WITHIN_S = 0.05
@@ -40,8 +40,8 @@ POLL_S = 0.02
 
 @dataclass
 class Acknowledged:
-    """What one writer was told: the id by number of write; when it was told last; how often a call was repeated, how
-    many writes were then answered from their key; and what was done to its node."""
+    """Answers to one writer: the id by number of write; when the last came; how often a call was repeated, and how many
+    writes were then answered from their key. Also the blows to the node."""
 
     ids: dict[int, str] = field(default_factory=dict)
     last: float = 0.0
@@ -162,7 +162,7 @@ def _note(told: Acknowledged, line: dict[str, Any]) -> None:
 
 
 def digest(data_dir: Path) -> dict[int, str]:
-    """What the ledger of a node, running or not, says that its documents of the space are."""
+    """The ledger's hash of the documents of the space; the node may be running or not."""
     path = data_dir / "ledger" / "0.sqlite"
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=10)) as db:
         return Digest(db).of(SPACE)

@@ -1,8 +1,8 @@
 """One writer in a process of its own: `python -m bench.lost_updates.node_writer DATA_DIR SEED WRITER`.
 
 Standard input holds the ids of the shared memories as a JSON list. Every acknowledged write is one JSON line on
-standard output, printed after the answer came. A write whose answer was lost is repeated with its key until it is
-answered: the node is killed meanwhile, and comes back.
+standard output, printed after the answer came. A write with a lost answer is repeated with its key until an answer
+comes: the node is killed meanwhile, and comes back.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import time
 from bench.lost_updates.load import SPACE, Write, plan
 
 from mnemesh import Client
+from mnemesh.api.values.writes import Updated
 from mnemesh.errors import DeadlineExceeded, NotReachable, Overloaded, Unauthenticated
-from mnemesh.values import Updated
 
 ANSWER_S = 180.0
 CALL_S = 15.0
 PAUSE_S = 0.1
-# What a call may end with while its node is dead or starts: its address and token are read anew each time.
+# Ends of a call while its node is dead or starts: the address and token are read anew each time.
 AGAIN = (DeadlineExceeded, NotReachable, Overloaded, Unauthenticated)
 
 

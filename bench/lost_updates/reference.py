@@ -1,7 +1,7 @@
-"""The same load on the MCP reference server, `@modelcontextprotocol/server-memory` from npm: four clients, each with a
-server process of its own as MCP hosts start it, on one file.
+"""The same load on the MCP reference server, `@modelcontextprotocol/server-memory` from npm. Four clients share one
+file, each with a server process of its own, as MCP hosts start it.
 
-A new memory is a new entity, a change is one more observation of a shared entity, which takes nothing away. It is
+A new memory is a new entity. A change is one more observation of a shared entity and takes nothing away. The server is
 spared the kills, and a refused call is repeated, as the writers of the nodes do.
 """
 
@@ -47,7 +47,7 @@ class Kept:
 
 
 def measure(folder: Path, seed: int) -> Kept | str:
-    """What it kept, or why it could not be asked."""
+    """The writes kept by the server, or why it could not be asked."""
     installed = install(folder)
     if isinstance(installed, str):
         return installed

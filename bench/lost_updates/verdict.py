@@ -1,7 +1,7 @@
-"""What is on the nodes in the end, read through their own doors, against what the writers were told.
+"""The final state of the nodes, read through their own doors, against the answers to the writers.
 
-Heads are worked out anew here, from the parents that `history` tells, so that what `conflicts` lists is compared with
-something that the node did not say.
+Heads are worked out anew here, from the parents in `history`. So the list of `conflicts` is compared with an
+independent source.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from itertools import combinations
 from bench.lost_updates.load import SPACE, Write
 
 from mnemesh import Client
-from mnemesh.history_values import Revision
-from mnemesh.values import Memory
+from mnemesh.api.values.history import Revision
+from mnemesh.api.values.memories import Memory
 
 PAGE = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Of one node. Of the acknowledged writes `there`, of them `new` as memories and `changes` as revisions in
-    `history`; revisions that were stored `twice` and those that nobody wrote (`foreign`); pairs of heads that nobody
-    reconciled, and how many of these `conflicts` does not list (`unlisted`) or lists without need (`overlisted`).
-    `state` hashes everything that the memories say, `digest` is the ledger's own hash of the space."""
+    """The verdict on one node. Acknowledged writes `there`: `new` as memories, `changes` as revisions in `history`.
+    Revisions stored `twice`, and revisions without a writer (`foreign`). Pairs of heads that nobody reconciled, with
+    `unlisted` pairs missing from `conflicts` and `overlisted` pairs there without need. `state` hashes all texts and
+    fields of the memories, `digest` is the ledger's own hash of the space."""
 
     there: int
     new: int
@@ -44,7 +44,7 @@ class Verdict:
 
     @property
     def good(self) -> bool:
-        """Nothing but what was written, and all of it, as far as one node can tell."""
+        """Nothing but the writes, and all of them, as far as one node can tell."""
         return not (self.twice or self.foreign or self.unlisted or self.overlisted or self.quarantined or self.waiting)
 
 
@@ -124,7 +124,7 @@ def _pairs(id_: str, heads: set[str]) -> set[tuple[str, str, str]]:
 
 
 def _plain(memory: Memory, revisions: Sequence[Revision]) -> object:
-    """All that a memory says and said, as JSON can hold it; its revisions by id."""
+    """A memory and its revisions by id, as JSON can hold them."""
     past = sorted((asdict(one) for one in revisions), key=lambda one: str(one["id"]))
     return {"memory": asdict(memory), "revisions": past}
 

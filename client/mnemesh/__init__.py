@@ -10,10 +10,49 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mnemesh.agent_values import Agent, AgentQuota, Agents, ChangedAgent, IssuedToken, RevokedAgent
-    from mnemesh.aio import AsyncClient
-    from mnemesh.batch import Outcome
-    from mnemesh.client import Client
+    from mnemesh.api.async_client import AsyncClient
+    from mnemesh.api.batch import Outcome
+    from mnemesh.api.client import Client
+    from mnemesh.api.values import (
+        Agent,
+        AgentQuota,
+        Agents,
+        Blame,
+        BlamedField,
+        BlamedLines,
+        Change,
+        ChangedAgent,
+        Checked,
+        Conflict,
+        Conflicts,
+        Found,
+        History,
+        Identity,
+        IssuedToken,
+        Link,
+        Linked,
+        Memory,
+        Nearby,
+        Neighbourhood,
+        Page,
+        RatedMemory,
+        Ratings,
+        Recalled,
+        RecalledBatch,
+        Remembered,
+        Result,
+        Revision,
+        RevokedAgent,
+        Signal,
+        Source,
+        Stats,
+        Status,
+        Superseded,
+        Timeline,
+        Updated,
+        Written,
+    )
+    from mnemesh.api.watch import AsyncWatch, Watch
     from mnemesh.errors import (
         Aborted,
         AlreadyExists,
@@ -29,28 +68,7 @@ if TYPE_CHECKING:
         PermissionDenied,
         Unauthenticated,
     )  # fmt: skip
-    from mnemesh.history_values import Blame, BlamedField, BlamedLines, Conflict, Conflicts, History, Revision
-    from mnemesh.link_values import Linked, RatedMemory, Ratings
-    from mnemesh.project import detect_space
-    from mnemesh.recall_values import Nearby, Neighbourhood, Recalled, RecalledBatch, Result, Signal
-    from mnemesh.values import (
-        Change,
-        Checked,
-        Found,
-        Identity,
-        Link,
-        Memory,
-        Page,
-        Remembered,
-        Source,
-        Stats,
-        Status,
-        Superseded,
-        Timeline,
-        Updated,
-        Written,
-    )  # fmt: skip
-    from mnemesh.watching import AsyncWatch, Watch
+    from mnemesh.transport.project import detect_space
 
 __all__ = [
     "Aborted", "Agent", "AgentQuota", "Agents", "AlreadyExists", "AsyncClient", "AsyncWatch", "Blame",
@@ -63,18 +81,14 @@ __all__ = [
     "detect_space",
 ]  # fmt: skip
 
-_MODULES = {
-    "AsyncClient": "aio", "AsyncWatch": "watching", "Client": "client", "Outcome": "batch", "Watch": "watching",
-    "detect_space": "project",
+_NAMES = {
+    "api.async_client": ("AsyncClient",),
+    "api.batch": ("Outcome",),
+    "api.client": ("Client",),
+    "api.watch": ("AsyncWatch", "Watch"),
+    "transport.project": ("detect_space",),
 }  # fmt: skip
-_PAST = {"Blame", "BlamedField", "BlamedLines", "Conflict", "Conflicts", "History", "Revision"}
-_LINKS = {"Linked", "RatedMemory", "Ratings"}
-_AGENTS = {"Agent", "AgentQuota", "Agents", "ChangedAgent", "IssuedToken", "RevokedAgent"}
-_RECALL = {"Nearby", "Neighbourhood", "Recalled", "RecalledBatch", "Result", "Signal"}
-_VALUES = {
-    "Change", "Checked", "Found", "Identity", "Link", "Memory", "Page", "Remembered", "Source", "Stats", "Status",
-    "Superseded", "Timeline", "Updated", "Written",
-}  # fmt: skip
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
@@ -84,11 +98,12 @@ def __getattr__(name: str) -> Any:
         return version("mnemesh")
     if name not in __all__:
         raise AttributeError(f"module 'mnemesh' has no attribute {name!r}")
-    named = _MODULES | dict.fromkeys(_PAST, "history_values") | dict.fromkeys(_VALUES, "values")
-    named |= dict.fromkeys(_LINKS, "link_values") | dict.fromkeys(_AGENTS, "agent_values")
-    named |= dict.fromkeys(_RECALL, "recall_values")
-    module = named.get(name, "errors")
-    return getattr(import_module(f"mnemesh.{module}"), name)
+    if module := _MODULES.get(name):
+        return getattr(import_module(f"mnemesh.{module}"), name)
+    from mnemesh import errors
+    from mnemesh.api import values
+
+    return getattr(values if name in values.MODULES else errors, name)
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,7 @@
 """The command `mnemesh`: the first word decides which program runs, before anything heavy is imported.
 
-`mcp` has to answer within milliseconds, and `up` and `doctor` become the node's own process; only the other commands
-load the command line itself.
+`mcp` has to answer within milliseconds, and `up` and `doctor` become the node's own process; only other commands load
+the command line itself.
 """
 
 from __future__ import annotations
@@ -11,27 +11,15 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Final
 
-EXIT_OK: Final = 0
-EXIT_FAULT: Final = 1
-EXIT_USAGE: Final = 2
-EXIT_NOT_REACHABLE: Final = 3
-EXIT_REFUSED: Final = 4
-EXIT_INTERRUPTED: Final = 130
-EXIT_PIPE_CLOSED: Final = 141
-NODE_COMMANDS: Final = ("up", "doctor")
-SOURCE_TREE: Final = Path(__file__).resolve().parents[2]
-# A word after `node`, `model` or `backup` that works on files while no node runs; the others of `backup` ask one.
-OFFLINE_PROGRAMS: Final = {
-    "backup": ("load", "verify"), "node": ("new-identity", "salvage"), "model": ("install",),
-}  # fmt: skip
+from mnemesh.exit_status import EXIT_FAULT, EXIT_INTERRUPTED, EXIT_OK, EXIT_PIPE_CLOSED, EXIT_REFUSED
+from mnemesh.programs import NODE_COMMANDS, OFFLINE_PROGRAMS, run_program
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `mnemesh ARGV...` and return its exit status. Ctrl-C and a closed pipe end it quietly; what nothing else has
-    put into words is put into words here."""
+    """Run `mnemesh ARGV...` and return its exit status. Ctrl-C and a closed pipe end a command quietly. Errors without
+    a message get their message here.
+    """
     words = [_as_utf8(word) for word in (sys.argv[1:] if argv is None else argv)]
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # not every terminal can show every memory
@@ -86,55 +74,19 @@ def _dispatch(words: list[str]) -> int:
         return run_program(words)
     if len(words) > 1 and words[1] in OFFLINE_PROGRAMS.get(words[0], ()):
         return run_program(words)
-    if words == ["--version"]:
-        words = ["version"]
+    if words in (["--version"], ["version"]):
+        from mnemesh import __version__
+
+        print(f"mnemesh {__version__}")
+        return EXIT_OK
+    from mnemesh.cli.plain import run_plain
+
+    status = run_plain(words)
+    if status is not None:
+        return status
     from mnemesh.cli.app import run
 
     return run(words)
-
-
-def run_program(words: Sequence[str]) -> int:
-    """Run `mcp`, `bench`, `up`, `doctor` or a program of `backup`, `node` or `model`: programs of their own."""
-    if words[0] == "bench":
-        return _bench(words[1:])
-    if words[0] in (*NODE_COMMANDS, *OFFLINE_PROGRAMS):
-        return _become_node(words)
-    from mnemesh.stdio import main as mcp
-
-    return mcp(list(words[1:]))
-
-
-def _bench(words: Sequence[str]) -> int:
-    """Replace this process by `python -m bench WORDS...` of the source tree that this installation stands in; returns
-    only when there is none, because its corpora and programs are in no package."""
-    if not (SOURCE_TREE / "bench" / "__main__.py").is_file():
-        print(
-            "mnemesh: bench needs the source tree, which this installation was not made from.\n"
-            "In a clone of it: make bench",
-            file=sys.stderr,
-        )
-        return EXIT_USAGE
-    sys.stdout.flush()
-    sys.stderr.flush()
-    found = os.pathsep.join(filter(None, (str(SOURCE_TREE), os.environ.get("PYTHONPATH"))))
-    return os.execve(sys.executable, [sys.executable, "-P", "-m", "bench", *words], {**os.environ, "PYTHONPATH": found})
-
-
-def _become_node(words: Sequence[str]) -> int:
-    """Replace this process by `python -m mnemesh_gateway WORDS...`; returns only when that can't be."""
-    from mnemesh.local import missing_node_modules
-
-    missing = missing_node_modules()
-    if missing and words[0] != "doctor":
-        print(
-            f"mnemesh: this installation is the client only ({', '.join(missing)} not installed).\n"
-            "To run a node here: pip install 'mnemesh[node]'",
-            file=sys.stderr,
-        )
-        return EXIT_USAGE
-    sys.stdout.flush()
-    sys.stderr.flush()
-    return os.execv(sys.executable, [sys.executable, "-P", "-m", "mnemesh_gateway", *words])
 
 
 if __name__ == "__main__":

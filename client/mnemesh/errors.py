@@ -1,7 +1,7 @@
 """Errors of the client: one base class, one leaf a gRPC status. Catch the leaf that you can act on.
 
 `refused` says whether the node answered with it (True) or the client found it before sending (False). Knows
-nothing of gRPC; mnemesh.refusals translates.
+nothing of gRPC; mnemesh.transport.refusals translates.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Final
 class MnemeshError(Exception):
     """Base of every error that Mnemesh raises on purpose.
 
-    `code` is the gRPC status name, `message` one sentence that says what is wrong and what to do. `field`,
-    `value` and `limit` name the input at fault where there is one; `details` holds all that the node said.
+    `code` is the gRPC status name, `message` one sentence with the fault and the remedy. `field`, `value` and `limit`
+    name the input at fault where there is one; `details` holds all that the node said.
     """
 
     code: str = "INTERNAL"
@@ -130,7 +130,7 @@ class NotAnswering(NotReachable):
 
 
 class DeadlineExceeded(MnemeshError):
-    """No answer within the time. What the node acknowledged before stays; a write may have been done."""
+    """No answer within the time. Earlier acknowledged writes stay; a write may have been done."""
 
     code = "DEADLINE_EXCEEDED"
 
@@ -157,7 +157,7 @@ def from_node(code: str, message: str, details: Mapping[str, str]) -> MnemeshErr
 
 
 def why(error: OSError | UnicodeDecodeError) -> str:
-    """What the system or a file said, in words for people."""
+    """The words of the system or a file, for people."""
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start + 1} is not UTF-8"
     return error.strerror or "the system refused"

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnemesh_gateway.settings import Loaded, load, table
-from mnemesh_gateway.usage import BadUsage, Parser
-from mnemesh_memory.errors import InvalidArgument, MnemeshError
+from mnemesh_gateway.node.settings import Loaded, load, table
+from mnemesh_gateway.node.usage import BadUsage, Parser
+from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
 
 if TYPE_CHECKING:
-    from mnemesh_gateway.gate import MeshGate
+    from mnemesh_gateway.operations.gate import MeshGate
 
 EXIT_USAGE = 2
 EXIT_REFUSED = 4
@@ -47,15 +47,15 @@ def _run(words: list[str], started: float) -> int:
 
         return doctor.main(words[1:])
     if words[:1] == ["backup"]:
-        from mnemesh_gateway import backup_load
+        from mnemesh_gateway.programs import backup_program
 
-        return backup_load.main(words[1:], os.environ)
+        return backup_program.main(words[1:], os.environ)
     if words[:1] == ["node"]:
-        from mnemesh_gateway import node_program
+        from mnemesh_gateway.programs import node_program
 
         return node_program.main(words[1:], os.environ)
     if words[:1] == ["model"]:
-        from mnemesh_gateway import model_program
+        from mnemesh_gateway.programs import model_program
 
         return model_program.main(words[1:], os.environ)
     if words[:1] != ["up"]:
@@ -97,8 +97,8 @@ def _up(loaded: Loaded, started: float) -> int:
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     try:
         # Heavy imports come after the flags are known to be good, so that a typo is answered at once.
-        from mnemesh_gateway import node_log
-        from mnemesh_gateway.node import Node
+        from mnemesh_gateway.node import node_log
+        from mnemesh_gateway.node.node import Node
     except ModuleNotFoundError as error:
         print(f"mnemesh: a part of the node is missing: {error}\nfix: pip install 'mnemesh[node]'", file=sys.stderr)
         return EXIT_REFUSED

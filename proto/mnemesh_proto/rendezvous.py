@@ -1,8 +1,8 @@
 """How a client on this machine finds its node: part of the public contract, shared by client and gateway.
 
-A running node keeps three files in its data directory: `owner.token` (0600), `node.lock` (held with flock for as long
-as the node lives; contains its pid) and `node.json` (its addresses and the directory's inode, written when HTTP is
-open, removed when it stops). Knows nothing of gRPC, HTTP or the node's own parts.
+A running node keeps three files in its data directory. `owner.token` has mode 0600. `node.lock` contains the pid and is
+held with flock for as long as the node lives. `node.json` has the node's addresses and the directory's inode. It is
+written when HTTP is open and removed when the node stops. Knows nothing of gRPC, HTTP or the node's own parts.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ LOCK_FILE = "node.lock"
 LOG_FILE = "node.log"  # of a node in the background
 DEFAULT_GRPC = "127.0.0.1:7433"
 DEFAULT_HTTP = "127.0.0.1:7434"
-# Metadata of gRPC and headers of HTTP: who writes; the space used when a call names none, an older name of it that is
-# read along, and the name that it would have if another project had not taken it.
+# Metadata of gRPC and headers of HTTP: the writer, the default space, its older name, and its intended name when
+# another project took the intended one.
 AUTHORIZATION = "authorization"
 AGENT_HEADER = "x-mnemesh-agent"
 SPACE_HEADER = "x-mnemesh-space"
@@ -47,8 +47,8 @@ def default_data_dir(environ: Mapping[str, str]) -> Path:
 
 
 def read_node(data_dir: Path) -> NodeAddress | None:
-    """The address that a node published in `data_dir`, or None when there is none or its process is gone. What a copy
-    of the directory took along is of the node of the original."""
+    """The address that a node published in `data_dir`, or None when there is none or its process is gone. An address in
+    a copy of the directory belongs to the node of the original."""
     try:
         value = json.loads((data_dir / NODE_FILE).read_text("utf-8"))
         if value.get("inode", inode := data_dir.stat().st_ino) != inode:

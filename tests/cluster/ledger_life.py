@@ -28,9 +28,9 @@ sys.path.append(str(Path(__file__).parents[1] / "kernel"))  # the builders of th
 from ledger_builders import Home
 from ledger_steps import state_of, steps, view_of
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.scrub import Comparison
-from mnemesh_memory.errors import MnemeshError
+from mnemesh_actors.ledger.integrity.scrub import Comparison
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_memory.values.errors import MnemeshError
 
 TRIES = 4
 STEPS_AFTER_ERROR = 2

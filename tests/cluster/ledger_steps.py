@@ -13,8 +13,7 @@ from typing import Any
 from ledger_builders import GENERATION, Pen
 from peer_builders import ANAS, EVERYTHING, FEED, NOW, OTHER, Node
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import (
+from mnemesh_actors.ledger.commit.commands import (
     Command,
     Forget,
     Resolve,
@@ -23,14 +22,15 @@ from mnemesh_actors.ledger.commands import (
     Rollback,
     Vectors,
 )
-from mnemesh_actors.ledger.erase import Erase
-from mnemesh_actors.ledger.exchange import Incoming
-from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.envelope import Entry
-from mnemesh_memory.grants import PeerGrant
-from mnemesh_memory.ids import fingerprint
-from mnemesh_memory.model import Patch
-from mnemesh_memory.text import content_hash, duplicate_key
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers.erase import Erase
+from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.changes.envelope import Entry
+from mnemesh_memory.access.grants import PeerGrant
+from mnemesh_memory.text.text import content_hash, duplicate_key
+from mnemesh_memory.values.ids import fingerprint
+from mnemesh_memory.values.model import Patch
 
 Rows = list[tuple[Any, ...]]
 FAR_IDS = [f"018f6f0e-7c1a-7000-8000-{number:012x}" for number in range(24)]

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from mnemesh.local import stop_node
-from mnemesh_actors.embedding.weights import SHA256, VERSION
+from mnemesh.transport.local_node import stop_node
+from mnemesh_actors.models.weights import SHA256, VERSION
 
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,7 +11,7 @@ from diverging import CONFLICTS_A_DOOR, seed_conflicts
 from node_process import NodeUnderTest, start_node, stop_node
 from scenario_doors import NETWORKED_DOORS
 
-from mnemesh_actors.directory import open_directory
+from mnemesh_actors.storage.data_directory import open_directory
 
 
 @pytest.fixture(scope="session")

@@ -18,11 +18,11 @@ from google.protobuf.message import Message
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from grpc_status import rpc_status
 
-from mnemesh_gateway.auth import Authenticator
-from mnemesh_gateway.grpc_door import GrpcDoor
-from mnemesh_gateway.http_door import build_app
-from mnemesh_gateway.metrics import Metrics
-from mnemesh_gateway.operations import Operation, by_name
+from mnemesh_gateway.doors.grpc.grpc_door import GrpcDoor
+from mnemesh_gateway.doors.http.http_door import build_app
+from mnemesh_gateway.doors.metrics import Metrics
+from mnemesh_gateway.operations.table import Operation, by_name
+from mnemesh_gateway.security.auth import Authenticator
 from mnemesh_proto.v1 import memory_pb2
 
 TOKEN = "the-owner-token-of-this-test"

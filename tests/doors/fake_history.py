@@ -1,15 +1,18 @@
-"""The history operations of FakeMesh: input is judged by the real mnemesh_memory.validate. A memory has one revision,
-the one that it shows, and those that it was stored in conflict with."""
+"""The history operations of FakeMesh: input is judged by the real request_checks.
+
+A memory has one revision, the one that it shows, and those that it was stored in conflict with.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mnemesh_memory import checks, limits
-from mnemesh_memory.errors import Aborted, InvalidArgument, NotFound
-from mnemesh_memory.model import Caller, Memory, Revision, Written
-from mnemesh_memory.past import (
+from mnemesh_memory.validation import field_checks
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import Aborted, InvalidArgument, NotFound
+from mnemesh_memory.values.model import Caller, Memory, Revision, Written
+from mnemesh_memory.values.past import (
     Blame,
     BlamedField,
     BlamedLines,
@@ -32,9 +35,9 @@ class FakeHistories:
 
     async def history(self, caller: Caller, key: str, limit: int = 20, cursor: str = "") -> HistoryPage:
         self._enter()
-        checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
+        field_checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
         if cursor:
-            checks.revision_key("cursor", cursor)
+            field_checks.revision_key("cursor", cursor)
         memory = self._one(key)
         return HistoryPage(memory=memory, revisions=_versions(memory), cursor="", total=memory.version)
 
@@ -54,7 +57,7 @@ class FakeHistories:
         self, caller: Caller, spaces: Sequence[str] = (), limit: int = 20, cursor: str = ""
     ) -> ConflictPage:
         self._enter()
-        checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
+        field_checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
         if cursor:
             raise InvalidArgument("cursor", cursor, "the cursor of the page before, unchanged")
         found = [one for one in self.memories.values() if one.conflicts and (not spaces or one.space in spaces)]
@@ -65,7 +68,7 @@ class FakeHistories:
         self, caller: Caller, key: str, to: str, *, expected_heads: Sequence[str] = (), wait: str = "indexed"
     ) -> Written:
         self._enter()
-        checks.one_of("wait", wait, ("indexed", "durable"))
+        field_checks.one_of("wait", wait, ("indexed", "durable"))
         memory = self._expected(key, expected_heads)
         _known(memory, "to", to)
         return self._change(memory, "ROLLBACK", "says it again", conflicts=())
@@ -81,7 +84,7 @@ class FakeHistories:
         wait: str = "indexed",
     ) -> Written:
         self._enter()
-        checks.one_of("wait", wait, ("indexed", "durable"))
+        field_checks.one_of("wait", wait, ("indexed", "durable"))
         if bool(keep) == (content is not None):
             raise InvalidArgument("keep", "both or neither", "one of keep and content")
         memory = self._expected(key, expected_heads)
@@ -91,13 +94,13 @@ class FakeHistories:
 
     def _expected(self, key: str, heads: Sequence[str]) -> Memory:
         memory = self._one(key)
-        if heads and set(checks.heads("expected_heads", heads)) != set(memory.heads):
+        if heads and set(field_checks.heads("expected_heads", heads)) != set(memory.heads):
             raise Aborted("the memory changed", field="expected_heads", limit=", ".join(memory.heads))
         return memory
 
 
 def _known(memory: Memory, field: str, key: str) -> str:
-    wanted = checks.revision_key(field, key)
+    wanted = field_checks.revision_key(field, key)
     found = [one.revision.id for one in _versions(memory) if one.revision.id.startswith(wanted)]
     if not found:
         raise NotFound("revision", wanted, f"it is none of memory {memory.id}", field=field)

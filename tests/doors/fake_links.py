@@ -1,14 +1,14 @@
-"""The link operations of FakeMesh: types are judged by the real mnemesh_memory.checks; nothing is linked both ways."""
+"""The link operations of FakeMesh: types are judged by the real field_checks; nothing is linked both ways."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 
-from mnemesh_memory import checks
-from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.linking import Rated
-from mnemesh_memory.model import Caller, Link, Memory, Written
+from mnemesh_memory.validation import field_checks
+from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.memory_links import Rated
+from mnemesh_memory.values.model import Caller, Link, Memory, Written
 
 
 class FakeLinks:
@@ -21,14 +21,14 @@ class FakeLinks:
 
     async def link(self, caller: Caller, key: str, type_: str, to: str, wait: str = "indexed") -> Written:
         self._enter()
-        checks.one_of("wait", wait, ("indexed", "durable"))
-        memory, link = self._one(key), Link(checks.link_type("type", type_), self._one(to).id)
+        field_checks.one_of("wait", wait, ("indexed", "durable"))
+        memory, link = self._one(key), Link(field_checks.link_type("type", type_), self._one(to).id)
         return self._change(memory, "LINK", "linked", links=tuple(dict.fromkeys((*memory.links, link))))
 
     async def unlink(self, caller: Caller, key: str, type_: str, to: str, wait: str = "indexed") -> Written:
         self._enter()
-        checks.one_of("wait", wait, ("indexed", "durable"))
-        memory, link = self._one(key), Link(checks.link_type("type", type_), self._one(to).id)
+        field_checks.one_of("wait", wait, ("indexed", "durable"))
+        memory, link = self._one(key), Link(field_checks.link_type("type", type_), self._one(to).id)
         return self._change(memory, "UNLINK", "unlinked", links=tuple(one for one in memory.links if one != link))
 
     async def rate(self, caller: Caller, key: str = "", useful: bool | None = None, answer: str = "") -> list[Rated]:

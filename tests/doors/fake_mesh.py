@@ -1,6 +1,6 @@
 """An in-memory stand-in for Mesh and MeshGate, for tests of what the doors translate and nothing else.
 
-Honest about what it is: input is judged by the real mnemesh_memory.validate, so refusals are the real ones;
+Honest about what it is: input is judged by the real request_checks, so refusals are the real ones;
 storage is a dict, ids are counted, time is a counter, recall counts common words. Nothing here says that the
 real Mesh works; the scenario suite does that.
 """
@@ -17,14 +17,16 @@ from fake_links import FakeLinks
 from fake_peers import FakePeers
 from stored_transcripts import transcribing
 
-from mnemesh_gateway.backups import Backup
-from mnemesh_gateway.quotas import Quotas
-from mnemesh_memory import checks, grants, limits, validate, watching
-from mnemesh_memory.answers import Hit, Nearby, Neighbourhood, Recalled
-from mnemesh_memory.embedding import ModelStatus, ReembedStatus
-from mnemesh_memory.errors import Aborted, InvalidArgument, MnemeshError, NotFound, Unavailable
-from mnemesh_memory.explaining import Share
-from mnemesh_memory.model import (
+from mnemesh_gateway.backup.backups import Backup
+from mnemesh_gateway.operations.quota_gate import Quotas
+from mnemesh_memory.access import grants
+from mnemesh_memory.policy.patches import succeeding
+from mnemesh_memory.ranking.answers import Hit, Nearby, Neighbourhood, Recalled
+from mnemesh_memory.ranking.explanation import Share
+from mnemesh_memory.validation import field_checks, request_checks
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import Aborted, InvalidArgument, MnemeshError, NotFound, Unavailable
+from mnemesh_memory.values.model import (
     ActorStatus,
     Agent,
     Caller,
@@ -43,10 +45,11 @@ from mnemesh_memory.model import (
     Stats,
     Written,
 )  # fmt: skip
-from mnemesh_memory.patching import succeeding
-from mnemesh_memory.quotas import DEFAULT, Quota, Usage
-from mnemesh_memory.removal import Bulk, Purged
-from mnemesh_memory.watching import Change, Watched, WatchQuery
+from mnemesh_memory.values.model_status import ConsumerStatus, ModelStatus, ReembedStatus
+from mnemesh_memory.values.quotas import DEFAULT, Quota, Usage
+from mnemesh_memory.values.removal import Bulk, Purged
+from mnemesh_memory.watch import watch_values
+from mnemesh_memory.watch.watch_values import Change, Watched, WatchQuery
 
 START_MS = 1_700_000_000_000
 
@@ -123,7 +126,7 @@ class FakeBackups:
 
 
 class FakeAccess:
-    """Agents in a dict, judged by the real mnemesh_memory.grants; `first` has a token. Opens nothing."""
+    """Agents in a dict, judged by the real mnemesh_memory.access.grants; `first` has a token. Opens nothing."""
 
     def __init__(self) -> None:
         first = Agent(
@@ -182,7 +185,7 @@ class FakeMesh(FakeHistories, FakeLinks):
 
     async def remember(self, caller: Caller, draft: Draft) -> Written:
         self._enter()
-        clean = validate.draft(draft, caller)
+        clean = request_checks.draft(draft, caller)
         for memory in self.memories.values():
             if (memory.space, memory.content, memory.state) == (clean.space, clean.content, "active"):
                 return Written(action="NOOP", memory=memory, reason="identical", deduplicated=True, indexed=True)
@@ -194,7 +197,7 @@ class FakeMesh(FakeHistories, FakeLinks):
 
     async def remember_batch(self, caller: Caller, drafts: Sequence[Draft]) -> list[Written | MnemeshError]:
         self._enter()
-        validate.batch(drafts)
+        request_checks.batch(drafts)
         outcomes: list[Written | MnemeshError] = []
         for draft in drafts:
             try:
@@ -205,12 +208,12 @@ class FakeMesh(FakeHistories, FakeLinks):
 
     async def check(self, caller: Caller, draft: Draft) -> Checked:
         self._enter()
-        clean = validate.draft(draft, caller)
+        clean = request_checks.draft(draft, caller)
         return Checked(action="ADD", reason="new", novelty=0.5, related=self._related(clean))
 
     async def recall(self, caller: Caller, query: Query) -> Recalled:
         self._enter()
-        clean = validate.query(query, caller)
+        clean = request_checks.query(query, caller)
         if self.hold is not None:
             self.recalling.set()
             try:
@@ -238,11 +241,11 @@ class FakeMesh(FakeHistories, FakeLinks):
         )
 
     async def recall_batch(self, caller: Caller, queries: Sequence[Query]) -> list[Recalled]:
-        validate.queries(queries, caller)
+        request_checks.queries(queries, caller)
         return [await self.recall(caller, query) for query in queries]
 
     async def related(self, caller: Caller, key: str, limit: int = 10, *, spaces: Sequence[str] = ()) -> Neighbourhood:
-        checks.whole("limit", limit, 1, limits.RELATED_LIMIT_MAX)
+        field_checks.whole("limit", limit, 1, limits.RELATED_LIMIT_MAX)
         ((middle,), _) = await self.get(caller, [key], spaces=spaces)
         others = [memory for memory in self._active((middle.space,)) if memory.id != middle.id]
         near = [Nearby(memory=one, score=0.5, reasons=("similar text",), snippet=one.content[:40]) for one in others]
@@ -258,7 +261,7 @@ class FakeMesh(FakeHistories, FakeLinks):
         as_of: int | None = None,
     ) -> tuple[list[Memory], list[str]]:
         self._enter()
-        checks.moment("as_of", as_of)
+        field_checks.moment("as_of", as_of)
         if not 1 <= len(keys) <= limits.GET_IDS_MAX:
             raise InvalidArgument("ids", f"{len(keys)} ids", f"1 to {limits.GET_IDS_MAX}")
         found = [(key, self._look_up(key)) for key in keys]
@@ -275,7 +278,7 @@ class FakeMesh(FakeHistories, FakeLinks):
 
     async def list(self, caller: Caller, query: ListQuery) -> Page:
         self._enter()
-        clean = validate.list_query(query, caller)
+        clean = request_checks.list_query(query, caller)
         start = int(clean.cursor or 0)
         states = ("active", "forgotten", "superseded") if clean.state == "all" else (clean.state,)
         here = [
@@ -291,8 +294,8 @@ class FakeMesh(FakeHistories, FakeLinks):
 
     async def timeline(self, caller: Caller, key: str, before: int = 5, after: int = 5) -> tuple[Sequence[Memory], int]:
         self._enter()
-        checks.whole("before", before, 0, limits.TIMELINE_MAX)
-        checks.whole("after", after, 0, limits.TIMELINE_MAX)
+        field_checks.whole("before", before, 0, limits.TIMELINE_MAX)
+        field_checks.whole("after", after, 0, limits.TIMELINE_MAX)
         middle = self._one(key)
         row = [m for m in self.memories.values() if m.space == middle.space]
         at = row.index(middle)
@@ -301,7 +304,7 @@ class FakeMesh(FakeHistories, FakeLinks):
 
     async def update(self, caller: Caller, key: str, patch: Patch) -> Written:
         self._enter()
-        clean = validate.patch(patch)
+        clean = request_checks.patch(patch)
         old = self._one(key)
         if clean.expected_heads and set(clean.expected_heads) != set(old.heads):
             raise Aborted("the memory changed", field="expected_heads", heads=old.heads)
@@ -316,7 +319,7 @@ class FakeMesh(FakeHistories, FakeLinks):
     async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:
         self._enter()
         old = self._one(key)
-        new = self.store(validate.draft(succeeding(draft, old), caller), caller)
+        new = self.store(request_checks.draft(succeeding(draft, old), caller), caller)
         closed = self._change(
             old, "SUPERSEDE", "", state="superseded", superseded_by=new.id, valid_to=new.created_at,
             links=(Link("superseded-by", new.id),),
@@ -325,12 +328,12 @@ class FakeMesh(FakeHistories, FakeLinks):
 
     async def forget(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
         self._enter()
-        checks.one_of("wait", wait, ("indexed", "durable"))
+        field_checks.one_of("wait", wait, ("indexed", "durable"))
         return self._change(self._one(key), "FORGET", "forgotten; `restore` brings it back", state="forgotten")
 
     async def restore(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
         self._enter()
-        checks.one_of("wait", wait, ("indexed", "durable"))
+        field_checks.one_of("wait", wait, ("indexed", "durable"))
         return self._change(self._one(key), "RESTORE", "asked", state="active")
 
     async def bulk_forget(self, caller: Caller, query: ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
@@ -385,16 +388,16 @@ class FakeMesh(FakeHistories, FakeLinks):
     async def watch(self, caller: Caller, query: WatchQuery) -> AsyncGenerator[Watched, None]:
         """What is there, told as added; then it goes on only while `hold` holds it."""
         self._enter()
-        clean = watching.checked(query, caller)
+        clean = watch_values.checked(query, caller)
         if clean.cursor:
-            watching.read_cursor(clean.cursor)
-        cursor = watching.write_cursor({"fake-1": 0})
+            watch_values.read_cursor(clean.cursor)
+        cursor = watch_values.write_cursor({"fake-1": 0})
         try:
-            yield Watched(type=watching.OPENED, cursor=cursor, spaces=clean.spaces)
+            yield Watched(type=watch_values.OPENED, cursor=cursor, spaces=clean.spaces)
             for number, memory in enumerate(self.memories.values(), 1):
-                cursor = watching.write_cursor({"fake-1": number})
+                cursor = watch_values.write_cursor({"fake-1": number})
                 change = Change(
-                    seq=number, type=watching.ADDED, id=memory.id, space=memory.space, agent=memory.by,
+                    seq=number, type=watch_values.ADDED, id=memory.id, space=memory.space, agent=memory.by,
                     node="fake-node", at=memory.created_at, revision=memory.heads[0], kind=memory.kind,
                     title=memory.title,
                     content=memory.content if clean.include_content else "",
@@ -434,6 +437,10 @@ class FakeMesh(FakeHistories, FakeLinks):
             model=ModelStatus(generation="g", name="fake", dimensions=384, source="configured"),
             notices=("this is a fake",),
             reembed=self.reembedding,
+            consumers=(
+                ConsumerStatus(name="index", seq=7, lag=3, state="ok"),
+                ConsumerStatus(name="judge", seq=9, lag=1, state="the model is away"),
+            ),
         )
 
     async def reembed(self, model: str = "", precision: str = "", *, cancel: bool = False) -> MeshStatus:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from mnemesh_actors.ledger.aside import AsidePage, PutAside, Which
-from mnemesh_actors.ledger.commands import TakenIn
-from mnemesh_actors.ledger.peers import Backlog, Order, Untaken
-from mnemesh_actors.syncing import Syncing
-from mnemesh_crdt.envelope import Entry
-from mnemesh_crdt.handshake import Me
-from mnemesh_gateway.peer_book import Peer
-from mnemesh_gateway.peer_status import PeerStatus
-from mnemesh_gateway.peer_untaken import NotTaken
-from mnemesh_memory.errors import AlreadyExists, NotFound
-from mnemesh_memory.grants import PeerGrant
+from mnemesh_actors.ledger.commit.commands import TakenIn
+from mnemesh_actors.ledger.peers.peer_log import Backlog, Order, Untaken
+from mnemesh_actors.ledger.peers.put_aside import AsidePage, PutAside, Which
+from mnemesh_actors.streams.sync_port import Syncing
+from mnemesh_crdt.changes.envelope import Entry
+from mnemesh_crdt.sync.handshake import Me
+from mnemesh_gateway.peers.peer_book import Peer
+from mnemesh_gateway.peers.peer_status import PeerStatus
+from mnemesh_gateway.peers.peer_untaken import NotTaken
+from mnemesh_memory.access.grants import PeerGrant
+from mnemesh_memory.values.errors import AlreadyExists, NotFound
 
 START_MS = 1_800_000_000_000
 

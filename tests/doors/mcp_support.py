@@ -18,9 +18,9 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from starlette.applications import Starlette
 
-from mnemesh_gateway.auth import Authenticator
-from mnemesh_gateway.mcp_door import McpDoor, build_mcp
-from mnemesh_gateway.metrics import Metrics
+from mnemesh_gateway.doors.mcp.mcp_door import McpDoor, build_mcp
+from mnemesh_gateway.doors.metrics import Metrics
+from mnemesh_gateway.security.auth import Authenticator
 
 TOKEN = "correct-horse-battery-staple"
 WAIT_S = 60.0

@@ -29,7 +29,7 @@ class Host:
         self.started = time.monotonic()
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("MNEMESH_")}
         self.process = subprocess.Popen(
-            (sys.executable, "-m", "mnemesh.stdio", *arguments),
+            (sys.executable, "-m", "mnemesh.stdio.program", *arguments),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             cwd=cwd, env=inherited | (env or {}),
         )  # fmt: skip

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh_gateway.auth import Authenticator, agent_name
-from mnemesh_memory import limits
-from mnemesh_memory.errors import InvalidArgument, SecretRefused, Unauthenticated
-from mnemesh_memory.model import Caller
+from mnemesh_gateway.security.auth import Authenticator, agent_name
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import InvalidArgument, SecretRefused, Unauthenticated
+from mnemesh_memory.values.model import Caller
 
 TOKEN = "s3cret-token"
 

@@ -14,8 +14,8 @@ from node_process import NodeUnderTest
 
 from mnemesh import AsyncClient
 from mnemesh.errors import InvalidArgument, NotFound, PermissionDenied
-from mnemesh_gateway import backup_calls, peer_calls
-from mnemesh_memory.model import Caller
+from mnemesh_gateway.operations import backup_calls, peer_calls
+from mnemesh_memory.values.model import Caller
 
 WAIT_S = 60.0
 pytestmark = pytest.mark.asyncio(loop_scope="session")

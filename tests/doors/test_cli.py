@@ -20,13 +20,16 @@ import pytest
 import typer
 from client_support import TOKEN, WAIT_S, Failure, RecordingNode, serving
 
-from mnemesh import connection, entry, recall_values, values
-from mnemesh.cli import app, people
-from mnemesh.cli.app import ALIASES
-from mnemesh.cli.embedding import lines
+from mnemesh import entry, exit_status
+from mnemesh.api import values
+from mnemesh.api.values.embedding import ModelStatus, Reembedding, ReembedStatus
+from mnemesh.api.wire import to_value
+from mnemesh.cli import app
+from mnemesh.cli.commands.embedding import lines
+from mnemesh.cli.people import memories as people
+from mnemesh.cli.plain import ALIASES
 from mnemesh.cli.shell import one_line, printable
-from mnemesh.embedding_values import ModelStatus, Reembedding, ReembedStatus
-from mnemesh.wire import to_value
+from mnemesh.transport import connection
 from mnemesh_proto.v1 import memory_pb2
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -425,11 +428,11 @@ def test_a_file_of_queries_is_answered_in_one_call(
 
 
 def test_what_has_to_do_with_a_memory_is_shown_with_its_reasons(cli: Run, node: RecordingNode) -> None:
-    near = recall_values.Nearby(
+    near = values.Nearby(
         id="018f6f0e-7c1a-7000-8000-3f1f8d2f6a11", title="Rota", snippet="The rota", space="team", kind="fact",
         score=0.5, reasons=("links to it: see-also",),
     )  # fmt: skip
-    found = recall_values.Neighbourhood(id="1", results=(near,), degraded=True, degraded_reasons=("index: away",))
+    found = values.Neighbourhood(id="1", results=(near,), degraded=True, degraded_reasons=("index: away",))
     shown = "\n".join(people.related(found))
     for expected in ("0.50", "Rota", "links to it: see-also", near.id[:13], "incomplete: index: away"):
         assert expected in shown
@@ -522,6 +525,12 @@ def test_every_command_that_asks_a_node_can_answer_in_json(bare: Run, words: tup
     assert "--json" in bare(*words, "--help").out
 
 
+def test_help_leads_with_the_four_commands_that_everyone_needs(bare: Run) -> None:
+    names = re.findall(r"^│ ([a-z][a-z-]+) ", bare("--help").out, re.M)
+    assert names[:4] == ["up", "mcp", "remember", "recall"]
+    assert set(names) == set(typer.main.get_command(app._app()).commands)  # type: ignore[attr-defined]
+
+
 def test_help_names_what_a_list_is_a_list_of(bare: Run) -> None:
     shown = [" ".join(line.strip("│ ").split()) for line in bare("recall", "--help").out.splitlines()]
     for option in ("--space,--spaces -s SPACE", "--kind -k KIND", "--tags-any TAG", "--limit -n NUMBER", "QUERY Words"):
@@ -573,7 +582,7 @@ def test_a_local_node_is_started_only_when_asked(
 def test_up_and_doctor_become_the_node_and_mcp_its_proxy(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     ran: list[list[str]] = []
     monkeypatch.setattr(os, "execv", lambda path, words: ran.append(words[1:]) or 0)
-    monkeypatch.setattr("mnemesh.stdio.main", lambda argv: ran.append(["mcp", *argv]) or 0)
+    monkeypatch.setattr("mnemesh.stdio.program.main", lambda argv: ran.append(["mcp", *argv]) or 0)
     entry.main(["up", "--data", "x"])
     entry.main(["doctor"])
     entry.main(["mcp", "--no-start"])
@@ -582,7 +591,7 @@ def test_up_and_doctor_become_the_node_and_mcp_its_proxy(monkeypatch: pytest.Mon
         ["-P", "-m", "mnemesh_gateway", "doctor"],
         ["mcp", "--no-start"],
     ]  # fmt: skip
-    monkeypatch.setattr("mnemesh.local.missing_node_modules", lambda: ("automerge",))
+    monkeypatch.setattr("mnemesh.transport.local_node.missing_node_modules", lambda: ("automerge",))
     assert entry.main(["up"]) == 2
     assert "pip install 'mnemesh[node]'" in capsys.readouterr().err
 
@@ -596,7 +605,7 @@ def test_bench_becomes_the_programs_of_the_source_tree_and_says_so_where_there_i
     entry.main(["bench", "--memories", "100"])
     root = str(Path(__file__).resolve().parents[2])
     assert ran == [(["-P", "-m", "bench", "--memories", "100"], f"{root}{os.pathsep}elsewhere")]
-    monkeypatch.setattr(entry, "SOURCE_TREE", tmp_path)
+    monkeypatch.setattr("mnemesh.programs.SOURCE_TREE", tmp_path)
     assert entry.main(["bench"]) == 2
     assert "needs the source tree" in capsys.readouterr().err
 
@@ -605,7 +614,8 @@ def test_a_command_loads_only_what_it_needs(node: RecordingNode) -> None:
     script = (
         "import sys; from mnemesh.entry import main\n"
         f"assert main(['recall', 'x', '--json', '--endpoint', '{node.endpoint}', '--token', '{TOKEN}']) == 0\n"
-        "assert not [n for n in ('pydantic', 'rich', 'yaml', 'markdown_it', 'mnemesh.aio') if n in sys.modules]"
+        "heavy = ('pydantic', 'rich', 'typer', 'yaml', 'markdown_it', 'mnemesh.api.async_client')\n"
+        "assert not [name for name in heavy if name in sys.modules]"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60, stdout=subprocess.DEVNULL)
 
@@ -633,7 +643,7 @@ def test_a_closed_pipe_ends_it_quietly(node: RecordingNode) -> None:
         assert process.stderr is not None
         assert process.stdout.readline()
         process.stdout.close()
-        assert process.wait(60) == entry.EXIT_PIPE_CLOSED
+        assert process.wait(60) == exit_status.EXIT_PIPE_CLOSED
         assert process.stderr.read() == b""
 
 
@@ -644,7 +654,7 @@ def test_ctrl_c_ends_it_with_130_and_no_traceback(node: RecordingNode) -> None:
         assert node.arrived.wait(WAIT_S)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=WAIT_S)
-        assert (process.returncode, err) == (entry.EXIT_INTERRUPTED, b"")
+        assert (process.returncode, err) == (exit_status.EXIT_INTERRUPTED, b"")
         assert json.loads(out)["error"]["code"] == "CANCELLED"
     node.release.set()
 

@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 from client_support import TOKEN, WAIT_S, Failure, RecordingNode, serving
 
-from mnemesh import connection, entry
-from mnemesh.cli import import_dry, importing
+from mnemesh import entry, exit_status
+from mnemesh.cli.imports import dry_run as import_dry
+from mnemesh.cli.imports import memories as importing
+from mnemesh.transport import connection
 
 Run = Callable[..., tuple[int, Any]]
 
@@ -191,7 +193,7 @@ def test_an_interrupted_import_notes_what_was_stored_and_goes_on(node: Recording
         said = process.stderr.readline()
         node.release.set()
         out, rest = process.communicate(timeout=WAIT_S)
-    assert (process.returncode, out) == (entry.EXIT_INTERRUPTED, b"")
+    assert (process.returncode, out) == (exit_status.EXIT_INTERRUPTED, b"")
     assert b"Traceback" not in said + rest
     keys = (tmp_path / "data" / "imports" / "incarnation.keys").read_text().split()
     assert 256 <= len(keys) == len(node.memories) < 1000
@@ -211,7 +213,7 @@ def test_a_second_ctrl_c_ends_an_import_at_once(node: RecordingNode, tmp_path: P
         process.send_signal(signal.SIGINT)
         # The node still holds the call: only breaking it off lets the command end.
         out, rest = process.communicate(timeout=WAIT_S / 2)
-        assert (process.returncode, out, rest) == (entry.EXIT_INTERRUPTED, b"", b"")
+        assert (process.returncode, out, rest) == (exit_status.EXIT_INTERRUPTED, b"", b"")
     node.release.set()
 
 

@@ -24,7 +24,7 @@ from second_model import cut_model
 from mnemesh import AsyncClient, Client, Memory, errors
 from mnemesh.cli import app as cli_app
 from mnemesh.entry import main
-from mnemesh.local import stop_node
+from mnemesh.transport.local_node import stop_node
 from mnemesh_proto.rendezvous import read_node
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -187,10 +187,10 @@ def test_the_python_examples_of_a_page_run(
 
 def test_the_python_page_names_every_method_and_every_error() -> None:
     page = (ROOT / "docs/python.md").read_text("utf-8")
-    methods = [name for name in vars(Client) if not name.startswith("_")]
+    methods = [name for name in dir(Client) if not name.startswith("_")]
     assert [name for name in methods if f"`{name}(" not in page] == []
     assert [leaf.__name__ for leaf in errors.LEAVES.values() if f"`{leaf.__name__}`" not in page] == []
-    assert set(vars(AsyncClient)) >= set(methods)
+    assert set(dir(AsyncClient)) >= set(methods)
 
 
 def test_the_page_about_files_names_every_format_and_option_of_import_and_export() -> None:

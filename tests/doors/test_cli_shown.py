@@ -18,18 +18,23 @@ from test_cli import bare as bare
 from test_cli import cli as cli
 from test_cli import node as node
 
-from mnemesh import Client, history_values, link_values, recall_values, removal_values, transcript_values, values, wire
-from mnemesh.cli import people, people_history, people_identity, people_links, watching
-from mnemesh.cli.app import advised
+from mnemesh import Client
+from mnemesh.api import values, wire
+from mnemesh.cli.commands import watch as watching
+from mnemesh.cli.people import history as people_history
+from mnemesh.cli.people import identity as people_identity
+from mnemesh.cli.people import links as people_links
+from mnemesh.cli.people import memories as people
+from mnemesh.cli.report import advised
 from mnemesh.cli.shell import count_of
 from mnemesh.errors import MnemeshError, from_node
-from mnemesh_gateway.auth import Authenticator
-from mnemesh_gateway.mcp_text import render
-from mnemesh_memory.errors import Unauthenticated
+from mnemesh_gateway.doors.mcp.answer_text import render
+from mnemesh_gateway.security.auth import Authenticator
+from mnemesh_memory.values.errors import Unauthenticated
 from mnemesh_proto.v1 import admin_pb2, history_pb2, memory_pb2, recall_pb2
 
 MEMORY = memory_pb2.Memory(id="018f6f0e-7c1a-7000-8000-3f1f8d2f6a11")
-ANSWER: recall_values.Recalled = wire.to_value(
+ANSWER: values.Recalled = wire.to_value(
     recall_pb2.RecallResponse(
         results=[
             recall_pb2.RecallResult(
@@ -39,7 +44,7 @@ ANSWER: recall_values.Recalled = wire.to_value(
         abstain=True,
         coverage=0.25,
     ),
-    recall_values.Recalled,
+    values.Recalled,
 )
 
 
@@ -97,7 +102,7 @@ def test_a_file_of_queries_that_can_not_be_read_says_why_once(
 
 
 def test_a_rating_says_what_each_number_counts() -> None:
-    rated = link_values.Ratings(rated=(link_values.RatedMemory(id="m", useful=2, not_useful=1, changed=True),))
+    rated = values.Ratings(rated=(values.RatedMemory(id="m", useful=2, not_useful=1, changed=True),))
     assert list(people_links.rated(rated)) == ["m  useful to 2, not useful to 1"]
 
 
@@ -113,9 +118,9 @@ def test_a_transcript_is_searched_by_words_as_they_come_or_in_quotes(
 ) -> None:
     asked: list[str] = []
 
-    def search(client: Client, query: str, **options: Any) -> transcript_values.FoundTurns:
+    def search(client: Client, query: str, **options: Any) -> values.FoundTurns:
         asked.append(query)
-        return transcript_values.FoundTurns(results=(), spaces=("@owner",))
+        return values.FoundTurns(results=(), spaces=("@owner",))
 
     monkeypatch.setattr(Client, "search_transcripts", search)
     for words in (("package", "manager"), ("package manager",)):
@@ -127,10 +132,10 @@ def forgetting(monkeypatch: pytest.MonkeyPatch, ids: tuple[str, ...]) -> list[bo
     """Lets bulk_forget name `ids` once more than it is told to act; whether each call was a dry run."""
     dry: list[bool] = []
 
-    def bulk_forget(client: Client, *, dry_run: bool, **options: Any) -> removal_values.Bulk:
+    def bulk_forget(client: Client, *, dry_run: bool, **options: Any) -> values.Bulk:
         found = () if False in dry else ids
         dry.append(dry_run)
-        return removal_values.Bulk(
+        return values.Bulk(
             matched=len(found), ids=found, dry_run=dry_run, refused=(), pending=(), backups=(), not_told=()
         )
 
@@ -173,15 +178,15 @@ def test_what_many_would_be_forgotten_is_told_by_space_and_title(cli: Run, monke
 def test_what_comes_after_the_first_page_is_counted_as_far_as_it_is_known(
     idle: bool, refused: int, cursor: str, told: str
 ) -> None:
-    left = tuple(removal_values.Refused(id=f"r{number}", reason="no") for number in range(refused))
-    done = removal_values.Bulk(
+    left = tuple(values.Refused(id=f"r{number}", reason="no") for number in range(refused))
+    done = values.Bulk(
         matched=9, ids=("a",), dry_run=True, refused=left, pending=(), backups=(), not_told=(), cursor=cursor
     )
     assert next(people.bulk(done, (), False, idle=idle)) == f"{told} would be forgotten; --apply does it"
 
 
 def test_a_peer_that_does_not_erase_may_never_have_had_the_memory() -> None:
-    gone = removal_values.Bulk(
+    gone = values.Bulk(
         matched=1, ids=("a",), dry_run=False, refused=(), pending=(), backups=(), not_told=("hub",), cursor=""
     )
     assert list(people.held(gone)) == ["hub: does not erase it with this node; if it has it, it stays there"]
@@ -261,10 +266,10 @@ def test_who_reads_or_changes_a_memory_in_conflict_is_told_how_to_end_it() -> No
 
 def test_conflicts_are_listed_with_the_commands_that_end_them() -> None:
     versions = tuple(
-        wire.to_value(history_pb2.Revision(id=head, content="x", by="ana"), history_values.Revision) for head in HEADS
+        wire.to_value(history_pb2.Revision(id=head, content="x", by="ana"), values.Revision) for head in HEADS
     )
-    conflict = history_values.Conflict(id=MEMORY.id, space="team", versions=versions, state="active")
-    shown = list(people_history.conflicts(history_values.Conflicts(conflicts=(conflict,), cursor="", total=1)))
+    conflict = values.Conflict(id=MEMORY.id, space="team", versions=versions, state="active")
+    shown = list(people_history.conflicts(values.Conflicts(conflicts=(conflict,), cursor="", total=1)))
     assert shown[-4:] == ENDS
 
 
@@ -274,9 +279,9 @@ def test_a_revision_shows_the_fields_in_which_alone_it_may_differ_from_another()
     other.importance, other.tier, other.keywords[:] = 0.9, "pinned", ["door", "wing"]
     other.attrs["wing"] = "east"
     other.valid_to.FromJsonString("2026-05-01T00:00:00Z")
-    versions = tuple(wire.to_value(version, history_values.Revision) for version in (one, other))
-    conflict = history_values.Conflict(id=MEMORY.id, space="team", versions=versions, state="active")
-    shown = list(people_history.conflicts(history_values.Conflicts(conflicts=(conflict,), cursor="", total=1)))
+    versions = tuple(wire.to_value(version, values.Revision) for version in (one, other))
+    conflict = values.Conflict(id=MEMORY.id, space="team", versions=versions, state="active")
+    shown = list(people_history.conflicts(values.Conflicts(conflicts=(conflict,), cursor="", total=1)))
     fields = "fact  valid to 2026-05-01T00:00:00Z  importance 0.9  tier pinned  keywords door, wing  attrs wing=east"
     assert [shown[at].strip() for at in (2, 6)] == ["decision", fields]
 
@@ -300,8 +305,8 @@ def test_every_time_is_shown_in_the_same_zone_and_with_it() -> None:
     assert "created 2026-05-01T20:30:00Z  valid from 0001-01-01T00:00:00Z" in whole
     assert f"in conflict with {HEADS[1]} by ana, 2026-05-01T20:30:00Z:" in whole
     assert "  2026-05-01  " in next(people.listed(values.Page(memories=(memory,), cursor="", total=1)))
-    revision = wire.to_value(history_pb2.Revision(id=HEADS[0], by="ana"), history_values.Revision)
-    page = history_values.History(
+    revision = wire.to_value(history_pb2.Revision(id=HEADS[0], by="ana"), values.Revision)
+    page = values.History(
         id=MEMORY.id, space="team", state="active", revisions=(replace(revision, at=at),), cursor="", total=1
     )
     assert next(people_history.history(page)).endswith("  ana  2026-05-01T20:30:00Z")
@@ -406,3 +411,14 @@ def test_without_a_space_what_counts_all_says_so(cli: Run, command: str) -> None
 def test_a_node_that_starts_is_shown_without_what_it_does_not_tell_yet() -> None:
     starting = wire.to_value(admin_pb2.StatusResponse(state="starting", version="0.1.0", pid=7), values.Status)
     assert next(people.status(starting)).endswith("  Mnemesh 0.1.0, pid 7")
+
+
+def test_status_shows_the_consumers_beside_the_index() -> None:
+    consumers = [
+        admin_pb2.ConsumerStatus(name="index", state="ok"),
+        admin_pb2.ConsumerStatus(name="judge", seq=9, lag=2, state="the model is away"),
+    ]
+    told = wire.to_value(admin_pb2.StatusResponse(state="ready", pid=7, consumers=consumers), values.Status)
+    assert [line for line in people.status(told) if "consumer" in line] == [
+        "  consumer judge: 2 behind, the model is away"
+    ]

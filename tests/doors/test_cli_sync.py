@@ -8,12 +8,12 @@ import grpc
 import pytest
 from grpc.aio import AioRpcError, Metadata
 
-from mnemesh.cli.peers import _added, _line, exit_status, goes_on
-from mnemesh.peer_values import AddedPeer, PeerStatus
-from mnemesh_gateway.auth import Authenticator
-from mnemesh_gateway.status import DETAILS_KEY
-from mnemesh_gateway.sync_channel import DialedChannel, broken
-from mnemesh_memory.errors import Unauthenticated
+from mnemesh.api.values.peers import AddedPeer, PeerStatus
+from mnemesh.cli.commands.peers import _added, _line, exit_status, goes_on
+from mnemesh_gateway.contract.status import DETAILS_KEY
+from mnemesh_gateway.peers.sync_channel import DialedChannel, broken
+from mnemesh_gateway.security.auth import Authenticator
+from mnemesh_memory.values.errors import Unauthenticated
 
 
 def peer(**fields: Any) -> PeerStatus:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import importlib
 import inspect
 import itertools
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,24 +18,11 @@ import pytest
 from client_support import TOKEN, Both, Failure, RecordingNode, serving
 
 import mnemesh
-from mnemesh import (
-    AsyncClient,
-    Client,
-    backup_values,
-    connection,
-    embedding_values,
-    errors,
-    history_values,
-    link_values,
-    peer_values,
-    recall_values,
-    removal_values,
-    transcript_values,
-    values,
-)
-from mnemesh.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, CONTENT_BYTES_MAX
-from mnemesh.wire import NESTED
-from mnemesh_memory import limits
+from mnemesh import AsyncClient, Client, errors
+from mnemesh.api import calls, values
+from mnemesh.api.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, CONTENT_BYTES_MAX
+from mnemesh.transport import connection
+from mnemesh_memory.values import limits
 from mnemesh_proto.v1 import (
     admin_pb2,
     backup_pb2,
@@ -43,6 +32,7 @@ from mnemesh_proto.v1 import (
     peer_pb2,
     recall_pb2,
     transcript_pb2,
+    watch_pb2,
 )
 
 Make = Callable[..., Both]
@@ -207,8 +197,14 @@ WRONG: tuple[Any, ...] = (
     5, 1.5, True, b"x", "\ud800", [5], [None], [b"x"], [["a"]], {5: 6}, {"a": object()}, object(), datetime(2026, 1, 1),
     -1, 2**70, float("nan"), iter([1]), len,
 )  # fmt: skip
+
 BUILDERS = {
-    name: vars(method)["__wrapped__"] for name, method in vars(Client).items() if hasattr(method, "__wrapped__")
+    name: function
+    for part in pkgutil.iter_modules(calls.__path__)
+    for name, function in vars(importlib.import_module(f"{calls.__name__}.{part.name}")).items()
+    if inspect.isfunction(function)
+    and function.__module__ == f"{calls.__name__}.{part.name}"
+    and function.__annotations__.get("return", "").startswith("Call[")
 }
 
 
@@ -485,7 +481,7 @@ def test_a_space_that_the_node_refuses_is_named_as_the_argument_that_it_was(clie
 
 def test_both_clients_have_the_same_methods_with_the_same_arguments_and_help() -> None:
     def methods(cls: type) -> dict[str, tuple[Any, ...]]:
-        public = {name: getattr(cls, name) for name in vars(cls) if not name.startswith("_")}
+        public = {name: getattr(cls, name) for name in dir(cls) if not name.startswith("_")}
         return {name: tuple(inspect.signature(method).parameters) for name, method in public.items()}
 
     assert methods(Client) == methods(AsyncClient)
@@ -506,43 +502,46 @@ def test_the_values_have_the_fields_of_the_messages() -> None:
         memory_pb2.ListResponse: values.Page,
         memory_pb2.TimelineResponse: values.Timeline,
         memory_pb2.StatsResponse: values.Stats,
-        history_pb2.HistoryResponse: history_values.History,
-        history_pb2.BlameResponse: history_values.Blame,
+        history_pb2.HistoryResponse: values.History,
+        history_pb2.BlameResponse: values.Blame,
         history_pb2.RollbackResponse: values.Written,
-        history_pb2.ConflictsResponse: history_values.Conflicts,
+        history_pb2.ConflictsResponse: values.Conflicts,
         history_pb2.ResolveResponse: values.Written,
         link_pb2.LinkResponse: values.Written,
         link_pb2.UnlinkResponse: values.Written,
-        link_pb2.RateResponse: link_values.Ratings,
-        recall_pb2.RecallBatchResponse: recall_values.RecalledBatch,
-        recall_pb2.RelatedResponse: recall_values.Neighbourhood,
+        link_pb2.RateResponse: values.Ratings,
+        recall_pb2.RecallBatchResponse: values.RecalledBatch,
+        recall_pb2.RelatedResponse: values.Neighbourhood,
         admin_pb2.StatusResponse: values.Status,
         admin_pb2.WhoamiResponse: values.Identity,
-        admin_pb2.ReembedResponse: embedding_values.Reembedding,
-        memory_pb2.PurgeResponse: removal_values.Purged,
-        memory_pb2.BulkForgetResponse: removal_values.Bulk,
-        peer_pb2.AddPeerResponse: peer_values.AddedPeer,
-        peer_pb2.SetPeerTokenResponse: peer_values.AddedPeer,
-        peer_pb2.RemovePeerResponse: peer_values.RemovedPeer,
-        peer_pb2.SyncStatusResponse: peer_values.SyncStatus,
-        peer_pb2.SyncNowResponse: peer_values.Synced,
-        peer_pb2.ListQuarantineResponse: peer_values.Quarantine,
-        peer_pb2.RetryQuarantineResponse: peer_values.Retried,
-        peer_pb2.DiscardQuarantineResponse: peer_values.Discarded,
-        peer_pb2.ListPendingResponse: peer_values.Pending,
-        peer_pb2.DiscardPendingResponse: peer_values.Discarded,
-        backup_pb2.CreateBackupResponse: backup_values.MadeBackup,
-        backup_pb2.ListBackupsResponse: backup_values.Backups,
-        transcript_pb2.AddTranscriptResponse: transcript_values.AddedTurns,
-        transcript_pb2.SearchTranscriptsResponse: transcript_values.FoundTurns,
-        transcript_pb2.ReadTranscriptResponse: transcript_values.Transcript,
-        transcript_pb2.ListTranscriptsResponse: transcript_values.Sessions,
-        transcript_pb2.EraseTranscriptResponse: transcript_values.ErasedSessions,
+        admin_pb2.ReembedResponse: values.Reembedding,
+        memory_pb2.PurgeResponse: values.Purged,
+        memory_pb2.BulkForgetResponse: values.Bulk,
+        peer_pb2.AddPeerResponse: values.AddedPeer,
+        peer_pb2.SetPeerTokenResponse: values.AddedPeer,
+        peer_pb2.RemovePeerResponse: values.RemovedPeer,
+        peer_pb2.SyncStatusResponse: values.SyncStatus,
+        peer_pb2.SyncNowResponse: values.Synced,
+        peer_pb2.ListQuarantineResponse: values.Quarantine,
+        peer_pb2.RetryQuarantineResponse: values.Retried,
+        peer_pb2.DiscardQuarantineResponse: values.Discarded,
+        peer_pb2.ListPendingResponse: values.Pending,
+        peer_pb2.DiscardPendingResponse: values.Discarded,
+        backup_pb2.CreateBackupResponse: values.MadeBackup,
+        backup_pb2.ListBackupsResponse: values.Backups,
+        transcript_pb2.AddTranscriptResponse: values.AddedTurns,
+        transcript_pb2.SearchTranscriptsResponse: values.FoundTurns,
+        transcript_pb2.ReadTranscriptResponse: values.Transcript,
+        transcript_pb2.ListTranscriptsResponse: values.Sessions,
+        transcript_pb2.EraseTranscriptResponse: values.ErasedSessions,
     }
-    modules = (memory_pb2, recall_pb2, link_pb2, history_pb2, admin_pb2, peer_pb2, backup_pb2, transcript_pb2)
-    for name, cls in NESTED.items():
+    modules = (
+        memory_pb2, recall_pb2, link_pb2, history_pb2, admin_pb2, peer_pb2, backup_pb2, transcript_pb2, watch_pb2,
+    )  # fmt: skip
+    for name, cls in values.MESSAGES.items():
         message = next(getattr(m, name.rpartition(".")[2]) for m in modules if hasattr(m, name.rpartition(".")[2]))
-        pairs[message] = cls
+        pairs.setdefault(message, getattr(values, cls))
+    pairs.pop(watch_pb2.WatchResponse)  # a Change leaves out what only the messages of the stream carry
     for message, cls in pairs.items():
         wanted = set(message.DESCRIPTOR.fields_by_name)
         assert {field.name for field in dataclasses.fields(cls)} == wanted, cls

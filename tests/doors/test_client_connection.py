@@ -14,9 +14,10 @@ from client_support import TOKEN, RecordingNode, serving
 from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 
-from mnemesh import Client, connection, errors, refusals
-from mnemesh.connection import Connection, Target, Tries
-from mnemesh.local import NodeNotStarted
+from mnemesh import Client, errors
+from mnemesh.transport import connection, refusals
+from mnemesh.transport.connection import Connection, Target, Tries
+from mnemesh.transport.local_node import NodeNotStarted
 from mnemesh_proto.rendezvous import TOKEN_FILE, NodeAddress, write_node
 
 

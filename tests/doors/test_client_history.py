@@ -12,9 +12,11 @@ from typing import Any
 import grpc
 import pytest
 
-from mnemesh import AsyncClient, Client, FailedPrecondition, InvalidArgument, history_values, recall_values, values
-from mnemesh.cli import people, people_history
+from mnemesh import AsyncClient, Client, FailedPrecondition, InvalidArgument
+from mnemesh.api import values
 from mnemesh.cli.app import run
+from mnemesh.cli.people import history as people_history
+from mnemesh.cli.people import memories as people
 from mnemesh_proto.v1 import history_pb2, history_pb2_grpc, memory_pb2
 
 ID = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a11"
@@ -121,7 +123,7 @@ def test_conflicts_come_back_with_their_versions(ask: Ask, node: tuple[Recording
     assert node[0].asked == [history_pb2.ConflictsRequest(spaces=["a", "b"], limit=7)]
     (conflict,) = page.conflicts
     assert [one.content for one in conflict.versions] == ["left", "right"]
-    assert isinstance(conflict, history_values.Conflict)
+    assert isinstance(conflict, values.Conflict)
     assert conflict.state == "superseded"
 
 
@@ -204,13 +206,13 @@ def memory_in_conflict() -> values.Memory:
     )  # fmt: skip
 
 
-def recalled_in_conflict(memory: values.Memory) -> recall_values.Recalled:
+def recalled_in_conflict(memory: values.Memory) -> values.Recalled:
     """As a node gives it: the text stands in the result, and not once more in its memory."""
-    result = recall_values.Result(
+    result = values.Result(
         id=ID, content="left", score=0.5, title="", snippet="left", space="team", kind="fact", tags=(),
         memory=replace(memory, content=""), signals=(), redirected_from="",
     )  # fmt: skip
-    return recall_values.Recalled(
+    return values.Recalled(
         results=(result,), coverage=1.0, abstain=False, tokens_used=1, truncated_by_budget=0, degraded=False,
         degraded_reasons=(), spaces=("team",),
     )  # fmt: skip
@@ -247,5 +249,5 @@ def test_a_list_shows_the_other_text_of_a_conflict_also_when_there_are_titles() 
 
 
 def test_the_lines_of_a_page_without_a_next_say_nothing_of_one() -> None:
-    page = history_values.History(id=ID, space="team", state="active", revisions=(), cursor="", total=0)
+    page = values.History(id=ID, space="team", state="active", revisions=(), cursor="", total=0)
     assert list(people_history.history(page)) == []

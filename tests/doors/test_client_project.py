@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh.git_root import remote_path
-from mnemesh.project import PROJECTS_FILE, Project, _Names, project_of
-from mnemesh.space import BadSpaceFile
-from mnemesh_memory.spaces import space_path
+from mnemesh.transport.git_root import remote_path
+from mnemesh.transport.project import PROJECTS_FILE, Project, _Names, project_of
+from mnemesh.transport.space import BadSpaceFile
+from mnemesh_memory.values.spaces import space_path
 
 
 def git(*words: str, cwd: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_broken_list_of_names_is_refused_with_what_to_do(tmp_path: Path, data_
 
 @given(st.text(max_size=80), st.sampled_from(["https://h/", "git@h.example:", "ssh://h/", "", "file:///"]))
 def test_any_remote_gives_a_space_that_a_node_takes_or_none(tail: str, head: str) -> None:
-    from mnemesh.project import _path_of
+    from mnemesh.transport.project import _path_of
 
     space = _path_of(remote_path(head + tail))
     if space:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from mnemesh.errors import InvalidArgument
-from mnemesh.project import detect_space, project_here
-from mnemesh.space import BadSpaceFile, segment_of
-from mnemesh_memory.spaces import space_path
+from mnemesh.transport.project import detect_space, project_here
+from mnemesh.transport.space import BadSpaceFile, segment_of
+from mnemesh_memory.values.spaces import space_path
 
 
 @pytest.fixture

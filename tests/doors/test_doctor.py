@@ -22,21 +22,22 @@ from pathlib import Path
 
 import pytest
 
-from mnemesh_actors.directory import open_directory
-from mnemesh_actors.generations import FILE, Generation, GenerationFile, Generations
-from mnemesh_actors.index.state import IndexMeta, write_meta
-from mnemesh_actors.ledger import alarms, schema
-from mnemesh_crdt.chunk import chunk_of
+from mnemesh_actors.generations.generation_file import FILE, Generation, GenerationFile, Generations
+from mnemesh_actors.ledger.integrity import alarms
+from mnemesh_actors.ledger.store import schema
+from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_actors.storage.index_state import IndexMeta, write_meta
+from mnemesh_crdt.changes.chunk import chunk_of
 from mnemesh_gateway import doctor
-from mnemesh_gateway.access import ACCESS_FILE, MIGRATIONS, Access
-from mnemesh_gateway.doctor import directory as doctor_directory
+from mnemesh_gateway.doctor import directory_checks as doctor_directory
 from mnemesh_gateway.doctor import neighbour
-from mnemesh_gateway.doctor.checks import examine
+from mnemesh_gateway.doctor.check import examine
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place
-from mnemesh_gateway.peer_book import PeerBook
-from mnemesh_gateway.settings import Settings
-from mnemesh_memory.errors import MnemeshError
+from mnemesh_gateway.node.settings import Settings
+from mnemesh_gateway.peers.peer_book import PeerBook
+from mnemesh_gateway.security.access import ACCESS_FILE, MIGRATIONS, Access
+from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_proto.rendezvous import NodeAddress, write_node
 
 NOW_MS = 1_800_000_000_000
@@ -115,9 +116,9 @@ def test_a_directory_that_cannot_be_written(place: Place) -> None:
     """Root may write everywhere, so the check runs as another user."""
     program = (
         "import os, sys, pathlib\n"
-        "from mnemesh_gateway.doctor import directory as checks\n"
+        "from mnemesh_gateway.doctor import directory_checks as checks\n"
         "from mnemesh_gateway.doctor.place import Place\n"
-        "from mnemesh_gateway.settings import Settings\n"
+        "from mnemesh_gateway.node.settings import Settings\n"
         "place = Place(data_dir=pathlib.Path(sys.argv[1]), settings=Settings(), now_ms=0)\n"
         "os.getuid() or os.setuid(65534)\n"
         "print(*(finding.problem for finding in checks.data_directory(place)), sep='\\n')\n"
@@ -678,6 +679,14 @@ def test_a_running_node_whose_index_has_a_fault_is_a_finding(held: Place) -> Non
         found = only(held, "running node")
     assert "shard-0 is the server is away (7 entries behind" in found.problem
     assert not found.remark
+
+
+def test_a_consumer_of_a_running_node_that_is_stalled_is_a_remark(held: Place) -> None:
+    consumers = [{"name": "index", "state": "ok", "lag": 0}, {"name": "judge", "state": "the model is away", "lag": 2}]
+    with node_that_says(held, {**BEHIND, "index": [], "consumers": consumers}):
+        found = only(held, "consumers")
+    assert "judge is stalled (2 entries behind the ledger): the model is away" in found.problem
+    assert found.remark
 
 
 def test_a_peer_with_which_a_running_node_does_not_agree_is_a_finding(held: Place) -> None:

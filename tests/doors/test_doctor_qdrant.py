@@ -11,11 +11,11 @@ import pytest
 from qdrant_double import Fault, QdrantDouble, qdrant_double
 
 from mnemesh_gateway.doctor import qdrant as module
-from mnemesh_gateway.doctor.checks import CHECKS
+from mnemesh_gateway.doctor.check import CHECKS
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place
 from mnemesh_gateway.doctor.report import as_json, as_text
-from mnemesh_gateway.settings import Settings, load
+from mnemesh_gateway.node.settings import Settings, load
 
 KEY = "the-key-of-the-tests"
 

@@ -17,11 +17,11 @@ from scenario_doors import NETWORKED_DOORS, CliDoor, Door, GrpcDoor, HttpDoor, M
 
 import mnemesh
 from mnemesh import errors as client_errors
-from mnemesh.cli.people import status as status_lines
-from mnemesh_actors.directory import keep_owner, open_directory
-from mnemesh_gateway.node import Node
-from mnemesh_gateway.settings import load
-from mnemesh_memory.errors import FailedPrecondition
+from mnemesh.cli.people.memories import status as status_lines
+from mnemesh_actors.storage.data_directory import keep_owner, open_directory
+from mnemesh_gateway.node.node import Node
+from mnemesh_gateway.node.settings import load
+from mnemesh_memory.values.errors import FailedPrecondition
 from mnemesh_proto.rendezvous import AUTHORIZATION
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -13,15 +13,15 @@ from door_clients import REQUESTS, TOKEN, Doors, GrpcClient, open_grpc, open_htt
 from fake_mesh import FakeGate, FakeMesh
 from mcp_support import Node, connect
 
-from mnemesh_gateway.access import Access
-from mnemesh_gateway.auth import Authenticator
-from mnemesh_gateway.mcp_tools import TOOLSETS, build_tools
-from mnemesh_gateway.openapi import FIXED_PATHS
-from mnemesh_gateway.operations import OPERATIONS, Operation, by_name
-from mnemesh_gateway.quotas import Quotas
-from mnemesh_memory import grants
-from mnemesh_memory.model import Caller, Draft, Memory
-from mnemesh_memory.quotas import Quota
+from mnemesh_gateway.doors.http.openapi import FIXED_PATHS
+from mnemesh_gateway.doors.mcp.tools import TOOLSETS, build_tools
+from mnemesh_gateway.operations.quota_gate import Quotas
+from mnemesh_gateway.operations.table import OPERATIONS, Operation, by_name
+from mnemesh_gateway.security.access import Access
+from mnemesh_gateway.security.auth import Authenticator
+from mnemesh_memory.access import grants
+from mnemesh_memory.values.model import Caller, Draft, Memory
+from mnemesh_memory.values.quotas import Quota
 
 # The decision for each operation, made here a second time and by hand.
 DECISIONS: Final[Mapping[str, str]] = {

@@ -13,12 +13,12 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 
-from mnemesh_gateway.grpc_door import REFLECTION_SERVICES, SERVICES, SYNC, GrpcDoor
-from mnemesh_gateway.metrics import CONTENT_TYPE
-from mnemesh_gateway.operations import OPERATIONS, Operation
-from mnemesh_memory import limits
-from mnemesh_memory.errors import Aborted, Overloaded, Unavailable
-from mnemesh_memory.model import Caller, Draft
+from mnemesh_gateway.doors.grpc.grpc_door import REFLECTION_SERVICES, SERVICES, SYNC, GrpcDoor
+from mnemesh_gateway.doors.metrics import CONTENT_TYPE
+from mnemesh_gateway.operations.table import OPERATIONS, Operation
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import Aborted, Overloaded, Unavailable
+from mnemesh_memory.values.model import Caller, Draft
 from mnemesh_proto.v1 import memory_pb2, memory_pb2_grpc, recall_pb2, sync_pb2_grpc
 
 SECRET = "ghp_" + "x7Kq2Vn9Rt4Ws8Lp3Zd6Yb1Hc5Mf0Ja2Qe7U"
@@ -351,6 +351,7 @@ async def test_metrics_show_ledger_index_and_requests_and_no_word_of_a_memory(cl
     assert 'mnemesh_request_seconds_count{door="grpc",operation="remember"} 1.0' in text
     assert 'mnemesh_ledger_seq{incarnation="fake-1"} 1.0' in text
     assert 'mnemesh_index_lag_entries{shard="shard-0"} 3.0' in text
+    assert 'mnemesh_consumer_lag_entries{consumer="judge"} 1.0' in text
     assert "mnemesh_ready 1.0" in text
     assert "private" not in text
     assert CONTENT_TYPE.startswith("text/plain")

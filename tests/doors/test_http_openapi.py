@@ -10,11 +10,11 @@ import pytest
 from door_clients import REQUESTS, Doors, open_http
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from mnemesh_gateway import openapi
-from mnemesh_gateway.http_door import _HttpDoor
-from mnemesh_gateway.message_json import from_json
-from mnemesh_gateway.operations import OPERATIONS, Operation, by_name
-from mnemesh_gateway.request_rules import REQUEST_RULES, REQUIRED
+from mnemesh_gateway.contract.message_json import from_json
+from mnemesh_gateway.contract.request_rules import REQUEST_RULES, REQUIRED
+from mnemesh_gateway.doors.http import openapi
+from mnemesh_gateway.doors.http.http_door import _HttpDoor
+from mnemesh_gateway.operations.table import OPERATIONS, Operation, by_name
 from mnemesh_proto.v1 import (
     admin_pb2,
     backup_pb2,

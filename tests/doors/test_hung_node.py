@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import json
 import os
 import re
 import signal
@@ -13,6 +15,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +26,9 @@ from node_process import Nodes, NodeUnderTest
 from stdio_support import Host
 
 from mnemesh import AsyncClient, Client
-from mnemesh.liveness import BUSY_S, HEALTH_CHECK, hung
-from mnemesh_proto.rendezvous import NodeAddress
+from mnemesh.transport.liveness import BUSY_S, HEALTH_CHECK, hung
+from mnemesh_gateway import doctor
+from mnemesh_proto.rendezvous import LOCK_FILE, TOKEN_FILE, NodeAddress, write_node
 from mnemesh_proto.v1 import admin_pb2
 
 TOLD_S = 5.0
@@ -176,3 +180,40 @@ def test_a_fault_of_the_command_line_itself_is_told_without_python_and_kept_for_
     assert str(kept) in said
     assert "KeyError" in kept.read_text()
     assert kept.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("answered", [(), ("/health/live",)], ids=["nothing is answered", "only its life is answered"])
+def test_the_doctor_waits_once_for_a_node_that_hangs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], answered: tuple[str, ...]
+) -> None:
+    going = threading.Event()
+
+    class Hung(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path in answered:
+                self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+            else:
+                going.wait(CALL_S)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing is written to the terminal of the tests."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hung) as server, ThreadPoolExecutor(1) as served:
+        served.submit(server.serve_forever, 0.05)
+        address = f"127.0.0.1:{server.server_port}"
+        write_node(tmp_path, NodeAddress(os.getpid(), address, address, "0.1.0"))
+        (tmp_path / TOKEN_FILE).write_text("mnm_" + "a" * 43)
+        (tmp_path / LOCK_FILE).write_text(str(os.getpid()))
+        with (tmp_path / LOCK_FILE).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            began = time.monotonic()
+            assert doctor.main(["--json", "--data", str(tmp_path)]) == 1
+            took = time.monotonic() - began
+        going.set()
+        server.shutdown()
+    told = [one["problem"] for one in json.loads(capsys.readouterr().out)["findings"] if one["check"] == "running node"]
+    (problem,) = told
+    assert ("does not tell its status" if answered else "does not answer") in problem
+    assert took < TOLD_S

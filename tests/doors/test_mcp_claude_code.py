@@ -21,8 +21,8 @@ from model_stub import ModelStub
 from node_process import NodeUnderTest
 from scenario_doors import McpDoor
 
-from mnemesh_gateway.mcp_text import NOTE
-from mnemesh_memory.text import estimate_tokens
+from mnemesh_gateway.doors.mcp.answer_text import NOTE
+from mnemesh_memory.text.text import estimate_tokens
 
 PACKAGE, VERSION = "@anthropic-ai/claude-code-linux-x64", "2.1.197"
 INSTALL_S = 200.0

@@ -1,4 +1,4 @@
-"""docs/mcp.md and the README say what is true: every example parses, every tool, toolset and option stands there."""
+"""docs/mcp.md and docs/doors.md say what is true: every example parses, every tool, toolset and option stands there."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import re
 import tomllib
 from pathlib import Path
 
-from mnemesh import stdio, stdio_rpc
-from mnemesh_gateway import mcp_text
-from mnemesh_gateway.mcp_tools import TOOLSETS, build_tools
-from mnemesh_gateway.operations import by_name
+from mnemesh.stdio import program as stdio
+from mnemesh.stdio import rpc as stdio_rpc
+from mnemesh_gateway.doors.mcp import answer_text
+from mnemesh_gateway.doors.mcp.tools import TOOLSETS, build_tools
+from mnemesh_gateway.operations.table import by_name
 
 ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "mcp.md").read_text("utf-8")
@@ -43,8 +44,8 @@ def test_the_table_of_toolsets_is_complete() -> None:
         assert set(names) == {tool.name for tool in build_tools().values() if tool.toolset == toolset}
 
 
-def test_the_readme_names_the_tools_of_core_and_curate() -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
+def test_the_page_about_doors_names_the_tools_of_core_and_curate() -> None:
+    text = (ROOT / "docs/doors.md").read_text("utf-8")
     passage = text[text.index("Agents see") : text.index("`memory://{id}`")]
     names = set(re.findall(r"`(\w+)`", passage))
     assert names == {tool.name for tool in build_tools().values() if tool.toolset in ("core", "curate")}
@@ -58,4 +59,4 @@ def test_every_option_and_error_code_of_the_proxy_is_explained() -> None:
 
 
 def test_the_block_of_recalled_text_is_shown_as_it_is() -> None:
-    assert f'<memories note="{mcp_text.NOTE}">' in DOCS
+    assert f'<memories note="{answer_text.NOTE}">' in DOCS

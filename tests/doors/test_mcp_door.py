@@ -15,9 +15,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_support import TOKEN, TRANSPORTS, WAIT_S, Node, connect, headers
 from mcp_types import Implementation, TextContent
 
-from mnemesh_gateway.auth import Authenticator
-from mnemesh_gateway.mcp_door import build_mcp
-from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, Overloaded
+from mnemesh_gateway.doors.mcp.mcp_door import build_mcp
+from mnemesh_gateway.security.auth import Authenticator
+from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, Overloaded
 
 ACCEPT = {"accept": "application/json, text/event-stream"}
 PROTOCOL_2026 = "2026-07-28"

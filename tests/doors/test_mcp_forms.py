@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from fake_mesh import START_MS, FakeGate, FakeMesh
 
-from mnemesh_gateway import mcp_forms, mcp_text
-from mnemesh_gateway.mcp_tools import build_tools
-from mnemesh_memory.model import Caller, Draft, Link, Revision
+from mnemesh_gateway.doors.mcp import answer_text, structured_answers
+from mnemesh_gateway.doors.mcp.tools import build_tools
+from mnemesh_memory.values.model import Caller, Draft, Link, Revision
 
 TOOLS = build_tools()
 CALLER = Caller("owner/agent", "owner")
@@ -59,7 +59,7 @@ async def test_what_delivers_words_of_memories_marks_them_as_data_first_and_noth
 ) -> None:
     answer = await shown(gate, tool, **arguments | detail)
     assert next(iter(answer)) == "note"
-    assert mcp_text.NOTE in answer["note"]
+    assert answer_text.NOTE in answer["note"]
     sent = json.dumps(answer)
     assert not re.search(r"<\s*/?\s*(memor|turn|session|system-reminder)", sent, re.IGNORECASE)
     assert json.loads(sent)["note"] == answer["note"], "a text can't bring a note of its own"
@@ -136,6 +136,6 @@ def test_a_weak_answer_says_so_before_anything_else() -> None:
         "results": [], "spaces": ["team/a"], "notes": ["kinds: there is no 'run'"], "abstain": True, "coverage": 0.0,
         "degraded": True, "degraded_reasons": ["index: behind"], "truncated_by_budget": 0, "tokens_used": 0,
     }  # fmt: skip
-    empty = mcp_forms.structured("recall", answer)
+    empty = structured_answers.structured("recall", answer)
     assert empty["note"] == ("Nothing found in team/a. kinds: there is no 'run' May be incomplete: index: behind.")
     assert (empty["abstain"], empty["results"]) == (True, [])

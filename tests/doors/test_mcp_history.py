@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from fake_mesh import START_MS, FakeGate, FakeMesh
 
-from mnemesh_gateway import mcp_text
-from mnemesh_gateway.mcp_tools import build_tools
-from mnemesh_memory.model import Caller, Draft, Revision
+from mnemesh_gateway.doors.mcp import answer_text
+from mnemesh_gateway.doors.mcp.tools import build_tools
+from mnemesh_memory.values.model import Caller, Draft, Revision
 
 TOOLS = build_tools()
 CALLER = Caller("owner/agent", "owner")
@@ -33,7 +33,7 @@ def gate() -> FakeGate:
 
 async def said(gate: FakeGate, tool: str, **arguments: Any) -> str:
     text = (await TOOLS[tool].run(gate, CALLER, arguments)).text
-    assert mcp_text.NOTE in text
+    assert answer_text.NOTE in text
     assert len(re.findall(r"<\s*/\s*memories\b", text, re.IGNORECASE)) == 1, "nothing closes the block from within"
     return text
 
@@ -57,8 +57,8 @@ def test_a_conflict_over_a_field_alone_repeats_no_text() -> None:
         "id": "m", "content": "left", "title": "", "kind": "fact", "space": "team", "tags": [], "state": "active",
         "by": "ana", "superseded_by": "", "heads": ["1@1", OTHER], "linked": [], "linked_more": 0, "conflicts": [head],
     }  # fmt: skip
-    shown = mcp_text.memory_element(memory)
-    assert (mcp_text.SAME_TEXT in shown, shown.count("left")) == (True, 1)
+    shown = answer_text.memory_element(memory)
+    assert (answer_text.SAME_TEXT in shown, shown.count("left")) == (True, 1)
 
 
 def test_a_memory_says_what_of_it_is_too_much_to_be_shown() -> None:
@@ -67,7 +67,7 @@ def test_a_memory_says_what_of_it_is_too_much_to_be_shown() -> None:
         **dict.fromkeys(("conflicts", "heads", "linked", "tags"), ()),
         "linked_more": 0,
     }
-    shown = mcp_text.memory_element(memory | {"notes": ["200 of 4001 links shown"]})
+    shown = answer_text.memory_element(memory | {"notes": ["200 of 4001 links shown"]})
     assert "[200 of 4001 links shown]" in shown
 
 
@@ -77,9 +77,11 @@ def test_a_memory_says_when_it_held_where_that_is_known() -> None:
         **dict.fromkeys(("conflicts", "heads", "linked", "tags"), ()),
         "linked_more": 0,
     }
-    assert "valid_" not in mcp_text.memory_element(memory)
+    assert "valid_" not in answer_text.memory_element(memory)
     held = {"valid_from": "2019-05-04T00:00:00Z", "valid_to": "2020-01-01T00:00:00Z"}
-    assert 'valid_from="2019-05-04T00:00:00Z" valid_to="2020-01-01T00:00:00Z"' in mcp_text.memory_element(memory | held)
+    assert 'valid_from="2019-05-04T00:00:00Z" valid_to="2020-01-01T00:00:00Z"' in answer_text.memory_element(
+        memory | held
+    )
 
 
 async def test_a_history_marks_what_is_shown_and_what_else_stands(gate: FakeGate) -> None:

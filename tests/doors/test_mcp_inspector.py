@@ -67,7 +67,7 @@ async def inspect(tools: Path, node: NodeUnderTest) -> None:
     token = ("--header", f"Authorization: Bearer {node.token}")
     http = (f"http://{node.http}/mcp", "--transport", "http", *token)
     sse = (f"http://{node.http}/sse", "--transport", "sse", *token)
-    stdio = (sys.executable, "-m", "mnemesh.stdio", "--data", str(node.data_dir))
+    stdio = (sys.executable, "-m", "mnemesh.stdio.program", "--data", str(node.data_dir))
 
     async def ask(server: tuple[str, ...], method: str, *arguments: str) -> dict[str, Any]:
         command = (inspector, "--cli", *server, "--method", method, *arguments)

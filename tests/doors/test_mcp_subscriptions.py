@@ -16,11 +16,11 @@ from mcp.client.subscriptions import ResourceUpdated
 from mcp.shared.exceptions import MCPError
 from mcp_support import TOKEN, WAIT_S, Node, connect
 
-from mnemesh_gateway.auth import Authenticator
-from mnemesh_gateway.mcp_subscriptions import Subscriptions
-from mnemesh_memory import limits
-from mnemesh_memory.errors import InvalidArgument, Overloaded, Unauthenticated
-from mnemesh_memory.model import Caller, Draft, Memory
+from mnemesh_gateway.doors.mcp.subscriptions import Subscriptions
+from mnemesh_gateway.security.auth import Authenticator
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import InvalidArgument, Overloaded, Unauthenticated
+from mnemesh_memory.values.model import Caller, Draft, Memory
 
 CALLER = Caller("owner/test", "owner")
 

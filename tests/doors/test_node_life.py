@@ -13,17 +13,17 @@ import httpx2
 import pytest
 from node_process import start_node, stop_node
 
-from mnemesh_gateway.node import Node
-from mnemesh_gateway.settings import load
-from mnemesh_memory.errors import Unavailable
+from mnemesh_gateway.node.node import Node
+from mnemesh_gateway.node.settings import load
+from mnemesh_memory.values.errors import Unavailable
 from mnemesh_proto.rendezvous import NODE_FILE, read_node, read_token
 
 PATIENCE_S = 60.0
 LOGS_A_FAULT = """
 import structlog
 from pathlib import Path
-from mnemesh_gateway.node_log import configure
-from mnemesh_gateway.settings import load
+from mnemesh_gateway.node.node_log import configure
+from mnemesh_gateway.node.settings import load
 configure(load({"data_dir": "/nowhere", "log_format": "FORMAT"}, {}))
 def remember(content):
     raise ValueError("a fault")
@@ -50,8 +50,8 @@ def test_a_logged_fault_names_its_place_and_shows_no_text_that_was_in_hand(form:
 
 LIBRARIES_LOG = r"""
 import logging, warnings
-from mnemesh_gateway.node_log import configure
-from mnemesh_gateway.settings import load
+from mnemesh_gateway.node.node_log import configure
+from mnemesh_gateway.node.settings import load
 configure(load({"data_dir": "/nowhere", "log_format": "FORMAT"}, {}))
 logging.getLogger("uvicorn.error").warning("Invalid HTTP %s received.", "request")
 logging.getLogger("uvicorn.error").info("not said")

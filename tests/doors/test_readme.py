@@ -1,4 +1,4 @@
-"""The README's commands are run as they stand, against a real node; only the ports are those of the test."""
+"""The commands of README.md and docs/doors.md run as printed, against a real node on ports of the test."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ FENCE = re.compile(r"^```(\w+)( npm)?\n(.*?)^```", re.M | re.S)
 
 def blocks() -> list[tuple[str, bool, str]]:
     """(language, wants npm, text) of each block that a reader would run, the two make commands left out."""
-    readme = (ROOT / "README.md").read_text("utf-8")
+    pages = "".join((ROOT / name).read_text("utf-8") for name in ("README.md", "docs/doors.md"))
     found = [
-        (language, bool(npm), text) for language, npm, text in FENCE.findall(readme) if language in ("sh", "python")
+        (language, bool(npm), text) for language, npm, text in FENCE.findall(pages) if language in ("sh", "python")
     ]
     return [block for block in found if "make up" not in block[2]]
 
@@ -63,7 +63,7 @@ def npm_reaches_a_registry() -> bool:
     return subprocess.run(asked, capture_output=True, timeout=60, check=False).returncode == 0
 
 
-async def test_the_readme_s_commands_work_as_printed_and_a_second_time(node: NodeUnderTest, tmp_path: Path) -> None:
+async def test_the_pages_commands_work_as_printed_and_a_second_time(node: NodeUnderTest, tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     clone.mkdir()
     copy_of_the_clone(clone)
@@ -84,7 +84,7 @@ async def test_the_readme_s_commands_work_as_printed_and_a_second_time(node: Nod
     shutil.which("npm") is None or not (ROOT / "tools/node_modules/.bin/buf").exists(),
     reason="buf is not installed here; `make proto-check` installs it",
 )
-async def test_the_readme_s_commands_from_npm_work_as_printed(node: NodeUnderTest, tmp_path: Path) -> None:
+async def test_the_pages_commands_from_npm_work_as_printed(node: NodeUnderTest, tmp_path: Path) -> None:
     if not npm_reaches_a_registry():
         pytest.skip("npm reaches no registry here")
     clone = tmp_path / "clone"

@@ -17,10 +17,17 @@ from pathlib import Path
 import pytest
 from stdio_support import Host
 
-from mnemesh import local
 from mnemesh.entry import main
-from mnemesh.local import NodeNotStarted, NodeNotStopped, ensure_node, find_node, split_address, stop_node
-from mnemesh.stdio import main as stdio_main
+from mnemesh.stdio.program import main as stdio_main
+from mnemesh.transport import local_node as local
+from mnemesh.transport.local_node import (
+    NodeNotStarted,
+    NodeNotStopped,
+    ensure_node,
+    find_node,
+    split_address,
+    stop_node,
+)
 from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE, NodeAddress, read_node, write_node
 
 FAKE_NODE = Path(__file__).with_name("stdio_fake_node.py")
@@ -89,7 +96,7 @@ def test_a_node_is_started_when_none_runs_and_found_when_one_does(data_dir: Path
 
 def test_eight_processes_at_once_start_exactly_one(data_dir: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from mnemesh.local import ensure_node; "
+        "import sys; from pathlib import Path; from mnemesh.transport.local_node import ensure_node; "
         "print(ensure_node(Path(sys.argv[1]), 30, sys.argv[2:]).pid)"
     )
     clients = [
@@ -182,7 +189,7 @@ def test_a_node_that_is_draining_is_waited_for_before_another_is_started(data_di
 
 def test_the_node_outlives_its_starter_and_hears_none_of_its_signals(data_dir: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from mnemesh.local import ensure_node; "
+        "import sys; from pathlib import Path; from mnemesh.transport.local_node import ensure_node; "
         "print(ensure_node(Path(sys.argv[1]), 30, sys.argv[2:]).pid)"
     )
     done = subprocess.run(

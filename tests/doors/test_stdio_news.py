@@ -13,7 +13,7 @@ from fake_mesh import FakeGate, FakeMesh
 from mcp_support import TOKEN, Node
 from stdio_support import Host
 
-from mnemesh_memory.model import Caller, Draft, Memory
+from mnemesh_memory.values.model import Caller, Draft, Memory
 from mnemesh_proto.rendezvous import NodeAddress, write_node
 
 CALLER = Caller("owner/test", "owner")

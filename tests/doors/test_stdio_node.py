@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from stdio_support import Host
 
-from mnemesh import local
+from mnemesh.transport import local_node as local
 from mnemesh_proto.rendezvous import read_node
 
 HOSTS = 8

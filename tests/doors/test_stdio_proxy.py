@@ -22,13 +22,15 @@ from mcp_support import TOKEN, Node
 from starlette.applications import Starlette
 from stdio_support import META_2026, Host
 
-from mnemesh.stdio import CALLS_IN_FLIGHT_MAX, KEYED_TOOLS, READING_TOOLS
-from mnemesh.stdio_rpc import LINE_BYTES_MAX, header_value
-from mnemesh_gateway.mcp_tools import build_tools
-from mnemesh_gateway.operations import OPERATIONS
-from mnemesh_memory import limits
-from mnemesh_memory.errors import Unavailable
+from mnemesh.stdio.program import CALLS_IN_FLIGHT_MAX, KEYED_TOOLS, READING_TOOLS
+from mnemesh.stdio.rpc import LINE_BYTES_MAX, header_value
+from mnemesh_gateway.doors.mcp.tools import build_tools
+from mnemesh_gateway.operations.table import OPERATIONS
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import Unavailable
 from mnemesh_proto.rendezvous import NodeAddress, write_node
+
+PROXY = (sys.executable, "-m", "mnemesh.stdio.program")
 
 both_generations = pytest.mark.parametrize("modern", [False, True], ids=["session", "2026"])
 
@@ -204,7 +206,17 @@ def test_a_name_may_be_given_that_signs_writes_instead_of_the_hosts(node: Node) 
 
 
 def test_a_host_that_stops_reading_ends_the_proxy_quietly(node: Node) -> None:
-    command = (sys.executable, "-m", "mnemesh.stdio", "--endpoint", node.address, "--token", TOKEN, "--space", "@owner")
+    command = (
+        sys.executable,
+        "-m",
+        "mnemesh.stdio.program",
+        "--endpoint",
+        node.address,
+        "--token",
+        TOKEN,
+        "--space",
+        "@owner",
+    )
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **pipes) as proxy:
         proxy.stdin.write(b"{}\n")
@@ -246,6 +258,7 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_works(node: Node
         ours.write(line)
         refused = ours.answer(None)
         assert refused["error"]["code"] == code
+        assert "Expecting" not in refused["error"]["message"]
         ours.write(b"")
         assert ours.result("ping") == {}
 
@@ -384,7 +397,7 @@ def test_what_was_asked_before_the_input_ended_is_answered(node: Node) -> None:
         {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "recall", "arguments": {}}},
     ]
     done = subprocess.run(
-        (sys.executable, "-m", "mnemesh.stdio", "--endpoint", node.address, "--token", TOKEN, "--space", "@owner"),
+        (*PROXY, "--endpoint", node.address, "--token", TOKEN, "--space", "@owner"),
         input="\n".join(map(json.dumps, lines)), capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     answers = {body["id"]: body for body in map(json.loads, done.stdout.splitlines())}
@@ -395,14 +408,14 @@ def test_what_was_asked_before_the_input_ended_is_answered(node: Node) -> None:
 
 def test_only_the_standard_library_is_imported() -> None:
     code = (
-        "import sys; import mnemesh.stdio; "
+        "import sys; import mnemesh.stdio.program; "
         "names = {name.partition('.')[0] for name in sys.modules}; "
         "print(*sorted(names - sys.stdlib_module_names))"
     )
     done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, timeout=60, check=True)
     # What site itself loads (editable installs, coverage) is no import of ours.
     bare = subprocess.run(
-        (sys.executable, "-c", code.replace("import mnemesh.stdio; ", "")),
+        (sys.executable, "-c", code.replace("import mnemesh.stdio.program; ", "")),
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     assert set(done.stdout.split()) - set(bare.stdout.split()) == {"mnemesh", "mnemesh_proto"}

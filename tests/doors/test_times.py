@@ -6,9 +6,9 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from mnemesh import errors
-from mnemesh.wire import timestamp
-from mnemesh_gateway.message_json import from_json
-from mnemesh_memory.errors import InvalidArgument
+from mnemesh.api.wire import timestamp
+from mnemesh_gateway.contract.message_json import from_json
+from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_proto.times import TIME_RULE
 from mnemesh_proto.v1 import recall_pb2
 

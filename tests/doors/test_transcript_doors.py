@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 import pytest
 from fake_mesh import FakeGate, FakeMesh
 
-from mnemesh import transcript_values as values
-from mnemesh.cli import transcripts
+from mnemesh.api import values
+from mnemesh.api.json_form import as_json
+from mnemesh.cli.commands import transcripts
 from mnemesh.errors import InvalidArgument
-from mnemesh.json_form import as_json
-from mnemesh_gateway import mcp_text, wire
-from mnemesh_gateway.operations import by_name
-from mnemesh_memory.model import Caller
+from mnemesh_gateway.contract import wire
+from mnemesh_gateway.doors.mcp import answer_text
+from mnemesh_gateway.operations.table import by_name
+from mnemesh_memory.values.model import Caller
 
 OWNER = Caller(agent="owner", principal="owner")
 AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -22,7 +23,7 @@ AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 async def said(gate: FakeGate, tool: str, **arguments: object) -> str:
     row = by_name(tool)
-    return mcp_text.render(tool, wire.to_json(await row.run(gate, OWNER, row.read_json(arguments))))
+    return answer_text.render(tool, wire.to_json(await row.run(gate, OWNER, row.read_json(arguments))))
 
 
 async def test_an_agent_reads_turns_as_data_that_can_not_end_their_block() -> None:
@@ -119,7 +120,7 @@ def test_turns_around_several_hits_are_shown_once() -> None:
 
 
 def test_an_agent_reads_a_turn_around_several_hits_once() -> None:
-    text = mcp_text.render("transcript_search", as_json(values.FoundTurns(results=OVERLAPPING, spaces=("@ana",))))
+    text = answer_text.render("transcript_search", as_json(values.FoundTurns(results=OVERLAPPING, spaces=("@ana",))))
     said_there = [line for line in text.split("\n") if line.startswith("said")]
     assert said_there == [f"said {at}" for at in ("b3", "b4", "b5", "b6", "b7", "a5", "a6", "a7", "b8", "b9", "b10")]
     assert text.count("score=") == 4

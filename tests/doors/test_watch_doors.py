@@ -13,11 +13,11 @@ import httpx
 import pytest
 from door_clients import TOKEN, WAIT_S, Doors, GrpcClient, open_grpc, open_http, refusal, serve_http
 
-from mnemesh_gateway.auth import Authenticator
-from mnemesh_gateway.watch_calls import query_of
-from mnemesh_memory import limits
-from mnemesh_memory.errors import InvalidArgument, Unavailable
-from mnemesh_memory.model import Caller, Draft
+from mnemesh_gateway.operations.watch_calls import query_of
+from mnemesh_gateway.security.auth import Authenticator
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import InvalidArgument, Unavailable
+from mnemesh_memory.values.model import Caller, Draft
 from mnemesh_proto.v1 import watch_pb2
 
 BEARER = (("authorization", f"Bearer {TOKEN}"),)

@@ -21,11 +21,12 @@ from mcp.client.subscriptions import ResourceUpdated
 from node_process import NodeUnderTest, start_node, stop_node
 
 from mnemesh import AsyncClient, Client, InvalidArgument, MnemeshError, NotReachable, OutOfRange
-from mnemesh.values import Change
-from mnemesh_actors.cursor_seal import CursorSeal
-from mnemesh_actors.directory import load_key
-from mnemesh_memory import limits, watching
-from mnemesh_memory.watching import read_cursor, write_cursor
+from mnemesh.api.values.watch import Change
+from mnemesh_actors.storage.data_directory import load_key
+from mnemesh_actors.watch.cursor_seal import CursorSeal
+from mnemesh_memory.values import limits
+from mnemesh_memory.watch import watch_values
+from mnemesh_memory.watch.watch_values import read_cursor, write_cursor
 from mnemesh_proto.rendezvous import AUTHORIZATION
 from mnemesh_proto.v1 import watch_pb2, watch_pb2_grpc
 
@@ -263,16 +264,16 @@ async def test_the_examples_of_the_page_do_what_they_say_each_time(node: NodeUnd
     for field in watch_pb2.WatchRequest.DESCRIPTOR.fields:
         assert f"`{field.name}`" in page
     for type_ in (
-        watching.ADDED,
-        watching.UPDATED,
-        watching.FORGOTTEN,
-        watching.RESTORED,
-        watching.SUPERSEDED,
-        watching.CONFLICTED,
-        watching.RESOLVED,
-        watching.ERASED,
-        watching.OPENED,
-        watching.POSITION,
+        watch_values.ADDED,
+        watch_values.UPDATED,
+        watch_values.FORGOTTEN,
+        watch_values.RESTORED,
+        watch_values.SUPERSEDED,
+        watch_values.CONFLICTED,
+        watch_values.RESOLVED,
+        watch_values.ERASED,
+        watch_values.OPENED,
+        watch_values.POSITION,
     ):
         assert f"`{type_}`" in page
 

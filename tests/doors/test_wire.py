@@ -11,16 +11,18 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh.values import Remembered
-from mnemesh.wire import to_value
-from mnemesh_gateway import wire
-from mnemesh_gateway.descriptors import descriptor_of, fields_of
-from mnemesh_gateway.operations import OPERATIONS
-from mnemesh_memory import answers, kinds, limits, model
-from mnemesh_memory.errors import Aborted, InvalidArgument, NotFound, SecretRefused
-from mnemesh_memory.explaining import Share
-from mnemesh_memory.linking import Linked
-from mnemesh_proto.v1 import memory_pb2, recall_pb2
+from mnemesh import errors
+from mnemesh.api.values.writes import Remembered
+from mnemesh.api.wire import to_message, to_value
+from mnemesh_gateway.contract import wire
+from mnemesh_gateway.contract.descriptors import descriptor_of, fields_of
+from mnemesh_gateway.operations.table import OPERATIONS
+from mnemesh_memory.ranking import answers
+from mnemesh_memory.ranking.explanation import Share
+from mnemesh_memory.values import kinds, limits, model, quotas
+from mnemesh_memory.values.errors import Aborted, InvalidArgument, NotFound, SecretRefused
+from mnemesh_memory.values.memory_links import Linked
+from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 TEXTS = st.lists(TEXT, max_size=3).map(tuple)
@@ -303,3 +305,10 @@ def test_a_novelty_that_nobody_could_measure_is_absent_and_not_that_of_a_known_t
     known = wire.remember_response(replace(written, action="NOOP", novelty=0.0, deduplicated=True))
     assert wire.to_json(known)["novelty"] == 0.0
     assert to_value(known, Remembered).novelty == 0.0
+
+
+@pytest.mark.parametrize("field", ["max_memories", "max_bytes"])
+@pytest.mark.parametrize("value", [-1, 2**64, 10**30])
+def test_a_quota_that_the_wire_can_t_carry_is_told_the_upper_limit_of_the_node(field: str, value: int) -> None:
+    with pytest.raises(errors.InvalidArgument, match=f"to {quotas.MOST[field]:,}$"):
+        to_message(admin_pb2.SetAgentQuotaRequest, {"name": "ann", field: value})

@@ -8,9 +8,9 @@ import grpc
 import pytest
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 
-from mnemesh_gateway import status
-from mnemesh_memory import errors
-from mnemesh_memory.errors import MnemeshError
+from mnemesh_gateway.contract import status
+from mnemesh_memory.values import errors
+from mnemesh_memory.values.errors import MnemeshError
 
 TABLE: list[tuple[MnemeshError, str, int]] = [
     (errors.InvalidArgument("content", "", "1 to 9 bytes"), "INVALID_ARGUMENT", 422),

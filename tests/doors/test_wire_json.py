@@ -15,15 +15,15 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh.json_form import as_json
-from mnemesh.recall_values import Recalled
-from mnemesh.wire import to_value
-from mnemesh_gateway import wire
-from mnemesh_gateway.descriptors import descriptor_of, fields_of, inner_message, is_map, is_message, map_value
-from mnemesh_gateway.message_json import BARE_MESSAGES, query_object
-from mnemesh_gateway.operations import OPERATIONS, by_name
-from mnemesh_memory import limits
-from mnemesh_memory.errors import InvalidArgument
+from mnemesh.api.json_form import as_json
+from mnemesh.api.values.recall import Recalled
+from mnemesh.api.wire import to_value
+from mnemesh_gateway.contract import wire
+from mnemesh_gateway.contract.descriptors import descriptor_of, fields_of, inner_message, is_map, is_message, map_value
+from mnemesh_gateway.contract.message_json import BARE_MESSAGES, query_object
+from mnemesh_gateway.operations.table import OPERATIONS, by_name
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
 
 MESSAGES = [cls for operation in OPERATIONS for cls in (operation.request, operation.response)]
@@ -193,14 +193,14 @@ BAD_BODIES = [
     (b"3", "body", "a JSON object"),
     (b"null", "body", "a JSON object"),
     (b"{", "body", "JSON"),
-    (b'{"content": }', "body", "JSON"),
+    (b'{"content": }', "body", "JSON: a value is missing"),
     (b"\xff\xfe{}", "body", "UTF-8"),
     (b'{"content": "caf\xe9"}', "body", "UTF-8"),
     (b'{"content": "a", "content": "b"}', "content", "each field once"),
     (b'{"source": {"session": "a", "session": "b"}}', "session", "each field once"),
     (b"[" * 200_000, "body", "deep"),
     (b'{"content":' * 100_000, "body", "deep"),
-    (b'{"version": ' + b"9" * 5000 + b"}", "body", "numbers"),
+    (b'{"version": ' + b"9" * 5000 + b"}", "body", "a number has too many digits"),
     (b'{"content": "' + b"x" * limits.HTTP_BODY_BYTES_MAX + b'"}', "body", str(limits.HTTP_BODY_BYTES_MAX)),
 ]
 

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 from crdt_scenarios import ID, OTHER, SPACE, actor, document, put
 from hypothesis import strategies as st
 
-from mnemesh_crdt import revisions
-from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.document import Edit
-from mnemesh_crdt.envelope import CHANGE, Entry
-from mnemesh_crdt.operations import ChangeOps, Operation, OpId
-from mnemesh_crdt.shape import DocumentState
-from mnemesh_memory.model import Link, Source
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.changes.envelope import CHANGE, Entry
+from mnemesh_crdt.changes.operations import ChangeOps, Operation, OpId
+from mnemesh_crdt.document import revisions
+from mnemesh_crdt.document.document import Edit
+from mnemesh_crdt.document.shape import DocumentState
+from mnemesh_memory.values.model import Link, Source
 
 NODE = "0123456789abcdef" * 2
 AGENT = "owner/test"

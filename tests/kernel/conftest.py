@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from ledger_builders import OTHER_SPACE, Home, Pen, all_done, done
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_memory.model import Source
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_memory.values.model import Source
 
 
 @pytest.fixture

@@ -12,14 +12,14 @@ from typing import Any
 
 from automerge.core import ROOT, Document, ObjType, ScalarType
 
-from mnemesh_crdt import revisions
-from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields
-from mnemesh_crdt.envelope import ERASE, Entry, erase_hash
-from mnemesh_crdt.replica import Replica
-from mnemesh_crdt.replica_events import Key, Received
-from mnemesh_memory.errors import DataLoss
-from mnemesh_memory.model import Link, Memory
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.changes.envelope import ERASE, Entry, erase_hash
+from mnemesh_crdt.document import revisions
+from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields
+from mnemesh_crdt.intake.replica import Replica
+from mnemesh_crdt.intake.replica_events import Key, Received
+from mnemesh_memory.values.errors import DataLoss
+from mnemesh_memory.values.model import Link, Memory
 
 ID = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a11"
 OTHER = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a22"

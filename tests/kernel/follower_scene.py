@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 from ledger_builders import GENERATION, Home
 
-from mnemesh_actors.crew import Crew
-from mnemesh_actors.embedder import Embedder
-from mnemesh_actors.follower import IndexFollower
-from mnemesh_actors.generations import Generation
+from mnemesh_actors.consumers.follower import IndexFollower
+from mnemesh_actors.embedding.embedder import Embedder
+from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.generations.active_index import Serving, VectorSpace
+from mnemesh_actors.generations.generation_file import Generation
 from mnemesh_actors.index.episodes import Episode, Episodes, Place
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Command, Committed
+from mnemesh_actors.index.shard import IndexItem, ShardStatus
+from mnemesh_actors.ledger.commit.commands import Command, Committed
+from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.runtime.local import LocalHandle
-from mnemesh_actors.serving import Serving, VectorSpace
-from mnemesh_actors.shard import IndexItem, ShardStatus
-from mnemesh_memory.errors import Unavailable
-from mnemesh_memory.model import Memory
+from mnemesh_memory.values.errors import Unavailable
+from mnemesh_memory.values.model import Memory
 
 PATIENCE_S = 60.0
 WIDTH = 3
@@ -134,7 +134,7 @@ class Scene:
         self.follower = self.another_follower()
 
     def another_follower(self) -> IndexFollower:
-        self.embedder = Embedder(Crew([_handle(self.model)]), GENERATION, WIDTH)
+        self.embedder = Embedder(EmbeddingPool([_handle(self.model)]), GENERATION, WIDTH)
         return IndexFollower(_handle(self.ledger), _handle(self.shelf), self.embedder, self._noticed)
 
     def _noticed(self, text: str) -> None:
@@ -149,7 +149,7 @@ class Scene:
                 embedder=self.embedder,
                 follower=self.follower,
                 shard=_handle(self.shelf),
-                crew=Crew([_handle(self.model)]),
+                embedders=EmbeddingPool([_handle(self.model)]),
             )
         )
 

@@ -15,10 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from mnemesh_actors.directory import DataDirectory, open_directory
-from mnemesh_actors.ledger import schema
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import (
+from mnemesh_actors.ledger.commit.commands import (
     Command,
     Committed,
     Create,
@@ -29,10 +26,13 @@ from mnemesh_actors.ledger.commands import (
     Tie,
     Vectors,
 )
-from mnemesh_memory.grants import principal_of
-from mnemesh_memory.ids import derived_id, fingerprint, fresh_id, key_mark
-from mnemesh_memory.model import Draft, Link, Memory, Patch, Source
-from mnemesh_memory.text import duplicate_key
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.store import schema
+from mnemesh_actors.storage.data_directory import DataDirectory, open_directory
+from mnemesh_memory.access.grants import principal_of
+from mnemesh_memory.text.text import duplicate_key
+from mnemesh_memory.values.ids import derived_id, fingerprint, fresh_id, key_mark
+from mnemesh_memory.values.model import Draft, Link, Memory, Patch, Source
 
 SPACE = "team/payments"
 OTHER_SPACE = "team/ops"

@@ -10,18 +10,18 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from ledger_builders import SPACE, START, Home
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.aside import PutAside, Which
-from mnemesh_actors.ledger.commands import TakenIn
-from mnemesh_actors.ledger.exchange import Incoming
-from mnemesh_actors.ledger.peers import SyncPage
-from mnemesh_crdt import revisions
-from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields
-from mnemesh_crdt.envelope import CHANGE, ERASE, RETRACT, Entry, erase_hash, node_id_of, signing_bytes
-from mnemesh_memory import limits
-from mnemesh_memory.grants import PeerGrant, principal_of
-from mnemesh_memory.ids import fresh_id
+from mnemesh_actors.ledger.commit.commands import TakenIn
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.peer_log import SyncPage
+from mnemesh_actors.ledger.peers.put_aside import PutAside, Which
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.changes.envelope import CHANGE, ERASE, RETRACT, Entry, erase_hash, node_id_of, signing_bytes
+from mnemesh_crdt.document import revisions
+from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields
+from mnemesh_memory.access.grants import PeerGrant, principal_of
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.ids import fresh_id
 
 ID = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a11"
 OTHER = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a22"

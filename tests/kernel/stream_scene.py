@@ -13,15 +13,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from follower_scene import PATIENCE_S, Scene, played
 from ledger_builders import START, Home, Pen
 
-from mnemesh_actors.directory import load_key
-from mnemesh_actors.identity import signing_with
-from mnemesh_actors.streaming import StreamShell
-from mnemesh_actors.syncing import Syncing
-from mnemesh_crdt.handshake import DIALER, LISTENER, Me
-from mnemesh_crdt.messages import Message, Status
-from mnemesh_crdt.sync import Stream
-from mnemesh_memory.errors import MnemeshError, Unavailable
-from mnemesh_memory.grants import PeerGrant
+from mnemesh_actors.storage.data_directory import load_key
+from mnemesh_actors.streams.stream_identity import signing_with
+from mnemesh_actors.streams.stream_shell import StreamShell
+from mnemesh_actors.streams.sync_port import Syncing
+from mnemesh_crdt.sync.handshake import DIALER, LISTENER, Me
+from mnemesh_crdt.sync.messages import Message, Status
+from mnemesh_crdt.sync.stream import Stream
+from mnemesh_memory.access.grants import PeerGrant
+from mnemesh_memory.values.errors import MnemeshError, Unavailable
 
 EVERYTHING = PeerGrant(read=("*",), write=("*",), principal="", relay=True)
 WIRE_MESSAGES = 4
@@ -97,9 +97,8 @@ class Node:
 
     async def texts(self) -> list[str]:
         """What its ledger holds."""
-        head = self.syncing.head
-        found, _ = await self.scene.ledger.touched(0, max(1, head * 2))
-        return sorted(memory.content for memory in (await self.scene.ledger.read(found)).values())
+        page = await self.scene.ledger.entries(0, max(1, self.syncing.head * 2))
+        return sorted(memory.content for memory in (await self.scene.ledger.read(page.ids)).values())
 
     async def cursors(self, other: Node) -> dict[str, int]:
         return dict(await self.syncing.cursors(f":{other.syncing.me.node_id}"))

@@ -15,11 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from mnemesh_gateway import access as access_module
-from mnemesh_gateway.access import MIGRATIONS, TOKEN_PREFIX, Access
-from mnemesh_gateway.auth import Authenticator
-from mnemesh_memory import limits
-from mnemesh_memory.errors import (
+from mnemesh_gateway.security import access as access_module
+from mnemesh_gateway.security.access import MIGRATIONS, TOKEN_PREFIX, Access
+from mnemesh_gateway.security.auth import Authenticator
+from mnemesh_memory.access.grants import PeerGrant
+from mnemesh_memory.secrets import find_secret
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import (
     AlreadyExists,
     DataLoss,
     FailedPrecondition,
@@ -30,9 +32,7 @@ from mnemesh_memory.errors import (
     Unauthenticated,
     Unavailable,
 )
-from mnemesh_memory.grants import PeerGrant
-from mnemesh_memory.model import Caller
-from mnemesh_memory.secrets import find_secret
+from mnemesh_memory.values.model import Caller
 
 OWNER = Caller(agent="owner", principal="owner")
 NOW = 1_800_000_000_000
@@ -278,8 +278,8 @@ def test_a_refused_call_is_no_use(access: Access) -> None:
 WRITER_THAT_IS_KILLED = """
 import os, signal, sys
 from pathlib import Path
-from mnemesh_gateway.access import Access
-from mnemesh_memory.model import Caller
+from mnemesh_gateway.security.access import Access
+from mnemesh_memory.values.model import Caller
 owner = Caller(agent="owner", principal="owner")
 access = Access(Path(sys.argv[1]), lambda: 1_800_000_000_000)
 print(access.add(owner, name="kept", role="writer")[1], flush=True)

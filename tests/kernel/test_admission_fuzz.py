@@ -33,12 +33,12 @@ from change_forge import (
 from crdt_scenarios import KEY, actor, document, foreign, put, written
 from test_crdt_admission import deleting, putting, root, within
 
-from mnemesh_crdt import revisions
-from mnemesh_crdt.admission import Refused, admit
-from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.document import Edit
-from mnemesh_crdt.operations import DELETE, MAKE_MAP, PUT, Operation, OpId, read_operations
-from mnemesh_memory.model import Revision
+from mnemesh_crdt.admission.admission import Refused, admit
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.changes.operations import DELETE, MAKE_MAP, PUT, Operation, OpId, read_operations
+from mnemesh_crdt.document import revisions
+from mnemesh_crdt.document.document import Edit
+from mnemesh_memory.values.model import Revision
 
 OWN = f"{AGENT}@{NODE}"
 GENESIS = "00" * 16

@@ -13,16 +13,16 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from mnemesh_actors.asked_times import asked_in_time
-from mnemesh_actors.found import cost_of
-from mnemesh_actors.parts import MeshConfig, Parts
-from mnemesh_actors.zones import LocalZone, machine_zone, name_of, zone_named
-from mnemesh_memory.answers import Hit, Recalled
-from mnemesh_memory.asked_time import BY_EVENT, TimeRead, Window
-from mnemesh_memory.calendar_spans import instant, wall_time
-from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.model import Memory, Query
-from mnemesh_memory.traits import happened_at
+from mnemesh_actors.node_ports import MeshConfig, NodePorts
+from mnemesh_actors.recall.asked_times import asked_in_time
+from mnemesh_actors.recall.results import cost_of
+from mnemesh_actors.runtime.zones import LocalZone, machine_zone, name_of, zone_named
+from mnemesh_memory.ranking.answers import Hit, Recalled
+from mnemesh_memory.text.traits import happened_at
+from mnemesh_memory.times.calendar import instant, wall_time
+from mnemesh_memory.times.window import BY_EVENT, TimeRead, Window
+from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.model import Memory, Query
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -61,12 +61,12 @@ class Search:
 
 async def asked(search: Search, text: str, **fields: Any) -> tuple[list[str], TimeRead | None]:
     """Ids of the answer, and how the words of time were read, on a Wednesday afternoon."""
-    parts = replace(cast(Parts, NODE), clock=lambda: ms("2026-03-18 15:00"))
+    parts = replace(cast(NodePorts, NODE), clock=lambda: ms("2026-03-18 15:00"))
     answer = await asked_in_time(parts, Query(text=text, spaces=("s",), **fields), search)
     return [hit.memory.id for hit in answer.results], answer.time
 
 
-NODE = Parts(
+NODE = NodePorts(
     ledger=cast(Any, None), serving=cast(Any, None), commits=cast(Any, None),
     clock=lambda: 0, entropy=bytes, config=MeshConfig(zone=BERLIN),
 )  # fmt: skip
@@ -98,7 +98,7 @@ async def test_that_there_is_an_answer_does_not_hang_on_its_time() -> None:
         found, abstain = answers[query.window.surety if query.window else None]
         return Recalled(results=(Hit(memory=LAST_WEEK, score=0.5),), coverage=found, abstain=abstain, tokens_used=0)
 
-    parts = replace(cast(Parts, NODE), clock=lambda: ms("2026-03-18 15:00"))
+    parts = replace(cast(NodePorts, NODE), clock=lambda: ms("2026-03-18 15:00"))
     for text in ("what did we decide last week about keys", "what did we decide about keys after the week"):
         answer = await asked_in_time(parts, Query(text=text, spaces=("s",)), find)
         assert (answer.coverage, answer.abstain) == (0.8, False)

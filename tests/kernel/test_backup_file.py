@@ -22,27 +22,27 @@ from ledger_builders import AGENT, GENERATION, SPACE, Home, Pen, all_done, done
 from peer_builders import EVERYTHING, NOW
 from stored_transcripts import operations
 
-from mnemesh_actors.copying import LedgerCopy, ledger_copy
-from mnemesh_actors.directory import open_directory
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Vectors
-from mnemesh_actors.ledger.copying import copy_file, held_by
-from mnemesh_actors.ledger.erase import Erase
-from mnemesh_actors.ledger.exchange import Incoming
+from mnemesh_actors.ledger.backup.snapshot import copy_file, held_by
+from mnemesh_actors.ledger.commit.commands import Vectors
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers.erase import Erase
+from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.node.snapshot_reader import LedgerCopy, ledger_copy
 from mnemesh_actors.runtime.local import LocalRuntime
-from mnemesh_gateway.backup_file import FORMAT, verify
-from mnemesh_gateway.backup_load import load
-from mnemesh_gateway.backups import Backup, Backups
-from mnemesh_memory import limits
-from mnemesh_memory.errors import (
+from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_gateway.backup.backup_file import FORMAT, verify
+from mnemesh_gateway.backup.backups import Backup, Backups
+from mnemesh_gateway.programs.backup_program import load
+from mnemesh_memory.transcripts.sessions import SessionQuery, TranscriptDraft, TurnDraft
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import (
     Aborted,
     DataLoss,
     FailedPrecondition,
     InvalidArgument,
     MnemeshError,
 )
-from mnemesh_memory.model import Caller
-from mnemesh_memory.transcripts import SessionQuery, TranscriptDraft, TurnDraft
+from mnemesh_memory.values.model import Caller
 
 OWNER = Caller(agent="owner", principal="owner", role="owner")
 WRITERS, WRITES = 4, 60

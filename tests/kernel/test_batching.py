@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from mnemesh_actors.batching import Batcher
-from mnemesh_memory.errors import NotFound, Overloaded, Unavailable
+from mnemesh_actors.runtime.batch import Batcher
+from mnemesh_memory.values.errors import NotFound, Overloaded, Unavailable
 
 PATIENCE_S = 60.0
 

@@ -10,9 +10,9 @@ import pytest
 from bench import columns, fitting
 from bench.columns import EMBEDDED, Pools, Questions, Weights, padded, stacked, values_of
 
-from mnemesh_memory.fusion import DEFAULT_MIX, Candidate, Context, Mix, signals
-from mnemesh_memory.ranking import Candidates, fuse
-from mnemesh_memory.traits import Traits, question_of
+from mnemesh_memory.ranking.candidates import Candidates, fuse
+from mnemesh_memory.ranking.fusion import DEFAULT_MIX, Candidate, Context, Mix, signals
+from mnemesh_memory.text.traits import Traits, question_of
 
 SEED = 20
 NAMES = ["one", "two", "three", "four", "five"]

@@ -17,8 +17,8 @@ from bench import longmemeval, ray_ledgers, scale, sync
 from bench.plain import LENGTH_B, SATURATION_K, PlainSearch
 from bench.report import machine
 
-from mnemesh_actors.mesh import Mesh
-from mnemesh_memory.model import Caller, Draft
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_memory.values.model import Caller, Draft
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = ["red apples and pears", "the port is 5433", "green apples", "a note about nothing"]
@@ -112,8 +112,8 @@ def test_a_path_that_is_not_there_is_named_before_anything_is_measured(
     assert capsys.readouterr().err == f"{option} {away}: no such file or folder\n"
 
 
-def test_the_command_that_the_readme_names_for_its_tables_is_one_that_the_program_takes() -> None:
-    command = (ROOT / "README.md").read_text().split("make bench ARGS='")[1].split("'")[0]
+def test_the_program_takes_the_command_of_the_page_of_benchmarks() -> None:
+    command = (ROOT / "docs/benchmarks.md").read_text().split("make bench ARGS='")[1].split("'")[0]
     given = bench._arguments(command.split())
     assert given.scale
     assert (given.mem0, given.corpus, given.locomo) == ("FOLDER", Path("TEXTS"), ["HARNESS", "DATA"])

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from mnemesh_actors.index import neighbours
-from mnemesh_actors.index.edge import EdgeBackend
-from mnemesh_actors.index.port import QueryRequest, Scored
-from mnemesh_actors.shard import IndexItem, IndexText, RetrievalShard, ShardConfig
-from mnemesh_actors.siblings import Siblings
-from mnemesh_memory import gate
-from mnemesh_memory.model import Memory
+from mnemesh_actors.index.engine_port import QueryRequest, Scored
+from mnemesh_actors.index.engines.edge import EdgeBackend
+from mnemesh_actors.index.shard import IndexItem, IndexText, RetrievalShard, ShardConfig
+from mnemesh_actors.remember.batch_neighbours import Siblings
+from mnemesh_memory.policy import guard
+from mnemesh_memory.values.model import Memory
 
 DIMENSIONS = 384
 SPACE, OTHER = "team/x", "team/y"
@@ -132,4 +132,4 @@ def test_each_memory_of_a_batch_hears_of_those_before_it_that_are_near() -> None
 def test_no_more_of_them_are_named_than_of_the_index() -> None:
     siblings = Siblings()
     near = siblings.of([(written(n), direction(1)) for n in range(20)])
-    assert len(near[memory(19)]) == gate.RELATED_MAX
+    assert len(near[memory(19)]) == guard.RELATED_MAX

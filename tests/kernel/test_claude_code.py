@@ -10,8 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh.batch import CONTENT_BYTES_MAX
-from mnemesh.claude_code import OWN_LEFT_OUT, TOOL_CHARS_MAX, Malformed, Read, Said, Skipped, Titled, read_line
+from mnemesh.api.batch import CONTENT_BYTES_MAX
+from mnemesh.importing.claude_code import (
+    OWN_LEFT_OUT,
+    TOOL_CHARS_MAX,
+    Malformed,
+    Read,
+    Said,
+    Skipped,
+    Titled,
+    read_line,
+)
 
 AT = "2026-06-06T16:42:54.872Z"
 
@@ -145,9 +154,9 @@ def test_a_record_of_a_kind_that_is_not_known_is_passed_over_as_such() -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (b'{"type": "user", "uuid"', "is no JSON (JSONDecodeError)"),
+        (b'{"type": "user", "uuid"', "is no JSON: a colon is missing (column 24)"),
         (b'"text"', "is no JSON object"),
-        (b"[" * 100_000, "is no JSON (RecursionError)"),
+        (b"[" * 100_000, "is no JSON: it is nested too deeply"),
         (b'{"type": "user", "x": "\xff"}', "is not UTF-8"),
         (b'{"uuid": "u"}', "has no type"),
         (b'{"type": "user"}', "is a record of type user without content"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from mnemesh_crdt.handshake import ONE_IS_A_COPY
-from mnemesh_gateway.copies import TOLD_S, Copies
+from mnemesh_crdt.sync.handshake import ONE_IS_A_COPY
+from mnemesh_gateway.peers.copies import TOLD_S, Copies
 
 NODE, OTHER = "a" * 32, "b" * 32
 

@@ -29,16 +29,16 @@ from crdt_scenarios import ID, KEY, OTHER, SPACE, actor, created, document, edit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_crdt import revisions
-from mnemesh_crdt.admission import Refused, admit
-from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields, genesis_hash
-from mnemesh_crdt.envelope import ERASE, Entry
-from mnemesh_crdt.operations import DELETE, PUT, Operation, read_operations
-from mnemesh_crdt.replica_events import Key
-from mnemesh_memory import limits
-from mnemesh_memory.kinds import KINDS, LINK_TYPES, TIERS
-from mnemesh_memory.model import Link, Source
+from mnemesh_crdt.admission.admission import Refused, admit
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.changes.envelope import ERASE, Entry
+from mnemesh_crdt.changes.operations import DELETE, PUT, Operation, read_operations
+from mnemesh_crdt.document import revisions
+from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields, genesis_hash
+from mnemesh_crdt.intake.replica_events import Key
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.kinds import KINDS, LINK_TYPES, TIERS
+from mnemesh_memory.values.model import Link, Source
 
 GENESIS = "00" * 16
 OWN = f"{AGENT}@{NODE}"

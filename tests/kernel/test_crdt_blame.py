@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from crdt_scenarios import OTHER, actor, created, document, written
 
-from mnemesh_crdt import revisions
-from mnemesh_crdt.blame import blamed, kept_lines
-from mnemesh_crdt.document import DocumentState, Edit
-from mnemesh_memory.limits import BLAME_LINES_MAX
-from mnemesh_memory.model import Link, Source
-from mnemesh_memory.past import BlamedField, Origin
+from mnemesh_crdt.document import revisions
+from mnemesh_crdt.document.blame import blamed, kept_lines
+from mnemesh_crdt.document.document import DocumentState, Edit
+from mnemesh_memory.values.limits import BLAME_LINES_MAX
+from mnemesh_memory.values.model import Link, Source
+from mnemesh_memory.values.past import BlamedField, Origin
 
 
 def state(*log: bytes) -> DocumentState:

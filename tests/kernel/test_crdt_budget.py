@@ -12,12 +12,13 @@ from crdt_scenarios import ID, KEY, SPACE, actor, document, put, written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_crdt import budget, revisions
-from mnemesh_crdt.budget import Weighed, choose, within
-from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.document import Edit, MemoryDocument, genesis_hash
-from mnemesh_crdt.operations import read_operations
-from mnemesh_memory import limits
+from mnemesh_crdt.admission import budget
+from mnemesh_crdt.admission.budget import Weighed, choose, within
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.changes.operations import read_operations
+from mnemesh_crdt.document import revisions
+from mnemesh_crdt.document.document import Edit, MemoryDocument, genesis_hash
+from mnemesh_memory.values import limits
 
 GENESIS = genesis_hash(ID, SPACE)
 MIB = 1024 * 1024
@@ -31,7 +32,9 @@ def logs(draw: st.DrawFn) -> dict[str, Weighed]:
     for number in range(draw(st.integers(1, 25))):
         known = list(log)
         deps = draw(st.lists(st.sampled_from(known), min_size=1, max_size=3, unique=True)) if known else [GENESIS]
-        log[f"{number:064x}"] = Weighed(tuple(deps), draw(st.integers(1, 3 * MIB)), draw(st.sampled_from(WHO)))
+        who, forgets = draw(st.sampled_from(WHO)), draw(st.booleans())
+        size = draw(st.integers(1, limits.CHANGE_INFLATED_BYTES_MAX if forgets else 3 * MIB))
+        log[f"{number:064x}"] = Weighed(tuple(deps), size, who, forgets)
     first = next(iter(log))
     return log | {first: log[first]._replace(writer="ana", size=1)}
 
@@ -55,11 +58,32 @@ def test_the_choice_is_bounded_closed_and_the_same_in_every_order(
     log: dict[str, Weighed], chance: random.Random
 ) -> None:
     chosen = choose(log, GENESIS)
-    assert weight(log, chosen) <= limits.DOCUMENT_BYTES_MAX
+    assert weight(log, chosen) <= limits.DOCUMENT_BYTES_MAX + budget.spare_to_forget()
     assert all(dep in chosen or dep == GENESIS for hash in chosen for dep in log[hash].deps)
     assert choose(shuffled(log, chance), GENESIS) == chosen
     if weight(log, set(log)) <= limits.DOCUMENT_BYTES_MAX:
         assert chosen == set(log)
+
+
+def heads(log: Mapping[str, Weighed], chosen: set[str]) -> tuple[str, ...]:
+    built_on = {dep for hash in chosen for dep in log[hash].deps}
+    return tuple(sorted(chosen - built_on))
+
+
+@settings(max_examples=300, derandomize=True, database=None)
+@given(logs(), st.integers(1, limits.CHANGE_INFLATED_BYTES_MAX), st.randoms(use_true_random=False))
+def test_who_began_a_memory_forgets_it_however_full_it_is(
+    log: dict[str, Weighed], size: int, chance: random.Random
+) -> None:
+    log = {hash: one._replace(forgets=False) for hash, one in log.items()}
+    room = limits.DOCUMENT_BYTES_MAX - weight(log, chosen := choose(log, GENESIS))
+    if room >= budget.least_weight():  # full to the last byte by an edit of everything
+        log |= {"e" * 64: Weighed(heads(log, chosen), room, "ana")}
+    before = choose(log, GENESIS)
+    after = log | {"f" * 64: Weighed(heads(log, before), size, "ana", forgets=True)}
+    assert choose(after, GENESIS) == before | {"f" * 64}
+    late = flood("eve", 3, 2 * MIB, next(iter(log)))
+    assert "f" * 64 in choose(shuffled(after | late, chance), GENESIS)
 
 
 def flood(writer: str, count: int, size: int, on: str, start: int = 0) -> dict[str, Weighed]:

@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 from crdt_scenarios import actor, created, document, put
 
-from mnemesh_crdt import document as document_module
-from mnemesh_crdt.document import Edit
-from mnemesh_crdt.revisions import heads
-from mnemesh_memory import limits
-from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.model import Link, Source
+from mnemesh_crdt.document import document as document_module
+from mnemesh_crdt.document.document import Edit
+from mnemesh_crdt.document.revisions import heads
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.model import Link, Source
 
 
 def _fill(letters: str, *, paths: int) -> Edit:

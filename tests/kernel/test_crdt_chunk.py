@@ -10,10 +10,10 @@ from crdt_scenarios import actor, created, document, edited, genesis, put, with_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.document import Edit, genesis_hash
-from mnemesh_memory import limits
-from mnemesh_memory.errors import DataLoss
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.document.document import Edit, genesis_hash
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import DataLoss
 
 HEAD = b"\x85\x6f\x4a\x83\0\0\0\0"
 

@@ -27,13 +27,13 @@ from crdt_scenarios import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_crdt import document as document_module
-from mnemesh_crdt.document import Edit, MemoryDocument, genesis_hash
-from mnemesh_crdt.revisions import heads
-from mnemesh_crdt.shape import next_revision_id, rank
-from mnemesh_memory import limits
-from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument
-from mnemesh_memory.model import Link, Source
+from mnemesh_crdt.document import document as document_module
+from mnemesh_crdt.document.document import Edit, MemoryDocument, genesis_hash
+from mnemesh_crdt.document.revisions import heads
+from mnemesh_crdt.document.shape import next_revision_id, rank
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, InvalidArgument
+from mnemesh_memory.values.model import Link, Source
 
 
 def test_every_field_of_a_revision_is_read_back_as_it_was_written() -> None:
@@ -276,7 +276,7 @@ def test_the_stub_that_plain_pip_installs_is_recognised_at_import(tmp_path: Path
     )
     path = os.pathsep.join([str(tmp_path), *sys.path])
     ran = subprocess.run(
-        [sys.executable, "-c", "import mnemesh_crdt.document"],
+        [sys.executable, "-c", "import mnemesh_crdt.document.document"],
         env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert ran.returncode == 1

@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_crdt.envelope import ERASE, ERASURES, Entry, erase_hash, node_id_of, signing_bytes, verify
-from mnemesh_memory.errors import DataLoss
+from mnemesh_crdt.changes.envelope import ERASE, ERASURES, Entry, erase_hash, node_id_of, signing_bytes, verify
+from mnemesh_memory.values.errors import DataLoss
 
 FIELDS = st.lists(st.text("a\0\u00e9", max_size=3), min_size=6, max_size=6)
 

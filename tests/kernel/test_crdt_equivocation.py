@@ -25,16 +25,16 @@ from crdt_scenarios import (
     written,
 )
 
-from mnemesh_crdt import revisions
-from mnemesh_crdt.admission import admit
-from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.document import Edit, MemoryDocument, genesis_hash
-from mnemesh_crdt.equivocation import Equivocation, names
-from mnemesh_crdt.refusal import Refused
-from mnemesh_crdt.replica import Replica
-from mnemesh_crdt.shape import state_of
-from mnemesh_memory import limits
-from mnemesh_memory.model import Link
+from mnemesh_crdt.admission.admission import admit
+from mnemesh_crdt.admission.refusal import Refused
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.document import revisions
+from mnemesh_crdt.document.document import Edit, MemoryDocument, genesis_hash
+from mnemesh_crdt.document.equivocation import Equivocation, names
+from mnemesh_crdt.document.shape import state_of
+from mnemesh_crdt.intake.replica import Replica
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.model import Link
 
 FIRST = created("first", 1)
 ONE = edited([FIRST], "ONE", 2)

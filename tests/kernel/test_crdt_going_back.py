@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from crdt_scenarios import ID, OTHER, actor, created, document, edited, memory, put, written
 
-from mnemesh_crdt import revisions
-from mnemesh_crdt.document import DocumentState, Edit
-from mnemesh_memory.errors import InvalidArgument, NotFound
-from mnemesh_memory.model import Source
+from mnemesh_crdt.document import revisions
+from mnemesh_crdt.document.document import DocumentState, Edit
+from mnemesh_memory.values.errors import InvalidArgument, NotFound
+from mnemesh_memory.values.model import Source
 
 FIRST = f"1@{actor(1).hex()}"
 

@@ -26,11 +26,11 @@ from change_forge import (
 from crdt_scenarios import actor, created, document, edited, foreign, genesis, put, written
 from hypothesis import given, settings
 
-from mnemesh_crdt.document import Edit
-from mnemesh_crdt.operations import DELETE, MAKE_MAP, PUT, Operation, read_operations
-from mnemesh_memory import limits
-from mnemesh_memory.errors import DataLoss
-from mnemesh_memory.model import Source
+from mnemesh_crdt.changes.operations import DELETE, MAKE_MAP, PUT, Operation, read_operations
+from mnemesh_crdt.document.document import Edit
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import DataLoss
+from mnemesh_memory.values.model import Source
 
 GENESIS = "00" * 16
 ME = actor(9).hex()

@@ -10,10 +10,10 @@ import pytest
 from crdt_scenarios import AGENT, ID, KEY, SPACE, created, edited, entry_of, erased, erasure_of, received
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from mnemesh_crdt.admission import Refused, admit
-from mnemesh_crdt.envelope import ERASE, RETRACT, Entry, node_id_of, signing_bytes
-from mnemesh_crdt.replica import Replica
-from mnemesh_crdt.replica_events import (
+from mnemesh_crdt.admission.admission import Refused, admit
+from mnemesh_crdt.changes.envelope import ERASE, RETRACT, Entry, node_id_of, signing_bytes
+from mnemesh_crdt.intake.replica import Replica
+from mnemesh_crdt.intake.replica_events import (
     Accepted,
     Dropped,
     Duplicate,
@@ -25,8 +25,8 @@ from mnemesh_crdt.replica_events import (
     Quarantined,
     Received,
 )
-from mnemesh_memory.errors import DataLoss
-from mnemesh_memory.grants import PeerGrant
+from mnemesh_memory.access.grants import PeerGrant
+from mnemesh_memory.values.errors import DataLoss
 
 SECRET = Ed25519PrivateKey.from_private_bytes(bytes(32))
 SIGNER = SECRET.public_key().public_bytes_raw()

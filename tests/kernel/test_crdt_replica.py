@@ -32,12 +32,22 @@ from crdt_scenarios import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.digest import bucket_of
-from mnemesh_crdt.replica import Replica
-from mnemesh_crdt.replica_events import Accepted, Dropped, Duplicate, Full, Held, Key, Purged, Quarantined, Received
-from mnemesh_crdt.revisions import heads, materialise
-from mnemesh_memory.grants import PeerGrant
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.document.digest import bucket_of
+from mnemesh_crdt.document.revisions import heads, materialise
+from mnemesh_crdt.intake.replica import Replica
+from mnemesh_crdt.intake.replica_events import (
+    Accepted,
+    Dropped,
+    Duplicate,
+    Full,
+    Held,
+    Key,
+    Purged,
+    Quarantined,
+    Received,
+)
+from mnemesh_memory.access.grants import PeerGrant
 
 REPLICAS = 3
 PROPERTY = settings(max_examples=150, derandomize=True, database=None)

@@ -9,10 +9,10 @@ import pytest
 from automerge.core import ROOT, ObjType, ScalarType
 from crdt_scenarios import ID, OTHER, SPACE, actor, created, document, edited, foreign, memory, put, written
 
-from mnemesh_crdt.document import DocumentState, Edit
-from mnemesh_crdt.revisions import fields_of, forget, heads, history, materialise, restore, supersede
-from mnemesh_memory.errors import DataLoss
-from mnemesh_memory.model import Link, Revision
+from mnemesh_crdt.document.document import DocumentState, Edit
+from mnemesh_crdt.document.revisions import fields_of, forget, heads, history, materialise, restore, supersede
+from mnemesh_memory.values.errors import DataLoss
+from mnemesh_memory.values.model import Link, Revision
 
 
 def state(*log: bytes) -> DocumentState:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from mnemesh_crdt.audience import common_patterns, feed_name
-from mnemesh_crdt.comparison import DIGESTS_TOLD_MAX, Comparison
-from mnemesh_crdt.envelope import Entry, node_id_of
-from mnemesh_crdt.handshake import DIALER, LISTENER, ONE_IS_A_COPY, PROTOCOL, REFUSALS, THIS_NODE, Me
-from mnemesh_crdt.messages import (
+from mnemesh_crdt.changes.envelope import Entry, node_id_of
+from mnemesh_crdt.sync.audience import common_patterns, feed_name
+from mnemesh_crdt.sync.comparison import DIGESTS_TOLD_MAX, Comparison
+from mnemesh_crdt.sync.handshake import DIALER, LISTENER, ONE_IS_A_COPY, PROTOCOL, REFUSALS, THIS_NODE, Me
+from mnemesh_crdt.sync.messages import (
     Ack,
     Admit,
     Admitted,
@@ -53,10 +53,10 @@ from mnemesh_crdt.messages import (
     Tick,
     Took,
 )
-from mnemesh_crdt.proof import NONCE_BYTES, Claim, proof_bytes
-from mnemesh_crdt.sync import FULL_HERE, FULL_THERE, Stream
-from mnemesh_memory.grants import PeerGrant
-from mnemesh_memory.limits import (
+from mnemesh_crdt.sync.proof import NONCE_BYTES, Claim, proof_bytes
+from mnemesh_crdt.sync.stream import FULL_HERE, FULL_THERE, Stream
+from mnemesh_memory.access.grants import PeerGrant
+from mnemesh_memory.values.limits import (
     BATCH_ITEMS_MAX,
     SYNC_CURSOR_LAG_MAX,
     SYNC_CURSORS_MAX,

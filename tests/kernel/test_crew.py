@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 from test_embedder_front import GENERATION, PATIENCE_S, WIDTH, Worker, vector_of
 
-from mnemesh_actors.crew import Crew
-from mnemesh_actors.embedder import Embedder
-from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
-from mnemesh_actors.embedding import worker as worker_module
-from mnemesh_actors.embedding.model import Located
-from mnemesh_actors.runtime.base import Machine
-from mnemesh_actors.start import _where_to_embed
-from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, Unavailable
+from mnemesh_actors.embedding.embedder import Embedder
+from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig
+from mnemesh_actors.models import worker as worker_module
+from mnemesh_actors.models.embedding_model import Located
+from mnemesh_actors.node.start import _where_to_embed
+from mnemesh_actors.runtime.base import Machine, Place
+from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, Unavailable
 
 
-def crew_of(*workers: Worker, patience_s: float | None = None) -> Crew:
+def crew_of(*workers: Worker, patience_s: float | None = None) -> EmbeddingPool:
     for number, worker in enumerate(workers):
         worker.name = f"embedder-{number}"
-    return Crew(workers, patience_s)
+    return EmbeddingPool(workers, patience_s)
 
 
 async def test_a_question_is_answered_while_texts_are_being_embedded() -> None:
@@ -62,14 +62,14 @@ async def test_a_worker_that_is_down_leaves_the_work_to_the_others_and_is_used_a
     crew = crew_of(first, second)
     first.fault = Unavailable("gone", part="embedder-0")
     for _ in range(3):
-        assert np.array_equal(await crew.ask("embed", ["one"], GENERATION), [vector_of("one")])
+        assert np.array_equal(await crew.embed(["one"], GENERATION), [vector_of("one")])
     assert second.calls == [["one"]] * 3
     second.fault = Unavailable("gone, too", part="embedder-1")
     with pytest.raises(Unavailable, match="gone, too"):
-        await crew.ask("embed", ["one"], GENERATION)
+        await crew.embed(["one"], GENERATION)
     first.fault = second.fault = None
     tries = len(first.calls)
-    assert np.array_equal(await crew.ask("embed", ["two"], GENERATION), [vector_of("two")])
+    assert np.array_equal(await crew.embed(["two"], GENERATION), [vector_of("two")])
     assert len(first.calls) == tries + 1
 
 
@@ -79,11 +79,11 @@ async def test_for_a_worker_that_was_cut_off_another_answers_and_it_is_asked_las
     first.gate.clear()
     async with asyncio.timeout(PATIENCE_S):
         for text in ("one", "two", "six"):
-            assert np.array_equal(await crew.ask("embed", [text], GENERATION), [vector_of(text)])
+            assert np.array_equal(await crew.embed([text], GENERATION), [vector_of(text)])
         assert (first.calls, second.calls) == ([["one"]], [["one"], ["two"], ["six"]])
         first.gate.set()
         while len(first.calls) == 1:
-            assert np.array_equal(await crew.ask("embed", ["ten"], GENERATION), [vector_of("ten")])
+            assert np.array_equal(await crew.embed(["ten"], GENERATION), [vector_of("ten")])
 
 
 async def test_when_all_are_late_or_gone_the_first_to_answer_counts_and_else_the_last_fault() -> None:
@@ -92,12 +92,12 @@ async def test_when_all_are_late_or_gone_the_first_to_answer_counts_and_else_the
     first.gate.clear()
     second.gate.clear()
     async with asyncio.timeout(PATIENCE_S):
-        asked = asyncio.create_task(crew.ask("embed", ["one"], GENERATION))
+        asked = asyncio.create_task(crew.embed(["one"], GENERATION))
         await second.called.wait()
         first.gate.set()
         assert np.array_equal(await asked, [vector_of("one")])
         first.gate.clear()
-        asked = asyncio.create_task(crew.ask("embed", ["two"], GENERATION))
+        asked = asyncio.create_task(crew.embed(["two"], GENERATION))
         await asyncio.sleep(0)
         first.fault = second.fault = Unavailable("gone", part="embedder")
         first.gate.set()
@@ -156,7 +156,7 @@ def test_workers_of_one_process_share_the_weights_and_give_the_same_vectors_at_o
 @pytest.mark.parametrize(
     ("machines", "workers", "expected"),
     [
-        (1, 2, [{"roams": True, "works": True}] * 2),
+        (1, 2, [Place(roams=True, works=True)] * 2),
         (2, 1, ["m1"]),
         (3, 1, ["m1"]),
         (3, 2, ["m1", "m2"]),
@@ -168,6 +168,4 @@ def test_workers_are_spread_over_the_machines_but_that_of_the_doors(
     machines: int, workers: int, expected: list[str | dict[str, bool]]
 ) -> None:
     found = _where_to_embed([Machine(f"m{number}", f"10.0.0.{number}") for number in range(machines)], workers)
-    assert found == [
-        one if isinstance(one, dict) else {"machine": one, "roams": True, "works": True} for one in expected
-    ]
+    assert found == [one if isinstance(one, Place) else Place(machine=one, roams=True, works=True) for one in expected]

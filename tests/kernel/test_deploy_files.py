@@ -22,7 +22,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from mnemesh_gateway.settings import load
+from mnemesh_gateway.node.settings import load
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 CONTAINER: Final = ROOT / "deploy" / "container"

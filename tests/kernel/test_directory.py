@@ -13,10 +13,18 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from ledger_builders import everything
 
-from mnemesh_actors.directory import FORMAT, KEY_FILE, MANIFEST, check_format, load_key, open_directory, replace_file
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_crdt.envelope import node_id_of
-from mnemesh_memory.errors import DataLoss, FailedPrecondition, MnemeshError
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.storage.data_directory import (
+    FORMAT,
+    KEY_FILE,
+    MANIFEST,
+    check_format,
+    load_key,
+    open_directory,
+    replace_file,
+)
+from mnemesh_crdt.changes.envelope import node_id_of
+from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, MnemeshError
 
 
 def mode(path: Path) -> int:
@@ -208,8 +216,8 @@ def test_a_file_is_on_disk_before_it_takes_the_place_of_the_old_one(
         steps.append("replace")
         replace(old, new)
 
-    monkeypatch.setattr("mnemesh_actors.directory.os.fsync", note_sync)
-    monkeypatch.setattr("mnemesh_actors.directory.os.replace", note_replace)
+    monkeypatch.setattr("mnemesh_actors.storage.data_directory.os.fsync", note_sync)
+    monkeypatch.setattr("mnemesh_actors.storage.data_directory.os.replace", note_replace)
     replace_file(tmp_path / "file.json", "new")
     assert steps == ["sync 3 bytes", "replace", "sync folder"]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mnemesh_actors.disk import START_ROOM_FILE, DiskRoom, allocate, keep_start_room, take_start_room
-from mnemesh_memory.errors import DiskFull, Unavailable
+from mnemesh_actors.storage.disk import START_ROOM_FILE, DiskRoom, allocate, keep_start_room, take_start_room
+from mnemesh_memory.values.errors import DiskFull, Unavailable
 
 SPARSE_BYTES = 1 << 20
 BEYOND_ANY_DISK = 1 << 60

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from mnemesh_actors import embedder as module
-from mnemesh_actors.crew import Crew
-from mnemesh_actors.embedder import BATCH_TEXTS_MAX, CALL_BYTES_MAX, Embedder, Vector
-from mnemesh_actors.embedding import ModelInfo
-from mnemesh_memory.errors import FailedPrecondition, Unavailable
-from mnemesh_memory.limits import INBOX_MESSAGES_MAX
+from mnemesh_actors.embedding import embedder as module
+from mnemesh_actors.embedding.embedder import BATCH_TEXTS_MAX, CALL_BYTES_MAX, Embedder, Vector
+from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.models import ModelInfo
+from mnemesh_memory.values.errors import FailedPrecondition, Unavailable
+from mnemesh_memory.values.limits import INBOX_MESSAGES_MAX
 
 PATIENCE_S = 60.0
 WIDTH = 4
@@ -69,7 +69,7 @@ class Worker:
 
 
 def front(worker: Any, cache_texts_max: int = 100) -> Embedder:
-    return Embedder(Crew([worker]), GENERATION, WIDTH, cache_texts_max)
+    return Embedder(EmbeddingPool([worker]), GENERATION, WIDTH, cache_texts_max)
 
 
 async def test_a_text_gets_its_vector() -> None:

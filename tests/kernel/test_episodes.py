@@ -16,16 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_builders import Home
 
-from mnemesh_actors import follower as follower_module
-from mnemesh_actors import index_items
+from mnemesh_actors.consumers import index_items
+from mnemesh_actors.index.engine_port import IndexBackend, Record
 from mnemesh_actors.index.episodes import ROWS_MIN, Episodes
-from mnemesh_actors.index.port import IndexBackend, Record
-from mnemesh_actors.ledger.erase import Erase
-from mnemesh_actors.shard import IndexItem, IndexText, RetrievalShard, Search, ShardConfig
-from mnemesh_memory.errors import DataLoss
-from mnemesh_memory.fusion import Candidate
-from mnemesh_memory.model import Source
-from mnemesh_memory.traits import Traits
+from mnemesh_actors.index.shard import IndexItem, IndexText, RetrievalShard, Search, ShardConfig
+from mnemesh_actors.ledger.peers.erase import Erase
+from mnemesh_memory.ranking.fusion import Candidate
+from mnemesh_memory.text.traits import Traits
+from mnemesh_memory.values.errors import DataLoss
+from mnemesh_memory.values.model import Source
 
 SPACE = "team/x"
 TALK = "talk-1"
@@ -216,7 +215,7 @@ async def test_what_is_changed_or_forgotten_is_so_in_the_windows_after_it(scene:
 async def test_however_writes_and_pages_interleave_the_windows_are_at_last_those_of_the_ledger(
     scene: Scene, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follower_module, "PAGE_ENTRIES_MAX", 1 + seed % 3)
+    scene.follower._page_entries = 1 + seed % 3
     monkeypatch.setattr(index_items, "OTHERS_A_STEP", 1)
     chance = random.Random(seed)
     pen, there, seq = scene.home.pen, {}, 0

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from mnemesh_memory import errors
-from mnemesh_memory.errors import (
+from mnemesh_memory.values import errors
+from mnemesh_memory.values.errors import (
     DiskFull,
     InvalidArgument,
     MnemeshError,

@@ -6,11 +6,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from test_fusion import candidates, questions, weights
 
-from mnemesh_memory.explaining import TABLE, Explainer
-from mnemesh_memory.fusion import SCORE_DECIMALS, Candidate, Context, Mix, signals
-from mnemesh_memory.ranking import fuse
-from mnemesh_memory.traits import Question, Traits
-from mnemesh_memory.usefulness import rated
+from mnemesh_memory.ranking.candidates import fuse
+from mnemesh_memory.ranking.explanation import TABLE, Explainer
+from mnemesh_memory.ranking.fusion import SCORE_DECIMALS, Candidate, Context, Mix, signals
+from mnemesh_memory.ranking.usefulness import rated
+from mnemesh_memory.text.traits import Question, Traits
 
 mixes = st.lists(st.sampled_from(sorted(signals())), max_size=3).map(lambda names: Mix().without(*names))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mnemesh_memory.filters import in_place
-from mnemesh_memory.model import Query
+from mnemesh_memory.validation.filters import in_place
+from mnemesh_memory.values.model import Query
 
 
 @pytest.mark.parametrize(

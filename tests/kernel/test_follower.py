@@ -14,36 +14,26 @@ from follower_scene import PATIENCE_S, WIDTH, Scene, Shelf, played, until, vecto
 from ledger_builders import GENERATION, Home
 from structlog.testing import capture_logs
 
-from mnemesh_actors import follower as module
-from mnemesh_actors import handover, index_presence
-from mnemesh_actors.handover import page_of
-from mnemesh_actors.ledger.commands import Command, Committed, FeedPage, Vectors
-from mnemesh_actors.ledger.erase import Erase
-from mnemesh_memory.errors import Unavailable
-from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.model import Source
-from mnemesh_memory.text import content_hash
+from mnemesh_actors.consumers import feed_loop, handover
+from mnemesh_actors.consumers import follower as module
+from mnemesh_actors.consumers.handover import page_of
+from mnemesh_actors.ledger.commit.commands import Command, Committed, FeedPage, Vectors
+from mnemesh_actors.ledger.peers.erase import Erase
+from mnemesh_memory.text.passages import index_texts
+from mnemesh_memory.text.text import content_hash
+from mnemesh_memory.values.errors import Unavailable
+from mnemesh_memory.values.model import Source
 
 
 @pytest.fixture
 async def scene(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
-    monkeypatch.setattr(module, "RETRY_S", 0.0)
-    monkeypatch.setattr(index_presence, "RETRY_S", 0.0)
+    monkeypatch.setattr(feed_loop, "RETRY_S", 0.0)
     monkeypatch.setattr(module, "FLUSH_S", 1000.0)
     async with played(home) as made:
         yield made
 
 
 # ---- order and waits ------------------------------------------------------------------------------------------------
-
-
-async def test_what_was_written_before_the_start_is_taken_in(scene: Scene) -> None:
-    last = await scene.write(*(scene.home.pen.create(str(number)) for number in range(5)))
-    status = await scene.start()
-    assert status.seq == 0
-    await scene.until_indexed(last.seq)
-    assert scene.shelved() == ["0", "1", "2", "3", "4"]
-    assert (scene.follower.applied, scene.follower.lag, scene.follower.fault) == (5, 0, "")
 
 
 async def test_a_write_is_awaited_until_recall_can_see_it(scene: Scene) -> None:
@@ -70,7 +60,7 @@ async def test_a_number_that_was_taken_in_is_not_waited_for(scene: Scene) -> Non
 
 
 async def test_each_waits_for_its_own_number_only(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PAGE_ENTRIES_MAX", 1)
+    scene.follower._page_entries = 1
     scene.shelf.gate.clear()
     last = await scene.write(*(scene.home.pen.create(str(number)) for number in range(3)))
     await scene.start()
@@ -119,14 +109,6 @@ async def test_one_who_gives_up_does_not_hold_up_those_who_wait(scene: Scene) ->
     assert not waits[1].done()
     scene.follower.publish((await scene.write(scene.home.pen.create("three"))).seq)
     await asyncio.wait_for(waits[1], PATIENCE_S)
-
-
-async def test_the_index_follows_in_pages_of_bounded_size(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PAGE_ENTRIES_MAX", 4)
-    last = await scene.write(*(scene.home.pen.create(str(number)) for number in range(10)))
-    await scene.start()
-    await scene.until_indexed(last.seq)
-    assert scene.shelf.pages == [4, 8, 10]
 
 
 async def test_a_change_replaces_and_a_forgotten_memory_is_marked(scene: Scene) -> None:
@@ -186,20 +168,6 @@ async def test_a_commit_that_was_not_answered_is_found_by_looking(scene: Scene) 
     scene.follower.look()
     await until(lambda: scene.follower.applied == 1)
     assert scene.shelved() == ["one"]
-
-
-async def test_what_was_written_meanwhile_is_taken_in_without_being_published(scene: Scene) -> None:
-    await scene.start()
-    scene.shelf.gate.clear()
-    first = await scene.write(scene.home.pen.create("one"))
-    scene.follower.publish(first.seq)
-    await until(lambda: scene.follower.lag == 1)
-    await scene.write(scene.home.pen.create("two"))
-    third = await scene.write(scene.home.pen.create("three"))
-    scene.follower.publish(third.seq)
-    scene.shelf.gate.set()
-    await scene.until_indexed(third.seq)
-    assert scene.shelved() == ["one", "two", "three"]
 
 
 # ---- vectors --------------------------------------------------------------------------------------------------------
@@ -311,7 +279,7 @@ async def test_it_is_catching_up_until_it_holds_what_the_ledger_held_when_it_was
 async def test_a_number_that_the_ledger_does_not_have_is_asked_for_at_leisure(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "RETRY_S", 1000.0)
+    monkeypatch.setattr(feed_loop, "RETRY_S", 1000.0)
     await scene.start()
     await scene.remember("one")
     asked = 0
@@ -421,7 +389,7 @@ async def test_of_a_shard_that_lost_what_was_handed_over_the_feed_fills_the_gap(
 async def test_what_waits_for_a_stalled_index_is_bounded_and_nothing_is_lost(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PAGE_ENTRIES_MAX", 3)
+    scene.follower._page_entries = 3
     await scene.start()
     scene.shelf.gate.clear()
     texts = [str(number) for number in range(10)]

@@ -10,15 +10,14 @@ import pytest
 from follower_scene import PATIENCE_S, Scene, played, until
 from ledger_builders import Home
 
-from mnemesh_actors import follower as module
-from mnemesh_actors import index_presence
-from mnemesh_memory.errors import DataLoss, DeadlineExceeded, InvalidArgument, MnemeshError, Unavailable
+from mnemesh_actors.consumers import feed_loop, index_presence
+from mnemesh_actors.consumers import follower as module
+from mnemesh_memory.values.errors import DataLoss, DeadlineExceeded, InvalidArgument, MnemeshError, Unavailable
 
 
 @pytest.fixture
 async def scene(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
-    monkeypatch.setattr(module, "RETRY_S", 0.0)
-    monkeypatch.setattr(index_presence, "RETRY_S", 0.0)
+    monkeypatch.setattr(feed_loop, "RETRY_S", 0.0)
     monkeypatch.setattr(module, "FLUSH_S", 1000.0)
     async with played(home) as made:
         yield made
@@ -41,17 +40,6 @@ async def test_a_shard_that_died_is_opened_again_and_misses_nothing(scene: Scene
     assert scene.follower.fault == ""
 
 
-async def test_a_shard_that_cannot_be_opened_at_once_is_opened_when_it_can(scene: Scene) -> None:
-    await scene.start()
-    await scene.remember("one")
-    scene.shelf.die()
-    scene.shelf.open_faults = [Unavailable("another process holds it", part="index")] * 3
-    await scene.remember("two")
-    assert scene.shelved() == ["one", "two"]
-    assert scene.shelf.open_faults == []
-    assert scene.follower.fault == ""
-
-
 @pytest.mark.parametrize(
     "fault", [Unavailable("busy", part="index"), DataLoss("torn"), InvalidArgument("item", 1, "another")], ids=repr
 )
@@ -62,13 +50,6 @@ async def test_after_a_fault_the_same_entries_are_tried_again(scene: Scene, faul
     assert scene.shelved() == ["one"]
     assert scene.notices == [f"index stalled: {fault.message}"], "told once, not at every try"
     assert scene.follower.fault == ""
-
-
-async def test_a_model_that_is_away_for_a_while_holds_the_index_up_only_so_long(scene: Scene) -> None:
-    await scene.start()
-    scene.model.faults = [DataLoss("no vectors"), DataLoss("no vectors")]
-    await scene.remember("one")
-    assert scene.shelved() == ["one"]
 
 
 async def test_a_ledger_that_is_away_for_a_while_holds_the_index_up_only_so_long(scene: Scene) -> None:

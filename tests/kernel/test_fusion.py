@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh_memory import ranking
-from mnemesh_memory.asked_time import BY_EVENT, Window
-from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.fusion import (
+from mnemesh_memory.ranking import candidates as ranking
+from mnemesh_memory.ranking.candidates import Candidates
+from mnemesh_memory.ranking.fusion import (
     DEFAULT_MIX,
     DEFAULT_WEIGHTS,
     SCORE_DECIMALS,
@@ -26,9 +25,10 @@ from mnemesh_memory.fusion import (
     signals,
     terms,
 )
-from mnemesh_memory.identifiers import may_spell, spellings
-from mnemesh_memory.ranking import Candidates
-from mnemesh_memory.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits
+from mnemesh_memory.text.identifiers import may_spell, spellings
+from mnemesh_memory.text.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits
+from mnemesh_memory.times.window import BY_EVENT, Window
+from mnemesh_memory.values.errors import InvalidArgument
 
 cosines = st.floats(-1, 1)
 sums = st.floats(0, 1e6)

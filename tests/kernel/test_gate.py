@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_memory.gate import NEAR_MIN, REPLACES_MIN, advice, almost_identical, judge, near, novelty
-from mnemesh_memory.model import Related
+from mnemesh_memory.policy.guard import NEAR_MIN, REPLACES_MIN, advice, almost_identical, judge, near, novelty
+from mnemesh_memory.values.model import Related
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
 FAR = Related("far", "Far", "a far text", 0.2)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from mnemesh_memory import grants
-from mnemesh_memory.errors import AlreadyExists, InvalidArgument, NotFound, PermissionDenied, shown_time
-from mnemesh_memory.grants import PeerGrant, any_matches, check_pattern, covers, principal_of, space_matches
-from mnemesh_memory.model import Agent, Caller
+from mnemesh_memory.access import grants
+from mnemesh_memory.access.grants import PeerGrant, any_matches, check_pattern, covers, principal_of, space_matches
+from mnemesh_memory.values.errors import AlreadyExists, InvalidArgument, NotFound, PermissionDenied, shown_time
+from mnemesh_memory.values.model import Agent, Caller
 
 
 @pytest.mark.parametrize(

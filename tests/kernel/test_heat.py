@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_memory.heat import DAY_MS, HALF_LIFE_DAYS, heat
-from mnemesh_memory.kinds import KINDS, TIERS
-from mnemesh_memory.limits import TIME_MS_MAX
+from mnemesh_memory.policy.heat import DAY_MS, HALF_LIFE_DAYS, heat
+from mnemesh_memory.values.kinds import KINDS, TIERS
+from mnemesh_memory.values.limits import TIME_MS_MAX
 
 PROPERTY = settings(max_examples=200, derandomize=True, database=None)
 COOLING = sorted(HALF_LIFE_DAYS)

@@ -11,14 +11,14 @@ import pytest_asyncio
 from diverging import SEEDED_AT, diverge, node_of, texts
 from ledger_builders import Home, done
 
-from mnemesh_actors import histories as module
-from mnemesh_actors.embedding import ModelConfig
-from mnemesh_actors.mesh import Mesh
-from mnemesh_actors.recalling import SNIPPET_CHARS
+from mnemesh_actors.models import ModelConfig
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_actors.node.start import StartConfig, start_mesh
+from mnemesh_actors.recall.recall import SNIPPET_CHARS
+from mnemesh_actors.remember import history_operations as module
 from mnemesh_actors.runtime.local import LocalRuntime
-from mnemesh_actors.start import StartConfig, start_mesh
-from mnemesh_memory.answers import Recalled
-from mnemesh_memory.errors import (
+from mnemesh_memory.ranking.answers import Recalled
+from mnemesh_memory.values.errors import (
     Aborted,
     FailedPrecondition,
     InvalidArgument,
@@ -26,7 +26,7 @@ from mnemesh_memory.errors import (
     PermissionDenied,
     SecretRefused,
 )
-from mnemesh_memory.model import Caller, Draft, Memory, Patch, Query
+from mnemesh_memory.values.model import Caller, Draft, Memory, Patch, Query
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

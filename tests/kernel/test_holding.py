@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_memory import holding
-from mnemesh_memory.holding import held, stood_instead, successors
-from mnemesh_memory.model import Link, Memory
+from mnemesh_memory.policy import validity
+from mnemesh_memory.policy.validity import held, stood_instead, successors
+from mnemesh_memory.values.model import Link, Memory
 
 MOMENT: Final = 5
 TIMES: Final = st.none() | st.integers(0, 9)
@@ -64,6 +64,6 @@ def test_a_chain_is_judged_once_for_all_of_it(monkeypatch: pytest.MonkeyPatch) -
         judged += 1
         return held(memory, moment, others)
 
-    monkeypatch.setattr(holding, "held", counted)
+    monkeypatch.setattr(validity, "held", counted)
     assert not stood_instead(everything.values(), MOMENT, everything)
     assert 0 < judged < number

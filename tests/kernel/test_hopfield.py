@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mnemesh_memory.hopfield import REST, completed, resemblance
+from mnemesh_memory.ranking.hopfield import REST, completed, resemblance
 
 seeds = st.integers(0, 2**32 - 1)
 

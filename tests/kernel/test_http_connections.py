@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from mnemesh_gateway.http_connections import (
+from mnemesh_gateway.doors.http.http_connections import (
     ConnectionGuard,
     ConnectionLimits,
     RestingListener,
     connections_of_a_door,
 )
-from mnemesh_memory import limits
+from mnemesh_memory.values import limits
 
 BOUNDS = ConnectionLimits(total=4, per_address=2, header_s=1, body_s=1)
 

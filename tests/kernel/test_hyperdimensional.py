@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh_memory.hyperdimensional import BITS, atom, bound, bundled, likeness
+from mnemesh_memory.ranking.hyperdimensional import BITS, atom, bound, bundled, likeness
 
 # Six standard deviations of what chance gives.
 CHANCE = 6 / BITS**0.5

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh_actors.index.bm25 import Bm25Encoder
-from mnemesh_memory.identifiers import ENDS_MAX, HASH_CHARS, spellings
+from mnemesh_memory.text.identifiers import ENDS_MAX, HASH_CHARS, spellings
 
 SHA = "4f2a9c17d0b3e86655aa01b7c9d24e8f7a6b5c43"
 ENCODER = Bm25Encoder()

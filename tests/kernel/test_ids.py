@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_memory.ids import belongs, derived_id, fingerprint, fresh_id, key_mark
-from mnemesh_memory.model import Draft, Link, Patch, Source
+from mnemesh_memory.values.ids import belongs, derived_id, fingerprint, fresh_id, key_mark
+from mnemesh_memory.values.model import Draft, Link, Patch, Source
 
 PROPERTY = settings(max_examples=150, derandomize=True, database=None)
 TIMES = st.integers(0, 2**48 - 1)

@@ -12,17 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh import exporter, importer
-from mnemesh.cli import sources
-from mnemesh.cli.import_dry import normal_form
-from mnemesh.cli.import_state import ImportState
+from mnemesh.api.values.memories import Link, Memory, Source
+from mnemesh.cli.imports import sources
+from mnemesh.cli.imports.dry_run import normal_form
+from mnemesh.cli.imports.state import ImportState
 from mnemesh.errors import InvalidArgument
-from mnemesh.importer import Defaults, Entry, Problem, finish, parse_jsonl, parse_text, session_of
-from mnemesh.markdown import parse_markdown
-from mnemesh.values import Link, Memory, Source
-from mnemesh_memory import limits
+from mnemesh.importing import export as exporter
+from mnemesh.importing import items as importer
+from mnemesh.importing.items import Defaults, Entry, Problem, finish, parse_jsonl, parse_text, session_of
+from mnemesh.importing.markdown import parse_markdown
 from mnemesh_memory.secrets import find_secret
-from mnemesh_memory.text import normalise
+from mnemesh_memory.text.text import normalise
+from mnemesh_memory.values import limits
 
 
 def memory(**fields: Any) -> Memory:
@@ -99,6 +100,8 @@ def test_bad_lines_are_reported_by_number_and_the_rest_goes_on() -> None:
     problems = [item for item in items if isinstance(item, Problem)]
     assert [(problem.line, problem.refused) for problem in problems] == [(n, True) for n in (3, 4, 5, 6, 7, 8)]
     assert "'contnt'" in problems[2].message
+    assert problems[0].message == "no JSON object: a field name in double quotes is missing (column 2)"
+    assert problems[5].message == "no JSON object: it is nested too deeply"
 
 
 @pytest.mark.parametrize("state", ["forgotten", "superseded"])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mnemesh.cli.import_links import LinkMover
-from mnemesh.cli.import_report import Report
-from mnemesh.cli.import_state import ImportState
-from mnemesh.cli.sources import Found
+from mnemesh.cli.imports.links import LinkMover
+from mnemesh.cli.imports.report import Report
+from mnemesh.cli.imports.sources import Found
+from mnemesh.cli.imports.state import ImportState
 from mnemesh.errors import from_node
-from mnemesh.importer import Entry
+from mnemesh.importing.items import Entry
 
 
 class Node:

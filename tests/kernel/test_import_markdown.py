@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh import frontmatter
-from mnemesh.batch import CONTENT_BYTES_MAX
-from mnemesh.importer import TITLE_BYTES_MAX, Entry, Problem, clip_title, pieces
-from mnemesh.markdown import parse_markdown, sections
+from mnemesh.api.batch import CONTENT_BYTES_MAX
+from mnemesh.importing import frontmatter
+from mnemesh.importing.items import TITLE_BYTES_MAX, Entry, Problem, clip_title, pieces
+from mnemesh.importing.markdown import parse_markdown, sections
 
 
 def parsed(text: str, path: str = "notes/guide.md") -> tuple[list[dict[str, Any]], list[Problem]]:

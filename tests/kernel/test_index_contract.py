@@ -17,10 +17,8 @@ import pytest
 from qdrant_client import QdrantClient
 from qdrant_double import qdrant_double
 
-from mnemesh_actors.index.checks import INTEGER_MAX, QUERY_POINTS_MAX
-from mnemesh_actors.index.client import ClientBackend
-from mnemesh_actors.index.edge import EdgeBackend
-from mnemesh_actors.index.port import (
+from mnemesh_actors.index.contract import INTEGER_MAX, QUERY_POINTS_MAX
+from mnemesh_actors.index.engine_port import (
     Filter,
     HasId,
     IndexBackend,
@@ -33,8 +31,10 @@ from mnemesh_actors.index.port import (
     Schema,
     SparseVector,
 )
-from mnemesh_actors.index.segments import SegmentedEdge
-from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, Unavailable
+from mnemesh_actors.index.engines.edge import EdgeBackend
+from mnemesh_actors.index.engines.qdrant_client import ClientBackend
+from mnemesh_actors.index.engines.segments import SegmentedEdge
+from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, Unavailable
 
 SCHEMA = Schema(
     dense={"dense": 4},

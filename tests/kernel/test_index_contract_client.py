@@ -12,9 +12,9 @@ import pytest
 from pydantic import BaseModel
 from qdrant_client import QdrantClient
 
-from mnemesh_actors.index.client import ClientBackend
-from mnemesh_actors.index.port import Schema
-from mnemesh_memory.errors import FailedPrecondition, MnemeshError, Unavailable
+from mnemesh_actors.index.engine_port import Schema
+from mnemesh_actors.index.engines.qdrant_client import ClientBackend
+from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, Unavailable
 
 SCHEMA = Schema(dense={"dense": 4})
 

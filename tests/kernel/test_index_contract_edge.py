@@ -19,10 +19,19 @@ import numpy as np
 import pytest
 import qdrant_edge
 
-from mnemesh_actors.index.edge import EdgeBackend
-from mnemesh_actors.index.edge_values import ID
-from mnemesh_actors.index.port import DenseVector, Filter, HasId, Match, Point, QueryRequest, Schema, SparseVector
-from mnemesh_memory.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
+from mnemesh_actors.index.engine_port import (
+    DenseVector,
+    Filter,
+    HasId,
+    Match,
+    Point,
+    QueryRequest,
+    Schema,
+    SparseVector,
+)
+from mnemesh_actors.index.engines.edge import EdgeBackend
+from mnemesh_actors.index.engines.edge_values import ID
+from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
 
 SCHEMA = Schema(dense={"dense": 4}, sparse=("bm25",), tenant="space", flags=("gone",))
 ROOT = Path(__file__).parents[2]
@@ -245,8 +254,8 @@ def test_every_error_of_a_backend_is_one_of_ours(tmp_path: Path) -> None:
 def test_importing_the_port_and_the_shard_loads_no_engine() -> None:
     code = (
         f"import sys; sys.path[:0] = {sys.path!r}\n"
-        "import mnemesh_actors.index.port; assert 'numpy' not in sys.modules\n"
-        "import mnemesh_actors.shard\n"
+        "import mnemesh_actors.index.engine_port; assert 'numpy' not in sys.modules\n"
+        "import mnemesh_actors.index.shard\n"
         "print(sorted({'qdrant_edge', 'qdrant_client'} & sys.modules.keys()))"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=WAIT_S, check=True)
@@ -264,6 +273,6 @@ def test_each_engine_is_imported_by_its_own_files_only() -> None:
                     if any(name.split(".")[0] == engine for name in names):
                         importers[engine].add(file.relative_to(ROOT / "actors/mnemesh_actors/index").as_posix())
     assert importers == {
-        "qdrant_client": {"client.py", "server.py"},
-        "qdrant_edge": {"edge.py", "edge_values.py", "bm25.py"},
+        "qdrant_client": {"engines/qdrant_client.py", "engines/server.py"},
+        "qdrant_edge": {"engines/edge.py", "engines/edge_values.py", "bm25.py"},
     }

@@ -12,10 +12,10 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from mnemesh_actors.index import segment_files, segments
-from mnemesh_actors.index.edge import EdgeBackend
-from mnemesh_actors.index.port import Filter, HasId, Match, MatchAny, Point, QueryRequest, Schema, SparseVector
-from mnemesh_actors.index.segments import SegmentedEdge
+from mnemesh_actors.index.engine_port import Filter, HasId, Match, MatchAny, Point, QueryRequest, Schema, SparseVector
+from mnemesh_actors.index.engines import segment_files, segments
+from mnemesh_actors.index.engines.edge import EdgeBackend
+from mnemesh_actors.index.engines.segments import SegmentedEdge
 
 DIMENSIONS = 32
 FULL = 400
@@ -299,7 +299,7 @@ def test_a_full_disk_leaves_the_index_as_it_is(
     for names in (["tempfile.mkdtemp"], ["add_segments", "copy_segment"], ["copy_segment"]):
         with monkeypatch.context() as patched:
             for name in names:
-                patched.setattr(f"mnemesh_actors.index.segments.{name}", full)
+                patched.setattr(f"mnemesh_actors.index.engines.segments.{name}", full)
             index.maintain()
         assert not index.building
         assert found(index, VECTORS[3])[0] == 3

@@ -24,10 +24,10 @@ from qdrant_client.http.exceptions import ResponseHandlingException
 from qdrant_double import Fault, QdrantDouble, qdrant_double
 from test_shard_lifecycle import config, found, item, memory
 
-from mnemesh_actors.index.server import ATTEMPTS_MAX, PatientSender
+from mnemesh_actors.index.engines.server import ATTEMPTS_MAX, PatientSender
+from mnemesh_actors.index.shard import RetrievalShard, ShardConfig, ShardStatus
 from mnemesh_actors.index.storage import ServerConfig
-from mnemesh_actors.shard import RetrievalShard, ShardConfig, ShardStatus
-from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, Unavailable
+from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, InvalidArgument, Unavailable
 
 OWNER = "a" * 32
 
@@ -224,7 +224,9 @@ def test_nothing_that_a_person_wrote_reaches_the_server(qdrant: QdrantDouble, tm
 
 def test_a_node_without_a_server_loads_nothing_of_the_client() -> None:
     """It costs .6 s and 45 MB."""
-    program = "import sys, mnemesh_actors.start, mnemesh_gateway.node; sys.exit('qdrant_client' in sys.modules)"
+    program = (
+        "import sys, mnemesh_actors.node.start, mnemesh_gateway.node.node; sys.exit('qdrant_client' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0
 
 
@@ -424,7 +426,7 @@ class Line:
 
 
 def test_pauses_grow_within_random_bounds_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mnemesh_actors.index.server.random.uniform", lambda low, high: high)
+    monkeypatch.setattr("mnemesh_actors.index.engines.server.random.uniform", lambda low, high: high)
     line = Line(503)
     assert line.ask() == 503
     assert line.pauses == [0.05, 0.1, 0.2, 0.4]

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemesh_actors.index.points import PASSAGES_MAX
-from mnemesh_memory.indexing import EMBEDDED_TOKENS_MAX, VERSIONS_SEARCHED_MAX, index_texts
-from mnemesh_memory.limits import CHUNK_TOKENS_MAX, CONTENT_BYTES_MAX
-from mnemesh_memory.model import Memory, Revision
-from mnemesh_memory.text import chunks, estimate_wordpieces
+from mnemesh_memory.text.passages import EMBEDDED_TOKENS_MAX, VERSIONS_SEARCHED_MAX, index_texts
+from mnemesh_memory.text.text import chunks, estimate_wordpieces
+from mnemesh_memory.values.limits import CHUNK_TOKENS_MAX, CONTENT_BYTES_MAX
+from mnemesh_memory.values.model import Memory, Revision
 
 PLAIN = Memory(
     id="018f6f0e-7c1a-7000-8000-3f1f8d2f6a11",

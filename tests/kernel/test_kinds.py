@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mnemesh_memory import kinds
-from mnemesh_memory.heat import HALF_LIFE_DAYS
-from mnemesh_memory.kinds import DEFAULT_KIND, KIND_FOLD, KINDS, fold_kind
+from mnemesh_memory.policy.heat import HALF_LIFE_DAYS
+from mnemesh_memory.values import kinds
+from mnemesh_memory.values.kinds import DEFAULT_KIND, KIND_FOLD, KINDS, fold_kind
 
 
 @pytest.mark.parametrize("kind", KINDS)

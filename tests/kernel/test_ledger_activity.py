@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from ledger_builders import AGENT, SPACE, Home, Pen, all_done, done
 
-from mnemesh_actors.ledger import uses
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Committed, Lookup
-from mnemesh_memory.text import duplicate_key
+from mnemesh_actors.ledger.commit.commands import Committed, Lookup
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.store import uses
+from mnemesh_memory.text.text import duplicate_key
 
 PAGE_BYTES = 4096
 

@@ -8,14 +8,14 @@ import pytest
 from ledger_builders import Home
 from peer_builders import ANAS, EVERYTHING, FEED, ID, NOW, OTHER, Node, contents, outcome, reasons, taken
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.aside import PutAside, Which, sender_of
-from mnemesh_actors.ledger.exchange import Incoming
-from mnemesh_actors.ledger.twins import cursor_name
-from mnemesh_crdt.envelope import Entry
-from mnemesh_memory import limits
-from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.grants import EVERY_SPACE, PeerGrant, principal_name
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.put_aside import PutAside, Which, sender_of
+from mnemesh_actors.ledger.peers.replica_keys import cursor_name
+from mnemesh_crdt.changes.envelope import Entry
+from mnemesh_memory.access.grants import EVERY_SPACE, PeerGrant, principal_name
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import InvalidArgument
 
 NOTHING = replace(EVERYTHING, write=())
 IDS = [f"018f6f0e-7c1a-7000-8000-3f1f8d2f6b{number:02}" for number in range(20)]

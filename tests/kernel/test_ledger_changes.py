@@ -8,10 +8,10 @@ import pytest
 from ledger_builders import FULL, OTHER_SPACE, SPACE, Home, Pen, all_done, done, read_back
 from peer_builders import hand_over
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Committed, Vectors
-from mnemesh_memory import limits
-from mnemesh_memory.errors import (
+from mnemesh_actors.ledger.commit.commands import Committed, Vectors
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import (
     Aborted,
     AlreadyExists,
     FailedPrecondition,
@@ -19,7 +19,7 @@ from mnemesh_memory.errors import (
     MnemeshError,
     NotFound,
 )
-from mnemesh_memory.model import Link, Memory
+from mnemesh_memory.values.model import Link, Memory
 
 # ---- update ---------------------------------------------------------------------------------------------------------
 

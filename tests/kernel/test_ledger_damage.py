@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from ledger_builders import GENERATION, SPACE, Home, Pen, all_done, done, everything, read_back
 
-from mnemesh_actors.directory import MACHINE_FILE
-from mnemesh_actors.ledger import schema
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Vectors
-from mnemesh_memory.errors import DataLoss, Unavailable
-from mnemesh_memory.model import ListQuery
-from mnemesh_memory.text import content_hash
+from mnemesh_actors.ledger.commit.commands import Vectors
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.store import schema
+from mnemesh_actors.storage.data_directory import MACHINE_FILE
+from mnemesh_memory.text.text import content_hash
+from mnemesh_memory.values.errors import DataLoss, Unavailable
+from mnemesh_memory.values.model import ListQuery
 
 PAGE_BYTES = 4096
 

@@ -33,17 +33,17 @@ from peer_builders import (
     taken,
 )
 
-from mnemesh_actors.ledger import schema
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.erase import Erase
-from mnemesh_actors.ledger.exchange import Incoming
-from mnemesh_crdt.digest import bucket_of
-from mnemesh_crdt.envelope import Entry
-from mnemesh_crdt.replica import Replica
-from mnemesh_crdt.replica_events import Key, Received
-from mnemesh_crdt.revisions import materialise
-from mnemesh_memory.errors import MnemeshError
-from mnemesh_memory.model import Memory
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers.erase import Erase
+from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.store import schema
+from mnemesh_crdt.changes.envelope import Entry
+from mnemesh_crdt.document.digest import bucket_of
+from mnemesh_crdt.document.revisions import materialise
+from mnemesh_crdt.intake.replica import Replica
+from mnemesh_crdt.intake.replica_events import Key, Received
+from mnemesh_memory.values.errors import MnemeshError
+from mnemesh_memory.values.model import Memory
 
 SPACES = (SPACE, OTHER_SPACE)
 VIEW = ("memory", "text_hash", "link", "document", "digest", "erased", "pending")

@@ -12,10 +12,10 @@ import pytest
 from ledger_builders import SPACE, Home, Pen, done
 from peer_builders import BOB, Node, all_entries, hand_over, outcome, reasons, taken
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Resolve
-from mnemesh_crdt.envelope import Entry
-from mnemesh_memory.model import Memory
+from mnemesh_actors.ledger.commit.commands import Resolve
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_crdt.changes.envelope import Entry
+from mnemesh_memory.values.model import Memory
 
 LINES = ((0, 1, 1, 2), (1, 2, 0, 1), (2, 0, 1, 0))
 

@@ -29,18 +29,18 @@ from peer_builders import (
     taken,
 )
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Vectors
-from mnemesh_actors.ledger.erase import Erase, Gone
-from mnemesh_actors.ledger.exchange import Incoming
-from mnemesh_actors.ledger.twins import cursor_name
-from mnemesh_actors.ledger.vectors import FIRST
-from mnemesh_crdt.envelope import RETRACT, Entry, verify
-from mnemesh_memory.errors import FailedPrecondition, MnemeshError, NotFound, PermissionDenied
-from mnemesh_memory.grants import EVERY_SPACE
-from mnemesh_memory.model import Memory
-from mnemesh_memory.text import chunks as chunks_of
-from mnemesh_memory.text import content_hash, duplicate_key
+from mnemesh_actors.ledger.commit.commands import Vectors
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers.erase import Erase, Gone
+from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.replica_keys import cursor_name
+from mnemesh_actors.ledger.store.vectors import FIRST
+from mnemesh_crdt.changes.envelope import RETRACT, Entry, verify
+from mnemesh_memory.access.grants import EVERY_SPACE
+from mnemesh_memory.text.text import chunks as chunks_of
+from mnemesh_memory.text.text import content_hash, duplicate_key
+from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, NotFound, PermissionDenied
+from mnemesh_memory.values.model import Memory
 
 SECRET = "the cook's middle name is Hieronymus"
 # Over 4,096 bytes a change is deflated, so that its text is not to be found as it is.

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from ledger_builders import GENERATION, SPACE, Home, Pen, all_done, done
 
-from mnemesh_actors.ledger import feed
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import FeedPage, Vectors
-from mnemesh_memory import limits
-from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.model import ListQuery, Memory
-from mnemesh_memory.text import content_hash
+from mnemesh_actors.ledger.commit.commands import FeedPage, Vectors
+from mnemesh_actors.ledger.feeds import index_feed
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_memory.text.passages import index_texts
+from mnemesh_memory.text.text import content_hash
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.model import ListQuery, Memory
 
 
 def listed(ledger: Ledger, **query: Any) -> list[Memory]:
@@ -93,7 +93,7 @@ def pages(ledger: Ledger) -> Iterator[FeedPage]:
 def test_a_page_of_the_feed_is_bounded_by_bytes_and_still_covers_every_entry(
     ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "FEED_BYTES_MAX", 10_000)
+    monkeypatch.setattr(index_feed, "FEED_BYTES_MAX", 10_000)
     memories = [done(ledger, pen.create(f"{number} " + "x" * 3000)).memory for number in range(10)]
     done(ledger, pen.revise(memories[0], content="now short"))
     seen: dict[str, Memory] = {}
@@ -112,21 +112,21 @@ def test_vectors_and_letters_of_several_bytes_count_in_a_page(
         done(ledger, pen.create(text, vectors=kept))
     done(ledger, pen.create("ж" * 3500))
     done(ledger, pen.create("ш" * 3500))
-    monkeypatch.setattr(feed, "FEED_BYTES_MAX", 12_500)
+    monkeypatch.setattr(index_feed, "FEED_BYTES_MAX", 12_500)
     assert [len(page.memories) for page in pages(ledger)] == [2, 1, 1, 1]
 
 
 def test_titles_count_in_a_page(ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(4):
         done(ledger, pen.create(f"{number}", title=f"{number} ".ljust(200, "x")))
-    monkeypatch.setattr(feed, "FEED_BYTES_MAX", 450)
+    monkeypatch.setattr(index_feed, "FEED_BYTES_MAX", 450)
     assert [len(page.memories) for page in pages(ledger)] == [2, 2]
 
 
 def test_one_memory_beyond_the_bound_is_a_page_of_its_own(
     ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "FEED_BYTES_MAX", 100)
+    monkeypatch.setattr(index_feed, "FEED_BYTES_MAX", 100)
     large = done(ledger, pen.create("x" * 3000)).memory
     done(ledger, pen.create("y" * 3000))
     done(ledger, pen.forget(large))
@@ -142,7 +142,7 @@ def test_a_full_page_is_of_bounded_size_by_default(ledger: Ledger, pen: Pen) -> 
     all_done(ledger, *(pen.create(content) for content in contents))
     counts = [len(page.memories) for page in pages(ledger)]
     assert sum(counts) == len(contents)
-    assert max(counts) == feed.FEED_BYTES_MAX // limits.CONTENT_BYTES_MAX
+    assert max(counts) == index_feed.FEED_BYTES_MAX // limits.CONTENT_BYTES_MAX
 
 
 # ---- vectors --------------------------------------------------------------------------------------------------------

@@ -27,14 +27,14 @@ from peer_builders import (
     taken,
 )
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.foreign import Intake
-from mnemesh_crdt.chunk import read_head
-from mnemesh_memory import limits
-from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.grants import PeerGrant
-from mnemesh_memory.ids import derived_id, key_mark
-from mnemesh_memory.model import ListQuery
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers.foreign import Intake
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_memory.access.grants import PeerGrant
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.ids import derived_id, key_mark
+from mnemesh_memory.values.model import ListQuery
 
 
 @pytest.fixture

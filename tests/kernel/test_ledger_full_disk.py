@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from ledger_builders import Home, all_done, done
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.erase import Erase
-from mnemesh_memory.errors import Unavailable
-from mnemesh_memory.model import Memory
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers.erase import Erase
+from mnemesh_memory.values.errors import Unavailable
+from mnemesh_memory.values.model import Memory
 
 FILLER = " ".join(f"{number * 7919:x}" for number in range(4000))
 

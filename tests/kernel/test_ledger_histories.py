@@ -12,15 +12,15 @@ from diverging import diverge, node_of, texts
 from ledger_builders import AGENT, DAY, GENERATION, OTHER_SPACE, SPACE, START, Home, done, read_back
 from peer_builders import NOW, Node, all_entries, taken
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Resolve, Rollback, Vectors
-from mnemesh_crdt.blame import blamed
-from mnemesh_crdt.document import Edit
-from mnemesh_memory import limits
-from mnemesh_memory.errors import Aborted, AlreadyExists, FailedPrecondition, InvalidArgument, NotFound
-from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.model import Link, Memory
-from mnemesh_memory.text import content_hash
+from mnemesh_actors.ledger.commit.commands import Resolve, Rollback, Vectors
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_crdt.document.blame import blamed
+from mnemesh_crdt.document.document import Edit
+from mnemesh_memory.text.passages import index_texts
+from mnemesh_memory.text.text import content_hash
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import Aborted, AlreadyExists, FailedPrecondition, InvalidArgument, NotFound
+from mnemesh_memory.values.model import Link, Memory
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from ledger_builders import DAY, GENERATION, SPACE, Home, Pen, done, read_back
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Lookup
-from mnemesh_memory.errors import AlreadyExists, NotFound
-from mnemesh_memory.ids import fingerprint
-from mnemesh_memory.limits import IDEMPOTENCY_DAYS
-from mnemesh_memory.text import content_hash, duplicate_key
+from mnemesh_actors.ledger.commit.commands import Lookup
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_memory.text.text import content_hash, duplicate_key
+from mnemesh_memory.values.errors import AlreadyExists, NotFound
+from mnemesh_memory.values.ids import fingerprint
+from mnemesh_memory.values.limits import IDEMPOTENCY_DAYS
 
 # ---- idempotency keys -----------------------------------------------------------------------------------------------
 

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 from ledger_builders import SPACE, Home, Pen, all_done, done, everything, read_back
 
-from mnemesh_actors.directory import open_directory
-from mnemesh_actors.ledger import actor, rows, schema
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.incarnation import LedgerLock
-from mnemesh_memory.errors import DataLoss, FailedPrecondition, Unavailable
-from mnemesh_memory.model import ListQuery
+from mnemesh_actors.ledger import ledger_actor
+from mnemesh_actors.ledger.integrity.incarnation import LedgerLock
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.store import rows, schema
+from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, Unavailable
+from mnemesh_memory.values.model import ListQuery
 
 PAGE_BYTES = 4096
 
@@ -164,7 +165,7 @@ def test_a_lost_lock_file_means_a_new_life(home: Home) -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(actor, "LedgerLock", partial(LedgerLock, wait_s=0.1))
+    monkeypatch.setattr(ledger_actor, "LedgerLock", partial(LedgerLock, wait_s=0.1))
 
 
 @pytest.mark.usefixtures("impatient")
@@ -179,7 +180,7 @@ def test_a_second_ledger_on_the_same_file_is_refused_and_harms_nothing(home: Hom
 def test_a_ledger_waits_for_a_dying_predecessor(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lock is freed while the second one waits: at its first sleep."""
     first = home.open()
-    monkeypatch.setattr("mnemesh_actors.ledger.incarnation.time.sleep", lambda _seconds: first.close())
+    monkeypatch.setattr("mnemesh_actors.ledger.integrity.incarnation.time.sleep", lambda _seconds: first.close())
     home.open().close()
 
 

@@ -9,16 +9,16 @@ import pytest
 from ledger_builders import OTHER_SPACE, SPACE, Home, Pen, all_done, done, read_back
 from peer_builders import Node, all_entries, hand_over, reasons, refused, taken
 
-from mnemesh_actors.ledger import link_table
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.erase import Erase
-from mnemesh_crdt.document import Edit
-from mnemesh_crdt.envelope import Entry
-from mnemesh_memory import limits
-from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, NotFound
-from mnemesh_memory.grants import PeerGrant
-from mnemesh_memory.linking import wikilinks
-from mnemesh_memory.model import Link, Memory
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers.erase import Erase
+from mnemesh_actors.ledger.store import link_table
+from mnemesh_crdt.changes.envelope import Entry
+from mnemesh_crdt.document.document import Edit
+from mnemesh_memory.access.grants import PeerGrant
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, NotFound
+from mnemesh_memory.values.memory_links import wikilinks
+from mnemesh_memory.values.model import Link, Memory
 
 NOWHERE = "018f6f0e-7c1a-7000-8000-ffffffffffff"
 ALL = ("*",)

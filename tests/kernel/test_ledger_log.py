@@ -15,16 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_builders import FULL, OTHER_SPACE, SPACE, Home, Pen, all_done, done
 
-from mnemesh_actors.directory import load_key
-from mnemesh_actors.ledger import rows
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Command, Committed
-from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.document import MemoryDocument
-from mnemesh_crdt.envelope import signing_bytes
-from mnemesh_crdt.revisions import materialise
-from mnemesh_memory.errors import MnemeshError
-from mnemesh_memory.model import ListQuery, Memory, Revision, Source
+from mnemesh_actors.ledger.commit.commands import Command, Committed
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.store import rows
+from mnemesh_actors.storage.data_directory import load_key
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.changes.envelope import signing_bytes
+from mnemesh_crdt.document.document import MemoryDocument
+from mnemesh_crdt.document.revisions import materialise
+from mnemesh_memory.values.errors import MnemeshError
+from mnemesh_memory.values.model import ListQuery, Memory, Revision, Source
 
 ENTRY = "seq, space, doc, type, hash, actor, raw, agent, node, signature, at"
 

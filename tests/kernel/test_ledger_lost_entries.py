@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from ledger_builders import Home, Pen, all_done, done
 
-from mnemesh_actors.index.state import IndexMeta, write_meta
-from mnemesh_actors.ledger import alarms
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.high_water import HighWater, mark_of
-from mnemesh_actors.ledger.peers import save_cursor
-from mnemesh_memory.errors import DataLoss
+from mnemesh_actors.ledger.integrity import alarms
+from mnemesh_actors.ledger.integrity.high_water import HighWater, mark_of
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers.peer_log import save_cursor
+from mnemesh_actors.storage.index_state import IndexMeta, write_meta
+from mnemesh_memory.values.errors import DataLoss
 
 SEED = 20_261_123
 

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, all_done, done
 
-from mnemesh_actors.ledger import reads
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_memory.asked_time import Window
-from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.holding import held, stood_instead
-from mnemesh_memory.model import ListQuery, Memory, Query
-from mnemesh_memory.traits import happened_at
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.store import reads
+from mnemesh_memory.policy.validity import held, stood_instead
+from mnemesh_memory.text.traits import happened_at
+from mnemesh_memory.times.window import Window
+from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.model import ListQuery, Memory, Query
 
 
 def listed(ledger: Ledger, **query: Any) -> list[Memory]:

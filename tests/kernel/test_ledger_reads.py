@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from ledger_builders import AGENT, OTHER_SPACE, SPACE, Pen, all_done, done, read_back
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.reads import chain_ends
-from mnemesh_actors.ledger.views import QUICK_HASHES_MAX, QUICK_ROWS_MAX
-from mnemesh_memory.errors import InvalidArgument, NotFound
-from mnemesh_memory.model import ListQuery, Memory, Source
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.store.reads import chain_ends
+from mnemesh_actors.ledger.store.views import QUICK_HASHES_MAX, QUICK_ROWS_MAX
+from mnemesh_memory.values.errors import InvalidArgument, NotFound
+from mnemesh_memory.values.model import ListQuery, Memory, Source
 
 
 def listed(ledger: Ledger, **query: Any) -> list[Memory]:

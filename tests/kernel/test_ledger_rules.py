@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 from ledger_builders import SPACE, Home, Pen, done
 from peer_builders import ANA, BOB, EVERYTHING, ID, OTHER, Node, contents, outcome, reasons, refused, taken
 
-from mnemesh_actors.ledger import exchange, foreign
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_crdt.admission import RULES
-from mnemesh_crdt.document import Edit
-from mnemesh_crdt.envelope import Entry
-from mnemesh_crdt.replica import Replica
-from mnemesh_crdt.replica_events import Received
-from mnemesh_memory import limits
-from mnemesh_memory.grants import PeerGrant
-from mnemesh_memory.model import Link
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers import exchange, foreign
+from mnemesh_crdt.admission.admission import RULES
+from mnemesh_crdt.changes.envelope import Entry
+from mnemesh_crdt.document.document import Edit
+from mnemesh_crdt.intake.replica import Replica
+from mnemesh_crdt.intake.replica_events import Received
+from mnemesh_memory.access.grants import PeerGrant
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.model import Link
 
 AWS_KEY = "AKIA" + "Q3EGRIHWM6ZPLKJT"
 FIRST = Node().says("Ships on Friday.", attrs={"ticket": "1"})
@@ -115,7 +115,7 @@ def test_a_change_that_other_rules_refused_is_judged_again_when_the_ledger_opens
     with home.opened() as ledger:
         assert contents(ledger) == ["one"], "the present rules refuse it, too"
     monkeypatch.setattr(exchange, "RULES", RULES + 1)
-    monkeypatch.setattr(foreign.Intake.__init__, "__defaults__", (lenient, limits.PENDING_CHANGES_MAX))
+    monkeypatch.setattr(foreign.Intake.__init__, "__defaults__", (lenient, limits.PENDING_CHANGES_MAX, {}))
     with home.opened() as ledger:
         assert (contents(ledger), refused(ledger)) == (["two"], []), "and what builds on it"
         assert ledger.history(ID, 10, "").total == 3

@@ -8,12 +8,12 @@ import pytest
 from ledger_builders import SPACE, Pen, done
 from peer_builders import ID, Node, contents, outcome, reasons, taken
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.exchange import Incoming
-from mnemesh_actors.ledger.twins import cursor_name
-from mnemesh_crdt.document import Edit, MemoryDocument
-from mnemesh_crdt.envelope import Entry
-from mnemesh_memory.grants import EVERY_SPACE, PeerGrant
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.replica_keys import cursor_name
+from mnemesh_crdt.changes.envelope import Entry
+from mnemesh_crdt.document.document import Edit, MemoryDocument
+from mnemesh_memory.access.grants import EVERY_SPACE, PeerGrant
 
 SIBLING = PeerGrant(read=(EVERY_SPACE,), write=(EVERY_SPACE,), principal="", relay=True)
 

@@ -9,11 +9,11 @@ from test_ledger_histories import create, in_conflict, resolve, rollback
 from test_ledger_histories import home as home
 from test_ledger_histories import ledger as ledger
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.erase import Erase
-from mnemesh_crdt import revisions
-from mnemesh_memory.errors import AlreadyExists
-from mnemesh_memory.model import ListQuery, Memory
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers.erase import Erase
+from mnemesh_crdt.document import revisions
+from mnemesh_memory.values.errors import AlreadyExists
+from mnemesh_memory.values.model import ListQuery, Memory
 
 
 def replaced_meanwhile(ledger: Ledger, home: Home, *, edit_first: bool = False) -> tuple[Memory, Memory]:

@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from ledger_builders import SPACE, Home, Pen, done, read_back
 from peer_builders import BOB, EVERYTHING, ID, OTHER, Node, all_entries, outcome, pages, taken
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.foreign import Intake
-from mnemesh_crdt import ancestry, budget
-from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.document import Edit, RevisionFields
-from mnemesh_crdt.envelope import Entry
-from mnemesh_crdt.operations import read_operations
-from mnemesh_crdt.replica import Replica
-from mnemesh_crdt.replica_events import Key, Received
-from mnemesh_crdt.revisions import materialise
-from mnemesh_memory import limits
-from mnemesh_memory.errors import FailedPrecondition
-from mnemesh_memory.model import Link, Memory
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers.foreign import Intake
+from mnemesh_crdt.admission import ancestry, budget
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.changes.envelope import Entry
+from mnemesh_crdt.changes.operations import read_operations
+from mnemesh_crdt.document.document import Edit, RevisionFields
+from mnemesh_crdt.document.revisions import materialise
+from mnemesh_crdt.intake.replica import Replica
+from mnemesh_crdt.intake.replica_events import Key, Received
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import FailedPrecondition
+from mnemesh_memory.values.model import Link, Memory
 
 READ = 6
 KEY = Key(SPACE, ID)
@@ -227,6 +227,30 @@ def test_an_owners_edit_is_read_back_from_the_log_however_full_the_memory_is(
             break
 
 
+@pytest.mark.parametrize("chain", [True, False])
+@pytest.mark.parametrize("count", [9, 10, 11])
+def test_an_owner_forgets_a_memory_that_others_filled_when_no_edit_has_room(
+    ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch, count: int, chain: bool
+) -> None:
+    monkeypatch.setattr(limits, "DOCUMENT_CHANGES_MAX", 12)
+    memory = done(ledger, pen.create("ours")).memory
+    (first,) = all_entries(ledger)
+    eve = Node("eve", agent="eve")
+    eve.knows(first)
+    says = [eve.says(f"noise {n}", first.doc, first.space) for n in range(count)] if chain else []
+    taken(ledger, eve, *says, *flood(eve, first, 0 if chain else count, Edit(tags_put=("noise",), at=1)))
+    for n in range(12):
+        (answer,) = ledger.commit([pen.revise(read_back(ledger, memory), content=f"edit {n}")])
+        if isinstance(answer, FailedPrecondition):
+            break
+    else:
+        pytest.fail("there is always room for an edit")
+    assert done(ledger, pen.forget(memory)).memory.state == "forgotten"
+    taken(ledger, eve, *flood(eve, first, 12, Edit(tags_put=("more noise",), at=1)))
+    assert read_back(ledger, memory).state == "forgotten"
+    assert materialise(ledger._journal.state(read_back(ledger, memory))).state == "forgotten"
+
+
 def test_an_edit_that_nobody_would_read_is_refused_and_leaves_nothing(
     ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,7 +279,7 @@ def test_a_writer_stops_at_the_bytes_that_it_wrote_itself(
 def test_pages_of_a_history_and_of_conflicts_end_by_bytes_and_go_on(
     ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mnemesh_actors.ledger.histories.READ_BYTES_MAX", 100_000)
+    monkeypatch.setattr("mnemesh_actors.ledger.commit.history_writes.READ_BYTES_MAX", 100_000)
     memory = done(ledger, pen.create("x" * 30_000)).memory
     for n in range(9):
         memory = done(ledger, pen.revise(memory, content=f"{n}" * 30_000)).memory
@@ -321,7 +345,7 @@ def unknown(node: Node, first: Entry, number: int) -> Entry:
     """A change that writes 7 texts of 32 kB below a key of newer versions."""
     from automerge.core import ROOT, Document, ObjType, ScalarType
 
-    from mnemesh_crdt.document import _genesis_change
+    from mnemesh_crdt.document.document import _genesis_change
 
     document = Document.load(_genesis_change(first.doc, first.space)[1] + first.raw)
     document.set_actor(bytes([7, *number.to_bytes(2), *bytes(13)]))

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from ledger_builders import AGENT, GENERATION, OTHER_SPACE, Home, Pen, done
 
-from mnemesh_actors.ledger import feeds
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Revise, Vectors
-from mnemesh_actors.ledger.vectors import FIRST, Key
-from mnemesh_memory.errors import AlreadyExists
-from mnemesh_memory.model import Memory
-from mnemesh_memory.text import content_hash
+from mnemesh_actors.ledger.commit.commands import Revise, Vectors
+from mnemesh_actors.ledger.feeds import feeds
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.store.vectors import FIRST, Key
+from mnemesh_memory.text.text import content_hash
+from mnemesh_memory.values.errors import AlreadyExists
+from mnemesh_memory.values.model import Memory
 
 OTHER = "another-model.fp32"
 

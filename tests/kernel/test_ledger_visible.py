@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_builders import SPACE, Pen, done
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.reads import covered
-from mnemesh_memory.errors import FailedPrecondition, InvalidArgument, NotFound
-from mnemesh_memory.grants import any_matches, check_pattern
-from mnemesh_memory.model import Memory
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.store.reads import covered
+from mnemesh_memory.access.grants import any_matches, check_pattern
+from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, NotFound
+from mnemesh_memory.values.model import Memory
 
 ID = "018f6f0e-7c1a-7000-8000-0000000000{:02x}"
 BOB = ("team/*", "@bob")

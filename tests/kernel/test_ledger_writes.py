@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from ledger_builders import AGENT, FULL, OTHER_SPACE, SPACE, Home, Pen, all_done, done, read_back
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Command
-from mnemesh_memory.model import ListQuery
+from mnemesh_actors.ledger.commit.commands import Command
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_memory.values.model import ListQuery
 
 # ---- acknowledged means there ---------------------------------------------------------------------------------------
 

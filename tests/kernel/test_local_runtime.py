@@ -12,9 +12,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from mnemesh_actors.runtime.base import Place
 from mnemesh_actors.runtime.local import SWITCH_S, LocalHandle, LocalRuntime
-from mnemesh_memory.errors import InvalidArgument, NotFound, Overloaded, Unavailable
-from mnemesh_memory.limits import INBOX_MESSAGES_MAX
+from mnemesh_memory.values.errors import InvalidArgument, NotFound, Overloaded, Unavailable
+from mnemesh_memory.values.limits import INBOX_MESSAGES_MAX
 
 PATIENCE_S = 60.0
 
@@ -219,7 +220,7 @@ async def test_an_actor_that_cannot_be_made_says_why_and_is_not_listed(runtime: 
 
 
 async def test_status_lists_the_actors_with_type_and_process(runtime: LocalRuntime) -> None:
-    await runtime.spawn("one", Diary, [], pinned=True)
+    await runtime.spawn("one", Diary, [], place=Place(pinned=True))
     await runtime.spawn("two", Plain)
     assert [(actor.name, actor.type, actor.pid, actor.state) for actor in await runtime.actors()] == [
         ("one", "Diary", os.getpid(), "ready"),

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh_memory import masking
-from mnemesh_memory.masking import masked
-from mnemesh_memory.secrets import find_secret
+from mnemesh_memory.secrets import find_secret, mask
+from mnemesh_memory.secrets.mask import masked
 
 GITHUB = "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
 RANDOM = "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
@@ -48,7 +47,7 @@ def test_every_line_of_a_key_without_its_header_on_the_same_line_goes() -> None:
 
 
 def test_of_a_text_that_is_full_of_findings_over_lines_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(masking, "FINDINGS_MAX", 2)
+    monkeypatch.setattr(mask, "FINDINGS_MAX", 2)
     left, _ = masked("\n".join(f"token:\n  {RANDOM}{n}" for n in range(5)))
     assert left == "[masked: secret in an assignment]"
 

@@ -10,15 +10,15 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from mnemesh_actors.directory import open_directory
-from mnemesh_actors.embedding import ModelConfig
-from mnemesh_actors.mesh import Mesh
+from mnemesh_actors.models import ModelConfig
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_actors.node.start import StartConfig, start_mesh
 from mnemesh_actors.runtime.local import LocalRuntime
-from mnemesh_actors.start import StartConfig, start_mesh
-from mnemesh_memory import limits
-from mnemesh_memory.errors import DeadlineExceeded
-from mnemesh_memory.model import Caller, Draft, Written
-from mnemesh_memory.transcripts import TranscriptDraft, TurnDraft
+from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_memory.transcripts.sessions import TranscriptDraft, TurnDraft
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import DeadlineExceeded
+from mnemesh_memory.values.model import Caller, Draft, Written
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -10,7 +10,7 @@ import pytest
 from ledger_builders import Home, done, everything
 from peer_builders import all_entries, hand_over
 
-from mnemesh_actors.directory import (
+from mnemesh_actors.storage.data_directory import (
     KEY_FILE,
     MANIFEST,
     NEXT_KEY_FILE,
@@ -19,12 +19,12 @@ from mnemesh_actors.directory import (
     open_directory,
     renew_identity,
 )
-from mnemesh_crdt.envelope import node_id_of, verify
-from mnemesh_gateway.new_identity import give_new_identity
-from mnemesh_gateway.node_program import main
-from mnemesh_gateway.presence import NodeLock
-from mnemesh_gateway.settings import load
-from mnemesh_memory.errors import FailedPrecondition
+from mnemesh_crdt.changes.envelope import node_id_of, verify
+from mnemesh_gateway.node.presence import NodeLock
+from mnemesh_gateway.node.settings import load
+from mnemesh_gateway.programs.new_identity import give_new_identity
+from mnemesh_gateway.programs.node_program import main
+from mnemesh_memory.values.errors import FailedPrecondition
 
 
 @pytest.fixture

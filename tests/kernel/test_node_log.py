@@ -6,13 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mnemesh_gateway.node_log import LINES_KNOWN_MAX, LOG_FILES_OLD, REPEATS_MAX, WINDOW_S, Repeats
+from mnemesh_gateway.node.node_log import LINES_KNOWN_MAX, LOG_FILES_OLD, REPEATS_MAX, WINDOW_S, Repeats
 
 WRITER = """
 import logging, os, sys
 from pathlib import Path
-from mnemesh_gateway import node_log
-from mnemesh_gateway.settings import load
+from mnemesh_gateway.node import node_log
+from mnemesh_gateway.node.settings import load
 node_log.LOG_BYTES_MAX = 20_000
 node_log.LogFile.__init__.__defaults__ = (20_000,)
 log = node_log.configure(load({"data_dir": sys.argv[1]}, {}))

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from ledger_builders import SPACE, Home, Pen, done, read_back
 from peer_builders import BOB, Node, all_entries, outcome, taken
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Resolve, Rollback
-from mnemesh_crdt.admission import Refused, admit
-from mnemesh_crdt.document import Edit
-from mnemesh_crdt.replica_events import Key
-from mnemesh_memory import limits
-from mnemesh_memory.errors import MnemeshError
-from mnemesh_memory.model import Memory
+from mnemesh_actors.ledger.commit.commands import Resolve, Rollback
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_crdt.admission.admission import Refused, admit
+from mnemesh_crdt.document.document import Edit
+from mnemesh_crdt.intake.replica_events import Key
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import MnemeshError
+from mnemesh_memory.values.model import Memory
 
 AWS_KEY = "AKIA" + "Q3EGRIHWM6ZPLKJT"
 PASSWORD = "Tr0ub4" + "dor&3xy"

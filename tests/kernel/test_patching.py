@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.limits import TAGS_MAX
-from mnemesh_memory.model import Draft, Memory
-from mnemesh_memory.patching import succeeding
+from mnemesh_memory.policy.patches import succeeding
+from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.limits import TAGS_MAX
+from mnemesh_memory.values.model import Draft, Memory
 
 
 def old(*tags: str) -> Memory:

@@ -10,14 +10,14 @@ import pytest
 from ledger_builders import Home
 from peer_builders import EVERYTHING, FEED, NOW, Node
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.contacts import DAY_MS, Contact
-from mnemesh_actors.ledger.exchange import Incoming
-from mnemesh_actors.syncing import Syncing
-from mnemesh_crdt.messages import Status
-from mnemesh_gateway.peer_contacts import Contacts
-from mnemesh_gateway.peer_status import PeerStatus, Standing, gone
-from mnemesh_memory import limits
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers.contacts import DAY_MS, Contact
+from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.streams.sync_port import Syncing
+from mnemesh_crdt.sync.messages import Status
+from mnemesh_gateway.peers.peer_contacts import Contacts
+from mnemesh_gateway.peers.peer_status import PeerStatus, Standing, gone
+from mnemesh_memory.values import limits
 
 CONTACT = Contact(
     peer=":" + "0" * 32, heard=NOW, caught_up=NOW - 5, cursor_out=7, head_in=9, target="hub:1", direction="both",

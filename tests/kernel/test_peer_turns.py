@@ -13,15 +13,15 @@ from typing import Any, cast
 import pytest
 from structlog.testing import capture_logs
 
-from mnemesh_actors.syncing import Syncing
-from mnemesh_crdt.handshake import Me
-from mnemesh_crdt.messages import Status
-from mnemesh_gateway import peers as module
-from mnemesh_gateway.peer_book import Peer, PeerBook
-from mnemesh_gateway.peer_log import PeerLog
-from mnemesh_gateway.peer_status import PeerStatus
-from mnemesh_gateway.peers import Peers
-from mnemesh_memory.errors import FailedPrecondition, NotFound
+from mnemesh_actors.streams.sync_port import Syncing
+from mnemesh_crdt.sync.handshake import Me
+from mnemesh_crdt.sync.messages import Status
+from mnemesh_gateway.peers import peers as module
+from mnemesh_gateway.peers.peer_book import Peer, PeerBook
+from mnemesh_gateway.peers.peer_log import PeerLog
+from mnemesh_gateway.peers.peer_status import PeerStatus
+from mnemesh_gateway.peers.peers import Peers
+from mnemesh_memory.values.errors import FailedPrecondition, NotFound
 
 HUB = Peer(name="hub", target="127.0.0.1:1", token="first", spaces=("team/*",))
 ME = Me(node_id="0" * 32, key=b"", incarnation="inc", life="life")

@@ -10,14 +10,14 @@ import pytest
 from ledger_builders import Pen, all_done
 from peer_builders import EVERYTHING, NOW, Node
 
-from mnemesh_actors.ledger import peers
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.erase import Erase
-from mnemesh_actors.ledger.exchange import Incoming
-from mnemesh_actors.ledger.peers import Order, Untaken
-from mnemesh_actors.syncing import Syncing
-from mnemesh_gateway.peer_status import PeerStatus
-from mnemesh_gateway.peer_untaken import NotTaken
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers import peer_log
+from mnemesh_actors.ledger.peers.erase import Erase
+from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.peer_log import Order, Untaken
+from mnemesh_actors.streams.sync_port import Syncing
+from mnemesh_gateway.peers.peer_status import PeerStatus
+from mnemesh_gateway.peers.peer_untaken import NotTaken
 
 FAR = Node()
 HUB = PeerStatus(
@@ -65,7 +65,7 @@ async def test_what_is_written_or_brought_by_others_counts_unless_the_peer_takes
 async def test_only_what_is_new_is_counted_page_by_page_and_all_again_after_an_erasure(
     ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(peers, "SPAN", 2)
+    monkeypatch.setattr(peer_log, "SPAN", 2)
     asked = Asked(ledger)
     count = NotTaken(cast(Syncing, asked))
     first, *_ = all_done(ledger, *(pen.create(text, space="team/x") for text in "abcde"))

@@ -16,18 +16,18 @@ from second_model import cut_model
 from test_embedder_front import Worker
 from test_embedding_directory import load, tiny_model
 
-from mnemesh_actors.crew import Crew
-from mnemesh_actors.directory import open_directory
-from mnemesh_actors.embedder import Embedder
-from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig, Prefixes
-from mnemesh_actors.embedding.engine import known
-from mnemesh_actors.embedding.model import generation_of
-from mnemesh_actors.embedding.prefixes import KNOWN, PREFIX_CHARS_MAX, PROMPTS_FILE, told_by
+from mnemesh_actors.embedding.embedder import Embedder
+from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig, Prefixes
+from mnemesh_actors.models.embedding_model import generation_of
+from mnemesh_actors.models.engine import known
+from mnemesh_actors.models.prefixes import KNOWN, PREFIX_CHARS_MAX, PROMPTS_FILE, told_by
+from mnemesh_actors.node.start import StartConfig, start_mesh
 from mnemesh_actors.runtime.local import LocalRuntime
-from mnemesh_actors.start import StartConfig, start_mesh
-from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.model import Caller, Draft, Query
+from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_memory.text.passages import index_texts
+from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.model import Caller, Draft, Query
 
 E5 = Prefixes("query: ", "passage: ")
 CALLER = Caller("owner/tester", "owner", default_space="notes")
@@ -125,7 +125,7 @@ def test_a_model_with_prefixes_has_a_generation_of_its_own_and_so_has_its_int8(t
 @pytest.mark.parametrize("question_first", [True, False])
 async def test_a_question_and_a_text_of_the_same_words_have_each_its_own_vector(question_first: bool) -> None:
     worker: Any = Worker()
-    embedder = Embedder(Crew([worker]), "g", 4, prefixes=E5)
+    embedder = Embedder(EmbeddingPool([worker]), "g", 4, prefixes=E5)
     ways = [embedder.embed_one("one"), embedder.embed(["one"])]
     for way in ways if question_first else reversed(ways):
         await way
@@ -137,7 +137,7 @@ async def test_a_question_and_a_text_of_the_same_words_have_each_its_own_vector(
 
 async def test_a_text_alone_does_not_make_its_question_known_and_both_are_forgotten() -> None:
     worker: Any = Worker()
-    embedder = Embedder(Crew([worker]), "g", 4, prefixes=E5)
+    embedder = Embedder(EmbeddingPool([worker]), "g", 4, prefixes=E5)
     await embedder.embed(["one"])
     assert not embedder.knows("one")
     await embedder.embed_one("one")

@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 from ledger_builders import everything
 
-from mnemesh_actors.directory import FORMAT, MANIFEST, open_directory
-from mnemesh_gateway.addresses import listen
-from mnemesh_gateway.presence import NodeLock, owner_token, withdraw
-from mnemesh_memory.errors import FailedPrecondition, InvalidArgument
+from mnemesh_actors.storage.data_directory import FORMAT, MANIFEST, open_directory
+from mnemesh_gateway.node.addresses import listen
+from mnemesh_gateway.node.presence import NodeLock, owner_token, withdraw
+from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
 from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE, TOKEN_FILE, NodeAddress, read_node, write_node
 
 HOLDING = """
 import sys
 from pathlib import Path
-from mnemesh_gateway.presence import NodeLock
+from mnemesh_gateway.node.presence import NodeLock
 lock = NodeLock(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()

@@ -13,16 +13,16 @@ from follower_scene import Scene, played
 from ledger_builders import AGENT, SPACE, START, Home
 from peer_builders import EVERYTHING, ID, NOW, OTHER, Node
 
-from mnemesh_actors.batching import Batcher
-from mnemesh_actors.bulk import BulkForgetting
-from mnemesh_actors.ledger.erase import Erase, Gone
-from mnemesh_actors.ledger.exchange import Incoming
-from mnemesh_actors.parts import MeshConfig, Parts
-from mnemesh_actors.purging import Purging
-from mnemesh_actors.writing import Writing
-from mnemesh_crdt.envelope import Entry
-from mnemesh_memory.errors import DeadlineExceeded, NotFound
-from mnemesh_memory.model import Caller, ListQuery
+from mnemesh_actors.ledger.peers.erase import Erase, Gone
+from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.node_ports import MeshConfig, NodePorts
+from mnemesh_actors.remember.bulk_removal import BulkForgetting
+from mnemesh_actors.remember.purge import Purging
+from mnemesh_actors.remember.writes import Writing
+from mnemesh_actors.runtime.batch import Batcher
+from mnemesh_crdt.changes.envelope import Entry
+from mnemesh_memory.values.errors import DeadlineExceeded, NotFound
+from mnemesh_memory.values.model import Caller, ListQuery
 
 CALLER = Caller(AGENT, "owner", default_space=SPACE)
 
@@ -34,10 +34,10 @@ async def scene(home: Home) -> AsyncIterator[Scene]:
         yield scene
 
 
-def parts_of(scene: Scene, ledger: Any = None) -> Parts:
+def parts_of(scene: Scene, ledger: Any = None) -> NodePorts:
     moments, chance = itertools.count(START), itertools.count()
     commits: Any = Batcher("ledger", scene.ledger.commit, 256, 256)
-    return Parts(
+    return NodePorts(
         ledger=ledger or scene.ledger,
         serving=scene.serving(),
         commits=commits,

@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 from qdrant_double import Fault, QdrantDouble, qdrant_double
 
-from mnemesh_actors import follower as follower_module
-from mnemesh_actors import index_presence
-from mnemesh_actors import recalling as recalling_module
-from mnemesh_actors.directory import open_directory
-from mnemesh_actors.embedding import ModelConfig
-from mnemesh_actors.index import server as server_module
-from mnemesh_actors.mesh import Mesh
-from mnemesh_actors.parts import MeshConfig
+from mnemesh_actors.consumers import feed_loop, index_presence
+from mnemesh_actors.consumers import follower as follower_module
+from mnemesh_actors.index.engines import server as server_module
+from mnemesh_actors.models import ModelConfig
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_actors.node.start import QdrantConfig, StartConfig, start_mesh
+from mnemesh_actors.node_ports import MeshConfig
+from mnemesh_actors.recall import recall as recalling_module
 from mnemesh_actors.runtime.local import LocalRuntime
-from mnemesh_actors.start import QdrantConfig, StartConfig, start_mesh
-from mnemesh_memory.answers import Recalled
-from mnemesh_memory.errors import FailedPrecondition, Unavailable
-from mnemesh_memory.model import Caller, Draft, Query
+from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_memory.ranking.answers import Recalled
+from mnemesh_memory.values.errors import FailedPrecondition, Unavailable
+from mnemesh_memory.values.model import Caller, Draft, Query
 
 CALLER = Caller("owner/tester", "owner")
 SPACE = "test/outage"
@@ -39,9 +39,8 @@ def qdrant() -> Iterator[QdrantDouble]:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follower_module, "RETRY_S", 0.01)
-    monkeypatch.setattr(index_presence, "RETRY_S", 0.01)
-    monkeypatch.setattr(index_presence, "RETRY_MAX_S", 0.02)
+    monkeypatch.setattr(feed_loop, "RETRY_S", 0.01)
+    monkeypatch.setattr(feed_loop, "RETRY_MAX_S", 0.02)
     monkeypatch.setattr(index_presence, "AWAY_GRACE_S", 0.0)
     monkeypatch.setattr(follower_module, "FLUSH_S", 1000.0)
     monkeypatch.setattr(server_module, "ATTEMPTS_MAX", 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from test_qdrant_outages import _quick as _quick
 from test_qdrant_outages import mesh as mesh
 from test_qdrant_outages import qdrant as qdrant
 
-from mnemesh_actors import making, reembedding
-from mnemesh_actors.mesh import Mesh
-from mnemesh_memory.model import Draft
+from mnemesh_actors.consumers.consumer_table import NEXT_INDEX
+from mnemesh_actors.generations import reembedding, space_factory
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_memory.values.model import Draft
 
 TEXTS = [f"Locker {number} is painted {('red', 'green', 'white')[number % 3]}" for number in range(90)]
 WIDTH = 128
@@ -25,7 +27,7 @@ WIDTH = 128
 @pytest.fixture(autouse=True)
 def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reembedding, "PAUSE_S", 0.01)
-    monkeypatch.setattr(making, "PAGE_ENTRIES_BESIDE", 8)
+    monkeypatch.setattr(space_factory, "NEXT_INDEX", replace(NEXT_INDEX, page_entries=8))
 
 
 @pytest.fixture

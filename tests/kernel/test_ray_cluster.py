@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from mnemesh_actors.runtime.base import Machine
+from mnemesh_actors.node.start import _where_to_embed
+from mnemesh_actors.runtime.base import Machine, Place
 from mnemesh_actors.runtime.ray_cluster import HEAD_AWAY_S, PRINTING_THREAD, LogLines, beside, loss, reachable
-from mnemesh_actors.start import _where_to_embed
 
 WAIT_S = 10.0
 DOORS, ONE, TWO = (Machine(name, f"10.0.0.{at}") for at, name in enumerate(("doors", "one", "two"), 1))
@@ -87,7 +87,7 @@ async def test_a_machine_that_refuses_a_connection_is_there_and_one_that_takes_n
 
 def test_a_machine_that_offers_no_processors_does_not_embed_unless_none_offers_any() -> None:
     idle = Machine("idle", "10.0.0.9", processors=False)
-    assert {one["machine"] for one in _where_to_embed([DOORS, idle, ONE, TWO], 4)} == {"one", "two"}
-    assert {one["machine"] for one in _where_to_embed([DOORS, idle], 1)} == {"doors"}
-    assert all(one["works"] for one in _where_to_embed([DOORS, idle, ONE], 2))
-    assert _where_to_embed([idle], 1) == [{"roams": True, "works": False}]
+    assert {one.machine for one in _where_to_embed([DOORS, idle, ONE, TWO], 4)} == {"one", "two"}
+    assert {one.machine for one in _where_to_embed([DOORS, idle], 1)} == {"doors"}
+    assert all(one.works for one in _where_to_embed([DOORS, idle, ONE], 2))
+    assert _where_to_embed([idle], 1) == [Place(roams=True, works=False)]

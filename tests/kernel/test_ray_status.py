@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mnemesh_actors.runtime.ray import RayHandle, process_gone, status_of
-from mnemesh_memory.errors import Unavailable
+from mnemesh_memory.values.errors import Unavailable
 
 HERE = "node-1"
 

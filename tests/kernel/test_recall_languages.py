@@ -9,15 +9,15 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from mnemesh_actors.directory import open_directory
-from mnemesh_actors.embedding import ModelConfig
-from mnemesh_actors.mesh import Mesh
-from mnemesh_actors.parts import MeshConfig
+from mnemesh_actors.models import ModelConfig
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_actors.node.start import StartConfig, start_mesh
+from mnemesh_actors.node_ports import MeshConfig
 from mnemesh_actors.runtime.local import LocalRuntime
-from mnemesh_actors.start import StartConfig, start_mesh
-from mnemesh_memory.answers import Recalled
-from mnemesh_memory.errors import Unavailable
-from mnemesh_memory.model import Caller, Draft, Query
+from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_memory.ranking.answers import Recalled
+from mnemesh_memory.values.errors import Unavailable
+from mnemesh_memory.values.model import Caller, Draft, Query
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -10,10 +10,11 @@ from test_recalling import READER, chain, found, recall, remember
 from test_recalling import mesh as mesh
 from test_recalling import space as space
 
-from mnemesh_actors import picking, reading_then, worded_then, words
-from mnemesh_actors.mesh import Mesh
-from mnemesh_actors.parts import Parts
-from mnemesh_memory.model import Memory, Patch
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.past import reading_then, worded_then
+from mnemesh_actors.recall import picking, words
+from mnemesh_memory.values.model import Memory, Patch
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -132,7 +133,7 @@ async def test_rows_that_could_not_be_read_in_time_are_told(
     """The time is over once two are read: their answer is given, and how many are missing."""
     said = [await remember(mesh, space, f"Quokka {number} eats carrots") for number in range(5)]
 
-    async def two(parts: Parts, ids: list[str], at: int, by: float) -> tuple[dict[str, Memory], list[str]]:
+    async def two(parts: NodePorts, ids: list[str], at: int, by: float) -> tuple[dict[str, Memory], list[str]]:
         return (await reading_then.read_then(parts, ids[:2], at))[0], ids[2:]
 
     monkeypatch.setattr(picking, "read_then", two)

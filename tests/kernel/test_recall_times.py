@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 from test_recalling import READER, found, recall, remember, signals_of, started
 
-from mnemesh_actors.mesh import Mesh
-from mnemesh_memory.model import Draft, Source
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_memory.values.model import Draft, Source
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

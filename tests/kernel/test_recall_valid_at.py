@@ -14,13 +14,14 @@ from test_recalling import mesh as mesh
 from test_recalling import module as module
 from test_recalling import space as space
 
-from mnemesh_actors import query_plan, recalling
-from mnemesh_actors.found import Found
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.mesh import Mesh
-from mnemesh_actors.picking import Picking
-from mnemesh_memory.fusion import Fused
-from mnemesh_memory.model import Draft, Link, ListQuery, Memory, Query
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_actors.recall import query_plan
+from mnemesh_actors.recall import recall as recalling
+from mnemesh_actors.recall.picking import Picking
+from mnemesh_actors.recall.results import Found
+from mnemesh_memory.ranking.fusion import Fused
+from mnemesh_memory.values.model import Draft, Link, ListQuery, Memory, Query
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -146,8 +147,8 @@ async def test_a_predecessor_that_is_judged_after_its_successor_has_its_own_begi
     first = await remember(mesh, space, "Ann", valid_from=100, valid_to=1000)
     second = await replaced(mesh, first, "Bob", valid_to=2000)
     third = await replaced(mesh, second, "Carl", valid_from=5000)
-    picking = Picking(mesh._parts, None, asyncio.get_running_loop().time() + 60)
     query = Query(text="x", spaces=(space,), valid_at=500)
+    picking = Picking(mesh._parts, query, asyncio.get_running_loop().time() + 60)
     rows = await picking.view([first.id, second.id, third.id])
     kept = [await picking.keep(query, [Found(rows[one.id], Fused(one.id, 0.5))]) for one in (third, second, first)]
     assert [[item.memory.content for item in some] for some in kept] == [[], [], ["Ann"]]
@@ -199,7 +200,7 @@ async def test_a_chain_of_the_past_that_was_read_in_part_judges_nothing(
         (in_time, whole if "include_superseded" in fields and shown == "A" else []),
     ):
         parts: Any = SimpleNamespace(ledger=Interrupted(*rows), clock=lambda: 9000)
-        picking = Picking(parts, query.as_of, asyncio.get_running_loop().time() + 60)
+        picking = Picking(parts, query, asyncio.get_running_loop().time() + 60)
         await picking.view(read)
         picking._by = 0.0  # the time is over
         kept = await picking.keep(query, [Found(known[shown], Fused(shown, 0.5))])

@@ -20,27 +20,27 @@ from typing import Any, cast
 import pytest
 import pytest_asyncio
 
-from mnemesh_actors import recalling as module
-from mnemesh_actors.directory import open_directory
-from mnemesh_actors.embedding import ModelConfig
-from mnemesh_actors.follower import IndexFollower
-from mnemesh_actors.mesh import Mesh
-from mnemesh_actors.parts import MeshConfig
-from mnemesh_actors.recall_batch import recall_batch
+from mnemesh_actors.consumers.follower import IndexFollower
+from mnemesh_actors.index.shard import Search
+from mnemesh_actors.models import ModelConfig
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_actors.node.start import StartConfig, start_mesh
+from mnemesh_actors.node_ports import MeshConfig
+from mnemesh_actors.recall import recall as module
+from mnemesh_actors.recall.recall_batch import recall_batch
+from mnemesh_actors.recall.searching import SEARCHES_A_CALL_MAX, Searching
 from mnemesh_actors.runtime.local import LocalRuntime
-from mnemesh_actors.searching import SEARCHES_A_CALL_MAX, Searching
-from mnemesh_actors.shard import Search
-from mnemesh_actors.start import StartConfig, start_mesh
-from mnemesh_gateway.gate import MeshGate
-from mnemesh_gateway.operations import OPERATIONS, Operation
-from mnemesh_memory.answers import Hit, Recalled
-from mnemesh_memory.errors import DataLoss, DeadlineExceeded, InvalidArgument, NotFound, Unavailable
-from mnemesh_memory.fusion import Candidate
-from mnemesh_memory.grants import READ
-from mnemesh_memory.model import Caller, Draft, Link, Memory, Patch, Query, Source
-from mnemesh_memory.ranking import Candidates
-from mnemesh_memory.rules import rules_of
-from mnemesh_memory.transcripts import TranscriptDraft, TurnDraft
+from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_gateway.operations.gate import MeshGate
+from mnemesh_gateway.operations.table import OPERATIONS, Operation
+from mnemesh_memory.access.grants import READ
+from mnemesh_memory.policy.recall_rules import rules_of
+from mnemesh_memory.ranking.answers import Hit, Recalled
+from mnemesh_memory.ranking.candidates import Candidates
+from mnemesh_memory.ranking.fusion import Candidate
+from mnemesh_memory.transcripts.sessions import TranscriptDraft, TurnDraft
+from mnemesh_memory.values.errors import DataLoss, DeadlineExceeded, InvalidArgument, NotFound, Unavailable
+from mnemesh_memory.values.model import Caller, Draft, Link, Memory, Patch, Query, Source
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

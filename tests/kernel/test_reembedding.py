@@ -15,6 +15,7 @@ import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,21 +25,23 @@ from follower_scene import PATIENCE_S, until
 from numpy.typing import NDArray
 from structlog.testing import capture_logs
 
-from mnemesh_actors import embedder, making, reembedding
-from mnemesh_actors.directory import open_directory
-from mnemesh_actors.embedding import EmbeddingWorker, ModelConfig, ModelInfo
-from mnemesh_actors.embedding.model import generation_of
-from mnemesh_actors.follower import IndexFollower
-from mnemesh_actors.generations import FILE, Choice, Generation, GenerationFile, Generations
-from mnemesh_actors.making import Workshop
-from mnemesh_actors.mesh import Mesh
-from mnemesh_actors.parts import MeshConfig
+from mnemesh_actors.consumers.consumer_table import NEXT_INDEX
+from mnemesh_actors.consumers.follower import IndexFollower
+from mnemesh_actors.embedding import embedder
+from mnemesh_actors.generations import reembedding, space_factory
+from mnemesh_actors.generations.generation_file import FILE, Choice, Generation, GenerationFile, Generations
+from mnemesh_actors.generations.space_factory import Workshop
+from mnemesh_actors.index.shard import RetrievalShard, ShardStatus
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig, ModelInfo
+from mnemesh_actors.models.embedding_model import generation_of
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_actors.node.start import StartConfig, start_mesh
+from mnemesh_actors.node_ports import MeshConfig
 from mnemesh_actors.runtime.local import LocalRuntime
-from mnemesh_actors.shard import RetrievalShard, ShardStatus
-from mnemesh_actors.start import StartConfig, start_mesh
-from mnemesh_memory.answers import Recalled
-from mnemesh_memory.errors import DataLoss, FailedPrecondition, InvalidArgument, MnemeshError, Unavailable
-from mnemesh_memory.model import Caller, Draft, Query
+from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_memory.ranking.answers import Recalled
+from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, InvalidArgument, MnemeshError, Unavailable
+from mnemesh_memory.values.model import Caller, Draft, Query
 
 CALLER = Caller("owner/tester", "owner", default_space="notes")
 WIDTHS = {"old": 384, "new": 256, "newer": 384}
@@ -87,10 +90,10 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Models:
             shared.made.update((self._name, text) for text in texts)
             return np.stack([vector_of(self._name, text) for text in texts])
 
-    monkeypatch.setattr(making, "EmbeddingWorker", Worker)
+    monkeypatch.setattr(space_factory, "EMBEDDER", replace(space_factory.EMBEDDER, make=Worker))
     monkeypatch.setattr(reembedding, "PAUSE_S", 0.001)
     monkeypatch.setattr(embedder, "YIELDED_S", 0.001)
-    monkeypatch.setattr(making, "PAGE_ENTRIES_BESIDE", 4)
+    monkeypatch.setattr(space_factory, "NEXT_INDEX", replace(NEXT_INDEX, page_entries=4))
     return shared
 
 
@@ -546,7 +549,7 @@ async def test_the_index_is_opened_while_the_model_is_loaded(
     async with running(tmp_path) as mesh:
         await remember(mesh, *TEXTS)
     opened = threading.Event()
-    open_, load = RetrievalShard.open, making.EmbeddingWorker.load
+    open_, load = RetrievalShard.open, EmbeddingWorker.load
 
     def noted(shard: RetrievalShard, incarnation: str = "") -> ShardStatus:
         status = open_(shard, incarnation)
@@ -558,7 +561,7 @@ async def test_the_index_is_opened_while_the_model_is_loaded(
         return load(worker)
 
     monkeypatch.setattr(RetrievalShard, "open", noted)
-    monkeypatch.setattr(making.EmbeddingWorker, "load", late)
+    monkeypatch.setattr(EmbeddingWorker, "load", late)
     async with running(tmp_path) as mesh:
         await finds_all(mesh, *TEXTS)
         assert models.made_by("old") == 2 * len(TEXTS), "each text once when it came, and once as a question"

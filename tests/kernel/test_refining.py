@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh_actors.found import Found, heat_of, ordered, redirected
-from mnemesh_memory.fusion import OPTIONAL, SCORE_DECIMALS, Fused
-from mnemesh_memory.hyperdimensional import bundled, likeness
-from mnemesh_memory.model import Memory, Query
-from mnemesh_memory.refining import (
+from mnemesh_actors.recall.results import Found, heat_of, ordered, redirected
+from mnemesh_memory.ranking.fusion import OPTIONAL, SCORE_DECIMALS, Fused
+from mnemesh_memory.ranking.hyperdimensional import bundled, likeness
+from mnemesh_memory.ranking.second_look import (
     PHRASES_MAX,
     Look,
     diverse,
@@ -26,7 +25,8 @@ from mnemesh_memory.refining import (
     pairs_of,
     phrases_of,
 )
-from mnemesh_memory.traits import question_of
+from mnemesh_memory.text.traits import question_of
+from mnemesh_memory.values.model import Memory, Query
 
 units = st.floats(0, 1)
 scores = units.map(lambda score: round(score, SCORE_DECIMALS))

@@ -5,20 +5,22 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest_asyncio
 from ledger_builders import Pen
 
-from mnemesh_actors.directory import open_directory
-from mnemesh_actors.ledger.commands import Committed
-from mnemesh_actors.replica_record import Known, ReplicaRecord, read_record
-from mnemesh_actors.replicas import REPLICAS, Fleet
-from mnemesh_actors.runtime.base import Machine
+from mnemesh_actors.ledger.commit.commands import Committed
+from mnemesh_actors.replication.replica_record import Known, ReplicaRecord, read_record
+from mnemesh_actors.replication.replicas import REPLICAS, Fleet
+from mnemesh_actors.runtime.base import ANYWHERE, Machine, Place
 from mnemesh_actors.runtime.local import LocalHandle, LocalRuntime
-from mnemesh_memory.errors import Unavailable
+from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_memory.values.errors import Unavailable
 
 PATIENCE_S = 60.0
 NEVER_S = 3600.0
@@ -87,9 +89,9 @@ class Machines(LocalRuntime):
     async def machines(self) -> tuple[Machine, ...]:
         return tuple(Machine(f"m{number}", f"10.0.0.{number}") for number in sorted(self.up))
 
-    async def spawn(self, name: str, cls: type, *args: Any, machine: str = "", **where: Any) -> Any:
+    async def spawn(self, name: str, cls: type, *args: Any, place: Place = ANYWHERE) -> Any:
         handle = await super().spawn(name, cls, *args)
-        return _OnMachine(handle, self, int(machine.removeprefix("m")))
+        return _OnMachine(handle, self, int(place.machine.removeprefix("m")))
 
     async def drop(self, handle: Any) -> None:
         await super().drop(handle.of)
@@ -122,12 +124,14 @@ class Life:
         self.runtime: Machines
         self._noise = itertools.count(1)
 
-    async def begin(self, up: set[int], wait_s: float = NEVER_S, come: set[int] | None = None) -> None:
+    async def begin(
+        self, up: set[int], wait_s: float = NEVER_S, come: set[int] | None = None, scrub_after_s: float = NEVER_S
+    ) -> None:
         """Start with the machines `up`; those that `come` join while it waits."""
         self.runtime = Machines(set(up))
         self.fleet = Fleet(
             open_directory(self._path / "node"), self.runtime, str(self._path / "{ip}"), lambda: self.pen.now,
-            lambda size: next(self._noise).to_bytes(size, "big"), self.notices.append, wait_s, NEVER_S,
+            lambda size: next(self._noise).to_bytes(size, "big"), self.notices.append, wait_s, NEVER_S, scrub_after_s,
         )  # fmt: skip
         finding = asyncio.ensure_future(self.fleet.awaited(await self.runtime.machines()))
         if come is not None:
@@ -164,6 +168,30 @@ async def life(tmp_path: Path) -> AsyncIterator[Life]:
     life = Life(tmp_path)
     yield life
     await life.die()
+
+
+def harm_everywhere(path: Path, id_: str) -> None:
+    for file in path.glob("10.0.0.*/*/ledger/0.sqlite"):
+        with closing(sqlite3.connect(file)) as db:
+            db.execute("UPDATE memory SET content = 'Nobody wrote this.' WHERE id = ?", (id_,))
+            db.commit()
+
+
+async def test_each_ledger_scrubs_its_own_disk_and_the_status_tells_of_both(life: Life, tmp_path: Path) -> None:
+    await life.begin({1, 2})
+    await life.on_two()
+    written = await life.write("on both")
+    await until(lambda: all(one.acked >= written.seq for one in life.fleet.ledger._others()))
+    await life.die()
+    harm_everywhere(tmp_path, written.memory.id)
+    await life.begin({1, 2}, scrub_after_s=0)
+    for scrubber in life.fleet._scrubbers.values():
+        await asyncio.wait_for(scrubber.passes.acquire(), PATIENCE_S)
+    alarms = (await life.fleet.ledger.status()).alarms
+    assert sum("made anew from the log" in alarm and written.memory.id in alarm for alarm in alarms) == 2
+    other = life.fleet.ledger._others()[0]
+    assert (await other.handle.read([written.memory.id]))[written.memory.id].content == "on both"
+    assert sum(alarm.startswith(f"ledger {other.place}: ") for alarm in alarms) == 1
 
 
 async def written_by_one_alone(life: Life) -> tuple[int, int]:

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from mnemesh_actors.directory import open_directory
-from mnemesh_actors.news import News
-from mnemesh_actors.replica_record import REPLICAS_FILE, read_record, refuse_elsewhere
-from mnemesh_actors.replicas import Scout, site_root
-from mnemesh_crdt.envelope import node_id_of
-from mnemesh_crdt.handshake import Me, StreamRefused, check_hello, hello_of
-from mnemesh_crdt.proof import NONCE_BYTES
-from mnemesh_memory.errors import FailedPrecondition, InvalidArgument
-from mnemesh_memory.grants import EVERY_SPACE, PeerGrant, any_matches, check_pattern
+from mnemesh_actors.ledger.replica_ledger import Scout, site_root
+from mnemesh_actors.replication.replica_record import REPLICAS_FILE, read_record, refuse_elsewhere
+from mnemesh_actors.runtime.bell import News
+from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_crdt.changes.envelope import node_id_of
+from mnemesh_crdt.sync.handshake import Me, StreamRefused, check_hello, hello_of
+from mnemesh_crdt.sync.proof import NONCE_BYTES
+from mnemesh_memory.access.grants import EVERY_SPACE, PeerGrant, any_matches, check_pattern
+from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
 
 ALL = PeerGrant(read=(EVERY_SPACE,), write=(EVERY_SPACE,), principal="", relay=True)
 ORDINARY = PeerGrant(read=("*",), write=("*",), principal="ana", relay=True)

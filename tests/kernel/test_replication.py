@@ -14,13 +14,13 @@ import pytest
 import pytest_asyncio
 from ledger_builders import Home, Pen
 
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Command, Committed
-from mnemesh_actors.ledger.erase import Erase
-from mnemesh_actors.members import Member, Move
-from mnemesh_actors.replication import ReplicatedLedger
+from mnemesh_actors.ledger.commit.commands import Command, Committed
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers.erase import Erase
+from mnemesh_actors.replication.members import Member, Move
+from mnemesh_actors.replication.replicated_ledger import ReplicatedLedger
 from mnemesh_actors.runtime.local import LocalHandle
-from mnemesh_memory.errors import MnemeshError, Unavailable
+from mnemesh_memory.values.errors import MnemeshError, Unavailable
 
 PATIENCE_S = 60.0
 NEVER_S = 3600.0
@@ -95,8 +95,8 @@ class Cluster:
     async def contents(self, machine: Machine) -> dict[str, str]:
         state = machine.state
         machine.state = "ok"
-        page, _ = await machine.touched(0, 10_000)
-        read = await machine.read(page)
+        page = await machine.entries(0, 10_000)
+        read = await machine.read(page.ids)
         machine.state = state
         return {id_: memory.content for id_, memory in read.items()}
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from fastembed.rerank.cross_encoder import TextCrossEncoder
 
-from mnemesh_actors.embedding import engine
-from mnemesh_actors.embedding.reranker import Reranker, RerankerConfig
-from mnemesh_memory.errors import InvalidArgument, Unavailable
+from mnemesh_actors.models import engine
+from mnemesh_actors.models.reranker import Reranker, RerankerConfig
+from mnemesh_memory.values.errors import InvalidArgument, Unavailable
 
 NAME = "Xenova/ms-marco-MiniLM-L-6-v2"
 

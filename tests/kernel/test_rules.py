@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.kinds import KINDS
-from mnemesh_memory.model import Memory, Query
-from mnemesh_memory.rules import RULES_MAX, Rule, narrowed, rules_of, weighed
+from mnemesh_memory.policy.recall_rules import RULES_MAX, Rule, narrowed, rules_of, weighed
+from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.kinds import KINDS
+from mnemesh_memory.values.model import Memory, Query
 
 RULES = "tag=decision +0.3; kind=bug -0.5;path=docs/* +1; kind=run hide ; tag=draft hide;"
 

@@ -13,14 +13,14 @@ import pytest
 from ledger_builders import SPACE, Home, all_done, done, everything
 from peer_builders import NOW, Node, all_entries, hand_over, outcome, taken
 
-from mnemesh_actors.directory import MANIFEST, open_directory
-from mnemesh_actors.ledger import wreck
-from mnemesh_actors.ledger.erase import Erase
-from mnemesh_gateway.node_program import main
-from mnemesh_gateway.presence import NodeLock
-from mnemesh_gateway.salvage import Rescued, rescue
-from mnemesh_memory.errors import DataLoss, FailedPrecondition
-from mnemesh_memory.model import ListQuery, Memory
+from mnemesh_actors.ledger.integrity import salvage_reader
+from mnemesh_actors.ledger.peers.erase import Erase
+from mnemesh_actors.storage.data_directory import MANIFEST, open_directory
+from mnemesh_gateway.node.presence import NodeLock
+from mnemesh_gateway.programs.node_program import main
+from mnemesh_gateway.programs.salvage_program import Rescued, rescue
+from mnemesh_memory.values.errors import DataLoss, FailedPrecondition
+from mnemesh_memory.values.model import ListQuery, Memory
 
 PAGE_BYTES = 4096
 
@@ -266,7 +266,7 @@ def test_pages_that_lead_in_a_circle_end(home: Home, monkeypatch: pytest.MonkeyP
             found = self._db.execute(sql, *values)
             return cycle(found.fetchall()) if sql.endswith("FROM entry ORDER BY seq") else found
 
-    with wreck.opened(home.file) as opened:
+    with salvage_reader.opened(home.file) as opened:
         monkeypatch.setattr(opened, "_db", Circle(opened._db))
         assert [one.seq for one in opened.entries()] == [1, 2]
 

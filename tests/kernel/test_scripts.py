@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from qdrant_edge import Bm25, Bm25Config
 
 from mnemesh_actors.index.bm25 import AVERAGE_TERMS, LENGTH_B, SATURATION_K, Bm25Encoder
-from mnemesh_actors.words import scored
-from mnemesh_memory.fusion import Fused, coverage
-from mnemesh_memory.identifiers import spellings
-from mnemesh_memory.model import Memory
-from mnemesh_memory.scripts import spaced, unaccented
-from mnemesh_memory.text import marks, snippet
+from mnemesh_actors.recall.words import scored
+from mnemesh_memory.ranking.fusion import Fused, coverage
+from mnemesh_memory.text.identifiers import spellings
+from mnemesh_memory.text.scripts import spaced, unaccented
+from mnemesh_memory.text.text import marks, snippet
+from mnemesh_memory.values.model import Memory
 
 ENCODER = Bm25Encoder()
 WITHOUT_MEANING = Fused("1", 0.5)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from mnemesh_actors.scrubber import Scrubber
-from mnemesh_memory.errors import Unavailable
+from mnemesh_actors.replication.scrubber import Scrubber
+from mnemesh_memory.values.errors import Unavailable
 
 WAIT_S = 10.0
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mnemesh_gateway.settings import FILE_NAME, Loaded, Settings, load, table
-from mnemesh_memory.errors import InvalidArgument
+from mnemesh_gateway.node.settings import FILE_NAME, Loaded, Settings, load, table
+from mnemesh_memory.values.errors import InvalidArgument
 
 
 def loaded(

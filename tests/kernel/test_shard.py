@@ -17,9 +17,9 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from mnemesh_actors.index.port import Filter, Match, MatchAny, QueryRequest, Scored
+from mnemesh_actors.index.engine_port import Filter, Match, MatchAny, QueryRequest, Scored
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX, in_spaces
-from mnemesh_actors.shard import (
+from mnemesh_actors.index.shard import (
     PREPARED_MAX,
     IndexItem,
     IndexText,
@@ -28,10 +28,10 @@ from mnemesh_actors.shard import (
     ShardConfig,
     ShardStatus,
 )
-from mnemesh_memory.asked_time import Window
-from mnemesh_memory.errors import InvalidArgument, Unavailable
-from mnemesh_memory.fusion import Candidate
-from mnemesh_memory.ranking import Candidates
+from mnemesh_memory.ranking.candidates import Candidates
+from mnemesh_memory.ranking.fusion import Candidate
+from mnemesh_memory.times.window import Window
+from mnemesh_memory.values.errors import InvalidArgument, Unavailable
 
 DIMENSIONS = 8
 SPACE = "team/x"
@@ -474,7 +474,7 @@ def test_a_node_that_is_killed_while_it_erases_does_so_again(tmp_path: Path, cal
             "import os, signal, sys; from pathlib import Path\n"
             f"sys.path[:0] = {sys.path!r}\n"
             "from test_shard import *\n"
-            "from mnemesh_actors.index.edge import EdgeBackend\n"
+            "from mnemesh_actors.index.engines.edge import EdgeBackend\n"
             f"one = RetrievalShard(config(Path({str(tmp_path)!r})))\n"
             "one.open(); one.apply([item(n) for n in range(1, 9)], [], 1); one.flush()\n"
             f"usual = EdgeBackend.{call}\n"

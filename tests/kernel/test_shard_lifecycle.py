@@ -15,9 +15,9 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from mnemesh_actors.index.port import Filter
-from mnemesh_actors.shard import IndexItem, IndexText, RetrievalShard, Search, ShardConfig, ShardStatus
-from mnemesh_memory.errors import DataLoss, Unavailable
+from mnemesh_actors.index.engine_port import Filter
+from mnemesh_actors.index.shard import IndexItem, IndexText, RetrievalShard, Search, ShardConfig, ShardStatus
+from mnemesh_memory.values.errors import DataLoss, Unavailable
 
 DIMENSIONS = 4
 WAIT_S = 60

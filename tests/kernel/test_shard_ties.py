@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from mnemesh_actors.index import ranked
-from mnemesh_actors.shard import IndexItem, IndexText, RetrievalShard, Search, ShardConfig
+from mnemesh_actors.index.shard import IndexItem, IndexText, RetrievalShard, Search, ShardConfig
 
 DIMENSIONS = 4
 MEMORIES = 1_500

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh_actors.index.bm25 import Bm25Encoder
-from mnemesh_memory.statement import stated
+from mnemesh_memory.text.statement import stated
 
 
 @pytest.mark.parametrize(

@@ -14,17 +14,17 @@ from follower_scene import PATIENCE_S, until
 from ledger_builders import START
 from stream_scene import EVERYTHING, WIRE_MESSAGES, Node, Wire, meeting, node, syncing_of, until_told, wire
 
-from mnemesh_actors.ledger.commands import TakenIn
-from mnemesh_actors.ledger.exchange import Incoming
-from mnemesh_actors.streaming import TICK_S, StreamShell
-from mnemesh_crdt.audience import feed_name
-from mnemesh_crdt.handshake import DIALER, LISTENER, PROTOCOL
-from mnemesh_crdt.messages import Batch, Digest, Granted, Hello, Ping, Pong, Proof, Refusal, Resend, Tick
-from mnemesh_crdt.proof import NONCE_BYTES, Claim
-from mnemesh_crdt.sync import FULL_HERE, FULL_THERE, Stream
-from mnemesh_memory import limits
-from mnemesh_memory.errors import InvalidArgument, Unavailable
-from mnemesh_memory.grants import PeerGrant
+from mnemesh_actors.ledger.commit.commands import TakenIn
+from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.streams.stream_shell import TICK_S, StreamShell
+from mnemesh_crdt.sync.audience import feed_name
+from mnemesh_crdt.sync.handshake import DIALER, LISTENER, PROTOCOL
+from mnemesh_crdt.sync.messages import Batch, Digest, Granted, Hello, Ping, Pong, Proof, Refusal, Resend, Tick
+from mnemesh_crdt.sync.proof import NONCE_BYTES, Claim
+from mnemesh_crdt.sync.stream import FULL_HERE, FULL_THERE, Stream
+from mnemesh_memory.access.grants import PeerGrant
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import InvalidArgument, Unavailable
 
 
 @pytest.fixture

@@ -11,14 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mnemesh_memory.limits import (
-    CHUNK_TOKENS_MAX,
-    CONTENT_BYTES_MAX,
-    SNIPPET_CHARS_MAX,
-    TITLE_BYTES_MAX,
-    TITLE_CHARS_MAX,
-)
-from mnemesh_memory.text import (
+from mnemesh_memory.text.text import (
     beginning,
     chunks,
     content_hash,
@@ -29,6 +22,13 @@ from mnemesh_memory.text import (
     normalise,
     snippet,
     title_of,
+)
+from mnemesh_memory.values.limits import (
+    CHUNK_TOKENS_MAX,
+    CONTENT_BYTES_MAX,
+    SNIPPET_CHARS_MAX,
+    TITLE_BYTES_MAX,
+    TITLE_CHARS_MAX,
 )
 
 FAMILY = "\N{MAN}\u200d\N{WOMAN}\u200d\N{GIRL}"

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh_memory.asked_time import BY_EVENT, Window
-from mnemesh_memory.model import Memory
-from mnemesh_memory.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, question_of, traits_of
+from mnemesh_memory.text.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, question_of, traits_of
+from mnemesh_memory.times.window import BY_EVENT, Window
+from mnemesh_memory.values.model import Memory
 
 
 def memory(content: str, **fields: int) -> Memory:

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from mnemesh.batch import BATCH_ITEMS_MAX
-from mnemesh.cli import sources, transcript_import, transcript_state
-from mnemesh.cli.import_report import Bar
-from mnemesh.cli.transcript_import import Report, _File
-from mnemesh.cli.transcript_state import Offsets
+from mnemesh.api.batch import BATCH_ITEMS_MAX
+from mnemesh.api.values.transcripts import AddedTurns, MaskedTurn
+from mnemesh.cli.imports import sources, transcript_state
+from mnemesh.cli.imports import transcripts as transcript_import
+from mnemesh.cli.imports.report import Bar
+from mnemesh.cli.imports.transcript_state import Offsets
+from mnemesh.cli.imports.transcripts import Report, _File
 from mnemesh.errors import FailedPrecondition, InvalidArgument
-from mnemesh.transcript_values import AddedTurns, MaskedTurn
 
 
 def record(n: int, text: str = "", **fields: Any) -> str:
@@ -71,7 +72,9 @@ def test_a_file_that_grew_is_read_from_where_it_ended(node: Node, file: Path, tm
     file.write_text(record(1) + record(2) + record(3) + "no json\n")
     second = imported(node, file, state)
     assert (second.turns, second.stored, second.known) == (1, 1, 0)
-    assert [(place["line"], place["message"]) for place in second.malformed] == [(4, "is no JSON (JSONDecodeError)")]
+    assert [(place["line"], place["message"]) for place in second.malformed] == [
+        (4, "is no JSON: a value is missing (column 1)")
+    ]
     assert node.calls == [["u1", "u2"], ["u3"]]
 
 

@@ -11,11 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stored_transcripts import START_MS, Direct, operations
 
-from mnemesh_actors.transcribing import Transcribing
-from mnemesh_actors.transcripts import file, store
-from mnemesh_actors.transcripts.store import TranscriptStore
-from mnemesh_memory import limits
-from mnemesh_memory.errors import (
+from mnemesh_actors.transcripts import transcript_file, transcript_store
+from mnemesh_actors.transcripts.transcript_operations import Transcribing
+from mnemesh_actors.transcripts.transcript_store import TranscriptStore
+from mnemesh_memory.transcripts.sessions import (
+    Added,
+    SessionQuery,
+    TranscriptDraft,
+    TranscriptQuery,
+    TranscriptStatus,
+    TurnDraft,
+)
+from mnemesh_memory.transcripts.turn_ranking import Scored, asked, ranked, words
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import (
     DataLoss,
     DeadlineExceeded,
     FailedPrecondition,
@@ -24,16 +33,7 @@ from mnemesh_memory.errors import (
     PermissionDenied,
     SecretRefused,
 )
-from mnemesh_memory.model import Caller
-from mnemesh_memory.transcript_ranking import Scored, asked, ranked, words
-from mnemesh_memory.transcripts import (
-    Added,
-    SessionQuery,
-    TranscriptDraft,
-    TranscriptQuery,
-    TranscriptStatus,
-    TurnDraft,
-)
+from mnemesh_memory.values.model import Caller
 
 OWNER = Caller(agent="owner/cli", principal="owner")
 ANA = Caller(agent="ana/editor", principal="ana", role="writer", spaces=("team/*",), default_space="team/app")
@@ -236,7 +236,7 @@ async def test_a_search_that_takes_too_long_ends_and_says_so(
 ) -> None:
     await held.add(OWNER, draft("s", *[f"kiwi {n}" for n in range(200)]))
     monkeypatch.setattr(limits, "TRANSCRIPT_SEARCH_TIMEOUT_S", -1.0)
-    monkeypatch.setattr(store, "STEPS_BETWEEN_LOOKS", 10)
+    monkeypatch.setattr(transcript_store, "STEPS_BETWEEN_LOOKS", 10)
     with pytest.raises(DeadlineExceeded, match="rarer words"):
         await found(held, OWNER, "kiwi")
     monkeypatch.undo()
@@ -416,7 +416,7 @@ def test_a_damaged_file_says_what_to_do(path: Path) -> None:
 def test_a_newer_file_is_refused_unharmed(path: Path) -> None:
     path.parent.mkdir()
     db = sqlite3.connect(path)
-    db.execute(f"PRAGMA user_version = {len(file.MIGRATIONS) + 1}")
+    db.execute(f"PRAGMA user_version = {len(transcript_file.MIGRATIONS) + 1}")
     db.close()
     before = path.read_bytes()
     with pytest.raises(FailedPrecondition, match="newer"):
@@ -426,9 +426,9 @@ def test_a_newer_file_is_refused_unharmed(path: Path) -> None:
 
 def test_a_copy_that_a_crash_left_is_deleted_at_the_next_start(path: Path) -> None:
     path.parent.mkdir()
-    file.copy_file(path).write_bytes(b"what may have been erased since")
+    transcript_file.copy_file(path).write_bytes(b"what may have been erased since")
     TranscriptStore(str(path))
-    assert not file.copy_file(path).exists()
+    assert not transcript_file.copy_file(path).exists()
 
 
 async def test_turns_that_another_version_indexed_are_indexed_anew(path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh_memory.fusion import FULL_EVIDENCE, Fused
-from mnemesh_memory.usefulness import USEFULNESS, liking, rated
+from mnemesh_memory.ranking.fusion import FULL_EVIDENCE, Fused
+from mnemesh_memory.ranking.usefulness import USEFULNESS, liking, rated
 
 SCORE = st.floats(0, 1).map(lambda score: round(score, 6))
 VOTES = st.tuples(st.integers(0, 10**6), st.integers(0, 10**6))

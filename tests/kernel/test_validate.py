@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from validate_builders import ID, INF, NAN, ONE_LINE, SURROGATE, clean, clean_patch, refusal
 
-from mnemesh_memory import limits
-from mnemesh_memory.kinds import KIND_FOLD, KINDS, LEDGER_LINK_TYPES, TIERS, WAITS, WRITABLE_LINK_TYPES
-from mnemesh_memory.model import Link, Source
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.kinds import KIND_FOLD, KINDS, LEDGER_LINK_TYPES, TIERS, WAITS, WRITABLE_LINK_TYPES
+from mnemesh_memory.values.model import Link, Source
 
 # ---- what to do about it ----
 

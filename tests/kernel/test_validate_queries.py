@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_memory import limits, validate
-from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.kinds import MODES, SORTS, STATES
-from mnemesh_memory.model import Caller, ListQuery, Query
+from mnemesh_memory.validation import request_checks
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.kinds import MODES, SORTS, STATES
+from mnemesh_memory.values.model import Caller, ListQuery, Query
 
 ALICE = Caller(agent="owner/test", principal="alice")
 IN_PROJECT = replace(ALICE, default_space="team/payments")
@@ -21,11 +22,11 @@ NAN, INF = float("nan"), float("inf")
 
 
 def question(**changes: Any) -> Query:
-    return validate.query(Query(**{"text": "what was decided?", **changes}), ALICE)
+    return request_checks.query(Query(**{"text": "what was decided?", **changes}), ALICE)
 
 
 def listing(**changes: Any) -> ListQuery:
-    return validate.list_query(ListQuery(**changes), ALICE)
+    return request_checks.list_query(ListQuery(**changes), ALICE)
 
 
 BOTH = pytest.mark.parametrize("ask", [question, listing], ids=["recall", "list"])
@@ -245,11 +246,11 @@ def test_a_bad_space_is_refused_in_a_read_too(ask: Callable[..., Any], space: st
 
 
 def test_a_read_searches_the_named_spaces_else_the_default_and_the_private_one() -> None:
-    assert validate.read_spaces(("b", "a", "b"), IN_PROJECT) == ("b", "a")
-    assert validate.read_spaces((), IN_PROJECT) == ("team/payments", "@alice")
-    assert validate.read_spaces((), ALICE) == ("@alice",)
-    assert validate.read_spaces((), replace(ALICE, default_space="@alice")) == ("@alice",)
-    assert validate.read_spaces(("cafe\u0301", "caf\u00e9"), ALICE) == ("caf\u00e9",)
+    assert request_checks.read_spaces(("b", "a", "b"), IN_PROJECT) == ("b", "a")
+    assert request_checks.read_spaces((), IN_PROJECT) == ("team/payments", "@alice")
+    assert request_checks.read_spaces((), ALICE) == ("@alice",)
+    assert request_checks.read_spaces((), replace(ALICE, default_space="@alice")) == ("@alice",)
+    assert request_checks.read_spaces(("cafe\u0301", "caf\u00e9"), ALICE) == ("caf\u00e9",)
 
 
 # ---- properties ---------------------------------------------------------------------------------------------------
@@ -267,4 +268,4 @@ def test_a_question_passes_unchanged_once_it_has_passed(parts: dict[str, list[st
         once = question(**changes)
     except InvalidArgument:
         return
-    assert validate.query(once, ALICE) == once
+    assert request_checks.query(once, ALICE) == once

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from validate_builders import FINE, IN_PROJECT, ONE_LINE, SURROGATE, clean, clean_patch, refusal
 
-from mnemesh_memory import validate
-from mnemesh_memory.errors import InvalidArgument, PermissionDenied, SecretRefused
-from mnemesh_memory.kinds import KIND_FOLD, KINDS, TIERS, WAITS, WRITABLE_LINK_TYPES
-from mnemesh_memory.model import Draft, Link, Patch, Source
+from mnemesh_memory.validation import request_checks
+from mnemesh_memory.values.errors import InvalidArgument, PermissionDenied, SecretRefused
+from mnemesh_memory.values.kinds import KIND_FOLD, KINDS, TIERS, WAITS, WRITABLE_LINK_TYPES
+from mnemesh_memory.values.model import Draft, Link, Patch, Source
 
 # ---- lone surrogates ------------------------------------------------------------------------------------------------
 
@@ -85,27 +85,27 @@ def test_a_patch_has_the_limits_of_a_draft(field: str, value: Any) -> None:
 
 @pytest.mark.parametrize("count", [0, 257])
 def test_a_batch_has_1_to_256_items(count: int) -> None:
-    error = refusal(lambda: validate.batch([FINE] * count))
+    error = refusal(lambda: request_checks.batch([FINE] * count))
     assert error.fields["field"] == "items"
     assert f"{count} items" in error.fields["value"]
     assert "256" in error.fields["limit"]
 
 
 def test_a_batch_of_1_and_of_256_items_is_taken() -> None:
-    validate.batch([FINE])
-    validate.batch([FINE] * 256)
+    request_checks.batch([FINE])
+    request_checks.batch([FINE] * 256)
 
 
 def test_a_batch_holds_at_most_a_mebibyte_of_content() -> None:
     one = replace(FINE, content="é" * 16384)
-    validate.batch([one] * 32)
-    error = refusal(lambda: validate.batch([*[one] * 32, replace(FINE, content="x")]))
+    request_checks.batch([one] * 32)
+    error = refusal(lambda: request_checks.batch([*[one] * 32, replace(FINE, content="x")]))
     assert error.fields["field"] == "items"
     assert "1048577 bytes" in error.fields["value"]
 
 
 def test_a_broken_item_is_left_to_its_own_judgement() -> None:
-    validate.batch([replace(FINE, content=SURROGATE), replace(FINE, content="")])
+    request_checks.batch([replace(FINE, content=SURROGATE), replace(FINE, content="")])
 
 
 # ---- properties -----------------------------------------------------------------------------------------------------
@@ -152,11 +152,11 @@ PASSING = st.builds(
 @given(DRAFTS | PASSING)
 def test_a_draft_passes_unchanged_once_it_has_passed_and_nothing_but_a_refusal_is_raised(given_draft: Draft) -> None:
     try:
-        once = validate.draft(given_draft, IN_PROJECT)
+        once = request_checks.draft(given_draft, IN_PROJECT)
     except (InvalidArgument, PermissionDenied, SecretRefused) as refused:
         refused.message.encode()
         return
-    assert validate.draft(once, IN_PROJECT) == once
+    assert request_checks.draft(once, IN_PROJECT) == once
     assert once.content == given_draft.content
 
 
@@ -165,4 +165,4 @@ def test_a_draft_passes_unchanged_once_it_has_passed_and_nothing_but_a_refusal_i
 def test_most_of_the_drafts_that_look_right_are_right(given_draft: Draft) -> None:
     """Without this the property above could pass by refusing everything."""
     if given_draft.content.strip():
-        validate.draft(given_draft, IN_PROJECT)
+        request_checks.draft(given_draft, IN_PROJECT)

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from mnemesh_memory import validate
-from mnemesh_memory.errors import InvalidArgument, MnemeshError, NotFound, SecretRefused
-from mnemesh_memory.model import Caller, Draft, Link, Patch, Query, Source
+from mnemesh_memory.validation import request_checks
+from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, NotFound, SecretRefused
+from mnemesh_memory.values.model import Caller, Draft, Link, Patch, Query, Source
 
 ALICE = Caller(agent="owner/test", principal="alice", default_space="team/payments")
 ALNUM = string.ascii_letters + string.digits
@@ -73,7 +73,7 @@ IN_PATCH: list[tuple[str, Callable[[str], dict[str, Any]]]] = [
 def test_a_credential_in_any_text_of_a_draft_is_refused(field: str, made: Callable[[str], dict[str, Any]]) -> None:
     secret = token()
     with pytest.raises(SecretRefused) as caught:
-        validate.draft(Draft(**{"content": "fine", **made(secret)}), ALICE)
+        request_checks.draft(Draft(**{"content": "fine", **made(secret)}), ALICE)
     assert caught.value.fields["field"] == field
     assert caught.value.fields["secret_type"] == "GitHub token"
     assert "GitHub token" in caught.value.message
@@ -84,7 +84,7 @@ def test_a_credential_in_any_text_of_a_draft_is_refused(field: str, made: Callab
 def test_a_credential_in_any_text_of_a_patch_is_refused(field: str, made: Callable[[str], dict[str, Any]]) -> None:
     secret = token(3)
     with pytest.raises(SecretRefused) as caught:
-        validate.patch(Patch(**made(secret)))
+        request_checks.patch(Patch(**made(secret)))
     assert caught.value.fields["field"] == field
     assert caught.value.fields["secret_type"] == "GitHub token"
     nowhere(secret, caught.value)
@@ -93,8 +93,8 @@ def test_a_credential_in_any_text_of_a_patch_is_refused(field: str, made: Callab
 def test_a_password_is_seen_when_its_name_is_the_key_and_it_the_value() -> None:
     secret = password()
     for call in (
-        lambda: validate.draft(Draft(content="fine", attrs={"password": secret}), ALICE),
-        lambda: validate.patch(Patch(attrs={"password": secret})),
+        lambda: request_checks.draft(Draft(content="fine", attrs={"password": secret}), ALICE),
+        lambda: request_checks.patch(Patch(attrs={"password": secret})),
     ):
         with pytest.raises(SecretRefused) as caught:
             call()
@@ -128,7 +128,7 @@ def test_a_field_that_is_wrong_does_not_show_the_credential_that_it_holds(
 ) -> None:
     secret = token(4)
     with pytest.raises(InvalidArgument) as caught:
-        validate.draft(Draft(**{"content": "fine", **made(secret)}), ALICE)
+        request_checks.draft(Draft(**{"content": "fine", **made(secret)}), ALICE)
     assert caught.value.fields["field"] == field
     nowhere(secret, caught.value)
 
@@ -140,20 +140,20 @@ def test_a_read_that_is_refused_does_not_show_the_credential_that_it_holds() -> 
     ]  # fmt: skip
     for changes in bad:
         with pytest.raises(InvalidArgument) as caught:
-            validate.query(Query(**{"text": "x", **changes}), ALICE)
+            request_checks.query(Query(**{"text": "x", **changes}), ALICE)
         nowhere(secret, caught.value)
     nowhere(secret, NotFound("memory", secret))
 
 
 def test_a_question_may_name_a_credential_because_it_is_not_stored() -> None:
-    validate.query(Query(text=f"who rotated {token()}?"), ALICE)
+    request_checks.query(Query(text=f"who rotated {token()}?"), ALICE)
 
 
 def test_a_write_marked_sensitive_is_refused_before_anything_else_looks_at_it() -> None:
     for call in (
-        lambda: validate.draft(Draft(content="", kind="my diary", sensitive=True), ALICE),
-        lambda: validate.patch(Patch(kind="my diary", sensitive=True)),
-        lambda: validate.patch(Patch(sensitive=True)),
+        lambda: request_checks.draft(Draft(content="", kind="my diary", sensitive=True), ALICE),
+        lambda: request_checks.patch(Patch(kind="my diary", sensitive=True)),
+        lambda: request_checks.patch(Patch(sensitive=True)),
     ):
         with pytest.raises(SecretRefused) as caught:
             call()
@@ -163,4 +163,4 @@ def test_a_write_marked_sensitive_is_refused_before_anything_else_looks_at_it() 
 
 def test_a_write_that_is_not_marked_and_holds_no_credential_passes() -> None:
     text = "Rotate the GitHub token every 90 days; it is stored in the vault under ci/github."
-    assert validate.draft(Draft(content=text, attrs={"password": "see the vault"}), ALICE).content == text
+    assert request_checks.draft(Draft(content=text, attrs={"password": "see the vault"}), ALICE).content == text

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from validate_builders import ALICE, FINE, IN_PROJECT, SURROGATE, clean, refusal
 
-from mnemesh_memory import validate
-from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.spaces import space_path
+from mnemesh_memory.validation import request_checks
+from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.spaces import space_path
 
 BAD_SPACES = [
     "../etc", "team/../x", "team/..", ".", "./a", "/team", "team/", "team//x", "@", "@/x", "team/@alice", "a@b", "@a@b",
@@ -57,10 +57,10 @@ def test_the_limit_of_a_space_is_that_of_its_normal_form() -> None:
 
 def test_a_write_goes_to_the_named_space_else_the_clients_default_else_the_private_one() -> None:
     unnamed = replace(FINE, space="")
-    assert validate.draft(FINE, IN_PROJECT).space == "team/payments"
-    assert validate.draft(replace(FINE, space="team/ops"), IN_PROJECT).space == "team/ops"
-    assert validate.draft(unnamed, IN_PROJECT).space == "team/payments"
-    assert validate.draft(unnamed, ALICE).space == "@alice"
+    assert request_checks.draft(FINE, IN_PROJECT).space == "team/payments"
+    assert request_checks.draft(replace(FINE, space="team/ops"), IN_PROJECT).space == "team/ops"
+    assert request_checks.draft(unnamed, IN_PROJECT).space == "team/payments"
+    assert request_checks.draft(unnamed, ALICE).space == "@alice"
 
 
 def test_a_space_without_a_name_says_what_a_space_looks_like() -> None:
@@ -69,5 +69,5 @@ def test_a_space_without_a_name_says_what_a_space_looks_like() -> None:
 
 
 def test_a_bad_default_space_is_refused_like_a_named_one() -> None:
-    error = refusal(lambda: validate.draft(replace(FINE, space=""), replace(ALICE, default_space="../x")))
+    error = refusal(lambda: request_checks.draft(replace(FINE, space=""), replace(ALICE, default_space="../x")))
     assert error.fields["field"] == "space"

@@ -8,12 +8,12 @@ import pytest
 from ledger_builders import OTHER_SPACE, SPACE, Home, Pen, all_done, done
 from peer_builders import BOB, ID, NOW, OTHER, Node, contents, outcome, taken
 
-from mnemesh_actors.ledger import changes
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields
-from mnemesh_crdt.happenings import happenings
-from mnemesh_memory.watching import Change
+from mnemesh_actors.ledger.feeds import changes
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields
+from mnemesh_crdt.document.happenings import happenings
+from mnemesh_memory.watch.watch_values import Change
 
 BOTH = (SPACE, OTHER_SPACE)
 
@@ -144,7 +144,7 @@ def test_a_page_is_read_by_number_and_never_through_the_whole_log(home: Home, le
     statements: list[str] = []
     ledger._db.set_trace_callback(statements.append)
     ledger.changes(5, BOTH, 64)
-    ledger.touched(5, 64)
+    ledger.entries(5, 64)
     ledger._db.set_trace_callback(None)
     asked = [one for one in statements if " FROM entry WHERE " in one]
     assert len(asked) == 2
@@ -170,9 +170,9 @@ def test_what_an_erasure_left_is_told_as_one(home: Home, ledger: Ledger, pen: Pe
 def test_memories_that_were_touched_are_named_once_a_page(ledger: Ledger, pen: Pen) -> None:
     first, second = (one.memory for one in all_done(ledger, pen.create("one"), pen.create("two")))
     done(ledger, pen.revise(first, content="three"))
-    assert ledger.touched(0, 64) == ([first.id, second.id], 3)
-    assert ledger.touched(2, 64) == ([first.id], 3)
-    assert ledger.touched(3, 64) == ([], 3)
+    pages = [ledger.entries(after, 64) for after in (0, 2, 3)]
+    assert [page.ids for page in pages] == [[first.id, second.id], [first.id], []]
+    assert [(page.seq, page.head) for page in pages] == [(3, 3)] * 3
 
 
 # ---- actors of another memory --------------------------------------------------------------------------------------

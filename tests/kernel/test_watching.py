@@ -14,18 +14,19 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from follower_scene import Scene, played, until
 from ledger_builders import AGENT, OTHER_SPACE, SPACE, START, Home, Pen
 
-from mnemesh_actors import watching as watching_module
-from mnemesh_actors.batching import Batcher
-from mnemesh_actors.cursor_seal import CursorSeal
-from mnemesh_actors.ledger.commands import Command, Committed
-from mnemesh_actors.news import News
-from mnemesh_actors.parts import MeshConfig, Parts
-from mnemesh_actors.start import _publishing
-from mnemesh_actors.watching import Watching
-from mnemesh_memory import limits, watching
-from mnemesh_memory.errors import InvalidArgument, OutOfRange, Overloaded, Unavailable
-from mnemesh_memory.model import Caller, Memory
-from mnemesh_memory.watching import Watched, WatchQuery
+from mnemesh_actors.ledger.commit.commands import Command, Committed
+from mnemesh_actors.node.start import _publishing
+from mnemesh_actors.node_ports import MeshConfig, NodePorts
+from mnemesh_actors.runtime.batch import Batcher
+from mnemesh_actors.runtime.bell import News
+from mnemesh_actors.watch import watch_operations as watching_module
+from mnemesh_actors.watch.cursor_seal import CursorSeal
+from mnemesh_actors.watch.watch_operations import Watching
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import InvalidArgument, OutOfRange, Overloaded, Unavailable
+from mnemesh_memory.values.model import Caller, Memory
+from mnemesh_memory.watch import watch_values
+from mnemesh_memory.watch.watch_values import Watched, WatchQuery
 
 CALLER = Caller(AGENT, "owner", default_space=SPACE)
 NODE = "this-node"
@@ -47,7 +48,7 @@ class Post:
         self.reads = 0
         self.before_read: Callable[[], None] = lambda: None
         self.watching = Watching(
-            Parts(
+            NodePorts(
                 ledger=_Counted(scene.ledger, self),  # type: ignore[arg-type]
                 serving=serving,
                 commits=self.commits,
@@ -69,7 +70,7 @@ class Post:
         """A stream that has begun: its first message is taken, and kept as `opened`."""
         async with aclosing(self.watching.watch(CALLER, WatchQuery(**fields))) as stream:
             self.opened = await soon(anext(stream))
-            assert self.opened.type == watching.OPENED
+            assert self.opened.type == watch_values.OPENED
             yield stream
 
 
@@ -180,8 +181,8 @@ async def test_a_watcher_of_a_quiet_space_learns_how_far_the_log_has_come(
         for number in range(6):
             await post.write(f"noise {number}")
         told = await soon(waiting)
-        assert (told.type, told.change) == (watching.POSITION, None)
-        assert max(watching.read_cursor(SEAL.opened(told.cursor, CALLER.principal)).values()) >= 3
+        assert (told.type, told.change) == (watch_values.POSITION, None)
+        assert max(watch_values.read_cursor(SEAL.opened(told.cursor, CALLER.principal)).values()) >= 3
 
 
 async def test_what_another_node_accepted_first_is_called_merged(post: Post) -> None:
@@ -318,7 +319,7 @@ async def test_a_ledger_that_fails_ends_the_watch_with_its_error_and_the_cursor(
 
 async def test_a_cursor_that_is_none_or_lies_in_the_future_opens_nothing(post: Post) -> None:
     async with post.watch():
-        (incarnation,) = watching.read_cursor(SEAL.opened(post.opened.cursor, CALLER.principal))
+        (incarnation,) = watch_values.read_cursor(SEAL.opened(post.opened.cursor, CALLER.principal))
     future = SEAL.write({incarnation: 99}, CALLER.principal)
     for query, error in ((WatchQuery(cursor="nonsense"), InvalidArgument), (WatchQuery(cursor=future), OutOfRange)):
         with pytest.raises(error):
@@ -342,15 +343,15 @@ async def test_a_cursor_tells_nobody_how_much_is_written(post: Post) -> None:
         (told,) = await take(stream, 1)
     for cursor in (post.opened.cursor, told.cursor):
         with pytest.raises(InvalidArgument):
-            watching.read_cursor(cursor)
-        assert watching.read_cursor(SEAL.opened(cursor, CALLER.principal))
+            watch_values.read_cursor(cursor)
+        assert watch_values.read_cursor(SEAL.opened(cursor, CALLER.principal))
 
 
 async def test_the_cursor_of_another_principal_or_of_an_older_version_begins_anew(post: Post) -> None:
     await post.write("one")
     async with post.watch() as _:
-        (incarnation,) = watching.read_cursor(SEAL.opened(post.opened.cursor, CALLER.principal))
-    for cursor in (SEAL.write({incarnation: 99}, "ana"), watching.write_cursor({incarnation: 99})):
+        (incarnation,) = watch_values.read_cursor(SEAL.opened(post.opened.cursor, CALLER.principal))
+    for cursor in (SEAL.write({incarnation: 99}, "ana"), watch_values.write_cursor({incarnation: 99})):
         async with post.watch(cursor=cursor, include_content=True) as stream:
             assert "from its beginning" in post.opened.reason
             assert contents(await take(stream, 1)) == ["one"]
@@ -359,7 +360,7 @@ async def test_the_cursor_of_another_principal_or_of_an_older_version_begins_ane
 async def test_a_refused_cursor_does_not_tell_where_the_log_ends(post: Post) -> None:
     await post.write("one")
     async with post.watch() as _:
-        (incarnation,) = watching.read_cursor(SEAL.opened(post.opened.cursor, CALLER.principal))
+        (incarnation,) = watch_values.read_cursor(SEAL.opened(post.opened.cursor, CALLER.principal))
     future = SEAL.write({incarnation: 99}, CALLER.principal)
     with pytest.raises(OutOfRange) as caught:
         await anext(post.watching.watch(CALLER, WatchQuery(cursor=future)))

@@ -14,20 +14,26 @@ import pytest
 from follower_scene import GENERATION, WIDTH, Scene, played, until
 from ledger_builders import AGENT, SPACE, START, Home
 
-from mnemesh_actors import bounded, index_presence, preparing, start, writing
-from mnemesh_actors import follower as follower_module
-from mnemesh_actors.batching import Batcher
-from mnemesh_actors.crew import Crew
-from mnemesh_actors.embedder import Embedder
-from mnemesh_actors.ledger.commands import Command, Committed
-from mnemesh_actors.parts import MeshConfig, Parts
-from mnemesh_actors.writing import Writing
-from mnemesh_crdt.admission import admit
-from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.document import genesis_hash
-from mnemesh_crdt.replica_events import Key
-from mnemesh_memory import limits
-from mnemesh_memory.errors import (
+from mnemesh_actors.consumers import feed_loop
+from mnemesh_actors.consumers import follower as follower_module
+from mnemesh_actors.embedding.embedder import Embedder
+from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.ledger.commit.commands import Command, Committed
+from mnemesh_actors.node import start
+from mnemesh_actors.node_ports import MeshConfig, NodePorts
+from mnemesh_actors.remember import deadlines, writes
+from mnemesh_actors.remember import drafts as preparing
+from mnemesh_actors.remember.writes import Writing
+from mnemesh_actors.runtime.batch import Batcher
+from mnemesh_crdt.admission.admission import admit
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.document.document import genesis_hash
+from mnemesh_crdt.intake.replica_events import Key
+from mnemesh_memory.access.grants import principal_of
+from mnemesh_memory.text.passages import index_texts
+from mnemesh_memory.text.text import content_hash
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import (
     AlreadyExists,
     DeadlineExceeded,
     FailedPrecondition,
@@ -36,11 +42,8 @@ from mnemesh_memory.errors import (
     NotFound,
     Unavailable,
 )
-from mnemesh_memory.grants import principal_of
-from mnemesh_memory.ids import derived_id, key_mark
-from mnemesh_memory.indexing import index_texts
-from mnemesh_memory.model import Caller, Draft, Patch, Written
-from mnemesh_memory.text import content_hash
+from mnemesh_memory.values.ids import derived_id, key_mark
+from mnemesh_memory.values.model import Caller, Draft, Patch, Written
 
 CALLER = Caller(AGENT, "owner", default_space=SPACE)
 NEVER_S = 10.0
@@ -57,7 +60,7 @@ class Desk:
             "ledger", start._publishing(scene.ledger, serving), 256, limits.INBOX_MESSAGES_MAX
         )
         self.writing = Writing(
-            Parts(
+            NodePorts(
                 ledger=scene.ledger,
                 serving=serving,
                 commits=commits,
@@ -81,8 +84,7 @@ class Desk:
 @pytest.fixture
 async def desk(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
     monkeypatch.setattr(follower_module, "FLUSH_S", 1000.0)
-    monkeypatch.setattr(follower_module, "RETRY_S", 0.0)
-    monkeypatch.setattr(index_presence, "RETRY_S", 0.0)
+    monkeypatch.setattr(feed_loop, "RETRY_S", 0.0)
 
     async def no_neighbours(asked: list[Any], limit: int, generation: str) -> list[list[Any]]:
         return [[] for _ in asked]
@@ -134,7 +136,7 @@ class Lane:
 async def test_a_batch_is_embedded_by_all_workers_at_once_and_committed_in_its_order(desk: Desk) -> None:
     workers: list[Any] = [Lane("embedder-0"), Lane("embedder-1")]
     space = desk.writing._parts.serving.current
-    space.embedder = Embedder(Crew(workers, NEVER_S), GENERATION, WIDTH)
+    space.embedder = Embedder(EmbeddingPool(workers, NEVER_S), GENERATION, WIDTH)
     texts = [f"memory {number} {'word ' * 40}" for number in range(200)]
     writing_them = asyncio.create_task(desk.batch(*texts, wait="durable"))
     await until(lambda: all(worker.asked for worker in workers))
@@ -144,7 +146,7 @@ async def test_a_batch_is_embedded_by_all_workers_at_once_and_committed_in_its_o
     done = await asyncio.wait_for(writing_them, NEVER_S)
     written = [one.memory for one in done if isinstance(one, Written)]
     assert [memory.content for memory in written] == texts
-    in_the_log, _ = await desk.scene.ledger.touched(0, 10_000)
+    in_the_log = (await desk.scene.ledger.entries(0, 10_000)).ids
     assert in_the_log == [memory.id for memory in written]
     asked = [sum(map(len, worker.asked)) for worker in workers]
     assert sum(asked) == len(texts)
@@ -159,9 +161,9 @@ async def test_a_portion_that_is_refused_is_told_though_others_are_under_way(des
 
     workers[0].embed = refuse
     workers[1].go_on.set()
-    embedder = Embedder(Crew(workers, NEVER_S), GENERATION, WIDTH)
+    embedder = Embedder(EmbeddingPool(workers, NEVER_S), GENERATION, WIDTH)
     with pytest.raises(FailedPrecondition, match="another model"):
-        await bounded.embedded(desk.writing._parts, embedder, ["x" * 5000 for _ in range(9)] + ["y" * 5000])
+        await deadlines.embedded(desk.writing._parts, embedder, ["x" * 5000 for _ in range(9)] + ["y" * 5000])
 
 
 # ---- the wait for the index ------------------------------------------------------------------------------------------
@@ -202,7 +204,7 @@ async def test_a_duplicate_of_a_write_that_is_not_indexed_waits_for_it(desk: Des
 async def test_a_step_that_fails_does_not_lose_the_outcome_of_the_others(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "STEP_ITEMS", 2)
+    monkeypatch.setattr(writes, "STEP_ITEMS", 2)
     embed, calls = desk.scene.embedder.embed, itertools.count(1)
 
     async def second_fails(texts: list[str]) -> Any:
@@ -219,7 +221,7 @@ async def test_a_step_that_fails_does_not_lose_the_outcome_of_the_others(
 async def test_a_fault_of_ours_ends_the_call_after_the_step_on_its_way(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "STEP_ITEMS", 1)
+    monkeypatch.setattr(writes, "STEP_ITEMS", 1)
     embed, calls = desk.scene.embedder.embed, itertools.count(1)
 
     async def second_breaks(texts: list[str]) -> Any:
@@ -428,7 +430,7 @@ async def test_a_long_text_may_take_its_time_as_long_as_the_model_makes_progress
     content += "".join(f"第{number}句话有它自己的意思。不同于别的句子。" for number in range(250))
     assert (await desk.remember(content, wait="durable")).action == "ADD"
     assert len(sizes) > 2
-    assert max(sizes) <= bounded.EMBEDDED_BYTES
+    assert max(sizes) <= deadlines.EMBEDDED_BYTES
 
 
 async def test_a_commit_that_hangs_ends_the_call_and_the_same_key_tells_what_became_of_it(
@@ -455,7 +457,7 @@ async def test_a_commit_that_hangs_ends_the_call_and_the_same_key_tells_what_bec
 async def test_a_commit_that_hangs_does_not_lose_the_outcome_of_the_step_before(
     desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "STEP_ITEMS", 2)
+    monkeypatch.setattr(writes, "STEP_ITEMS", 2)
     commit, calls = desk.scene.ledger.commit, itertools.count(1)
 
     async def second_hangs(commands: list[Command]) -> Any:

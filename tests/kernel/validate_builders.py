@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from mnemesh_memory import limits, validate
-from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.model import Caller, Draft, Patch, Source
+from mnemesh_memory.validation import request_checks
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.model import Caller, Draft, Patch, Source
 
 ALICE = Caller(agent="owner/test", principal="alice")
 IN_PROJECT = replace(ALICE, default_space="team/payments")
@@ -21,11 +22,11 @@ SURROGATE = "broken \ud800 text"
 
 
 def clean(**changes: Any) -> Draft:
-    return validate.draft(replace(FINE, **changes), ALICE)
+    return request_checks.draft(replace(FINE, **changes), ALICE)
 
 
 def clean_patch(**changes: Any) -> Patch:
-    return validate.patch(Patch(**changes))
+    return request_checks.patch(Patch(**changes))
 
 
 def refusal(call: Callable[[], object]) -> InvalidArgument:

@@ -13,12 +13,12 @@ from typing import Final
 from automerge.core import ROOT, ScalarType
 from mesh_node import Node
 
-from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields
-from mnemesh_crdt.envelope import CHANGE, Entry
-from mnemesh_crdt.replica_events import Key
-from mnemesh_crdt.revisions import heads
-from mnemesh_memory.model import Link
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.changes.envelope import CHANGE, Entry
+from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields
+from mnemesh_crdt.document.revisions import heads
+from mnemesh_crdt.intake.replica_events import Key
+from mnemesh_memory.values.model import Link
 
 VOTE: Final = "vote of another"
 PIN: Final = "pin of another"

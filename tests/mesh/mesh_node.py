@@ -15,22 +15,20 @@ from typing import Any, Final
 
 from twin import Twin
 
-from mnemesh_crdt import revisions
-from mnemesh_crdt.admission import admit
-from mnemesh_crdt.ancestry import GENESIS
-from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.digest import bucket_of
-from mnemesh_crdt.document import Edit, MemoryDocument
-from mnemesh_crdt.envelope import CHANGE, ERASURES, Entry, erase_hash, node_id_of, signing_bytes
-from mnemesh_crdt.equivocation import NAME_HEX, REMOVED, closure
-from mnemesh_crdt.erasing import begun_by, kind_of_erasure
-from mnemesh_crdt.handshake import Me
-from mnemesh_crdt.messages import Ask, Measured, News, Read, Reask, Reread
-from mnemesh_crdt.operations import DELETE, Operation, OpId, read_operations
-from mnemesh_crdt.proof import Claim, proof_bytes
-from mnemesh_crdt.refusal import Refused
-from mnemesh_crdt.replica import Replica, read_state
-from mnemesh_crdt.replica_events import (
+from mnemesh_crdt.admission.admission import admit
+from mnemesh_crdt.admission.ancestry import GENESIS
+from mnemesh_crdt.admission.erasure import begun_by, kind_of_erasure
+from mnemesh_crdt.admission.refusal import Refused
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.changes.envelope import CHANGE, ERASURES, Entry, erase_hash, node_id_of, signing_bytes
+from mnemesh_crdt.changes.operations import DELETE, Operation, OpId, read_operations
+from mnemesh_crdt.document import revisions
+from mnemesh_crdt.document.digest import bucket_of
+from mnemesh_crdt.document.document import Edit, MemoryDocument
+from mnemesh_crdt.document.equivocation import NAME_HEX, REMOVED, closure
+from mnemesh_crdt.document.shape import GENESIS_KEYS, DocumentState
+from mnemesh_crdt.intake.replica import Replica, read_state
+from mnemesh_crdt.intake.replica_events import (
     Accepted,
     Dropped,
     Duplicate,
@@ -42,11 +40,13 @@ from mnemesh_crdt.replica_events import (
     Quarantined,
     Received,
 )
-from mnemesh_crdt.shape import GENESIS_KEYS, DocumentState
-from mnemesh_crdt.sync import Stream
-from mnemesh_memory.errors import DataLoss
-from mnemesh_memory.grants import PeerGrant, any_matches
-from mnemesh_memory.model import Link, Memory
+from mnemesh_crdt.sync.handshake import Me
+from mnemesh_crdt.sync.messages import Ask, Measured, News, Read, Reask, Reread
+from mnemesh_crdt.sync.proof import Claim, proof_bytes
+from mnemesh_crdt.sync.stream import Stream
+from mnemesh_memory.access.grants import PeerGrant, any_matches
+from mnemesh_memory.values.errors import DataLoss
+from mnemesh_memory.values.model import Link, Memory
 
 DUTIES: Final = ("admit", "append", "view", "commit", "publish", "acknowledge")
 SKIP_SAVE: Final = "skip the save"

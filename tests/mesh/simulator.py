@@ -27,13 +27,15 @@ from forging import BEGINNING, FORGED_CHANGES, equivocal_changes, forged_change,
 from mesh_node import DUTIES, KEYS_ONCE, Crash, Disk, Memo, Node, Violation, check_signature, key_of, prove
 from twin import Twin
 
-from mnemesh_crdt import revisions
-from mnemesh_crdt.audience import common_patterns, feed_name
-from mnemesh_crdt.chunk import read_head
-from mnemesh_crdt.document import Edit, RevisionFields
-from mnemesh_crdt.envelope import CHANGE, ERASE, ERASURES, RETRACT, Entry
-from mnemesh_crdt.handshake import DIALER, LISTENER, hello_of
-from mnemesh_crdt.messages import (
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.changes.envelope import CHANGE, ERASE, ERASURES, RETRACT, Entry
+from mnemesh_crdt.document import revisions
+from mnemesh_crdt.document.document import Edit, RevisionFields
+from mnemesh_crdt.document.shape import link_key
+from mnemesh_crdt.intake.replica_events import Key
+from mnemesh_crdt.sync.audience import common_patterns, feed_name
+from mnemesh_crdt.sync.handshake import DIALER, LISTENER, hello_of
+from mnemesh_crdt.sync.messages import (
     Admit,
     Admitted,
     Ask,
@@ -63,13 +65,11 @@ from mnemesh_crdt.messages import (
     Tick,
     Took,
 )
-from mnemesh_crdt.proof import NONCE_BYTES, Claim
-from mnemesh_crdt.replica_events import Key
-from mnemesh_crdt.shape import link_key
-from mnemesh_crdt.sync import Stream
-from mnemesh_memory.grants import PeerGrant, any_matches, principal_of
-from mnemesh_memory.ids import derived_id, fresh_id, key_mark
-from mnemesh_memory.model import Link
+from mnemesh_crdt.sync.proof import NONCE_BYTES, Claim
+from mnemesh_crdt.sync.stream import Stream
+from mnemesh_memory.access.grants import PeerGrant, any_matches, principal_of
+from mnemesh_memory.values.ids import derived_id, fresh_id, key_mark
+from mnemesh_memory.values.model import Link
 
 WRITES: Final = 52
 STEPS_BETWEEN: Final = 7

@@ -10,9 +10,9 @@ from hostile_peer import Signer, stream_to
 from node_process import Nodes, NodeUnderTest, stop_node
 from peer_scene import client, converged, introduce, until
 
-from mnemesh_crdt.document import Edit, MemoryDocument, RevisionFields
-from mnemesh_crdt.envelope import Entry
-from mnemesh_crdt.messages import Ack, Refusal
+from mnemesh_crdt.changes.envelope import Entry
+from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields
+from mnemesh_crdt.sync.messages import Ack, Refusal
 
 SPACE = "team/x"
 

@@ -27,8 +27,8 @@ from bench.report import machine
 from node_process import Nodes, NodeUnderTest, stop_node
 from peer_scene import PATIENCE_S, client, introduce
 
-from mnemesh_crdt.document import MemoryDocument
-from mnemesh_memory import limits
+from mnemesh_crdt.document.document import MemoryDocument
+from mnemesh_memory.values import limits
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results" / "garbage.json"
 PROOF_S = float(os.environ.get("MNEMESH_TEST_GARBAGE_S", "60"))

@@ -16,11 +16,11 @@ from hostile_peer import HostileStream, Signer, resealed, stream_to
 from node_process import Nodes, NodeUnderTest
 from peer_scene import WAIT_S, client, converged, introduce, texts
 
-from mnemesh_crdt.envelope import ERASE, RETRACT, Entry
-from mnemesh_crdt.messages import Ack, Batch, Digest, Hello, Message, Proof, Refusal, Resend
-from mnemesh_gateway.sync_wire import to_wire
-from mnemesh_memory import limits
-from mnemesh_memory.errors import DataLoss
+from mnemesh_crdt.changes.envelope import ERASE, RETRACT, Entry
+from mnemesh_crdt.sync.messages import Ack, Batch, Digest, Hello, Message, Proof, Refusal, Resend
+from mnemesh_gateway.peers.sync_wire import to_wire
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import DataLoss
 from mnemesh_proto.v1 import sync_pb2
 
 ROUNDS = 200

@@ -22,7 +22,7 @@ from namespaces import BETWEEN, CONTROL, Namespaces, can_be_made
 from node_process import Nodes, NodeUnderTest
 from peer_scene import PATIENCE_S, client, until
 
-from mnemesh.values import Remembered
+from mnemesh.api.values.writes import Remembered
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results" / "partitions.json"
 SPACE = "team/x"
@@ -31,7 +31,7 @@ SHARED = 200
 WRITERS = 16
 NEW_EVERY = 10  # the other writes change what both sides have
 SYNC_WAIT_S = 10.0
-# Changes on both sides together, and the seconds within which they are on both: as promised in the README.
+# Changes on both sides together, and the seconds within which they are on both: as docs/proof.md promises.
 PROMISED = {50: 5.0, 1_000: 5.0, 10_000: 30.0}
 FLAPS = 12
 

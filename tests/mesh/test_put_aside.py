@@ -15,8 +15,8 @@ from node_process import Nodes, NodeUnderTest
 from peer_scene import PATIENCE_S, client, texts
 
 from mnemesh.errors import InvalidArgument, NotFound
-from mnemesh_crdt.envelope import RETRACT
-from mnemesh_crdt.messages import Ack
+from mnemesh_crdt.changes.envelope import RETRACT
+from mnemesh_crdt.sync.messages import Ack
 
 
 async def brings(hub: NodeUnderTest, name: str, token: str, *, first: int = 0) -> Signer:

@@ -15,15 +15,15 @@ import pytest
 from mesh_node import BUGS, DUTIES, Memo, Node, Violation, check_signature
 from simulator import FAULTS, FORGERIES, WRITES, World, failure_of, run, smallest
 
-from mnemesh_actors.ledger import senders
-from mnemesh_actors.ledger.admission import Admission
-from mnemesh_actors.ledger.shelves import Brought, Shelves
-from mnemesh_crdt.document import Edit, RevisionFields
-from mnemesh_crdt.envelope import Entry
-from mnemesh_crdt.messages import Ask
-from mnemesh_crdt.replica_events import Key
-from mnemesh_memory.grants import PeerGrant
-from mnemesh_memory.ids import fresh_id
+from mnemesh_actors.ledger.commit.write_admission import Admission
+from mnemesh_actors.ledger.peers import senders
+from mnemesh_actors.ledger.peers.shelves import Brought, Shelves
+from mnemesh_crdt.changes.envelope import Entry
+from mnemesh_crdt.document.document import Edit, RevisionFields
+from mnemesh_crdt.intake.replica_events import Key
+from mnemesh_crdt.sync.messages import Ask
+from mnemesh_memory.access.grants import PeerGrant
+from mnemesh_memory.values.ids import fresh_id
 
 SEEDS = int(os.environ.get("MNEMESH_TEST_MESH_SEEDS", "100"))
 FIRST = int(os.environ.get("MNEMESH_TEST_MESH_FIRST", "1"))

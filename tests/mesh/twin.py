@@ -14,15 +14,15 @@ from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from mnemesh_actors.ledger import schema
-from mnemesh_actors.ledger.admission import Admission
-from mnemesh_actors.ledger.foreign import Intake
-from mnemesh_actors.ledger.journal import Journal
-from mnemesh_crdt.replica import Replica
-from mnemesh_crdt.replica_events import Key, Received
-from mnemesh_crdt.revisions import materialise
-from mnemesh_memory.grants import PeerGrant
-from mnemesh_memory.model import Link
+from mnemesh_actors.ledger.commit.write_admission import Admission
+from mnemesh_actors.ledger.peers.foreign import Intake
+from mnemesh_actors.ledger.store import schema
+from mnemesh_actors.ledger.store.journal import Journal
+from mnemesh_crdt.document.revisions import materialise
+from mnemesh_crdt.intake.replica import Replica
+from mnemesh_crdt.intake.replica_events import Key, Received
+from mnemesh_memory.access.grants import PeerGrant
+from mnemesh_memory.values.model import Link
 
 _NOW: Final = 1_700_000_000_000
 _KEY: Final = Ed25519PrivateKey.from_private_bytes(hashlib.sha256(b"twin").digest())

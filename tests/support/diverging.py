@@ -7,17 +7,17 @@ from dataclasses import replace
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from mnemesh_actors.directory import DataDirectory
-from mnemesh_actors.ledger.actor import Ledger
-from mnemesh_actors.ledger.commands import Create
-from mnemesh_actors.ledger.exchange import Incoming
-from mnemesh_crdt.document import Edit, MemoryDocument
-from mnemesh_crdt.envelope import CHANGE, Entry, node_id_of, signing_bytes
-from mnemesh_crdt.revisions import fields_of, heads, shown
-from mnemesh_memory.grants import PeerGrant, principal_of
-from mnemesh_memory.ids import fingerprint, fresh_id
-from mnemesh_memory.model import Draft, Memory
-from mnemesh_memory.text import duplicate_key
+from mnemesh_actors.ledger.commit.commands import Create
+from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.storage.data_directory import DataDirectory
+from mnemesh_crdt.changes.envelope import CHANGE, Entry, node_id_of, signing_bytes
+from mnemesh_crdt.document.document import Edit, MemoryDocument
+from mnemesh_crdt.document.revisions import fields_of, heads, shown
+from mnemesh_memory.access.grants import PeerGrant, principal_of
+from mnemesh_memory.text.text import duplicate_key
+from mnemesh_memory.values.ids import fingerprint, fresh_id
+from mnemesh_memory.values.model import Draft, Memory
 
 SEEDED_AT = 1_700_000_000_000
 # Memories in conflict that each door finds in a space of its own: writers who can't see each other need two nodes.

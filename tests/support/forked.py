@@ -63,7 +63,12 @@ MNEMESH = Program("mnemesh.entry", ("mnemesh",))
 # What a node loads in its start and right after it.
 NODE = Program(
     "mnemesh_gateway.__main__",
-    ("mnemesh_gateway", "mnemesh_actors.start", "mnemesh_actors.embedding.engine", "mnemesh_actors.index.edge"),
+    (
+        "mnemesh_gateway",
+        "mnemesh_actors.node.start",
+        "mnemesh_actors.models.engine",
+        "mnemesh_actors.index.engines.edge",
+    ),
 )
 
 

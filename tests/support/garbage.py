@@ -21,12 +21,12 @@ from typing import Any
 import grpc
 from hostile_peer import HostileStream, Signer, resealed, stream_to
 
-from mnemesh_crdt.envelope import ERASE, RETRACT, Entry
-from mnemesh_crdt.messages import Ack, Batch, Digest, Hello, Message, Ping, Proof, Refusal, Resend
-from mnemesh_gateway.sync_wire import to_wire
-from mnemesh_memory import limits
-from mnemesh_memory.errors import DataLoss
-from mnemesh_memory.ids import fresh_id
+from mnemesh_crdt.changes.envelope import ERASE, RETRACT, Entry
+from mnemesh_crdt.sync.messages import Ack, Batch, Digest, Hello, Message, Ping, Proof, Refusal, Resend
+from mnemesh_gateway.peers.sync_wire import to_wire
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import DataLoss
+from mnemesh_memory.values.ids import fresh_id
 from mnemesh_proto.v1 import sync_pb2
 
 BATCH = 100

@@ -27,10 +27,10 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ResourceUpdated
 from node_process import NodeUnderTest
 
-from mnemesh_gateway import wire
-from mnemesh_gateway.operations import Operation, by_name
-from mnemesh_memory.errors import InvalidArgument, MnemeshError
-from mnemesh_memory.model import Caller
+from mnemesh_gateway.contract import wire
+from mnemesh_gateway.operations.table import Operation, by_name
+from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
+from mnemesh_memory.values.model import Caller
 from mnemesh_proto.rendezvous import AGENT_HEADER, AUTHORIZATION
 from mnemesh_proto.v1 import watch_pb2
 

@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from mnemesh_actors.embedding.directory import TOKENIZER_FILES, locate
-from mnemesh_actors.embedding.model import MODEL_FILE, ModelConfig
+from mnemesh_actors.models.embedding_model import MODEL_FILE, ModelConfig
+from mnemesh_actors.models.model_directory import TOKENIZER_FILES, locate
 
 
 def cut_model(folder: Path, width: int) -> Path:

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from mnemesh_actors.transcribing import Transcribing
-from mnemesh_actors.transcripts.store import TranscriptStore
-from mnemesh_memory.transcripts import TranscriptDraft, TurnDraft
+from mnemesh_actors.transcripts.transcript_operations import Transcribing
+from mnemesh_actors.transcripts.transcript_store import TranscriptStore
+from mnemesh_memory.transcripts.sessions import TranscriptDraft, TurnDraft
 
 START_MS = 1_700_000_000_000
 

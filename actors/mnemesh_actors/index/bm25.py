@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from qdrant_edge import Bm25, Bm25Config
 
-from mnemesh_actors.index.port import SparseVector
-from mnemesh_memory.identifiers import spellings
-from mnemesh_memory.scripts import spaced
-from mnemesh_memory.statement import stated
+from mnemesh_actors.index.engine_port import SparseVector
+from mnemesh_memory.text.identifiers import spellings
+from mnemesh_memory.text.scripts import spaced
+from mnemesh_memory.text.statement import stated
 
 # Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009. The average length is fixed
 # beforehand, because document weights are computed once: a memory has some thirty terms.

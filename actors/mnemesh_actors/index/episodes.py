@@ -18,13 +18,13 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mnemesh_actors.index.engine_port import Filter, IndexBackend, Record
 from mnemesh_actors.index.points import IndexItem, episode_of
-from mnemesh_actors.index.port import Filter, IndexBackend, Record
-from mnemesh_actors.ledger.feed import WINDOW_BEFORE
-from mnemesh_memory.errors import DataLoss
-from mnemesh_memory.fusion import Context
-from mnemesh_memory.ranking import TRAITS, Candidates, Column, traits_row
-from mnemesh_memory.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Traits
+from mnemesh_actors.ledger.feeds.index_feed import WINDOW_BEFORE
+from mnemesh_memory.ranking.candidates import TRAITS, Candidates, Column, traits_row
+from mnemesh_memory.ranking.fusion import Context
+from mnemesh_memory.text.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Traits
+from mnemesh_memory.values.errors import DataLoss
 
 SCROLL_PAGE_POINTS: Final = 1000
 NOBODY: Final = 0  # the row of who is not here

@@ -14,7 +14,7 @@ from typing import Final
 
 from mnemesh_actors.index.points import IndexItem
 from mnemesh_actors.index.scope import Search
-from mnemesh_memory.errors import InvalidArgument
+from mnemesh_memory.values.errors import InvalidArgument
 
 KEY_BYTES: Final = 32
 HASH_BYTES: Final = 12

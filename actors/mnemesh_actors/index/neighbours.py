@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemesh_actors.index.passages import SCORE_DECIMALS, Passages, vectors_of
+from mnemesh_actors.index.engine_port import IndexBackend, Scored
+from mnemesh_actors.index.passage_groups import SCORE_DECIMALS, Passages, vectors_of
 from mnemesh_actors.index.points import DENSE
-from mnemesh_actors.index.port import IndexBackend, Scored
 from mnemesh_actors.index.ranked import ranked
 from mnemesh_actors.index.scope import ARCHIVE, Leg, in_spaces
 
 if TYPE_CHECKING:
-    from mnemesh_actors.index.port import DenseVector
+    from mnemesh_actors.index.engine_port import DenseVector
 
 EACH_POINTS_MAX: Final = 5_000
 # So many texts are worth a pool; fewer are asked for one by one.

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid5
 
-from mnemesh_actors.index.port import PayloadValue, Point, Schema
+from mnemesh_actors.index.engine_port import PayloadValue, Point, Schema
 from mnemesh_actors.index.scope import SCOPE, scope_of
-from mnemesh_memory.errors import InvalidArgument
-from mnemesh_memory.traits import Traits
+from mnemesh_memory.text.traits import Traits
+from mnemesh_memory.values.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from mnemesh_actors.index.bm25 import Bm25Encoder
-    from mnemesh_actors.index.port import DenseVector, SparseVector
+    from mnemesh_actors.index.engine_port import DenseVector, SparseVector
 
 DENSE = "dense"
 BM25 = "bm25"

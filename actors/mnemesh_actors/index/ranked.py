@@ -12,10 +12,10 @@ from itertools import islice
 
 import numpy as np
 
-from mnemesh_actors.index.passages import SCORE_DECIMALS, Passages
-from mnemesh_actors.index.port import IndexBackend, Range, Scored
+from mnemesh_actors.index.engine_port import IndexBackend, Range, Scored
+from mnemesh_actors.index.passage_groups import SCORE_DECIMALS, Passages
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX, Leg
-from mnemesh_memory.errors import InvalidArgument
+from mnemesh_memory.values.errors import InvalidArgument
 
 FETCH_MARGIN_POINTS = 12
 FETCH_GROWTH = (1, 4, 16)

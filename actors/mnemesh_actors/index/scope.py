@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from mnemesh_actors.index.port import Condition, Filter, Match, MatchAny, QueryRequest, Range
-from mnemesh_memory.asked_time import Window
-from mnemesh_memory.errors import InvalidArgument
+from mnemesh_actors.index.engine_port import Condition, Filter, Match, MatchAny, QueryRequest, Range
+from mnemesh_memory.times.window import Window
+from mnemesh_memory.values.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from mnemesh_actors.index.port import DenseVector, SparseVector
+    from mnemesh_actors.index.engine_port import DenseVector, SparseVector
 
 SCOPE = "scope"
 FORGOTTEN, SUPERSEDED, ARCHIVE = 1, 2, 4

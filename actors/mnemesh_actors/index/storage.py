@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from mnemesh_actors.disk import DiskRoom, allocate
-from mnemesh_actors.index.port import IndexBackend
-from mnemesh_actors.index.state import DirectoryLock, IndexMeta, read_meta, write_meta
-from mnemesh_memory.errors import FailedPrecondition
+from mnemesh_actors.index.engine_port import IndexBackend
+from mnemesh_actors.storage.disk import DiskRoom, allocate
+from mnemesh_actors.storage.index_state import DirectoryLock, IndexMeta, read_meta, write_meta
+from mnemesh_memory.values.errors import FailedPrecondition
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 # Of an empty index Edge maps 250 MiB, and each file that is full is followed by one of up to 32 MiB.
@@ -149,7 +149,7 @@ def edge_storage(path: Path, reserve_bytes: int = 0) -> Storage:
     """An index of Qdrant Edge in that directory."""
 
     def make(points: Path) -> IndexBackend:
-        from mnemesh_actors.index.segments import SegmentedEdge
+        from mnemesh_actors.index.engines.segments import SegmentedEdge
 
         return SegmentedEdge(points)
 
@@ -160,7 +160,7 @@ def local_storage(path: Path) -> Storage:
     """An index of qdrant-client in this process's memory, whose marks stand in that directory."""
 
     def make(points: Path) -> IndexBackend:
-        from mnemesh_actors.index.client import local_backend
+        from mnemesh_actors.index.engines.qdrant_client import local_backend
 
         return local_backend()
 
@@ -173,7 +173,7 @@ def storage_of(backend: str, server: ServerConfig | None, path: Path, reserve_by
     if server is None:
         return edge_storage(path, reserve_bytes) if backend == "edge" else local_storage(path)
     try:
-        from mnemesh_actors.index.server import ServerStorage
+        from mnemesh_actors.index.engines.server import ServerStorage
     except ModuleNotFoundError as error:
         raise FailedPrecondition(
             f"qdrant_url: {error.name} is not installed; pip install 'mnemesh[qdrant]'", field="qdrant_url"

@@ -1,21 +1,27 @@
-"""The whole abstraction: a handle has awaitable methods, a runtime makes handles. Nothing here knows Ray or threads."""
+"""The whole abstraction: a handle has awaitable methods, a runtime makes handles. Nothing here knows Ray or threads.
+
+`Handle[Port]` has the methods that the Protocol `Port` declares, each awaitable: tools/mypy_handles.py tells mypy so.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
-from mnemesh_memory.model import ActorStatus
+from mnemesh_memory.values.model import ActorStatus
+
+Port = TypeVar("Port", covariant=True)
+Actor = TypeVar("Actor")
 
 
-class Handle(Protocol):
-    """An actor somewhere. `handle.method(*args)` is awaitable; calls run one at a time, in order of arrival."""
+class Handle(Generic[Port]):
+    """An actor somewhere. `handle.method(*args)` is awaitable. Calls run one at a time, in order of arrival."""
 
-    @property
-    def name(self) -> str: ...
+    name: str
 
-    def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]: ...
+    def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]:
+        raise AttributeError(method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,20 @@ class Machine:
     id: str
     address: str
     processors: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an actor lives."""
+
+    pinned: bool = False  # on this machine, where its files are
+    machine: str = ""  # on that one, by its id
+    roams: bool = False  # elsewhere when that machine is gone
+    works: bool = False  # never on a machine that offers no processors
+    here: bool = False  # in this process, whatever the runtime
+
+
+ANYWHERE = Place()
 
 
 class Runtime(Protocol):
@@ -39,20 +59,14 @@ class Runtime(Protocol):
     async def spawn(
         self,
         name: str,
-        cls: type,
+        cls: type[Actor],
         *args: Any,
-        pinned: bool = False,
-        machine: str = "",
-        roams: bool = False,
-        works: bool = False,
-        here: bool = False,
-    ) -> Handle:
-        """Construct `cls(*args)` as an actor. `pinned` keeps it on this machine, where its files are; `machine` on
-        that one, or, when it `roams`, there first, and elsewhere when that machine is gone. One that `works` is never
-        put on a machine that offers no processors. `here` keeps it in this process, whatever the runtime."""
+        place: Place = ANYWHERE,
+    ) -> Handle[Actor]:
+        """Construct `cls(*args)` as an actor at `place`."""
         ...
 
-    async def answers(self, handle: Handle) -> bool:
+    async def answers(self, handle: Handle[object]) -> bool:
         """Whether the machine of the actor can be reached: one that lost power or its cable can not."""
         ...
 
@@ -64,7 +78,7 @@ class Runtime(Protocol):
         """Where actors can live now, this machine first."""
         ...
 
-    async def drop(self, handle: Handle) -> None:
+    async def drop(self, handle: Handle[object]) -> None:
         """End one actor at once, without its `close()`."""
         ...
 

@@ -18,10 +18,10 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeAlias
 
-from mnemesh_actors.runtime.base import Handle, Machine
-from mnemesh_memory import limits
-from mnemesh_memory.errors import Overloaded, Unavailable
-from mnemesh_memory.model import ActorStatus
+from mnemesh_actors.runtime.base import ANYWHERE, Actor, Handle, Machine, Place, Port
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import Overloaded, Unavailable
+from mnemesh_memory.values.model import ActorStatus
 
 HERE = "127.0.0.1"
 # How long a thread that runs Python keeps the interpreter when another one waits for it. The model wants it for moments
@@ -31,7 +31,7 @@ SWITCH_S = 0.001
 Call: TypeAlias = tuple[asyncio.AbstractEventLoop, asyncio.Future[Any], Callable[[], Any]]
 
 
-class LocalHandle:
+class LocalHandle(Handle[Port]):
     """One object, one call at a time, in order of arrival. More than `inbox_messages_max` waiting calls are refused,
     not queued. To be used from one event loop."""
 
@@ -138,21 +138,17 @@ class LocalRuntime:
     name = "local"
 
     def __init__(self) -> None:
-        self._handles: list[LocalHandle] = []
+        self._handles: list[LocalHandle[object]] = []
         sys.setswitchinterval(SWITCH_S)
 
     async def spawn(
         self,
         name: str,
-        cls: type,
+        cls: type[Actor],
         *args: Any,
-        pinned: bool = False,
-        machine: str = "",
-        roams: bool = False,
-        works: bool = False,
-        here: bool = False,
-    ) -> LocalHandle:
-        handle = LocalHandle(name)
+        place: Place = ANYWHERE,
+    ) -> LocalHandle[Actor]:
+        handle: LocalHandle[Actor] = LocalHandle(name)
         await handle.construct(cls, *args)
         self._handles.append(handle)
         return handle
@@ -160,13 +156,13 @@ class LocalRuntime:
     async def machines(self) -> tuple[Machine, ...]:
         return (Machine("", HERE),)
 
-    async def answers(self, handle: Handle) -> bool:
+    async def answers(self, handle: Handle[object]) -> bool:
         return True
 
     async def lost(self) -> str:
         return ""
 
-    async def drop(self, handle: Handle) -> None:
+    async def drop(self, handle: Handle[object]) -> None:
         assert isinstance(handle, LocalHandle)
         self._handles.remove(handle)
         await handle.shut()

@@ -17,12 +17,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mnemesh_actors.runtime.base import Handle, Machine
+from mnemesh_actors.runtime.base import ANYWHERE, Actor, Handle, Machine, Place, Port
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.runtime.ray_cluster import RayCluster, beside, log_what_ray_prints, reachable
-from mnemesh_memory import limits
-from mnemesh_memory.errors import FailedPrecondition, Overloaded, Unavailable
-from mnemesh_memory.model import ActorStatus
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import FailedPrecondition, Overloaded, Unavailable
+from mnemesh_memory.values.model import ActorStatus
 
 TASK_RETRIES = 3
 ROAMING_BYTES = 1
@@ -76,7 +76,7 @@ class _Host:
         return self._object
 
 
-class RayHandle:
+class RayHandle(Handle[Port]):
     """A Ray actor whose methods are awaitable and raise our own errors."""
 
     def __init__(self, name: str, type_name: str, actor: Any) -> None:
@@ -118,7 +118,7 @@ class RayHandle:
 
 
 async def status_of(
-    handle: RayHandle, gone: Callable[[int, str], bool], limit_s: float = PLACEMENT_TIMEOUT_S
+    handle: RayHandle[object], gone: Callable[[int, str], bool], limit_s: float = PLACEMENT_TIMEOUT_S
 ) -> ActorStatus:
     """Where the actor lives. One that does not answer within `limit_s` is `busy` where it lived last, or `starting`
     when that process is `gone`: Ray then lets calls wait for its successor."""
@@ -177,7 +177,7 @@ class RayRuntime:
         self._directory = directory
         self._namespace = f"mnemesh-{node_id}"
         self._address = address
-        self._handles: list[RayHandle] = []
+        self._handles: list[RayHandle[object]] = []
         self._here = LocalRuntime()
         self._cluster: RayCluster
         self._lost = ""
@@ -234,15 +234,11 @@ class RayRuntime:
     async def spawn(
         self,
         name: str,
-        cls: type,
+        cls: type[Actor],
         *args: Any,
-        pinned: bool = False,
-        machine: str = "",
-        roams: bool = False,
-        works: bool = False,
-        here: bool = False,
-    ) -> Handle:
-        if here:
+        place: Place = ANYWHERE,
+    ) -> Handle[Actor]:
+        if place.here:
             return await self._here.spawn(name, cls, *args)
         import ray
         from ray.exceptions import ActorAlreadyExistsError
@@ -250,24 +246,23 @@ class RayRuntime:
 
         options: dict[str, Any] = {
             "name": name,
-            "num_cpus": WORKING_CPUS if works else 0,
+            "num_cpus": WORKING_CPUS if place.works else 0,
             "max_restarts": -1,
             "max_task_retries": TASK_RETRIES,
             "max_pending_calls": limits.INBOX_MESSAGES_MAX,
         }
-        if pinned:
-            machine = ray.get_runtime_context().get_node_id()
-        if roams:
+        machine = ray.get_runtime_context().get_node_id() if place.pinned else place.machine
+        if place.roams:
             # Ray places what asks for nothing at random, whatever the strategy, unless it must stay where it is.
             options["memory"] = ROAMING_BYTES
         if machine:
-            options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(machine, soft=roams)
-        elif roams:
+            options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(machine, soft=place.roams)
+        elif place.roams:
             options["scheduling_strategy"] = "SPREAD"
         # Ray shows a process by the name of its class.
         host: Any = ray.remote(type(cls.__name__, (_Host,), {}))
         try:
-            handle = RayHandle(name, cls.__name__, host.options(**options).remote(cls, args))
+            handle: RayHandle[Actor] = RayHandle(name, cls.__name__, host.options(**options).remote(cls, args))
         except ActorAlreadyExistsError as error:
             raise FailedPrecondition(
                 f"this node's {name} runs in the Ray cluster already ({self._namespace}); stop the other node that has "
@@ -297,7 +292,7 @@ class RayRuntime:
         ]
         return tuple(sorted(found, key=lambda one: (one.id != here, one.address, one.id)))
 
-    async def answers(self, handle: Handle) -> bool:
+    async def answers(self, handle: Handle[object]) -> bool:
         if not isinstance(handle, RayHandle):
             return True
         ports = {node["NodeID"]: (node["NodeManagerAddress"], node["NodeManagerPort"]) for node in self._cluster.known}
@@ -313,7 +308,7 @@ class RayRuntime:
         self._lost = self._lost or await self._cluster.lost()
         return self._lost
 
-    async def drop(self, handle: Handle) -> None:
+    async def drop(self, handle: Handle[object]) -> None:
         import ray
 
         if not isinstance(handle, RayHandle):
@@ -353,7 +348,7 @@ class RayRuntime:
         if leaving.done():
             leaving.result()
 
-    async def _end(self, handle: RayHandle) -> None:
+    async def _end(self, handle: RayHandle[object]) -> None:
         import ray
 
         try:

@@ -18,7 +18,7 @@ from typing import Any, Final, TextIO, TypeVar
 
 import structlog
 
-from mnemesh_memory.errors import Unavailable
+from mnemesh_memory.values.errors import Unavailable
 
 # A head that has not answered for so long is gone; Ray's own patience ends after 60 s, with an abort.
 HEAD_AWAY_S: Final = 20.0

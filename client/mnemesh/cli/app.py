@@ -1,90 +1,78 @@
-"""The commands of `mnemesh` put together, and the one place that turns an error into an exit status.
+"""The commands of `mnemesh` put together. A command imports only the module that carries it out.
 
-0 done; 2 bad usage, which a value that is not allowed is too, whether client or node says so; 3 no node answers; 4 the
-node refused. Other words for remember and recall work as those two do, unlisted.
+Other words for remember and recall work as those two do, unlisted.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from mnemesh.cli import (
-    agents,
-    backups,
-    embedding,
-    exporting,
-    history,
-    importing,
-    linking,
-    peers,
-    reading,
-    recalling,
-    transcript_import,
-    transcripts,
-    watching,
-    writing,
-)
 from mnemesh.cli.options import expanded, flowing
-from mnemesh.cli.shell import print_json, printable
-from mnemesh.connection import default_project, local_data_dir
-from mnemesh.entry import EXIT_INTERRUPTED, EXIT_NOT_REACHABLE, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, run_program
-from mnemesh.errors import (
-    DeadlineExceeded,
-    InvalidArgument,
-    MnemeshError,
-    NotFound,
-    NotReachable,
-    PermissionDenied,
-    Unauthenticated,
-    shorten,
-)
+from mnemesh.cli.plain import ALIASES
+from mnemesh.cli.report import GROUPS, carried_out, report, wants_json
+from mnemesh.errors import InvalidArgument
+from mnemesh.exit_status import EXIT_INTERRUPTED, EXIT_USAGE
+from mnemesh.programs import run_program
 
-ALIASES: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("save", "store", "write", "retain", "add_memory", "add-memory"), "remember"),
-    **dict.fromkeys(("find", "query", "search", "lookup", "retrieve"), "recall"),
-}
-# How the node says that a token comes, in the words of HTTP and gRPC.
-BEARER: Final = "send `Authorization: Bearer <token>`"
-# Whose --token is that of the peer.
-PEERS_OWN: Final = (("peer", "add"), ("peer", "token"))
-SPACE_OPTIONS: Final = ("--space", "-s")
-SECRET_REFUSED: Final = "SECRET_REFUSED"
 HELP: Final = """One memory for all your agents.
 
-The node of this machine is found through its data directory; MNEMESH_ENDPOINT, MNEMESH_TOKEN and MNEMESH_DATA_DIR
-name another; MNEMESH_SPACE and MNEMESH_AGENT say where and as whom you write. With --json a command prints exactly one
-JSON object (watch one a line), for errors {"error": {"code", "message", ...}}. `mnemesh --version` prints the version.
+The node of this machine is found through its data directory. MNEMESH_ENDPOINT, MNEMESH_TOKEN and MNEMESH_DATA_DIR
+name another. MNEMESH_SPACE is the default space, MNEMESH_AGENT the author of writes. With --json a command prints
+exactly one JSON object (watch one a line), for errors {"error": {"code", "message", ...}}. `mnemesh --version`
+prints the version.
 
 Exit status: 0 done, 2 bad usage, 3 no node answers, 4 refused, 130 interrupted, 141 output pipe closed."""
+# The headings of `mnemesh --help` with their commands. The value is the module that has the command, ""
+# for a program.
+PANELS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Start here": {"up": "", "mcp": "", "remember": "write", "recall": "recall"},
+    "Memories": {
+        "get": "read", "list": "read", "related": "related", "timeline": "read", "stats": "read", "check": "write",
+        "update": "write", "supersede": "write", "forget": "write", "restore": "write", "bulk-forget": "write",
+        "purge": "write", "link": "links", "unlink": "links", "rate": "links", "recall-batch": "related",
+    },
+    "The past": {
+        "history": "history", "blame": "history", "rollback": "history", "conflicts": "history", "resolve": "history",
+        "watch": "watch",
+    },
+    "Files and sessions": {
+        "import": "imports.memories", "export": "export", "import-transcript": "imports.transcripts",
+        "transcript": "transcripts",
+    },
+    "Agents and other nodes": {"whoami": "read", "agent": "agents", "peer": "peers", "sync": "peers"},
+    "The node": {
+        "status": "read", "down": "read", "doctor": "", "backup": "backups", "reembed": "embedding", "model": "",
+        "node": "", "space": "read", "bench": "", "version": "read",
+    },
+}  # fmt: skip
 # Programs of their own, dispatched by mnemesh.entry before this module is loaded; listed here for --help.
 PROGRAMS: Final[Mapping[str, str]] = {
     "up": "Start a node in the foreground.",
     "mcp": "Speak MCP on standard input and output; starts the local node when none runs.",
-    "doctor": "Look for what is wrong with a node, its data and its settings.",
+    "doctor": "Look for faults of a node, its data and its settings.",
     "bench": "Measure a node on this machine, speed and quality; needs the source tree.",
 }
-# Commands of two words: the first says what they are about.
-GROUPS: Final[Mapping[str, tuple[str, Sequence[tuple[str, Callable[..., None]]]]]] = {
-    "agent": (agents.HELP, agents.COMMANDS),
-    "peer": (peers.PEER_HELP, peers.PEER_COMMANDS),
-    "sync": (peers.SYNC_HELP, peers.SYNC_COMMANDS),
-    "transcript": (transcripts.HELP, transcripts.COMMANDS),
-    "backup": (backups.HELP, backups.COMMANDS),
-    "node": ("Work on a data directory while no node runs on it.", ()),
-    "model": ("Get the embedding model.", ()),
+# Commands of two words without a module of their own.
+GROUP_HELP: Final[Mapping[str, str]] = {
+    "node": "Work on a data directory while no node runs on it.",
+    "model": "Get the embedding model.",
 }
 GROUP_PROGRAMS: Final[Mapping[str, Mapping[str, str]]] = {
-    "backup": backups.PROGRAMS,
+    "backup": {
+        "load": "Make a data directory of a backup, while no node runs.",
+        "verify": "Check every byte of a backup, while no node runs.",
+    },
     "node": {
-        "new-identity": "Give a copied data directory a node id of its own; what was written in it stays.",
+        "new-identity": "Give a copied data directory a new node id. Its memories stay.",
         "salvage": "Copy what is sound of a damaged data directory into a new one, and list the rest.",
     },
     "model": {"install": "Fetch the weights of the default embedding model into the user's cache."},
@@ -93,61 +81,20 @@ GROUP_PROGRAMS: Final[Mapping[str, Mapping[str, str]]] = {
 
 def run(argv: Sequence[str]) -> int:
     """Run one command and return its exit status. KeyboardInterrupt and BrokenPipeError are the caller's."""
-    as_json = "--json" in (argv[: argv.index("--")] if "--" in argv else argv)
-    command = typer.main.get_command(_app())
-    try:
+    command = typer.main.get_group(_app(argv))
+
+    def carry_out() -> None:
         with command.make_context("mnemesh", list(argv)) as context:
             command.invoke(context)
+
+    try:
+        return carried_out(carry_out, argv)
     except typer.Exit as done:
         return done.exit_code
     except typer.Abort:
         return EXIT_INTERRUPTED
     except typer.TyperException as error:
-        return _refuse_usage(error, as_json)
-    except MnemeshError as error:
-        body = error_body(error)
-        _report({**body, "message": advised(error, argv)}, as_json)
-        return exit_status(error)
-    except KeyboardInterrupt:
-        if as_json:
-            _report({"code": "CANCELLED", "message": "interrupted"}, as_json)
-        raise
-    return EXIT_OK
-
-
-def exit_status(error: MnemeshError) -> int:
-    """The exit status that `error` means. What names a field was refused by a node that answers: a model that it can't
-    have is UNAVAILABLE too."""
-    if isinstance(error, NotReachable | DeadlineExceeded) and not (error.refused and error.field):
-        return EXIT_NOT_REACHABLE
-    # Who found that a value is not allowed makes no difference; what the node will not store is its refusal.
-    unusable = isinstance(error, InvalidArgument) and error.details.get("reason") != SECRET_REFUSED
-    return EXIT_USAGE if unusable else EXIT_REFUSED
-
-
-def advised(error: MnemeshError, argv: Sequence[str]) -> str:
-    """What the node says, in the words of the command line: an option, where a token is given, where a space came
-    from."""
-    if isinstance(error, NotFound):
-        return error.message.replace(" include_forgotten shows", " --include-forgotten shows")
-    if isinstance(error, Unauthenticated):
-        how = "MNEMESH_TOKEN" if tuple(argv[:2]) in PEERS_OWN else "--token or MNEMESH_TOKEN"
-        return error.message.replace(BEARER, f"give {how}")
-    if isinstance(error, PermissionDenied) and argv[0] in GROUPS and not error.details.get("space"):
-        # A group's command may ask for an operation of another name: `peer list` for sync_status.
-        return error.message.replace(f" may not {error.details.get('action')};", f" may not {' '.join(argv[:2])};")
-    named = any(word.startswith(SPACE_OPTIONS) for word in argv)
-    if not isinstance(error, PermissionDenied) or named or "MNEMESH_SPACE" in os.environ:
-        return error.message
-    here = default_project(local_data_dir(None)).space
-    if not here or error.details.get("space") != shorten(here):
-        return error.message
-    return f"{error.message}. That space is the one of this directory (.mnemesh.toml or git); --space names another"
-
-
-def error_body(error: MnemeshError) -> dict[str, str]:
-    """What --json prints under "error": code, message and what the node said besides."""
-    return {"code": error.code, "message": error.message, **error.details}
+        return _refuse_usage(error, wants_json(argv))
 
 
 def _refuse_usage(error: typer.TyperException, as_json: bool) -> int:
@@ -155,14 +102,14 @@ def _refuse_usage(error: typer.TyperException, as_json: bool) -> int:
     message = error.format_message() + _dash_hint(error, context)
     if not message and context is not None:  # the command alone, without any word: its help is printed already
         return EXIT_USAGE
-    _report({"code": InvalidArgument.code, "message": message}, as_json)
+    report({"code": InvalidArgument.code, "message": message}, as_json)
     if context is not None and not as_json:
         print(f"Try `{context.command_path} --help`.", file=sys.stderr)
     return EXIT_USAGE
 
 
 def _dash_hint(error: typer.TyperException, context: typer.Context | None) -> str:
-    """What to do when a text was taken for an option."""
+    """The advice for a text that was taken for an option."""
     if context is None or not hasattr(error, "possibilities"):  # which only an option that does not exist has
         return ""
     if all(param.param_type_name != "argument" for param in context.command.params):
@@ -170,47 +117,53 @@ def _dash_hint(error: typer.TyperException, context: typer.Context | None) -> st
     return f'. A text that begins with - comes after --, as in: {context.command_path} -- "- a text"'
 
 
-def _report(body: dict[str, str], as_json: bool) -> None:
-    if as_json:
-        print_json({"error": body})
-    else:
-        print(f"mnemesh: {printable(body['message'])}", file=sys.stderr)
-
-
-def _app() -> typer.Typer:
+def _app(argv: Sequence[str] = ()) -> typer.Typer:
+    """All commands, or the first command of `argv`: a command imports only its own module."""
     commands = typer.Typer(
         cls=_Commands, help=flowing(HELP), add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["--help", "-h"]},
     )  # fmt: skip
-    for name, function in (
-        *writing.COMMANDS,
-        *reading.COMMANDS,
-        *recalling.COMMANDS,
-        *watching.COMMANDS,
-        *history.COMMANDS,
-        *linking.COMMANDS,
-        *importing.COMMANDS,
-        *transcript_import.COMMANDS,
-        *exporting.COMMANDS,
-        *embedding.COMMANDS,
-    ):
-        command = expanded(function)
-        commands.command(name, cls=_command_of(command))(command)
-    for name, (help_text, members) in GROUPS.items():
-        group = typer.Typer(cls=_Commands, help=help_text, no_args_is_help=True)
-        for member, function in members:
-            command = expanded(function)
-            group.command(member, cls=_command_of(command))(command)
-        _list_programs(group, GROUP_PROGRAMS.get(name, {}))
-        commands.add_typer(group, name=name)
-    _list_programs(commands, PROGRAMS)
+    rows = {name: (panel, module) for panel, members in PANELS.items() for name, module in members.items()}
+    asked = ALIASES.get(argv[0], argv[0]) if argv else ""
+    for name in (asked,) if asked in rows else rows:
+        panel, module = rows[name]
+        if name in GROUPS:
+            commands.add_typer(_group(name, module), name=name, rich_help_panel=panel)
+        elif not module:
+            _list_programs(commands, {name: PROGRAMS[name]}, panel)
+        else:
+            _add(commands, name, dict(_module(module).COMMANDS)[name], panel)
     return commands
 
 
-def _list_programs(commands: typer.Typer, programs: Mapping[str, str]) -> None:
+def _group(name: str, module: str) -> typer.Typer:
+    """The commands whose first word is `name`."""
+    help_text: str = GROUP_HELP.get(name, "")
+    members: Sequence[tuple[str, Callable[..., None]]] = ()
+    if module:
+        source = vars(_module(module))
+        prefix = f"{name.upper()}_" if module == "peers" else ""
+        help_text, members = source[f"{prefix}HELP"], source[f"{prefix}COMMANDS"]
+    group = typer.Typer(cls=_Commands, help=help_text, no_args_is_help=True)
+    for member, function in members:
+        _add(group, member, function)
+    _list_programs(group, GROUP_PROGRAMS.get(name, {}))
+    return group
+
+
+def _module(name: str) -> ModuleType:
+    return import_module(f"mnemesh.cli.{name}" if "." in name else f"mnemesh.cli.commands.{name}")
+
+
+def _add(commands: typer.Typer, name: str, function: Callable[..., None], panel: str | None = None) -> None:
+    command = expanded(function)
+    commands.command(name, cls=_command_of(command), rich_help_panel=panel)(command)
+
+
+def _list_programs(commands: typer.Typer, programs: Mapping[str, str], panel: str | None = None) -> None:
     for name, help_text in programs.items():
         commands.command(
-            name, help=help_text, add_help_option=False,
+            name, help=help_text, add_help_option=False, rich_help_panel=panel,
             context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
         )(_program)  # fmt: skip
 
@@ -244,7 +197,7 @@ def _command_of(function: Callable[..., None]) -> type[TyperCommand]:
 
 
 def _type_of(hint: Any) -> type:
-    """float, int, Path or else str: what one word of an option with that annotation becomes."""
+    """The type of one word of an option with that annotation: float, int, Path or else str."""
     words = {hint, *get_args(hint)}
     return next((one for one in (float, int, Path) if one in words), str)
 
@@ -256,7 +209,7 @@ def _quick(params: Any, types: Mapping[str, type]) -> Any:
         # Not of click's documented interface, but typer makes the parameters itself and takes no class for them.
         param.process_value = partial(_read, param, types.get(param.name))
         if param.param_type_name == "argument":
-            param.display_type_rich = _no_type  # its name says what it is
+            param.display_type_rich = _no_type  # the option's name says enough
         elif getattr(param, "is_flag", False):
             param.metavar = ""  # else help shows <bool>, as if a value had to follow
         elif param.metavar is None:
@@ -265,11 +218,11 @@ def _quick(params: Any, types: Mapping[str, type]) -> Any:
 
 
 def _no_type(ctx: Any) -> None:
-    """What help shows of the type of an argument."""
+    """The type of an argument in help: none."""
 
 
 def _value_name(param: Any, kind: type) -> str:
-    """What help calls the value of an option: NUMBER, or the word of its first long name, such as SPACE."""
+    """The name of an option's value in help: NUMBER, or the word of its first long name, such as SPACE."""
     return "NUMBER" if kind in (int, float) else str(param.opts[0]).lstrip("-").upper()
 
 

@@ -1,25 +1,26 @@
 """The options that several commands share, in groups; their help is the contract's own.
 
-A group is a dataclass whose fields are options; `expanded` puts them into a command's own. Words and numbers go to
-the node as they were typed: it judges kinds, times and ranges, so that every door refuses alike.
+A group is a dataclass with options as fields. `expanded` adds these to a command's own options. Words and numbers go to
+the node as typed. The node judges kinds, times and ranges, so every door refuses alike.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from mnemesh.errors import InvalidArgument
+from mnemesh.cli.given import given, pairs
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
 
 def contract(field: str) -> str:
-    """What the contract says of a field, such as RecallRequest.query."""
+    """The contract's text for a field, such as RecallRequest.query."""
     return FIELD_HELP[f"mnemesh.v1.{field}"]
 
 
@@ -47,7 +48,7 @@ Forgotten = Annotated[bool, option("GetRequest.include_forgotten", "--include-fo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """What describes a memory besides its text: options of remember, check and supersede."""
+    """The fields of a memory besides its text: options of remember, check and supersede."""
 
     kind: Annotated[str | None, option("RememberRequest.kind", "--kind", "-k")] = None
     title: Annotated[str | None, option("RememberRequest.title", "--title", "-t")] = None
@@ -82,7 +83,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed(Described):
-    """The same options as update has them: each says what it replaces, and none has a default."""
+    """The same options for update: each help says what is replaced, and none has a default."""
 
     kind: Annotated[str | None, option("UpdateRequest.kind", "--kind", "-k")] = None
     title: Annotated[str | None, option("UpdateRequest.title", "--title", "-t")] = None
@@ -118,41 +119,13 @@ class Origin:
         return given(source=source, links=self.link, supersedes=self.supersedes, created_at=self.created_at)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
-    """Which memories a reading command looks at: options of recall and list."""
-
-    space: Spaces = None
-    kind: Annotated[list[str] | None, option("RecallRequest.kinds", "--kind", "-k", more=REPEAT)] = None
-    tags_any: Annotated[
-        list[str] | None, option("RecallRequest.tags_any", "--tags-any", metavar="TAG", more=REPEAT)
-    ] = None
-    tags_all: Annotated[
-        list[str] | None, option("RecallRequest.tags_all", "--tag", "--tags-all", metavar="TAG", more=REPEAT)
-    ] = None
-    tags_none: Annotated[
-        list[str] | None, option("RecallRequest.tags_none", "--tags-none", metavar="TAG", more=REPEAT)
-    ] = None
-    since: Annotated[str | None, option("RecallRequest.since", "--since", metavar="TIME")] = None
-    before: Annotated[str | None, option("RecallRequest.before", "--before", metavar="TIME")] = None
-    valid_at: Annotated[str | None, option("RecallRequest.valid_at", "--valid-at", metavar="TIME")] = None
-    by: Annotated[str | None, option("RecallRequest.agent", "--by", metavar="AGENT")] = None
-    session: Annotated[str | None, option("RecallRequest.session", "--session")] = None
-
-    def fields(self) -> dict[str, Any]:
-        """The fields of the request that were given."""
-        return given(
-            space=self.space, kinds=self.kind, tags_any=self.tags_any, tags_all=self.tags_all,
-            tags_none=self.tags_none, since=self.since, before=self.before, valid_at=self.valid_at, agent=self.by,
-            session=self.session,
-        )  # fmt: skip
-
-
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
     """`command` as typer reads it: each parameter that is a group stands as the group's options."""
     groups: dict[str, tuple[type, tuple[str, ...]]] = {}
     parameters: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+    for parameter in inspect.signature(
+        command, eval_str=True, globals={**globals(), **command.__globals__}
+    ).parameters.values():
         if dataclasses.is_dataclass(parameter.annotation) and isinstance(parameter.annotation, type):
             options = _parameters(parameter.annotation)
             groups[parameter.name] = parameter.annotation, tuple(option.name for option in options)
@@ -173,7 +146,10 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _parameters(group: type) -> list[inspect.Parameter]:
-    hints = get_type_hints(group, include_extras=True)
+    names = dict(globals())
+    for base in reversed(group.__mro__):
+        names |= vars(sys.modules[base.__module__])
+    hints = get_type_hints(group, names, include_extras=True)
     return [
         inspect.Parameter(
             field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
@@ -183,43 +159,5 @@ def _parameters(group: type) -> list[inspect.Parameter]:
 
 
 def flowing(text: str) -> str:
-    """`text` with one line a paragraph, which help wraps at its own width; it would keep each line break."""
+    """`text` with one line a paragraph. Help wraps lines itself, and would keep each line break."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
-
-
-def given(**fields: object) -> dict[str, Any]:
-    """The fields that were given on the command line; what was left out is not sent."""
-    return {
-        name: value
-        for name, value in fields.items()
-        if value is not None and value is not False and not (isinstance(value, list | dict) and not value)
-    }
-
-
-def pairs(field: str, items: Iterable[str] | None) -> dict[str, str]:
-    """KEY=VALUE texts as a mapping. Raises InvalidArgument for one without `=` or a key that comes twice."""
-    result: dict[str, str] = {}
-    for item in items or ():
-        key, equals, value = item.partition("=")
-        if not equals:
-            raise InvalidArgument(field, item, "KEY=VALUE")
-        if key in result:
-            raise InvalidArgument(field, item, "each key once")
-        result[key] = value
-    return result
-
-
-def numbers(field: str, items: Iterable[str] | None) -> dict[str, float]:
-    """KEY=NUMBER texts as a mapping. Raises InvalidArgument."""
-    result: dict[str, float] = {}
-    for key, value in pairs(field, items).items():
-        try:
-            result[key] = float(value)
-        except ValueError:
-            raise InvalidArgument(f"{field}.{key}", value, "a number") from None
-    return result
-
-
-def several(items: Iterable[str] | None) -> list[str]:
-    """The values of an option that is given several times, or once with commas."""
-    return [part.strip() for item in items or () for part in item.split(",") if part.strip()]

@@ -1,6 +1,6 @@
-"""What every command shares: the common options, the client that they make, and one way to answer.
+"""The parts of every command: the common options, the client made from them, and one way to answer.
 
-With --json exactly one JSON object goes to standard output, whatever happens (`watch` prints one a line); without it,
+With --json exactly one JSON object goes to standard output, whatever happens (`watch` prints one a line). Without it,
 lines for people. Texts of memories come from other agents, so control characters in them are shown, never sent to the
 terminal.
 """
@@ -15,15 +15,17 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from mnemesh.api.json_form import as_json
 from mnemesh.errors import InvalidArgument, why
-from mnemesh.json_form import as_json
 
 if TYPE_CHECKING:
-    from mnemesh.client import Client
+    from typing import Annotated
+
+    import typer
+
+    from mnemesh.api.client import Client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +63,10 @@ class Shell:
         return told + (" --token ..." if self.token else "")
 
     def client(self, space: str | None = None) -> Client:
-        """A client with these options; `space` is its default space, None the one of the working directory."""
+        """A client with these options. `space` is its default space, None the one of the working directory."""
         # gRPC writes the comings and goings of connections to standard error; an error is said by us.
         os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-        from mnemesh.client import Client
+        from mnemesh.api.client import Client
 
         return Client(self.endpoint, self.token, data_dir=self.data, agent=self.agent, space=space, start=self.start)
 

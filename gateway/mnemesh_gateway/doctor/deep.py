@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Final
 
-from mnemesh_actors.ledger.schema import MIGRATIONS, read_only, version_of
-from mnemesh_actors.ledger.scrub import Comparison
+from mnemesh_actors.ledger.integrity.scrub import Comparison
+from mnemesh_actors.ledger.store.schema import MIGRATIONS, read_only, version_of
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place
-from mnemesh_memory.errors import count_of
+from mnemesh_memory.values.errors import count_of
 
 SHOWN_MAX: Final = 8
 
@@ -32,7 +32,8 @@ def view(place: Place) -> Iterator[Finding]:
         return
     try:
         with closing(read_only(place.ledger)) as db:
-            damaged = list(Comparison(db).damaged())
+            comparison = Comparison(db)
+            damaged, (entries, rows) = list(comparison.damaged()), comparison.counts()
     except sqlite3.DatabaseError as error:
         yield Finding(
             "view", f"{place.ledger} can't be read to its end ({error})",
@@ -45,5 +46,8 @@ def view(place: Place) -> Iterator[Finding]:
         yield Finding(
             "view", f"{count_of(len(damaged), 'memory')} damaged on disk ({named}{more})",
             "read one of them, or leave the node running: it makes the view anew from the log. Where the log is "
-            "damaged, restore a backup",
+            "damaged, `mnemesh sync now` brings back what a peer holds, otherwise restore a backup",
         )  # fmt: skip
+    else:
+        checked = f"{count_of(entries, 'entry')} of the log and {count_of(rows, 'row')} of the view"
+        yield Finding("view", f"{checked} were compared, and agree", "nothing is to be done", remark=True)

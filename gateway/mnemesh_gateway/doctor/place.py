@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from mnemesh_gateway.settings import Settings
+from mnemesh_gateway.node.settings import Settings
 from mnemesh_proto.rendezvous import NodeAddress, read_node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """What is looked at. `now_ms` is the clock's time in ms since the epoch; `free_bytes` tells the free space of the
-    disk that holds a path."""
+    """The place of one examination. `now_ms` is the clock's time in ms since the epoch, and `free_bytes` tells the free
+    space of the disk that holds a path. `silent` gathers addresses that gave no answer, so that a node that hangs is
+    waited for once."""
 
     data_dir: Path
     settings: Settings
     now_ms: int
     free_bytes: Callable[[Path], int] = lambda path: shutil.disk_usage(path).free
+    silent: set[str] = field(default_factory=set, compare=False)
 
     @property
     def node(self) -> NodeAddress | None:

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from mnemesh_gateway.doctor.installation import Finding, built, installation
-from mnemesh_gateway.settings import MANIFEST, Loaded, Settings, load, table
-from mnemesh_gateway.settings import as_text as as_value
-from mnemesh_gateway.usage import Parser
-from mnemesh_memory.errors import InvalidArgument
-from mnemesh_proto.rendezvous import default_data_dir, read_node
+from mnemesh_gateway.doctor.place import Place
+from mnemesh_gateway.node.settings import MANIFEST, Loaded, Settings, load, table
+from mnemesh_gateway.node.settings import as_text as as_value
+from mnemesh_gateway.node.usage import Parser
+from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_proto.rendezvous import default_data_dir
 
 SAYS: Final = ("state", "notices", "settings")
 OWN_FLAGS: Final = ("json", "config", "acknowledge", "deep")
@@ -31,7 +32,8 @@ def main(argv: Sequence[str]) -> int:
     loaded, wrong = settings_or_defaults(flags, os.environ, given.config)
     if given.acknowledge:
         return _acknowledge(loaded, in_json=given.json)
-    findings, node = [*wrong, *examine(loaded, deep=given.deep)], running(loaded)
+    place = Place(data_dir=loaded.data_dir, settings=loaded.settings, now_ms=time.time_ns() // 1_000_000)
+    findings, node = [*wrong, *examine(place, deep=given.deep)], running(place)
     text = json.dumps(as_json(loaded, findings, node), indent=2) if given.json else as_text(loaded, findings, node)
     try:
         print(text, flush=True)
@@ -67,7 +69,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _acknowledge(loaded: Loaded, *, in_json: bool) -> int:
-    from mnemesh_gateway.doctor.alarms import acknowledge
+    from mnemesh_gateway.doctor.alarm_checks import acknowledge
 
     if not (loaded.data_dir / MANIFEST).is_file():
         print(f"mnemesh: no node has lived in {loaded.data_dir}; name its directory with --data DIR", file=sys.stderr)
@@ -97,18 +99,15 @@ def settings_or_defaults(
         return defaults, [Finding("settings", error.message, f"correct or remove {what}")]
 
 
-def examine(loaded: Loaded, *, deep: bool = False) -> list[Finding]:
+def examine(place: Place, *, deep: bool = False) -> list[Finding]:
     """The findings of all checks. Without the node's libraries only the installation can be judged. `deep` compares
     every memory with the log."""
-    findings, missing = installation(loaded.settings.runtime, bool(loaded.settings.qdrant_url))
+    findings, missing = installation(place.settings.runtime, bool(place.settings.qdrant_url))
     findings += built()
     if missing:
         return findings
-    from mnemesh_gateway.doctor.checks import examine as examine_place
-    from mnemesh_gateway.doctor.place import Place
+    from mnemesh_gateway.doctor.check import examine as examine_place
 
-    now_ms = time.time_ns() // 1_000_000
-    place = Place(data_dir=loaded.data_dir, settings=loaded.settings, now_ms=now_ms)
     findings += examine_place(place)
     if deep:
         # It loads documents, for which it needs the engine that the other checks do without.
@@ -118,19 +117,18 @@ def examine(loaded: Loaded, *, deep: bool = False) -> list[Finding]:
     return findings
 
 
-def running(loaded: Loaded) -> dict[str, Any] | None:
+def running(place: Place) -> dict[str, Any] | None:
     """Where the node of the directory listens, which may differ from the settings, and what it says; None when none
     runs. Its `settings` are those that it does not leave at their defaults; None when it does not tell them."""
     try:
-        node = read_node(loaded.data_dir)
+        node = place.node
     except OSError:  # which is a finding
         node = None
     if node is None:
         return None
-    from mnemesh_gateway.doctor.place import Place
-    from mnemesh_gateway.doctor.process import ask
+    from mnemesh_gateway.doctor.process_checks import ask
 
-    told, _ = ask(Place(data_dir=loaded.data_dir, settings=loaded.settings, now_ms=0))
+    told, _ = ask(place)
     says = {name: told.get(name) for name in SAYS} if told else {"state": "no answer", "notices": [], "settings": None}
     return {"pid": node.pid, "grpc": node.grpc, "http": node.http, "version": node.version, **says}
 

@@ -83,6 +83,18 @@ class IndexStatus(_message.Message):
     state: str
     def __init__(self, name: _Optional[str] = ..., backend: _Optional[str] = ..., seq: _Optional[int] = ..., lag: _Optional[int] = ..., points: _Optional[int] = ..., state: _Optional[str] = ...) -> None: ...
 
+class ConsumerStatus(_message.Message):
+    __slots__ = ("name", "seq", "lag", "state")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    LAG_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    seq: int
+    lag: int
+    state: str
+    def __init__(self, name: _Optional[str] = ..., seq: _Optional[int] = ..., lag: _Optional[int] = ..., state: _Optional[str] = ...) -> None: ...
+
 class TranscriptStatus(_message.Message):
     __slots__ = ("sessions", "turns", "bytes", "state")
     SESSIONS_FIELD_NUMBER: _ClassVar[int]
@@ -124,7 +136,7 @@ class SettingStatus(_message.Message):
     def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ..., origin: _Optional[str] = ...) -> None: ...
 
 class StatusResponse(_message.Message):
-    __slots__ = ("version", "state", "runtime", "data_dir", "node_id", "pid", "uptime_s", "grpc", "http", "actors", "ledger", "index", "model", "notices", "transcripts", "reembed", "settings")
+    __slots__ = ("version", "state", "runtime", "data_dir", "node_id", "pid", "uptime_s", "grpc", "http", "actors", "ledger", "index", "model", "notices", "transcripts", "reembed", "settings", "consumers")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_FIELD_NUMBER: _ClassVar[int]
@@ -142,6 +154,7 @@ class StatusResponse(_message.Message):
     TRANSCRIPTS_FIELD_NUMBER: _ClassVar[int]
     REEMBED_FIELD_NUMBER: _ClassVar[int]
     SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    CONSUMERS_FIELD_NUMBER: _ClassVar[int]
     version: str
     state: str
     runtime: str
@@ -159,7 +172,8 @@ class StatusResponse(_message.Message):
     transcripts: TranscriptStatus
     reembed: ReembedStatus
     settings: _containers.RepeatedCompositeFieldContainer[SettingStatus]
-    def __init__(self, version: _Optional[str] = ..., state: _Optional[str] = ..., runtime: _Optional[str] = ..., data_dir: _Optional[str] = ..., node_id: _Optional[str] = ..., pid: _Optional[int] = ..., uptime_s: _Optional[float] = ..., grpc: _Optional[str] = ..., http: _Optional[str] = ..., actors: _Optional[_Iterable[_Union[ActorStatus, _Mapping]]] = ..., ledger: _Optional[_Union[LedgerStatus, _Mapping]] = ..., index: _Optional[_Iterable[_Union[IndexStatus, _Mapping]]] = ..., model: _Optional[_Union[ModelStatus, _Mapping]] = ..., notices: _Optional[_Iterable[str]] = ..., transcripts: _Optional[_Union[TranscriptStatus, _Mapping]] = ..., reembed: _Optional[_Union[ReembedStatus, _Mapping]] = ..., settings: _Optional[_Iterable[_Union[SettingStatus, _Mapping]]] = ...) -> None: ...
+    consumers: _containers.RepeatedCompositeFieldContainer[ConsumerStatus]
+    def __init__(self, version: _Optional[str] = ..., state: _Optional[str] = ..., runtime: _Optional[str] = ..., data_dir: _Optional[str] = ..., node_id: _Optional[str] = ..., pid: _Optional[int] = ..., uptime_s: _Optional[float] = ..., grpc: _Optional[str] = ..., http: _Optional[str] = ..., actors: _Optional[_Iterable[_Union[ActorStatus, _Mapping]]] = ..., ledger: _Optional[_Union[LedgerStatus, _Mapping]] = ..., index: _Optional[_Iterable[_Union[IndexStatus, _Mapping]]] = ..., model: _Optional[_Union[ModelStatus, _Mapping]] = ..., notices: _Optional[_Iterable[str]] = ..., transcripts: _Optional[_Union[TranscriptStatus, _Mapping]] = ..., reembed: _Optional[_Union[ReembedStatus, _Mapping]] = ..., settings: _Optional[_Iterable[_Union[SettingStatus, _Mapping]]] = ..., consumers: _Optional[_Iterable[_Union[ConsumerStatus, _Mapping]]] = ...) -> None: ...
 
 class ReembedRequest(_message.Message):
     __slots__ = ("model", "precision", "cancel")

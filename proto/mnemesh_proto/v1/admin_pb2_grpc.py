@@ -77,22 +77,22 @@ class AdminServiceServicer:
     """
 
     def Status(self, request, context):
-        """What the node is doing: addresses, actors, ledger, index, model.
+        """State of the node: addresses, actors, ledger, index, model.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Reembed(self, request, context):
-        """Embed every memory with another model while the node serves, and change over to it when all are done; or show how far
-        that is. What is under way goes on in the node, also after a restart, whether or not anybody waits for it.
+        """Embed every memory with another model while the node serves, then change over; or show how far the node is. The
+        work goes on in the node, also after a restart, whether or not anybody waits for it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Whoami(self, request, context):
-        """Who the token and headers of this call speak for; no side effects.
+        """The agent and rights of this call's token and headers; no side effects.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -61,7 +61,7 @@ class BackupServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListBackups(self, request, context):
-        """The backups that this node remembers to have made, the latest first, also those that are no longer where they were written.
+        """The backups that this node remembers, the latest first, also those moved or deleted since.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class HistoryServiceStub:
-    """What memories said before, who said it, and what contradicts. Nothing is ever undone: going back writes a new
-    revision. A revision is named by its id, "n@actor", or the beginning of one that fits no other, such as 2.
+    """Earlier statements of memories, their writers, and contradictions. Nothing is ever undone: going back writes a new
+    revision. A revision is named by its id, "n@actor", or by a unique beginning such as 2.
     """
 
     def __init__(self, channel):
@@ -64,26 +64,26 @@ class HistoryServiceStub:
 
 
 class HistoryServiceServicer:
-    """What memories said before, who said it, and what contradicts. Nothing is ever undone: going back writes a new
-    revision. A revision is named by its id, "n@actor", or the beginning of one that fits no other, such as 2.
+    """Earlier statements of memories, their writers, and contradictions. Nothing is ever undone: going back writes a new
+    revision. A revision is named by its id, "n@actor", or by a unique beginning such as 2.
     """
 
     def History(self, request, context):
-        """Every revision of a memory, newest first: what it said, who wrote it, when, through which node, and on which revisions it builds.
+        """Every revision of a memory, newest first: its text, writer, time, node and parent revisions.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Blame(self, request, context):
-        """Who last set each line of a memory's text, each field, tag and link.
+        """The last writer of each line of a memory's text, and of each field, tag and link.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Rollback(self, request, context):
-        """Make a memory say again what an older revision said, as a new revision; what was said since stays in its history.
+        """Make a memory say again what an older revision said, as a new revision; later texts stay in its history.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -140,8 +140,8 @@ def add_HistoryServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class HistoryService:
-    """What memories said before, who said it, and what contradicts. Nothing is ever undone: going back writes a new
-    revision. A revision is named by its id, "n@actor", or the beginning of one that fits no other, such as 2.
+    """Earlier statements of memories, their writers, and contradictions. Nothing is ever undone: going back writes a new
+    revision. A revision is named by its id, "n@actor", or by a unique beginning such as 2.
     """
 
     @staticmethod

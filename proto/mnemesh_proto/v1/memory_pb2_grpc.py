@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class MemoryServiceStub:
-    """Writing and reading single memories. Words such as kind, action and state are plain strings from closed lists, so
-    that they read the same on every door; a word outside its list is refused with the list.
+    """Writing and reading single memories. Words such as kind, action and state are plain strings from closed lists, equal
+    on every door. A word outside its list is refused with the list.
     """
 
     def __init__(self, channel):
@@ -109,8 +109,8 @@ class MemoryServiceStub:
 
 
 class MemoryServiceServicer:
-    """Writing and reading single memories. Words such as kind, action and state are plain strings from closed lists, so
-    that they read the same on every door; a word outside its list is refused with the list.
+    """Writing and reading single memories. Words such as kind, action and state are plain strings from closed lists, equal
+    on every door. A word outside its list is refused with the list.
     """
 
     def Remember(self, request, context):
@@ -294,8 +294,8 @@ def add_MemoryServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class MemoryService:
-    """Writing and reading single memories. Words such as kind, action and state are plain strings from closed lists, so
-    that they read the same on every door; a word outside its list is refused with the list.
+    """Writing and reading single memories. Words such as kind, action and state are plain strings from closed lists, equal
+    on every door. A word outside its list is refused with the list.
     """
 
     @staticmethod

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class PeerServiceStub:
-    """The nodes that this one exchanges entries with, and how that goes.
+    """The nodes in exchange with this one, and the state of the exchange.
     """
 
     def __init__(self, channel):
@@ -88,7 +88,7 @@ class PeerServiceStub:
 
 
 class PeerServiceServicer:
-    """The nodes that this one exchanges entries with, and how that goes.
+    """The nodes in exchange with this one, and the state of the exchange.
     """
 
     def AddPeer(self, request, context):
@@ -99,7 +99,7 @@ class PeerServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RemovePeer(self, request, context):
-        """End the stream with a node and forget its token; or forget the nodes that called this one with a token of that name and are away. What was exchanged stays.
+        """End the stream with a node and forget its token. Or forget absent nodes that called this one with a token of the name. Exchanged entries stay.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -120,7 +120,7 @@ class PeerServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SyncNow(self, request, context):
-        """Call one peer or all at once, have both sides compare all that they hold, and answer when they have caught up and what was missing is repaired, or when the wait is over. Nodes that called this one take part.
+        """Call one peer or all at once, and have both sides compare all entries. Answers when both have caught up and repaired gaps, or when the wait is over. Nodes that called this one take part.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -134,28 +134,28 @@ class PeerServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RetryQuarantine(self, request, context):
-        """Judge entries in quarantine again, by what the peer that brought them may do now: what is good now is taken in.
+        """Judge entries in quarantine again, by the present rights of the bringing peer; allowed entries are taken in.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DiscardQuarantine(self, request, context):
-        """Delete entries in quarantine. A peer that has them still may bring them again.
+        """Delete entries in quarantine. A peer with a copy may bring them again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListPending(self, request, context):
-        """Entries that came from peers and wait for others: for changes that they build on, or for the memory that they erase.
+        """Entries from peers that wait for others: for earlier changes, or for the memory to erase.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DiscardPending(self, request, context):
-        """Delete entries that wait for others. A peer that has them still may bring them again.
+        """Delete entries that wait for others. A peer with a copy may bring them again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -223,7 +223,7 @@ def add_PeerServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class PeerService:
-    """The nodes that this one exchanges entries with, and how that goes.
+    """The nodes in exchange with this one, and the state of the exchange.
     """
 
     @staticmethod

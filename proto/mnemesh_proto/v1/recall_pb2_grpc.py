@@ -64,14 +64,14 @@ class RecallServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RecallBatch(self, request, context):
-        """Answer up to 32 queries in one call, each with filters of its own; the answers stand in the order of the queries, and each is what recall would give.
+        """Answer up to 32 queries in one call, each with filters of its own, in the order of the queries. Each answer is the same as by recall.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Related(self, request, context):
-        """The memories that have to do with one: those that it links to, then the nearest by their text; also what stands beside it in its session. Nothing is embedded.
+        """The memories related to one: the targets of its links, then the nearest by their text, and its neighbours in its session. Nothing is embedded.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -69,7 +69,7 @@ class TranscriptServiceServicer:
     """
 
     def AddTranscript(self, request, context):
-        """Add turns to a session, in their order; a turn whose id is there already is left as it is. Credentials are not stored: each is replaced by its type, and the answer says in which turns.
+        """Add turns to a session, in their order; a turn with a known id is left as it is. Each credential is replaced by its type, and the answer names the turns.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -97,7 +97,7 @@ class TranscriptServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def EraseTranscript(self, request, context):
-        """Erase a session for good, with those that are part of it. Whoever stored it may, and an admin.
+        """Erase a session for good, with its parts. Its first writer and admins may.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

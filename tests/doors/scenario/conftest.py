@@ -14,11 +14,11 @@ from diverging import CONFLICTS_A_DOOR, seed_conflicts
 from node_process import NodeUnderTest
 from scenario_doors import NETWORKED_DOORS, CliDoor, Door, GrpcDoor, HttpDoor, InProcessDoor, McpDoor
 
-from mnemesh_actors.directory import open_directory
-from mnemesh_actors.embedding import ModelConfig
+from mnemesh_actors.models import ModelConfig
+from mnemesh_actors.node.start import StartConfig, start_mesh
 from mnemesh_actors.runtime.local import LocalRuntime
-from mnemesh_actors.start import StartConfig, start_mesh
-from mnemesh_gateway.gate import MeshGate
+from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_gateway.operations.gate import MeshGate
 
 DOORS = ("in-process", *NETWORKED_DOORS)
 

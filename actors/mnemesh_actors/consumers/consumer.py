@@ -1,0 +1,111 @@
+"""A consumer follows the log by a durable cursor: entries in order, each at least once, erasures among them.
+
+A consumer is one class and one row of `consumer_table.py`. `ConsumerRunner` does the rest. Rules.
+
+1. The cursor moves after `take` has returned, so a kill at any point loses nothing and may repeat pages.
+2. A cursor means something in one incarnation of the log. In another log the consumer begins anew, after `reset`.
+3. When the ledger of another machine goes on, the cursor moves to what that ledger is known to have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mnemesh_actors.consumers.feed_loop import FeedLoop
+from mnemesh_actors.consumers.log_reader import LogReader
+from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
+from mnemesh_actors.ports import Consumer, CursorStore, LedgerFeed
+from mnemesh_actors.runtime.base import Handle
+from mnemesh_actors.runtime.bell import News
+from mnemesh_actors.runtime.budget import Budget
+
+
+class ConsumerRunner(FeedLoop):
+    """Leads `consumer` through the log of `ledger`, up to `page_entries` at a time. `news` tells how far the log is."""
+
+    def __init__(
+        self,
+        name: str,
+        consumer: Consumer,
+        ledger: Handle[LedgerFeed],
+        news: News,
+        notice: Callable[[str], None],
+        page_entries: int,
+        budget: Budget | None = None,
+    ) -> None:
+        super().__init__(name, notice, budget)
+        self._consumer = consumer
+        self._ledger = ledger
+        self._bell = news
+        self._page_entries = page_entries
+        self._store: CursorStore | Handle[LedgerFeed] = consumer if isinstance(consumer, CursorStore) else ledger
+        self._reader: LogReader[EntryPage] | None = None  # once the cursor was read
+        self._moves = 0  # how often the ledger of another machine went on
+        self._anew = False  # the consumer has to drop what is of another log
+        self._unkept = False  # the cursor moved since it was kept
+
+    def start(self) -> None:
+        """Begin to follow. A ledger or a store that does not answer yet is asked again."""
+        self.head = self._bell.head
+        self._bell.listen(self._heard)
+        self._begin(self._follow(), "follow")
+        self.look()
+
+    async def close(self) -> None:
+        """Stop; the next start goes on from the cursor."""
+        self._bell.unlisten(self._heard)
+        await super().close()
+
+    def move(self, incarnation: str, head: int, known: Callable[[int], int]) -> None:
+        """The ledger of another machine goes on, with numbers of its own up to `head`. Its entries up to `known(seq)`
+        are among the entries of the former ledger up to `seq`."""
+        self._moves += 1
+        self.head = head
+        if self._reader is not None:
+            self.applied = known(self.applied)
+            self._reader.set(incarnation, self.applied)
+            self._unkept = True
+        self.look()
+
+    def _heard(self) -> None:
+        self.head = max(self.head, self._bell.head)
+        self.look()
+
+    async def _step(self) -> bool:
+        reader, moves = self._reader, self._moves
+        if reader is None:
+            return await self._find_cursor()
+        if self._anew:
+            await self._consumer.reset()
+            self._anew = False
+        page = await reader.read()
+        if moves != self._moves:
+            return True
+        if page is None:
+            self._anew, self.applied = True, 0
+            return True
+        moved = page.seq > reader.seq
+        if page.entries:
+            await self._consumer.take(page)
+            if moves != self._moves:
+                return True
+        reader.passed(page)
+        self.applied, self.head = page.seq, max(reader.head, page.seq)
+        if moved or self._unkept:
+            self._unkept = True  # until it is kept
+            await self._store.keep_cursor(self.name, page.incarnation, page.seq)
+            self._unkept = moves != self._moves
+        return moved
+
+    async def _find_cursor(self) -> bool:
+        moves = self._moves
+        incarnation, head = await self._ledger.position()
+        known, seq = await self._store.cursor(self.name)
+        if moves == self._moves:
+            self._anew = known != incarnation
+            self.applied, self.head = 0 if self._anew else seq, head
+            self._reader = LogReader(self._bell, self._ask, incarnation, self.applied)
+        return True
+
+    async def _ask(self, after: int) -> EntryPage:
+        return await self._ledger.entries(after, self._page_entries)

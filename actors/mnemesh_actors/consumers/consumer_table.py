@@ -1,0 +1,43 @@
+"""Everything that follows the log, one row each. A new consumer is one class and one row with `make`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mnemesh_actors.embedding.embedder import Embedder
+from mnemesh_actors.ports import Consumer, LedgerPort
+from mnemesh_actors.runtime.base import Handle
+from mnemesh_memory.values import limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerParts:
+    """Parts of the node that a consumer may use."""
+
+    ledger: Handle[LedgerPort]
+    embedder: Callable[[], Embedder]  # of the vector space that answers now
+    home: Path  # the data directory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerRow:
+    """One consumer of the log."""
+
+    name: str  # of its cursor: never another one
+    page_entries: int  # of the log in one step, at most
+    share: float  # of the time while somebody waits for the node
+    cursor: str  # the place of the cursor
+    make: Callable[[ConsumerParts], Consumer] | None = None  # None: the room of the consumer starts it
+
+
+INDEX: Final = ConsumerRow(name="index", page_entries=256, share=1.0, cursor="beside the index: writers wait for it")
+# The next model yields to the present one.
+NEXT_INDEX: Final = ConsumerRow(name="next index", page_entries=64, share=1.0, cursor="beside the next index")
+WATCH: Final = ConsumerRow(
+    name="watch", page_entries=limits.WATCH_PAGE_ENTRIES_MAX, share=1.0, cursor="in the client's token"
+)
+SUBSCRIPTIONS: Final = ConsumerRow(name="mcp subscriptions", page_entries=1000, share=1.0, cursor="nowhere")
+CONSUMERS: Final[tuple[ConsumerRow, ...]] = (INDEX, NEXT_INDEX, WATCH, SUBSCRIPTIONS)

@@ -1,0 +1,166 @@
+"""Texts to vectors for the rest of the node: a bounded cache in front of the workers, and batch-while-busy.
+
+A model may want other words before a question than before a text that is searched; the cache knows a text with those
+words, so that the vector of the one never stands for the other. A question goes before texts to be stored, and a call
+with such texts is small: a reader waits for one at most, and for none when there are several workers. A model that
+makes another vector space meanwhile yields to both.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from typing import Final
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.models import LENGTH_TOLERANCE, NO_PREFIXES, Prefixes
+from mnemesh_actors.runtime.batch import Batcher
+from mnemesh_memory.values import limits
+
+Vector = NDArray[np.float32]
+BATCH_TEXTS_MAX = 64
+# How long after a question a worker is kept for the next one, where each worker has a processor of its own.
+KEPT_S: Final = 2.0
+# While one call is with the model, what was asked in the call before it is answered; all at once would have to wait.
+QUESTIONS_A_CALL_MAX = 8
+STEP_TEXTS_MAX = 8 * BATCH_TEXTS_MAX
+# About 8 passages of 200 tokens, up to 20 in rare words: some tenths of a second.
+CALL_BYTES_MAX = 8_000
+CACHE_TEXTS_MAX = 4096
+CACHE_CHARS_MAX = 4 * 1024 * 1024
+# Of a model that yields: calls of a tenth of a second, and it waits no longer than this for the one that answers.
+YIELDING_BYTES_MAX = 2_000
+YIELDED_S = 0.5
+# A longer text is no question, and hardly comes again.
+CACHED_TEXT_CHARS_MAX = 2_000
+_FLOAT_BYTES: Final = 4
+# WordPiece gives up on a word of more than 100 characters.
+_PLAIN_WORD: Final = re.compile(r"(?<!\w)[A-Za-z0-9]{1,100}(?!\w)")
+
+log = structlog.get_logger("mnemesh.embedder")
+
+
+class Embedder:
+    """`workers` are its workers; `generation` the fingerprint of its model; `dimensions` its width. It
+    `yields_to` another one: before each call it lets that finish what it was asked for, for a while. `prefixes` are the
+    words that the model wants."""
+
+    def __init__(
+        self,
+        workers: EmbeddingPool,
+        generation: str,
+        dimensions: int,
+        cache_texts_max: int = CACHE_TEXTS_MAX,
+        yields_to: Embedder | None = None,
+        prefixes: Prefixes = NO_PREFIXES,
+    ) -> None:
+        self._workers = workers
+        self.generation = generation
+        self.dimensions = dimensions
+        self.prefixes = prefixes
+        self._cache: OrderedDict[str, Vector] = OrderedDict()
+        self._cache_texts_max = cache_texts_max
+        self._cached_chars = 0
+        self._told_damaged = False
+        self.yields_to = yields_to
+        bytes_max = CALL_BYTES_MAX if yields_to is None else YIELDING_BYTES_MAX
+        self._batcher: Batcher[str, Vector] = Batcher(
+            "embedder",
+            self._run,
+            BATCH_TEXTS_MAX,
+            limits.INBOX_MESSAGES_MAX * 4,
+            bytes_of,
+            bytes_max,
+            QUESTIONS_A_CALL_MAX,
+            workers.size,
+            KEPT_S if workers.apart else math.inf,
+        )
+
+    @property
+    def lanes(self) -> int:
+        """How many calls of texts to be stored can be under way at once."""
+        return self._workers.size if self._workers.apart else max(1, self._workers.size - 1)
+
+    async def _run(self, texts: list[str]) -> list[Vector | Exception]:
+        if self.yields_to is not None:
+            await self.yields_to.idle(YIELDED_S)
+        return list(await self._workers.embed(texts, self.generation))
+
+    def knows(self, question: str) -> bool:
+        """Whether the vector of `question` is at hand."""
+        return self.prefixes.query + question in self._cache
+
+    async def reads(self, question: str) -> bool:
+        """Whether the model knows any word of `question`; else its vector says nothing of it. The model is asked only
+        when there is no short word of ASCII in it, which any model knows by its letters."""
+        return _PLAIN_WORD.search(question) is not None or (await self._workers.reads(question, self.generation))
+
+    async def idle(self, limit_s: float) -> None:
+        """Return once nothing is being embedded, or after `limit_s`."""
+        await self._batcher.idle(limit_s)
+
+    async def embed_one(self, question: str) -> Vector:
+        """The unit vector of `question`, shape (dimensions,), ahead of whatever `embed` was asked for."""
+        text = self.prefixes.query + question
+        if (known := self._cache.get(text)) is not None:
+            self._cache.move_to_end(text)
+            return known
+        vector = await self._batcher.submit(text, urgent=True)
+        self._keep(text, vector)
+        return vector
+
+    async def embed(self, passages: Sequence[str]) -> list[Vector]:
+        """The unit vectors of `passages`, texts that are searched, in order. Raises what the worker raised, for all."""
+        texts = [self.prefixes.passage + passage for passage in passages]
+        # What the cache holds now it may have dropped when the others are made.
+        found = {text: self._cache[text] for text in texts if text in self._cache}
+        missing = [text for text in dict.fromkeys(texts) if text not in found]
+        # In steps, so that one long list does not fill the queue by itself.
+        for start in range(0, len(missing), STEP_TEXTS_MAX):
+            step = missing[start : start + STEP_TEXTS_MAX]
+            for text, result in zip(step, await self._batcher.submit_many(step), strict=True):
+                if isinstance(result, BaseException):
+                    raise result
+                found[text] = result
+                self._keep(text, result)
+        return [found[text] for text in texts]
+
+    def stored(self, kept: Mapping[str, bytes]) -> dict[str, Vector]:
+        """Vectors that the ledger has kept, each under its key. One that can't be of this model, because it has another
+        width, is not finite or not of length 1, was damaged where it lay and is left out: it is to be made again."""
+        keys = [key for key, data in kept.items() if len(data) == self.dimensions * _FLOAT_BYTES]
+        rows = np.frombuffer(b"".join(map(kept.__getitem__, keys)), np.float32).reshape(len(keys), self.dimensions)
+        with np.errstate(over="ignore", invalid="ignore"):
+            whole = np.abs(np.linalg.norm(rows, axis=1) - 1.0) <= LENGTH_TOLERANCE  # of NaN that is not so
+        found = dict(zip(compress(keys, whole), rows[whole], strict=True))
+        if len(found) < len(kept) and not self._told_damaged:
+            self._told_damaged = True
+            log.warning("cached_vectors_damaged", damaged=len(kept) - len(found), generation=self.generation)
+        return found
+
+    def forget(self) -> None:
+        """Drop every text from the cache: which of them an erased memory said, in any revision, nobody knows any
+        more."""
+        self._cache.clear()
+        self._cached_chars = 0
+
+    def _keep(self, text: str, vector: Vector) -> None:
+        if len(text) > CACHED_TEXT_CHARS_MAX:
+            return
+        if text not in self._cache:
+            self._cached_chars += len(text)
+        self._cache[text] = vector
+        while len(self._cache) > self._cache_texts_max or self._cached_chars > CACHE_CHARS_MAX:
+            self._cached_chars -= len(self._cache.popitem(last=False)[0])
+
+
+def bytes_of(text: str) -> int:
+    """A measure of a text's tokens that holds for any script."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

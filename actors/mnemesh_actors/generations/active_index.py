@@ -1,0 +1,114 @@
+"""The vector space that answers, and beside it the one that is being made to take its place.
+
+A model and the index of its vectors change together, in one step, or a question would meet vectors of another model.
+Whoever embeds and then asks holds on to one space until it is done; the shard refuses a vector of another one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from mnemesh_actors.consumers.follower import IndexFollower
+from mnemesh_actors.consumers.handover import page_of
+from mnemesh_actors.embedding.embedder import Embedder
+from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.generations.generation_file import Generation
+from mnemesh_actors.ledger.commit.commands import Command, Committed
+from mnemesh_actors.ports import IndexPort
+from mnemesh_actors.runtime.base import Handle
+
+
+@dataclass(eq=False, kw_only=True)
+class VectorSpace:
+    """The model that makes the vectors and the index that holds them.
+
+    `shard` and `embedders` are their actors. `source` says where the model was found, `backend` the kind of index.
+    """
+
+    generation: Generation
+    embedder: Embedder
+    follower: IndexFollower
+    shard: Handle[IndexPort]
+    embedders: EmbeddingPool
+    source: str = ""
+    backend: str = "edge"
+    _users: int = field(default=0, init=False)
+    _left: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+
+    @contextmanager
+    def held(self) -> Iterator[VectorSpace]:
+        """It stays while somebody is inside."""
+        self._users += 1
+        try:
+            yield self
+        finally:
+            self._users -= 1
+            self._left.set()
+
+    async def unused(self) -> None:
+        """Return once nobody is inside."""
+        while self._users:
+            self._left.clear()
+            await self._left.wait()
+
+
+class Serving:
+    """What the operations of a node search and embed with now. Tells both spaces how far the ledger is."""
+
+    def __init__(self, current: VectorSpace) -> None:
+        self.current = current
+        self.next: VectorSpace | None = None
+        self.unreached: Callable[[], str] = lambda: ""  # why an index on disk may still hold what was erased
+
+    def switch(self) -> VectorSpace:
+        """The next space answers from now on; the one that did."""
+        assert self.next is not None
+        left, self.current, self.next = self.current, self.next, None
+        self.current.embedder.yields_to = None
+        return left
+
+    @property
+    def goal(self) -> int:
+        """What the next space has to hold before it may answer: all that the ledger is known to have, so also all that
+        a writer was told is in."""
+        return max(follower.head for follower in self._followers())
+
+    def _followers(self) -> tuple[IndexFollower, ...]:
+        return tuple(space.follower for space in (self.current, self.next) if space is not None)
+
+    def committed(self, commands: Sequence[Command], results: Sequence[Committed | Exception]) -> None:
+        """A commit was answered. What it brought goes to the space that its vectors are of, the other one reads it."""
+        seq = max((result.seq for result in results if isinstance(result, Committed)), default=0)
+        follower, made = self.current.follower, self.current.embedder.generation
+        follower.publish(seq, page_of(commands, results, follower.head, made))
+        if self.next is not None:
+            self.next.follower.publish(seq)
+
+    def expect(self, commands: Sequence[Command], results: Sequence[Committed | Exception]) -> None:
+        """A commit that is on one machine and not published yet."""
+        follower, made = self.current.follower, self.current.embedder.generation
+        follower.expect(page_of(commands, results, follower.head, made))
+
+    def publish(self, seq: int) -> None:
+        """The ledger has committed up to `seq`."""
+        for follower in self._followers():
+            follower.publish(seq)
+
+    def look(self) -> None:
+        """The ledger may have more than was published."""
+        for follower in self._followers():
+            follower.look()
+
+    def move(self, incarnation: str, head: int, known: Callable[[int], int]) -> None:
+        """Another ledger goes on; see IndexFollower.move."""
+        for follower in self._followers():
+            follower.move(incarnation, head, known)
+
+    def forget(self) -> None:
+        """Drop all texts from the caches of the models: a memory was erased."""
+        for space in (self.current, self.next):
+            if space is not None:
+                space.embedder.forget()

@@ -1,0 +1,156 @@
+"""Which model a node's memories are embedded with, and which one takes over: the states, and the file that keeps them.
+
+A generation is a vector space: a model of certain weights, pooling, precision and width. `embedding.json` in the data
+directory says which one answers (`active`), which one is being made (`next`), and whose index is still to be removed
+(`leaving`). Each step is one replacement of that file, so a crash leaves the state before it or after it. The file
+decides, not the settings: they name the model that a new node begins with.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mnemesh_actors.models.embedding_model import MODEL_NAME, ModelConfig
+from mnemesh_actors.storage.data_directory import replace_file
+from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, Unavailable
+
+FILE = "embedding.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A model as it is asked for: a folder (`/...`, `~...`), a name, or "" for the one that a node finds by itself."""
+
+    model: str = ""
+    precision: str = "fp32"
+
+    @property
+    def by_itself(self) -> bool:
+        """The node finds it, and takes what it finds."""
+        return self.model in ("", MODEL_NAME)
+
+    @property
+    def shown(self) -> str:
+        """As people see it."""
+        return f"{self.model or MODEL_NAME}{'' if self.precision == 'fp32' else f' in {self.precision}'}"
+
+    def config(self, common: ModelConfig) -> ModelConfig:
+        """What the worker is told; threads, cache and whether it may download are those of `common`."""
+        folder = self.model if self.model.startswith(("/", "~")) else ""
+        return replace(common, model_dir=folder, name="" if folder else self.model, precision=self.precision)
+
+
+def choice_of(config: ModelConfig) -> Choice:
+    """What the settings ask for."""
+    folder = config.model_dir
+    if folder and not folder.startswith("~"):
+        folder = str(Path(folder).absolute())
+    return Choice(folder or config.name, config.precision)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """A vector space. `fingerprint` names it, `model` and `precision` say how its model is had, `slot` where its index
+    lies: "" is where a node that never changed its model has it."""
+
+    fingerprint: str
+    name: str
+    dimensions: int
+    model: str = ""
+    precision: str = "fp32"
+    slot: str = ""
+
+    @property
+    def choice(self) -> Choice:
+        """How its model is asked for."""
+        return Choice(self.model, self.precision)
+
+    @property
+    def suffix(self) -> str:
+        """What its index, its collection and its actors have at the end of their names."""
+        return f"-{self.slot}" if self.slot else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Generations:
+    """The state. Each method gives the state after one step; it raises nothing and does nothing."""
+
+    active: Generation
+    next: Generation | None = None
+    leaving: tuple[Generation, ...] = ()
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The fingerprints whose vectors are kept."""
+        return (self.active.fingerprint, *((self.next.fingerprint,) if self.next else ()))
+
+    def begun(self, next: Generation) -> Generations:
+        """`next` is being made."""
+        return replace(self, next=next)
+
+    def switched(self) -> Generations:
+        """What was being made answers from now on; what answered leaves."""
+        assert self.next is not None
+        return Generations(self.next, None, (*self.leaving, self.active))
+
+    def cancelled(self) -> Generations:
+        """What was being made leaves."""
+        assert self.next is not None
+        return Generations(self.active, None, (*self.leaving, self.next))
+
+    def removed(self, gone: Generation) -> Generations:
+        """Nothing is left of the index of `gone`."""
+        return replace(self, leaving=tuple(one for one in self.leaving if one.slot != gone.slot))
+
+    def found(self, active: Generation) -> Generations:
+        """The model that a node finds by itself is another one now: its index is made anew where it lies."""
+        if self.next is not None and self.next.fingerprint == active.fingerprint:
+            return replace(self.cancelled(), active=active)
+        return replace(self, active=active)
+
+
+class GenerationFile:
+    """The state as it is on disk. `directory` is the data directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = directory / FILE
+
+    def read(self) -> Generations | None:
+        """The state, None for a node that has none yet. Raises DataLoss when the file is damaged, FailedPrecondition
+        when a newer version wrote it."""
+        try:
+            stored = json.loads(self.path.read_text("utf-8"))
+            if stored["format"] > FORMAT:
+                raise FailedPrecondition(
+                    f"{self.path} has format {stored['format']}, this version reads up to {FORMAT}; nothing was "
+                    "changed. Install a newer mnemesh",
+                    field="data_dir",
+                    value=str(self.path),
+                )
+            next_ = stored["next"]
+            return Generations(
+                Generation(**stored["active"]),
+                None if next_ is None else Generation(**next_),
+                tuple(Generation(**one) for one in stored["leaving"]),
+            )
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DataLoss(
+                f"{self.path} is damaged ({error}); delete it, and start with the model that the memories are embedded "
+                "with: no memory is lost, with another model the index is made anew",
+                field="data_dir",
+                value=str(self.path),
+            ) from error
+
+    def write(self, state: Generations) -> None:
+        """Replace the file, durably. Raises Unavailable when the disk does not take it; the old one stands then."""
+        value: dict[str, Any] = {"format": FORMAT, **asdict(state)}
+        try:
+            replace_file(self.path, json.dumps(value, indent=1) + "\n")
+        except OSError as error:
+            raise Unavailable(f"{self.path} can not be written: {error}", part="embedder") from error

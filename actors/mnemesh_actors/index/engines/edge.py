@@ -1,0 +1,396 @@
+"""The port on Qdrant Edge: an index inside this process, one directory.
+
+Holds the interpreter lock during every call, so a large index belongs in a process of its own. Makes no graph by
+itself: search is exact but in the segments that segments.py has sealed. The directory is locked by Edge itself; an open
+index must never be carried through a fork.
+
+Edge makes a UUID object of every hit, which takes longer than finding it; so points have numbers there, given in the
+order of their coming, and carry their id in the payload. The numbers mean nothing elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import qdrant_edge as edge
+import structlog
+
+from mnemesh_actors.index.contract import check_filter, check_payload, check_points, check_query
+from mnemesh_actors.index.engine_port import (
+    EXACT_POINTS_MAX,
+    Condition,
+    Filter,
+    HasId,
+    Match,
+    PayloadValue,
+    Point,
+    QueryRequest,
+    Range,
+    Record,
+    Schema,
+    Scored,
+)
+from mnemesh_actors.index.engines.edge_log import emptied
+from mnemesh_actors.index.engines.edge_values import ID, id_of, point_of, record_of, stored_payload, vector_of
+from mnemesh_actors.index.points import check_id
+from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
+
+POINTS_PER_UPDATE = 256
+SCROLL_LIMIT_MAX = 10_000
+# Of a graph: links a point, candidates while it is made, and while it is searched: so many a result, and at least.
+# Of several graphs each holds but a part of the results, so each is asked for half as many candidates.
+GRAPH_LINKS = 16
+GRAPH_BREADTH = 64
+GRAPH_VISITS = 2
+GRAPH_VISITS_MIN = 320
+FEW_GRAPHS = 2
+# A filter that leaves no more than this share of a full segment is searched whole there. One that leaves no more points
+# than so many full segments is searched whole everywhere.
+WHOLE_SHARE_MAX = 0.25
+WHOLE_SEGMENTS_MAX = 2
+# Of a segment that is made anew: less than this share of it gone is not worth Edge's while.
+GONE_SHARE_MIN = 0.01
+log = structlog.get_logger("mnemesh.index")
+
+
+class EdgeBackend:
+    """An index in the directory `path`. `search_threads` bounds Edge's own pool. Search is exact but in those of its
+    segments that have a graph, `graphs` of them, and there where a filter leaves few of `segment_points`. With
+    `whole`, `maintain` with `optimise` makes one segment of all, with a graph."""
+
+    def __init__(
+        self, path: str | Path, search_threads: int = 1, segment_points: int = EXACT_POINTS_MAX, whole: bool = False
+    ) -> None:
+        self.graphs = 0
+        self._path = Path(path)
+        self._search_threads = search_threads
+        self._segment_points = segment_points
+        self._whole = whole
+        self._shard: edge.EdgeShard | None = None
+        self._schema = Schema(dense={})
+        self._ids: dict[int, str] = {}
+        self._numbers: dict[str, int] = {}
+        self._last = 0  # the highest number that was ever given
+        self._erased = False  # since the log was emptied
+
+    def open(self, schema: Schema) -> bool:
+        if self._shard is not None:
+            raise FailedPrecondition(f"the index in {self._path} is open already")
+        created = not self._path.exists() or not any(self._path.iterdir())
+        self._path.mkdir(parents=True, exist_ok=True)
+        sparse = schema.sparse if created else self._stored_sparse(schema)
+        make = edge.EdgeShard.create if created else edge.EdgeShard.load
+        with self._translated():
+            self._shard = make(str(self._path), self._config(schema.dense, sparse))
+        self._schema = schema
+        try:
+            self._grow(schema, sparse)
+            self._count_points()
+        except MnemeshError:
+            self.close()
+            raise
+        return created
+
+    def _count_points(self) -> None:
+        """Learn the number of every point. Raises DataLoss when a point has lost its id."""
+        self._ids.clear()
+        offset: Any = 0  # before the first number
+        while offset is not None:
+            request = edge.ScrollRequest(
+                offset=offset, limit=SCROLL_LIMIT_MAX, with_payload=edge.PayloadSelector.Include([ID])
+            )
+            with self._translated():
+                records, offset = self._opened().scroll(request)
+            self._ids.update((cast("int", record.id), id_of(record)) for record in records)
+        self._numbers = {id_: number for number, id_ in self._ids.items()}
+        self._last = max(self._ids, default=0)
+
+    def _config(self, dense: Mapping[str, int], sparse: Sequence[str]) -> edge.EdgeConfig:
+        kilobytes = max(1, self._segment_points * max(dense.values(), default=1) * 4 // 1024)
+        # One thread: the node keeps the other cores, and the same points give the same graph.
+        whole = max(1, int(kilobytes * WHOLE_SHARE_MAX))
+        graph = edge.HnswIndexConfig(GRAPH_LINKS, GRAPH_BREADTH, whole, max_indexing_threads=1)
+        optimizers = edge.EdgeOptimizersConfig(indexing_threshold=kilobytes)
+        if self._whole:
+            optimizers = edge.EdgeOptimizersConfig(
+                deleted_threshold=GONE_SHARE_MIN,
+                vacuum_min_vector_number=1,
+                indexing_threshold=1,
+                default_segment_number=1,
+            )
+        idf = edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)
+        return edge.EdgeConfig(
+            vectors={
+                name: edge.EdgeVectorParams(size=size, distance=edge.Distance.Cosine, hnsw_config=graph)
+                for name, size in dense.items()
+            },
+            sparse_vectors=dict.fromkeys(sparse, idf),
+            max_search_threads=self._search_threads,
+            optimizers=optimizers,
+        )
+
+    def _stored_sparse(self, schema: Schema) -> tuple[str, ...]:
+        """The sparse fields that the directory holds. Raises when its dense ones are not those of the schema."""
+        file = self._path / "edge_config.json"
+        try:
+            stored = json.loads(file.read_bytes())
+            dense = {name: int(params["size"]) for name, params in stored["vectors"].items()}
+            sparse = tuple(stored.get("sparse_vectors", {}))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataLoss(f"the index in {self._path} has no readable configuration: {error}") from error
+        if dense != dict(schema.dense):
+            raise FailedPrecondition(f"the index in {self._path} holds vectors {dense}, not {dict(schema.dense)}")
+        return sparse
+
+    def _grow(self, schema: Schema, sparse: Sequence[str]) -> None:
+        """Add what the schema names and the directory lacks: sparse vectors and payload indexes."""
+        for name in schema.sparse:
+            if name not in sparse:
+                self._update(edge.UpdateOperation.create_sparse_vector(name, modifier=edge.Modifier.Idf))
+        wanted: dict[str, edge.KeywordIndexParams | edge.IntegerIndexParams] = {
+            **{name: edge.KeywordIndexParams(enable_hnsw=False) for name in schema.keywords},
+            **{name: edge.IntegerIndexParams(lookup=True, range=False) for name in schema.flags},
+            **{name: edge.IntegerIndexParams(lookup=False, range=True) for name in schema.times},
+        }
+        if schema.tenant:
+            wanted[schema.tenant] = edge.KeywordIndexParams(is_tenant=True, enable_hnsw=False)
+        with self._translated():
+            present = self._opened().info().payload_schema
+        for name, params in wanted.items():
+            if name not in present:
+                self._update(edge.UpdateOperation.create_field_index(name, params))
+
+    def upsert(self, points: Sequence[Point]) -> None:
+        self._opened()
+        check_points(self._schema, points)
+        for start in range(0, len(points), POINTS_PER_UPDATE):
+            batch = points[start : start + POINTS_PER_UPDATE]
+            self._update(edge.UpdateOperation.upsert_points([point_of(self._number(one.id), one) for one in batch]))
+
+    def _number(self, id_: str) -> int:
+        """The number of a point, which it gets when it has none."""
+        number = self._numbers.get(id_)
+        if number is None:
+            self._last = number = self._last + 1
+            self._numbers[id_], self._ids[number] = number, id_
+        return number
+
+    def _numbers_of(self, ids: Sequence[str]) -> set[Any]:
+        """Those of the points that are there. Raises InvalidArgument for what is no id."""
+        known = self._numbers
+        return {known[id_] for id_ in ids if id_ in known or not check_id(id_)}
+
+    def set_payload(self, payload: Mapping[str, PayloadValue], selector: Filter | Sequence[str]) -> None:
+        self._opened()
+        check_payload(self._schema, payload)
+        if isinstance(selector, Filter):
+            where = self._filter(selector)
+        else:
+            # By ids Edge refuses the first unknown one, after it changed those before it; a filter skips them.
+            where = self._filter(Filter(must=(HasId(tuple(selector)),)))
+        self._update(edge.UpdateOperation.set_payload_by_filter(where, stored_payload(payload)))
+
+    def delete(self, selector: Filter | Sequence[str]) -> None:
+        self._opened()
+        # Also of points that are not there: a crash may have come between their deletion and the log's emptying.
+        self._erased = self._erased or isinstance(selector, Filter) or bool(selector)
+        # By a filter Edge would leave their vectors, and nobody would know which numbers are free.
+        numbers = self._found(selector) if isinstance(selector, Filter) else sorted(self._numbers_of(selector))
+        if numbers:
+            self._update(edge.UpdateOperation.update_vectors(self._harmless(numbers)))
+            self._update(edge.UpdateOperation.delete_points(numbers))
+        for number in numbers:
+            del self._numbers[self._ids.pop(number)]
+
+    @property
+    def last(self) -> int:
+        """The highest number that a point was ever given."""
+        return self._last
+
+    def numbers(self, selector: Filter | Sequence[str]) -> set[int]:
+        """The numbers of the selected points that are there."""
+        return set(self._found(selector) if isinstance(selector, Filter) else self._numbers_of(selector))
+
+    def records(self, numbers: Sequence[int]) -> list[Record]:
+        """Those of the points with these numbers that are there, whole."""
+        ids = tuple(self._ids[number] for number in numbers if number in self._ids)
+        return self.scroll(Filter(must=(HasId(ids),)), max(1, len(ids)), with_vectors=True)[0]
+
+    def put_again(self, numbers: Sequence[int], records: Sequence[Record]) -> None:
+        """Take out whatever the segments hold under these `numbers`, and store what of it is there: `records`."""
+        if numbers:
+            self._update(edge.UpdateOperation.delete_points(list(numbers)))
+        self.upsert([Point(record.id, record.vectors, record.payload) for record in records])
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """Edge lets go of the directory within, durably, and reads it again afterwards; the same points are to be
+        there."""
+        schema = self._schema
+        self.close()
+        try:
+            yield
+        except OSError:  # what could not be moved: the directory is as it was
+            self._load_again(schema)
+            raise
+        self._load_again(schema)
+
+    def _load_again(self, schema: Schema) -> None:
+        with self._translated():
+            self._shard = edge.EdgeShard.load(str(self._path), self._config(schema.dense, self._stored_sparse(schema)))
+
+    def _found(self, where: Filter) -> list[Any]:
+        """The numbers of the points that a filter leaves."""
+        numbers: list[Any] = []
+        passing = self._filter(where)
+        offset: Any = 0
+        while offset is not None:
+            request = edge.ScrollRequest(offset=offset, limit=SCROLL_LIMIT_MAX, filter=passing, with_payload=False)
+            with self._translated():
+                records, offset = self._opened().scroll(request)
+            numbers += [record.id for record in records]
+        return numbers
+
+    def _harmless(self, numbers: Sequence[int]) -> list[edge.PointVectors]:
+        """Vectors to lie where those of points lie that go: Edge leaves them there. The fields stay, so that a crash
+        before the deletion leaves a whole point."""
+        vectors = {name: vector_of(np.eye(1, size, dtype=np.float32)[0]) for name, size in self._schema.dense.items()}
+        return [edge.PointVectors(number, cast("edge.Vector", vectors)) for number in numbers]
+
+    def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
+        self._opened()
+        asked = [self._request(request) for request in requests]
+        answers: list[list[Any]] = []  # every id is a number: no other is ever stored
+        with self._translated():
+            if asked:
+                answers = self._opened().query_batch(edge.QueryBatchRequest(asked))
+        ids = self._ids
+        return [[(ids[hit.id], hit.score) for hit in answer] for answer in answers]
+
+    def scroll(
+        self, where: Filter, limit: int, offset: str | None = None, with_vectors: bool = False
+    ) -> tuple[list[Record], str | None]:
+        self._opened()
+        request = edge.ScrollRequest(
+            offset=None if offset is None else int(offset),
+            limit=min(limit, SCROLL_LIMIT_MAX),
+            filter=self._filter(where),
+            with_payload=True,
+            with_vector=with_vectors,
+        )
+        with self._translated():
+            records, following = self._opened().scroll(request)
+        return [record_of(record) for record in records], None if following is None else str(following)
+
+    def count(self, where: Filter | None = None) -> int:
+        self._opened()
+        if where is None:  # Edge would put every number in a set: 4 ms at 50,000 points
+            return len(self._ids)
+        request = edge.CountRequest(exact=True, filter=self._filter(where))
+        with self._translated():
+            return self._opened().count(request)
+
+    def maintain(self, optimise: bool = False) -> None:
+        shard = self._opened()
+        with self._translated():
+            if optimise:
+                shard.optimize()
+            shard.flush()
+            if self._erased:
+                self._erased = False
+                if not emptied(self._path / "wal", self._fill):
+                    log.warning("index_log_not_emptied", reason="no room, or its files do not go")
+
+    def _fill(self, size: int) -> None:
+        """Write so many bytes to the log and nothing to the points: no point has the number 0."""
+        nobody = edge.Filter(must=[edge.HasIdCondition({0})])
+        self._update(edge.UpdateOperation.set_payload_by_filter(nobody, {"filler": "0" * size}))
+        self._opened().flush()
+
+    def close(self) -> None:
+        if self._shard is None:
+            return
+        shard, self._shard = self._shard, None
+        with self._translated():
+            try:
+                shard.flush()
+            finally:
+                shard.close()
+
+    def _request(self, request: QueryRequest) -> edge.QueryRequest:
+        check_query(self._schema, request)
+        return edge.QueryRequest(
+            query=edge.Query.Nearest(vector_of(request.vector), using=request.using),
+            limit=request.limit,
+            filter=self._filter(request.filter),
+            params=self._params(request),
+        )
+
+    def _params(self, request: QueryRequest) -> edge.SearchParams | None:
+        if request.idf_corpus is not None:
+            return edge.SearchParams(idf=edge.IdfParams(corpus=self._filter(request.idf_corpus)))
+        if self.graphs and request.using in self._schema.dense:
+            if self._leaves_few(request.filter):
+                return edge.SearchParams(exact=True)
+            visits = max(GRAPH_VISITS_MIN, GRAPH_VISITS * request.limit)
+            return edge.SearchParams(hnsw_ef=visits if self.graphs <= FEW_GRAPHS else visits // 2)
+        return None
+
+    def _leaves_few(self, where: Filter) -> bool:
+        """Whether a filter leaves so few points, by Edge's estimate, that exact search is as fast as a graph. A graph
+        most of whose points are filtered away does not reach all that remain."""
+        estimate = self._opened().count(edge.CountRequest(exact=False, filter=self._filter(where)))
+        return estimate <= self._segment_points * WHOLE_SEGMENTS_MAX
+
+    def _filter(self, where: Filter) -> edge.Filter:
+        check_filter(self._schema, where)
+        return edge.Filter(
+            must=[self._condition(condition) for condition in where.must],
+            must_not=[self._condition(condition) for condition in where.must_not],
+        )
+
+    def _condition(self, condition: Condition) -> edge.FieldCondition | edge.HasIdCondition:
+        if isinstance(condition, HasId):
+            return edge.HasIdCondition(self._numbers_of(condition.ids))
+        if isinstance(condition, Range):
+            bounds = edge.RangeFloat(gte=condition.gte, lt=condition.lt)
+            return edge.FieldCondition(condition.field, range=bounds)
+        if isinstance(condition, Match):
+            return edge.FieldCondition(condition.field, match=edge.MatchValue(condition.value))
+        values = cast("list[str] | list[int]", list(condition.values))
+        return edge.FieldCondition(condition.field, match=edge.MatchAny(values))
+
+    def _update(self, operation: edge.UpdateOperation) -> None:
+        with self._translated():
+            self._opened().update(operation)
+
+    def _opened(self) -> edge.EdgeShard:
+        if self._shard is None:
+            raise Unavailable(f"the index in {self._path} is not open")
+        return self._shard
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Edge raises plain `Exception` with a text, and a Rust panic as a BaseException; both become ours.
+
+        Input was checked before, so what is left is a lock held elsewhere or damaged files. After a panic the shard
+        object may hold a poisoned lock, so it is dropped.
+        """
+        try:
+            yield
+        except MnemeshError:
+            raise
+        except BaseException as error:  # boundary: a panic is a BaseException; others are raised again
+            if "WouldBlock" in str(error):
+                raise Unavailable(f"the index in {self._path} is open in another process or object") from error
+            if type(error) is Exception:
+                raise DataLoss(f"the index in {self._path} failed: {error}") from error
+            if type(error).__name__ == "PanicException":
+                self._shard = None
+                raise DataLoss(f"the index in {self._path} is damaged: {error}") from error
+            raise

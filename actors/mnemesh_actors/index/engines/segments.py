@@ -1,0 +1,269 @@
+"""The port on Qdrant Edge for large indexes, which grow by segments: parts of some 25,000 points that get their graph
+(HNSW: Malkov and Yashunin, 2016, arXiv:1603.09320) once, in a process of their own.
+
+Rules. New points go to an open segment, which is searched exactly. A fresh one begins when it is full. A child of low
+priority makes a sealed copy of the full one, and the copy takes its place. Points that changed meanwhile are put again.
+A sealed segment only loses points: one that changes moves to the open one. A sealed segment that has lost many is made
+anew, alone. No step depends on how large the whole is.
+Up to EXACT_POINTS_MAX points nothing is sealed: there exact search is as fast, deterministic and complete.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import structlog
+
+from mnemesh_actors.index.engine_port import (
+    EXACT_POINTS_MAX,
+    Filter,
+    PayloadValue,
+    Point,
+    QueryRequest,
+    Record,
+    Schema,
+    Scored,
+)
+from mnemesh_actors.index.engines.edge import EdgeBackend
+from mnemesh_actors.index.engines.segment_files import (
+    Segment,
+    add_segments,
+    commit,
+    copy_segment,
+    replace_segment,
+    roll_back,
+    segments_of,
+)
+
+# Smaller segments are made in less time a point and found better, larger ones are fewer to ask.
+SEGMENT_SHARE = 0.5
+# A sealed segment that has lost this share of its points is made anew.
+GONE_SHARE_MAX = 0.2
+PUT_A_STEP = 256
+NICENESS = 10
+PR_SET_PDEATHSIG = 1
+log = structlog.get_logger("mnemesh.index")
+
+
+@dataclass(slots=True)
+class _Build:
+    """A sealed copy on its way."""
+
+    child: subprocess.Popen[bytes]
+    copy: Path  # the folder that the child works on
+    segment: Segment  # as it was when it was copied
+    last: int  # the highest number of a point by then
+    touched: set[int] = field(default_factory=set)  # numbers of points that have changed since
+
+
+class SegmentedEdge:
+    """An index in the directory `path`, as EdgeBackend. `maintain` begins a sealed segment and takes it in. Beside the
+    directory there is, for a while, `NAME.next-*`, where it is made. A segment is full with half of
+    `exact_points_max`; nothing is sealed up to that many points."""
+
+    def __init__(self, path: str | Path, exact_points_max: int = EXACT_POINTS_MAX) -> None:
+        self._path = Path(path)
+        self._exact_points_max = exact_points_max
+        self._old = self._path.with_name(f"{self._path.name}.old")  # left by the version before, in a crash
+        self._full = max(1, int(exact_points_max * SEGMENT_SHARE))
+        self._edge = EdgeBackend(self._path, segment_points=self._full)
+        self._schema = Schema(dense={})
+        self._build: _Build | None = None
+        self._changed = True  # since the last flush
+
+    @property
+    def building(self) -> bool:
+        """Whether a sealed segment is on its way."""
+        return self._build is not None
+
+    def segments(self) -> list[Segment]:
+        """The segments as of the last flush."""
+        return segments_of(self._path)
+
+    def open(self, schema: Schema) -> bool:
+        if self._old.exists() and not self._path.exists():
+            self._old.rename(self._path)
+        for left in (self._old, *self._path.parent.glob(f"{self._path.name}.next-*")):
+            shutil.rmtree(left, ignore_errors=True)
+        if roll_back(self._path):
+            log.warning("segment_rolled_back", reason="the node ended while it took its place")
+        created = self._edge.open(schema)
+        self._schema = schema
+        self._count_graphs()
+        return created
+
+    def upsert(self, points: Sequence[Point]) -> None:
+        self._touch([point.id for point in points])
+        self._edge.upsert(points)
+
+    def set_payload(self, payload: Mapping[str, PayloadValue], selector: Filter | Sequence[str]) -> None:
+        self._touch(selector)
+        self._edge.set_payload(payload, selector)
+
+    def delete(self, selector: Filter | Sequence[str]) -> None:
+        self._touch(selector)
+        self._edge.delete(selector)
+
+    def _touch(self, changed: Filter | Sequence[str]) -> None:
+        """These are about to change."""
+        self._changed = True
+        if self._build is not None:
+            last = self._build.last
+            self._build.touched.update(number for number in self._edge.numbers(changed) if number <= last)
+
+    def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
+        return self._edge.query(requests)
+
+    def scroll(
+        self, where: Filter, limit: int, offset: str | None = None, with_vectors: bool = False
+    ) -> tuple[list[Record], str | None]:
+        return self._edge.scroll(where, limit, offset, with_vectors)
+
+    def count(self, where: Filter | None = None) -> int:
+        return self._edge.count(where)
+
+    def maintain(self, optimise: bool = False) -> None:
+        """Make what was written durable; begin a fresh open segment when the one before is full, and seal that; take in
+        a sealed one that is ready. With `optimise` what is open counts as full."""
+        if self._changed:
+            self._edge.maintain()
+            self._changed = False
+        if self._build is not None and self._build.child.poll() is not None:
+            self._end(self._build)
+            return  # the next one waits for the next flush, so that searches get their turn
+        segments = self.segments()
+        opened = [one.points for one in segments if not one.sealed]
+        full = 1 if optimise and self._large(segments) else self._full
+        if min(opened, default=full) >= full:
+            self._add_open()
+        if self._build is None and (wanted := self._wanted(segments, full)):
+            self._begin(wanted)
+
+    def _large(self, segments: Sequence[Segment]) -> bool:
+        """Whether anything is to be sealed at all."""
+        return sum(one.points - one.gone for one in segments) > self._exact_points_max
+
+    def _wanted(self, segments: Sequence[Segment], full: int) -> Segment | None:
+        """The segment whose turn it is: the largest full one, else the sealed one that has lost most."""
+        if not self._large(segments):
+            return None
+        ready = [one for one in segments if not one.sealed and one.points >= full]
+        thin = [one for one in segments if one.sealed and one.gone > one.points * GONE_SHARE_MAX]
+        if ready:
+            return max(ready, key=lambda one: one.points)
+        return max(thin, key=lambda one: one.gone / one.points, default=None)
+
+    def _add_open(self) -> None:
+        """Begin a fresh open segment: Edge gives new points to the smallest."""
+        try:
+            with self._room() as fresh:
+                empty = EdgeBackend(fresh / "empty", segment_points=self._full)
+                empty.open(self._schema)
+                empty.close()
+                with self._edge.released():
+                    add_segments(self._path, fresh / "empty")
+        except OSError as error:  # a full disk, say: the one that is full grows
+            log.warning("segment_not_begun", reason=str(error))
+
+    @contextmanager
+    def _room(self) -> Iterator[Path]:
+        """A folder beside the index, which is gone afterwards. Raises OSError when there is no room."""
+        folder = Path(tempfile.mkdtemp(prefix=f"{self._path.name}.next-", dir=self._path.parent))
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _begin(self, segment: Segment) -> None:
+        copy: Path | None = None
+        try:
+            copy = Path(tempfile.mkdtemp(prefix=f"{self._path.name}.next-", dir=self._path.parent))
+            copy_segment(self._path, segment.name, copy)
+            fields = {"dense": dict(self._schema.dense), "sparse": list(self._schema.sparse)}
+            asked = json.dumps({"segment_points": self._full, **fields})
+            child = subprocess.Popen([sys.executable, "-m", __name__, str(copy), asked], stdin=subprocess.DEVNULL)
+        except OSError as error:  # a full disk, say: search goes on without
+            if copy is not None:
+                shutil.rmtree(copy, ignore_errors=True)
+            log.warning("segment_not_begun", reason=str(error))
+            return
+        self._build = _Build(child, copy, segment, self._edge.last)
+        log.info("segment_begun", points=segment.points - segment.gone, again=segment.sealed)
+
+    def _end(self, build: _Build) -> None:
+        self._build = None
+        status = build.child.returncode
+        try:
+            why = f"its process ended with {status}" if status else self._take_in(build)
+        finally:
+            shutil.rmtree(build.copy, ignore_errors=True)
+        if why:
+            log.warning("segment_dropped", reason=why)
+        else:
+            log.info("segment_sealed", points=build.segment.points - build.segment.gone, put_again=len(build.touched))
+
+    def _take_in(self, build: _Build) -> str:
+        """Put the sealed copy in the place of its segment; "", or why that could not be. After a crash `open` finds
+        the one before it."""
+        made = [one.name for one in segments_of(build.copy) if one.sealed]
+        (before,) = (one for one in self.segments() if one.name == build.segment.name)
+        if before.points > build.segment.points and not before.sealed:
+            # Points went to it though a smaller one is open: all that came since is put again.
+            build.touched.update(range(build.last + 1, self._edge.last + 1))
+        touched = sorted(build.touched)
+        records = [
+            record
+            for start in range(0, len(touched), PUT_A_STEP)
+            for record in self._edge.records(touched[start : start + PUT_A_STEP])
+        ]
+        why = ""
+        with self._edge.released():
+            try:
+                replace_segment(self._path, build.segment.name, build.copy, made)
+            except OSError as error:  # a full disk, say
+                why = str(error)
+                roll_back(self._path)
+        if why:
+            return why
+        self._edge.put_again(touched, records)
+        self._edge.maintain()
+        commit(self._path)
+        self._count_graphs()
+        return ""
+
+    def _count_graphs(self) -> None:
+        self._edge.graphs = sum(one.sealed for one in self.segments())
+
+    def close(self) -> None:
+        if self._build is not None:
+            build, self._build = self._build, None
+            build.child.terminate()
+            build.child.wait()
+            shutil.rmtree(build.copy, ignore_errors=True)
+        self._edge.close()
+
+
+def seal(path: str, segment_points: int, dense: dict[str, int], sparse: list[str]) -> None:
+    """Make one sealed segment of all that the index in the directory `path` holds."""
+    with suppress(OSError, AttributeError):  # not Linux: a child that outlives its node ends by itself
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    os.nice(NICENESS)
+    whole = EdgeBackend(path, segment_points=segment_points, whole=True)
+    whole.open(Schema(dense=dense, sparse=tuple(sparse)))
+    whole.maintain(optimise=True)
+    whole.close()
+
+
+if __name__ == "__main__":
+    seal(sys.argv[1], **json.loads(sys.argv[2]))

@@ -1,0 +1,394 @@
+"""RetrievalShard: the retrieval index of some spaces, kept beside the ledger and rebuilt from it when in doubt.
+
+Rules. It never holds content or title: text comes from the ledger, by id; tags, agent and session are hashed. Every
+query goes through one space filter. What it has applied is durable only after `flush`, which makes the points durable
+first and then the sequence number; so after a crash it may hold more than it says, and applying again changes nothing.
+An index that is damaged, or was made for another model or another life of the ledger, is removed and made new;
+`status().rebuilt` says why.
+Synchronous and serial: one caller at a time.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mnemesh_actors.index.engine_port import Condition, Filter, HasId, IndexBackend, MatchAny, Point, QueryRequest
+from mnemesh_actors.index.episodes import Episodes
+from mnemesh_actors.index.masked import Mask, new_key
+from mnemesh_actors.index.neighbours import nearest, pooled
+from mnemesh_actors.index.passage_groups import Passages, vectors_of
+from mnemesh_actors.index.points import BM25, DENSE, WINDOW, IndexItem, IndexText, check_id, points_of, schema
+from mnemesh_actors.index.ranked import ranked
+from mnemesh_actors.index.scope import EVERYTHING, SCOPE, Leg, Lists, Search, filters_of, in_spaces, superseded_of
+from mnemesh_actors.index.shard_config import BACKENDS, MACHINE, ShardConfig, ShardStatus
+from mnemesh_actors.index.storage import storage_of
+from mnemesh_actors.storage.index_state import IndexMeta
+from mnemesh_memory.ranking.candidates import Candidates
+from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, InvalidArgument, Unavailable
+
+if TYPE_CHECKING:
+    from mnemesh_actors.index.bm25 import Bm25Encoder
+    from mnemesh_actors.index.engine_port import DenseVector
+
+__all__ = [
+    "IndexItem", "IndexText", "RetrievalShard", "Search", "ShardConfig", "ShardStatus",
+]  # fmt: skip
+
+QUICK_LIMIT_MAX = 200  # candidates; more take tens of milliseconds
+# Searches whose words have been counted and whose vectors may be on their way.
+PREPARED_MAX = 128
+
+
+class RetrievalShard:
+    """One index in one directory. Every method but `open` and `close` raises Unavailable while it is not open, and
+    DataLoss when it turns out to be damaged; then `close` and `open` make it new."""
+
+    def __init__(self, config: ShardConfig) -> None:
+        if config.backend not in BACKENDS or (config.backend == "server") != (config.server is not None):
+            raise InvalidArgument("backend", config.backend, "edge, local, or server with its address")
+        self._config = config
+        self._directory = Path(config.path).expanduser()
+        self._storage = storage_of(config.backend, config.server, self._directory, config.reserve_bytes)
+        self._doubted = False  # the server was away: what it holds is looked at again before it is used
+        self._backend: IndexBackend | None = None
+        self._encoder: Bm25Encoder | None = None
+        self._meta = IndexMeta(config.generation, config.dimensions, config.incarnation)
+        self._mask = Mask("")
+        self._passages = Passages()
+        self._episodes = Episodes()
+        self._prepared: OrderedDict[Search, Lists] = OrderedDict()
+        self._seq = 0
+        self._dirty = False
+        self._rebuilt = ""
+
+    @property
+    def generation(self) -> str:
+        """Of the model whose vectors it holds."""
+        return self._config.generation
+
+    def quick(self, method: str, args: tuple[Any, ...]) -> bool:
+        """A usual search, and a write's own question and item: they hold the interpreter all the while. A server is
+        waited for."""
+        if self._config.backend != "edge":
+            return False
+        if method in ("neighbours_batch", "neighbours_of_many"):
+            return len(args[0]) == 1
+        if method == "apply":
+            return len(args[0]) + len(args[1]) <= 1 and all(len(item.texts) == 1 for item in args[0])
+        searches = args if method in ("prepare", "search") else args[0] if method == "search_batch" else ()
+        return bool(searches) and all(one.ids is None and one.limit <= QUICK_LIMIT_MAX for one in searches)
+
+    def arrive(self, address: str) -> None:
+        """It lives on the machine of that address from now on. What it may have left on another one can be in use
+        there still, by a process that hangs, so each machine has a directory of its own."""
+        if MACHINE in self._config.path:
+            self._directory = Path(self._config.path.replace(MACHINE, address)).expanduser()
+            config = self._config
+            self._storage = storage_of(config.backend, config.server, self._directory, config.reserve_bytes)
+
+    def open(self, incarnation: str = "") -> ShardStatus:
+        """Open the index, or make it new. Raises Unavailable when another process holds it. Safe to call twice; after
+        damage it makes the index new, after an outage of its server it goes on from what the server has. `incarnation`
+        is the ledger's when it is another one than at the beginning."""
+        if incarnation:
+            self._config = replace(self._config, incarnation=incarnation)
+        if self._meta.damage or self._doubted:
+            self._let_go()
+        if self._backend is None:
+            self._storage.acquire()
+            try:
+                self._open_locked()
+            except BaseException:  # boundary: let go, then raised again
+                self._backend = None
+                self._storage.release()
+                raise
+        return self.status()
+
+    def apply(self, items: Sequence[IndexItem], removed: Sequence[str], seq: int, after: int = 0) -> None:
+        """Take in the state of memories as of ledger entry `seq`: whole items replace what was there, `removed` ids go.
+
+        An id in both is removed; of two items with one id the later counts. Applying again changes nothing. Raises
+        InvalidArgument before anything changed when an item does not fit the index, and Unavailable when it holds
+        less than the entries up to `after`, on which these follow: it was opened anew in between. Raises DiskFull
+        when the disk has no room for more.
+        """
+        backend, encoder = self._opened()
+        if self._doubted:
+            raise Unavailable("the index was away, and is not opened again yet", part="index")
+        if self._seq < after:
+            raise Unavailable(f"the index holds the ledger up to {self._seq}, not {after}", part="index")
+        gone = dict.fromkeys(removed)
+        self._storage.require_room()
+        latest = {item.id: self._mask.item(item) for item in items if item.id not in gone}
+        number = {id_: len(latest[id_].texts) if id_ in latest else 0 for id_ in (*latest, *gone)}
+        for id_ in number:
+            check_id(id_)
+        points: list[Point] = [point for item in latest.values() for point in points_of(item, encoder)]
+        stale = [point for id_ in number for point in self._passages.ids(id_, number[id_])]
+        self._dirty = True
+        self._prepared.clear()
+        with self._damage_noted():
+            backend.upsert(points)
+            backend.delete(stale)
+        for id_ in number:
+            self._passages.note(id_, number[id_])
+            if id_ in latest:
+                self._episodes.note(latest[id_])
+            else:
+                self._episodes.drop(id_)
+        self._seq = max(self._seq, seq)
+
+    def followed(self, ids: Sequence[str], places: Sequence[tuple[tuple[str, str], tuple[int, int, str]]]) -> list[str]:
+        """The memories whose windows hold any of `ids`, or will hold what comes to `places` (space and session; count,
+        time, id): they are to be given again together with these."""
+        self._opened()
+        masked = [((space, self._mask.session(session)), place) for (space, session), place in places]
+        return self._episodes.after(ids, masked)
+
+    def rebase(self, incarnation: str, seq: int, before: int) -> ShardStatus:
+        """Follow another ledger from now on, which holds under its numbers up to `seq` what the old one held up to
+        `before`. An index that has not taken all of that in begins at 0; applying again changes nothing."""
+        backend = self._opened()[0]
+        if self._meta.incarnation != incarnation:
+            kept = seq if self._seq >= before else 0
+            self._config = replace(self._config, incarnation=incarnation)
+            with self._damage_noted():
+                backend.maintain()
+                self._write_meta(replace(self._meta, incarnation=incarnation, seq=kept))
+            self._seq, self._dirty = kept, False
+        return self.status()
+
+    def prepare(self, search: Search) -> None:
+        """Count the words of a search whose vector is still being made: `search` then looks for the vector alone,
+        unless the index has changed in between. Raises what `search` raises."""
+        (self._prepared[search],) = self._listed([self._worded(search)])
+        if len(self._prepared) > PREPARED_MAX:
+            self._prepared.popitem(last=False)
+
+    def search(self, search: Search) -> Candidates:
+        """The best memories by meaning and by words, at most `limit` of each and, beside them, at most
+        `superseded_limit` superseded ones; in the order of their ids.
+
+        Any text is allowed; one without a term asks by meaning alone. Scores are the best of a memory's passages,
+        rounded. Raises InvalidArgument without a space or with a vector of another generation.
+        """
+        return self.search_batch((search,))[0]
+
+    def search_batch(self, searches: Sequence[Search]) -> list[Candidates]:
+        """`search` of several at once, each with filters of its own, in their order and as one batched query."""
+        found = self._listed([self._legs(search) for search in searches])
+        lists = [self._prepared.get(search, {}) | new for search, new in zip(searches, found, strict=True)]
+        return [self._episodes.candidates(*(one.get(using, {}) for using in (DENSE, BM25, WINDOW))) for one in lists]
+
+    def _legs(self, search: Search) -> list[Leg]:
+        """The lists that a search still lacks."""
+        vector = search.vector
+        if vector is not None:
+            self._refuse_other(search.generation)
+        meant = [] if vector is None else [Leg(DENSE, vector, *asked) for asked in self._asked(search)]
+        return meant if search in self._prepared else [*meant, *self._worded(search)]
+
+    def _worded(self, search: Search) -> list[Leg]:
+        """The lists of a search by words."""
+        terms = self._opened()[1].query(search.text, as_stated=search.as_stated) if search.bm25 else None
+        if terms is None or not terms.indices:
+            return []
+        fields = (BM25, WINDOW) if search.windows and self._episodes else (BM25,)
+        corpus = in_spaces(search.spaces, EVERYTHING)
+        return [
+            Leg(using, terms, where, min(limit, search.words_limit), corpus)
+            for where, limit in self._asked(search)
+            for using in fields
+        ]
+
+    def _listed(self, groups: Sequence[Sequence[Leg]]) -> list[Lists]:
+        ranked = iter(self._ranked([leg for legs in groups for leg in legs]))
+        found: list[Lists] = [{} for _ in groups]
+        for lists, legs in zip(found, groups, strict=True):
+            for leg in legs:
+                lists.setdefault(leg.using, {}).update(next(ranked))
+        return found
+
+    def _asked(self, search: Search) -> list[tuple[Filter, int]]:
+        """Each group of memories that a search looks through, with how many of it are wanted."""
+        search = self._mask.search(search)
+        only: tuple[Condition, ...] = ()
+        if search.ids is not None:
+            only = (HasId(tuple(point for id_ in search.ids for point in (id_, *self._passages.ids(id_, 1)))),)
+        asked = [(where, search.limit) for where in filters_of(search, only)]
+        if search.superseded_limit:
+            asked.append((superseded_of(search, only), search.superseded_limit))
+        return asked
+
+    def _refuse_other(self, generation: str) -> None:
+        """Vectors of two models must never be compared: the numbers would mean nothing."""
+        if generation != self.generation:
+            limit = f"vectors of generation {self.generation}, which this index holds"
+            raise InvalidArgument("generation", generation, limit)
+
+    def neighbours(self, vector: DenseVector, space: str, limit: int, generation: str) -> list[tuple[str, float]]:
+        """The nearest memories of a space that are neither forgotten nor superseded: (id, cosine), nearest first.
+        `generation` is that of the vector."""
+        return self.neighbours_batch([(vector, space)], limit, generation)[0]
+
+    def neighbours_batch(
+        self, asked: Sequence[tuple[DenseVector, str]], limit: int, generation: str
+    ) -> list[list[tuple[str, float]]]:
+        """`neighbours` of several (vector, space) at once, in their order."""
+        self._refuse_other(generation)
+        backend = self._opened()[0]
+        with self._damage_noted():
+            return nearest(backend, self._passages, asked, limit)
+
+    def neighbours_of_many(
+        self, asked: Sequence[tuple[DenseVector, str]], limit: int, generation: str
+    ) -> list[list[tuple[str, float]]]:
+        """As `neighbours_batch`, for the many texts of an import: in a large index among few memories alone."""
+        self._refuse_other(generation)
+        backend = self._opened()[0]
+        with self._damage_noted():
+            return pooled(backend, self._passages, asked, limit)
+
+    def vectors(self, ids: Sequence[str], generation: str) -> dict[str, DenseVector]:
+        """The embeddings of those of these memories that are here, for who has vectors of that `generation`."""
+        self._refuse_other(generation)
+        with self._damage_noted():
+            return vectors_of(self._opened()[0], ids)
+
+    def flush(self) -> int:
+        """Make everything applied durable, and let the index see after itself; the sequence number up to which all is
+        durable now."""
+        backend = self._opened()[0]
+        with self._damage_noted():
+            backend.maintain()
+            if self._dirty:
+                self._write_meta(replace(self._meta, seq=self._seq))
+                self._dirty = False
+        return self._meta.seq
+
+    def status(self) -> ShardStatus:
+        """What the index holds now."""
+        backend = self._opened()[0]
+        with self._damage_noted():
+            return ShardStatus(self._seq, backend.count(), self._rebuilt, self._config.shown)
+
+    def close(self) -> None:
+        """Flush and let go. A second call does nothing; of a damaged index nothing is kept, and a server that is away
+        is not waited for: what it lacks comes from the ledger."""
+        try:
+            if self._backend is not None and not self._meta.damage and not self._doubted:
+                away = (Unavailable, FailedPrecondition) if self._storage.remote else ()
+                with suppress(*away), self._damage_noted():
+                    points = self._backend.count()
+                    self._backend.maintain()
+                    self._write_meta(replace(self._meta, seq=self._seq, points=points))
+        finally:
+            self._let_go()
+
+    def remove(self) -> None:
+        """Remove the index for good, open or not: nothing is left where it lay. Doing it again changes nothing. Raises
+        Unavailable when another process holds it or its server is away."""
+        self._let_go()
+        self._storage.acquire()
+        try:
+            self._storage.remove()
+        finally:
+            self._storage.release()
+
+    def _let_go(self) -> None:
+        backend, self._backend = self._backend, None
+        if backend is not None:
+            with suppress(DataLoss):  # noted before, or about to be removed
+                backend.close()
+        self._storage.release()
+
+    def _open_locked(self) -> None:
+        from mnemesh_actors.index.bm25 import Bm25Encoder
+
+        self._encoder = Bm25Encoder()
+        self._passages, self._episodes, self._dirty = Passages(), Episodes(), False
+        self._prepared.clear()
+        wanted = IndexMeta(self._config.generation, self._config.dimensions, self._config.incarnation)
+        meta, reason = self._storage.read()
+        if meta is not None:
+            reason = meta.difference(wanted) or self._open_existing(meta)
+        elif reason == "absent":
+            reason = self._meta.damage or reason
+        if meta is None or reason:
+            self._passages, self._episodes = Passages(), Episodes()
+            self._storage.clear()
+            meta = replace(wanted, key=new_key())
+            self._backend = self._storage.backend(meta)
+            self._backend.open(schema(self._config.dimensions))
+        self._rebuilt, self._seq, self._mask = reason, meta.seq, Mask(meta.key)
+        self._write_meta(replace(wanted, seq=meta.seq, key=meta.key))
+        self._doubted = False
+
+    def _open_existing(self, meta: IndexMeta) -> str:
+        """Open what is there; the reason when it cannot be used."""
+        self._backend = backend = self._storage.backend(meta)
+        try:
+            if not backend.open(schema(self._config.dimensions)):
+                self._probe(meta)
+                self._passages.read(backend)
+                self._episodes.read(backend)
+                return ""
+            reason = "the points were missing"
+        except (DataLoss, FailedPrecondition, InvalidArgument) as error:  # the last: a stored NaN, asked for
+            reason = error.message
+        with suppress(DataLoss):  # about to be removed
+            backend.close()
+        return reason
+
+    def _probe(self, meta: IndexMeta) -> None:
+        """Edge opens some damaged directories without a word and then finds less. Raises DataLoss for those: it looks
+        for one point that is there, and counts when the index was closed cleanly."""
+        backend = self._opened()[0]
+        points = backend.count()
+        if meta.points is not None and points != meta.points:
+            raise DataLoss(f"the index holds {points} points where {meta.points} were stored")
+        records, _ = backend.scroll(Filter(), 1, with_vectors=True)
+        if len(records) != min(points, 1):
+            raise DataLoss(f"the index counts {points} points and shows none")
+        for record in records:
+            vector, words = record.vectors.get(DENSE), record.payload.get(SCOPE)
+            if vector is None or not isinstance(words, tuple):
+                raise DataLoss(f"the index has lost vector or space of the point {record.id}")
+            where = Filter(must=(HasId((record.id,)), MatchAny(SCOPE, words)))
+            (hits,) = backend.query([QueryRequest(vector, DENSE, 1, where)])
+            if [id_ for id_, _ in hits] != [record.id]:
+                raise DataLoss(f"the index does not find the point {record.id} by its own vector")
+
+    def _ranked(self, legs: Sequence[Leg]) -> list[dict[str, float]]:
+        backend = self._opened()[0]
+        with self._damage_noted():
+            return ranked(backend, self._passages, legs)
+
+    def _opened(self) -> tuple[IndexBackend, Bm25Encoder]:
+        if self._backend is None or self._encoder is None:
+            raise Unavailable(f"the index in {self._directory} is not open")
+        return self._backend, self._encoder
+
+    def _write_meta(self, meta: IndexMeta) -> None:
+        self._storage.write(meta)
+        self._meta = meta
+
+    @contextmanager
+    def _damage_noted(self) -> Iterator[None]:
+        """Damage that shows only in use is written down, so that the next `open` makes the index new. A server that was
+        away is doubted, until `open` has looked at what it holds now."""
+        try:
+            yield
+        except DataLoss as error:
+            self._meta = replace(self._meta, damage=error.message)
+            with suppress(DataLoss):  # a collection that is gone takes no mark
+                self._storage.write(self._meta)
+            raise
+        except (Unavailable, FailedPrecondition):
+            self._doubted = self._storage.remote
+            raise

@@ -1,0 +1,284 @@
+"""A memory's past in the ledger: its revisions with their origins, memories in conflict, and the writes that go
+back to what was said before. The writes run inside the commit, where no other write can come between.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from mnemesh_actors.ledger.commit.commands import Committed, Resolve, Restore, Rollback
+from mnemesh_actors.ledger.commit.write_admission import Admission
+from mnemesh_actors.ledger.store.journal import Journal
+from mnemesh_actors.ledger.store.reads import covered, cursor_in, cursor_out
+from mnemesh_actors.ledger.store.rows import COLUMNS, from_row
+from mnemesh_actors.ledger.store.vectors import keep
+from mnemesh_crdt.admission.budget import deps_of, within
+from mnemesh_crdt.document.document import MemoryDocument
+from mnemesh_crdt.document.equivocation import NAME_HEX
+from mnemesh_crdt.document.revisions import bytes_of, history, materialise, named, reopen, rollback, settle, visible
+from mnemesh_crdt.document.shape import FORGET, DocumentState, rank
+from mnemesh_memory.text.text import duplicate_key
+from mnemesh_memory.values.errors import Aborted, FailedPrecondition, InvalidArgument
+from mnemesh_memory.values.limits import CLOCK_AHEAD_MS_MAX, READ_BYTES_MAX
+from mnemesh_memory.values.model import Memory, Revision
+from mnemesh_memory.values.past import Conflict, ConflictPage, HistoryPage, Origin, Origins, Recorded
+
+Past: TypeAlias = tuple[DocumentState, Origins]
+# When an entry came into this log by this node's clock.
+_LOCAL_TIME: Final = "CASE WHEN received > 0 THEN received ELSE at END"
+BESIDE_MAX: Final = 10_000  # entries looked at for one that a right clock dated
+
+
+class Histories:
+    """Reads and writes over the ledger's connection; `admission` decides what a write may say."""
+
+    def __init__(self, db: sqlite3.Connection, journal: Journal, admission: Admission) -> None:
+        self._db = db
+        self._journal = journal
+        self._admission = admission
+
+    # ---- reading ----------------------------------------------------------------------------------------------
+
+    def past(self, id_: str) -> Past:
+        """All that a memory's document holds, and where its changes came from. Raises NotFound."""
+        state = self._journal.state(self._journal.memory(id_))
+        return state, self._origins(state)
+
+    def as_of(self, memory: Memory, at: int, clock: int | None = None) -> Memory | None:
+        """A memory as it was recorded at `at` (ms), or None when it was not there yet. Of its changes those until then
+        count, without those that build on a later one, which only a clock that is wrong can make. One from elsewhere
+        is no later than CLOCK_AHEAD_MS_MAX after its receipt, a link or rating as little as a revision. What claims to
+        be later than `clock`, the node's time now, was recorded when the entries beside it were."""
+        now = self._journal.state(memory)
+        written = {rank(id_)[1]: one.at for id_, one in now.revisions.items()}
+        rows = self._db.execute(
+            "SELECT hash, raw, actor, CASE WHEN received > 0 THEN min(at, received + ?) ELSE at END, seq "
+            "FROM entry WHERE doc = ? AND type = 'change' ORDER BY seq",
+            (CLOCK_AHEAD_MS_MAX, memory.id),
+        ).fetchall()
+        late: set[str] = set()
+        for hash, _, actor, then, seq in rows:
+            when = written.get(now.name_of(hash.hex(), actor.hex()), then)
+            possible = clock is None or when <= max(clock, at)
+            if (when if possible else self._recorded(seq, max(clock or 0, at))) > at:
+                late.add(hash.hex())
+        if not late:
+            return materialise(now)
+        log = {hash.hex(): raw for hash, raw, *_ in rows}
+        deps = deps_of(log)
+        while more := {hash for hash, built_on in deps.items() if not late.isdisjoint(built_on)} - late:
+            late |= more
+        kept = {hash: raw for hash, raw in log.items() if hash not in late}
+        then = MemoryDocument(memory.id, memory.space, *within(memory.id, memory.space, kept)).state()
+        actors = {hash.hex(): actor.hex() for hash, _, actor, *_ in rows if hash.hex() in kept}
+        return materialise(replace(then, revisions=_as_now(then, now, actors)))
+
+    def _recorded(self, seq: int, clock: int) -> int:
+        """When an entry was recorded whose own time lies after `clock`: when the next entry was, by a clock that was
+        right again, else when the one before it was."""
+        for order, beside in (("ASC", "seq > ?"), ("DESC", "seq < ?")):
+            found = self._db.execute(
+                f"SELECT {_LOCAL_TIME} FROM (SELECT * FROM entry WHERE {beside} ORDER BY seq {order} LIMIT ?) "
+                f"WHERE {_LOCAL_TIME} <= ? ORDER BY seq {order} LIMIT 1",
+                (seq, BESIDE_MAX, clock),
+            ).fetchone()
+            if found:
+                return int(found[0])
+        return 0
+
+    def page(self, id_: str, limit: int, cursor: str) -> HistoryPage:
+        """Revisions, newest first, before the revision `cursor` (an id, or "")."""
+        memory = self._journal.memory(id_)
+        state, origins = self.past(id_)
+        newest = history(state)[::-1]
+        rest = [one for one in newest if not cursor or rank(one.id) < rank(cursor)]
+        shown = rest[: min(limit, _fitting(bytes_of(one) for one in rest))]
+        return HistoryPage(
+            memory=memory,
+            revisions=tuple(_recorded(one, memory.heads, origins) for one in shown),
+            cursor=shown[-1].id if len(rest) > len(shown) else "",
+            total=len(newest),
+        )
+
+    def revision(self, id_: str, field: str, key: str) -> Revision:
+        """The revision that `key` names. Raises NotFound or InvalidArgument."""
+        return named(self.past(id_)[0], field, key)
+
+    def conflicts(self, spaces: Sequence[str], limit: int, cursor: str) -> ConflictPage:
+        """Memories in conflict, superseded ones among them, oldest first, of `spaces`, which may be patterns."""
+        seen, patterns = covered(spaces)
+        where, values = f"conflicted = 1 AND {seen}", list[str | int](patterns)
+        total = int(self._db.execute(f"SELECT count(*) FROM memory WHERE {where}", values).fetchone()[0])
+        if cursor:
+            where += " AND (created_at, id) > (?, ?)"
+            values += cursor_in(cursor)
+        rows = self._db.execute(
+            f"SELECT {COLUMNS} FROM memory WHERE {where} ORDER BY created_at, id LIMIT ?", [*values, limit + 1]
+        ).fetchall()
+        shown: list[Conflict] = []
+        room = READ_BYTES_MAX
+        for row in rows[:limit]:
+            conflict = self._conflict(from_row(row))
+            room -= sum(bytes_of(one.revision) for one in conflict.versions)
+            if room < 0 and shown:
+                break
+            shown.append(conflict)
+        last = shown[-1].memory if shown else None
+        return ConflictPage(
+            conflicts=tuple(shown),
+            cursor=cursor_out(last.created_at, last.id) if last and len(rows) > len(shown) else "",
+            total=total,
+        )
+
+    def _conflict(self, memory: Memory) -> Conflict:
+        """Its visible heads, as many as the memory shows; a note of it says when there are more."""
+        state, origins = self.past(memory.id)
+        seen = visible(state)[: 1 + len(memory.conflicts)]
+        return Conflict(memory=memory, versions=tuple(_recorded(one, memory.heads, origins) for one in seen))
+
+    def _origins(self, state: DocumentState) -> Origins:
+        rows = self._db.execute(
+            "SELECT hash, actor, agent, node, at, CASE WHEN received > 0 THEN received + ? ELSE at END "
+            "FROM entry WHERE doc = ? AND type = 'change'",
+            (CLOCK_AHEAD_MS_MAX, state.id),
+        )
+        return {
+            state.name_of(hash.hex(), actor.hex()): Origin(agent, node, at, latest)
+            for hash, actor, agent, node, at, latest in rows
+        }
+
+    # ---- writing, inside the commit ---------------------------------------------------------------------------
+
+    def rollback(self, command: Rollback) -> Committed:
+        """A revision that says what an older one said, naming all heads."""
+        memory = self._still(command.id, command.expected_heads)
+        document = self._journal.document(memory)
+        state = document.state()
+        wanted = named(state, "to", command.to)
+        if wanted.op == FORGET:
+            raise InvalidArgument(
+                "to", wanted.id, "a revision that says something; in this one the memory is forgotten"
+            )
+        then = self._as_written(memory, state, wanted)
+        edit = rollback(state, then, wanted.id, command.agent, command.at)
+        if edit is None:
+            seq = self._journal.seq_of(memory)
+            return Committed(action="NOOP", memory=memory, seq=seq, reason=f"{wanted.id} is what it says already")
+        if wanted.content != memory.content and memory.state == "active":
+            key = duplicate_key(wanted.content)
+            self._admission.refuse_twin(memory, key, "supersede or forget one of them first")
+        self._admission.refuse_endless(memory, command.agent)
+        changed, seq = self._journal.write(document, edit, command.actor, command)
+        keep(self._db, command.vectors)
+        reason = f"says again what {wanted.id} said{self._admission.still_closed(changed)}"
+        return Committed(action="ROLLBACK", memory=changed, seq=seq, reason=reason)
+
+    def resolve(self, command: Resolve) -> Committed:
+        """A revision that ends a conflict, naming all heads."""
+        memory = self._still(command.id, command.expected_heads)
+        document = self._journal.document(memory)
+        state = document.state()
+        heads = tuple(one.id for one in visible(state))
+        if len(heads) < 2:
+            raise FailedPrecondition(
+                f"{memory.id} is not in conflict: it says one thing only; use update to change it",
+                field="id",
+                value=memory.id,
+                limit="a memory with two or more visible heads",
+            )
+        kept = named(state, "keep", command.keep).id
+        if kept not in heads:
+            limit = f"one of the heads {', '.join(heads)}; rollback goes back to an older revision"
+            raise InvalidArgument("keep", command.keep, limit)
+        if command.content is not None and memory.state == "active":
+            key = duplicate_key(command.content)
+            self._admission.refuse_twin(memory, key, "supersede or forget one of them first")
+        self._admission.refuse_last(memory, command.agent)
+        edit = settle(state, kept, command.agent, command.at, command.content)
+        changed, seq = self._journal.write(document, edit, command.actor, command)
+        keep(self._db, command.vectors)
+        said = f"{kept} was kept" if command.content is None else "another text was given"
+        reason = f"{len(heads)} versions became one: {said}{self._admission.still_closed(changed)}"
+        return Committed(action="RESOLVE", memory=changed, seq=seq, reason=reason)
+
+    def reopen(self, document: MemoryDocument, memory: Memory, command: Restore) -> Committed:
+        """A superseded memory stands for itself again once what took its place is not to be found any more."""
+        dead = self._admission.dead_ends(memory)
+        if memory.superseded_by not in {link.id for link in dead}:
+            reason = f"not forgotten but {memory.state}{self._admission.still_closed(memory)}"
+            return Committed(action="NOOP", memory=memory, seq=self._journal.seq_of(memory), reason=reason)
+        edit = reopen(document.state(), dead, command.agent, command.at)
+        if edit.revision is not None:
+            self._admission.refuse_twin(memory, duplicate_key(memory.content), "forget or change that one first")
+        self._admission.refuse_last(memory, command.agent)
+        changed, seq = self._journal.write(document, edit, command.actor, command)
+        gone = ", ".join(link.id for link in dead)
+        said = f"as it was before {gone} took its place{self._admission.still_closed(changed)}"
+        if edit.revision is not None and memory.conflicts:
+            said += (
+                f"; of its {1 + len(memory.conflicts)} versions the one that was shown, the others stay in its history"
+            )
+        return Committed(action="RESTORE", memory=changed, seq=seq, reason=said)
+
+    def _still(self, id_: str, expected: tuple[str, ...]) -> Memory:
+        """The memory, if it can be written and its heads are those that the writer saw."""
+        memory = self._journal.memory(id_)
+        if memory.state == "forgotten":
+            raise FailedPrecondition(f"{memory.id} is forgotten; `restore` it first", field="id", value=memory.id)
+        if set(expected) != set(memory.heads):
+            raise Aborted(
+                f"{memory.id} has changed: its heads are {', '.join(memory.heads)}; read it again",
+                field="expected_heads",
+                value=", ".join(expected),
+                limit=", ".join(memory.heads),
+            )
+        return memory
+
+    def _as_written(self, memory: Memory, state: DocumentState, revision: Revision) -> DocumentState:
+        """The document, which holds `state` now, as the writer of `revision` had it with that revision: of the changes,
+        those that the revision's own builds on."""
+        log = self._journal.log(memory.id)
+        deps = deps_of(log)
+        name = rank(revision.id)[1]
+        found = self._db.execute("SELECT hash, actor FROM entry WHERE doc = ? AND type = 'change'", (memory.id,))
+        todo = [hash.hex() for hash, actor in found if state.name_of(hash.hex(), actor.hex()) == name]
+        kept: set[str] = set()
+        while todo:
+            hash_ = todo.pop()
+            if hash_ in deps and hash_ not in kept:
+                kept.add(hash_)
+                todo += deps[hash_]
+        past = {hash: raw for hash, raw in log.items() if hash in kept}
+        return MemoryDocument(memory.id, memory.space, *within(memory.id, memory.space, past)).state()
+
+
+def _fitting(sizes: Iterable[int]) -> int:
+    """How many items of these sizes go on one page: as many as are not over READ_BYTES_MAX together, and one at
+    least."""
+    room, count = READ_BYTES_MAX, 0
+    for size in sizes:
+        room -= size
+        if room < 0 and count:
+            break
+        count += 1
+    return count
+
+
+def _as_now(then: DocumentState, now: DocumentState, actors: Mapping[str, str]) -> dict[str, Revision]:
+    """The revisions of `then`, a part of the same document, as they are and are called in `now`. `actors` are those of
+    its changes by hash, all in hex."""
+    # What is read of `then` and not of `now` has the whole of its hash for a name, which is too long for an id.
+    strange = now.renamed or now.unread
+    names = {then.name_of(*change): now.name_of(*change)[:NAME_HEX] for change in actors.items()} if strange else {}
+    ids = {id_: f"{rank(id_)[0]}@{names[rank(id_)[1]]}" if names else id_ for id_ in then.revisions}
+    return {ids[id_]: now.revisions.get(ids[id_], one) for id_, one in then.revisions.items()}
+
+
+def _recorded(one: Revision, heads: Sequence[str], origins: Origins) -> Recorded:
+    origin = origins.get(rank(one.id)[1])
+    return Recorded(
+        revision=one, node=origin.node if origin else "", head=one.id in heads, shown=bool(heads) and one.id == heads[0]
+    )

@@ -1,0 +1,104 @@
+"""Links and ratings as the ledger writes them: changes of a memory that are no revisions of it, so that two writers who
+link or rate at the same time are in no conflict.
+
+Decided inside the commit, where no other write can come between. What other nodes merged in may break the rules here:
+it is kept and shown as it is.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from mnemesh_actors.ledger.commit.commands import Committed, Rate, Tie
+from mnemesh_actors.ledger.commit.write_admission import BY_PRINCIPAL, by_principal, refuse_endless
+from mnemesh_actors.ledger.peers.replica_keys import twins
+from mnemesh_actors.ledger.store import link_table
+from mnemesh_actors.ledger.store.journal import Journal
+from mnemesh_crdt.document.document import Edit
+from mnemesh_memory.access.grants import principal_of
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
+from mnemesh_memory.values.memory_links import PART_OF
+from mnemesh_memory.values.model import Memory
+
+
+class Linking:
+    """Writes over the ledger's connection, as the node `node_id`."""
+
+    def __init__(self, db: sqlite3.Connection, journal: Journal, node_id: str) -> None:
+        self._db = db
+        self._journal = journal
+        self._node_id = node_id
+
+    def tie(self, command: Tie) -> Committed:
+        """Put a link or take it away. Raises NotFound, InvalidArgument, FailedPrecondition."""
+        memory, link = self._writable(command.id), command.link
+        if (link in self._journal.links(memory)) == command.put:
+            said = f"{link.type} {link.id} is linked already" if command.put else f"no {link.type} link to {link.id}"
+            return self._nothing(memory, said)
+        if command.put:
+            self._may_link(memory, command)
+        put, removed = ((link,), ()) if command.put else ((), (link,))
+        edit = Edit(links_put=put, links_remove=removed, at=command.at)
+        changed, seq = self._write(memory, edit, command)
+        action, done = ("LINK", "is linked") if command.put else ("UNLINK", "is not linked any more")
+        return Committed(action=action, memory=changed, seq=seq, reason=f"{link.type} {link.id} {done}")
+
+    def rate(self, command: Rate) -> Committed:
+        """Set the writer's one vote; a citation sets it only where there is none. A vote that another ledger of this
+        node took is the writer's, too: it is not counted again when an answer was lost and the call repeated here; nor
+        can it be changed here, so that one to the contrary stands beside it. Raises NotFound, FailedPrecondition."""
+        memory = self._writable(command.id)
+        writer = f"{command.agent}@{self._node_id}"
+        votes = self._journal.document(memory).state().votes
+        same = [writer] if writer in votes else [f"{command.agent}@{node}" for node in twins(self._db)]
+        before = {votes[one] for one in same if one in votes}
+        if command.useful in before or (command.cited and before):
+            return self._nothing(memory, "rated already")
+        changed, seq = self._write(memory, Edit(vote=(writer, command.useful), at=command.at), command)
+        return Committed(action="RATE", memory=changed, seq=seq, reason="rated")
+
+    def _writable(self, id_: str) -> Memory:
+        memory = self._journal.memory(id_)
+        if memory.state == "forgotten":
+            raise FailedPrecondition(f"{memory.id} is forgotten; `restore` it first", field="id", value=memory.id)
+        return memory
+
+    def _may_link(self, memory: Memory, command: Tie) -> None:
+        link = command.link
+        if link.id == memory.id:
+            raise InvalidArgument("to", link.id, "another memory than the one that is linked")
+        target = self._journal.memory(link.id)
+        if target.state == "forgotten":
+            raise FailedPrecondition(f"{target.id} is forgotten; `restore` it first", field="to", value=target.id)
+        who = principal_of(command.agent)
+        if len(memory.links) >= limits.LINKS_MAX and self._own_links(memory, who) >= limits.LINKS_MAX:
+            raise FailedPrecondition(
+                f"{memory.id} has {limits.LINKS_MAX} links by {who}; unlink one first",
+                field="id",
+                value=memory.id,
+                limit=f"at most {limits.LINKS_MAX} links of one memory by one writer",
+            )
+        if link.type == PART_OF and memory.id in link_table.wholes(self._db, target.id):
+            raise FailedPrecondition(
+                f"{target.id} is part of {memory.id} already; nothing is part of its own part",
+                field="to",
+                value=target.id,
+                limit="part-of without a circle",
+            )
+
+    def _own_links(self, memory: Memory, who: str) -> int:
+        """How many links of a memory this principal put; those of others stop nobody."""
+        rows = self._db.execute(
+            f"SELECT actor FROM entry WHERE doc = ? AND type = 'change' AND {BY_PRINCIPAL}",
+            (memory.id, *by_principal(who)),
+        )
+        own = {actor.hex() for (actor,) in rows}
+        return sum(actor in own for _, actor in self._journal.document(memory).put_by("links").values())
+
+    def _write(self, memory: Memory, edit: Edit, command: Tie | Rate) -> tuple[Memory, int]:
+        refuse_endless(self._db, memory, command.agent)
+        return self._journal.write(self._journal.document(memory), edit, command.actor, command)
+
+    def _nothing(self, memory: Memory, reason: str) -> Committed:
+        return Committed(action="NOOP", memory=memory, seq=self._journal.seq_of(memory), reason=reason)

@@ -1,0 +1,348 @@
+"""What decides a write before it is made: replayed idempotency keys, exact duplicates, what may be replaced
+or revised, and what a patch changes.
+
+Asked inside the commit, where no other write can come between.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from mnemesh_actors.ledger.commit.commands import Command, Committed
+from mnemesh_actors.ledger.store import reads, rows
+from mnemesh_actors.ledger.store.journal import Journal
+from mnemesh_crdt.admission.budget import weigh
+from mnemesh_crdt.changes.chunk import DEFLATED
+from mnemesh_crdt.changes.envelope import CHANGE
+from mnemesh_crdt.document.document import Edit, RevisionFields
+from mnemesh_crdt.document.revisions import SUPERSEDED_BY
+from mnemesh_memory.access.grants import principal_of
+from mnemesh_memory.policy.guard import although
+from mnemesh_memory.policy.patches import patched
+from mnemesh_memory.validation import field_checks
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import AlreadyExists, FailedPrecondition, InvalidArgument, NotFound
+from mnemesh_memory.values.model import Draft, Link, Memory, Patch
+
+_REPLACE: Final = "write a new memory with `supersede`"
+_ERASE: Final = "erase it for good with `purge`"
+_LOST: Final = ("forgotten", "erased", "superseded")  # states of the end of a chain of successors that nobody finds
+# Of entries: those of a principal and of its clients ("0" is what follows "/").
+BY_PRINCIPAL: Final = "(agent = ? OR agent >= ? AND agent < ?)"
+KEY_LIFE_MS = limits.IDEMPOTENCY_DAYS * 24 * 3600 * 1000
+
+
+class Admission:
+    """`touch` is told which memory an exact duplicate reinforces."""
+
+    def __init__(self, db: sqlite3.Connection, journal: Journal, touch: Callable[[list[str], int], None]) -> None:
+        self._db = db
+        self._journal = journal
+        self._touch = touch
+
+    def seen(self, agent: str, key: str, fingerprint: bytes, now: int) -> Committed | None:
+        """The outcome of the write that used this idempotency key within its life. Raises AlreadyExists for other
+        content, FailedPrecondition when what was written was erased since."""
+        if not key:
+            return None
+        row = self._db.execute(
+            "SELECT fingerprint, id, action, at FROM idempotency WHERE agent = ? AND key = ?", (agent, key)
+        ).fetchone()
+        if row is None or now - row[3] > KEY_LIFE_MS:
+            return None
+        if not row[0]:
+            raise FailedPrecondition(
+                f"idempotency_key: {key!r} wrote {row[1]}, which was erased since; use a new key to write it again",
+                field="idempotency_key",
+                value=key,
+                limit="a memory that was not erased",
+            )
+        if row[0] != fingerprint:
+            raise AlreadyExists(
+                f"idempotency_key: {key!r} was used with other content within {limits.IDEMPOTENCY_DAYS} days "
+                f"(memory {row[1]}); use a new key",
+                field="idempotency_key",
+                value=key,
+                limit="one content a key",
+            )
+        memory = self._journal.memory(row[1])
+        gone = memory.state == "forgotten"
+        since = (
+            f", and what it wrote was forgotten since; `restore` brings {memory.id} back, or use a new key"
+            if gone
+            else ""
+        )
+        return Committed(
+            action=row[2],
+            memory=memory,
+            seq=self._journal.last_seq(),
+            reason=f"this key was seen before{since}",
+            replayed=True,
+            restorable=gone,
+        )
+
+    def keep_key(self, agent: str, key: str, fingerprint: bytes, result: Committed, now: int) -> None:
+        """Remember the outcome for the life of the key; drop keys that are past theirs."""
+        if not key:
+            return
+        self._db.execute("DELETE FROM idempotency WHERE at < ?", (now - KEY_LIFE_MS,))
+        self._db.execute(
+            "INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?, ?)",
+            (agent, key, fingerprint, result.memory.id, result.action, now),
+        )
+
+    def duplicate(self, space: str, key: str, now: int, *, touch: bool = True) -> Committed | None:
+        """The outcome for a text that the space holds already, or held and forgot; None for a new one. Asked on the
+        way to a write, it reinforces what is there (`touch`)."""
+        columns = ", ".join("m." + column for column in rows.COLUMNS.split(", "))
+        row = self._db.execute(
+            f"SELECT {columns} FROM text_hash t JOIN memory m ON m.id = t.doc "
+            "WHERE t.space = ? AND t.hash = ? AND m.state <> 'superseded' "
+            "ORDER BY m.state = 'active' DESC, m.created_at, m.id LIMIT 1",
+            (space, bytes.fromhex(key)),
+        ).fetchone()
+        if row is None:
+            return None
+        memory, seq = rows.from_row(row), int(row[rows.SEQ])
+        if memory.state == "forgotten":
+            reason = (
+                f"an identical memory was forgotten; `restore` brings {memory.id} back, or pass force to store it anew"
+            )
+            return Committed(action="NOOP", memory=memory, seq=seq, reason=reason, deduplicated=True, restorable=True)
+        if touch:
+            self._touch([memory.id], now)
+        return Committed(
+            action="NOOP",
+            memory=memory,
+            seq=seq,
+            reason="an identical memory is there already; use update to change its other fields",
+            deduplicated=True,
+        )
+
+    def refuse_twin(self, memory: Memory, key: str, way_out: str) -> None:
+        """No update and no restore may make a memory say what another of its space says."""
+        twin = self._db.execute(
+            "SELECT m.id FROM text_hash t JOIN memory m ON m.id = t.doc "
+            "WHERE t.space = ? AND t.hash = ? AND m.id <> ? AND m.state = 'active' LIMIT 1",
+            (memory.space, bytes.fromhex(key), memory.id),
+        ).fetchone()
+        if twin:
+            raise AlreadyExists(
+                f"content: {twin[0]} says the same already; {way_out}",
+                field="content",
+                value=str(twin[0]),
+                limit="a text that no other memory of the space has",
+            )
+
+    def to_replace(self, draft: Draft, visible: Sequence[str]) -> list[Memory]:
+        """What a draft supersedes. One memory may be named twice, by its id and by its title."""
+        olds = (self.replaceable(key, draft.space, visible) for key in draft.supersedes)
+        return list({old.id: old for old in olds}.values())
+
+    def replaceable(self, key: str, space: str, visible: Sequence[str]) -> Memory:
+        """The memory that `key` names, if one of `space` can take its place. Of other spaces only those of `visible`
+        are known to exist. Raises NotFound, InvalidArgument or FailedPrecondition."""
+        try:
+            id_ = reads.resolve(self._db, key, (space,), (space, *visible))
+        except (NotFound, InvalidArgument) as error:
+            raise error.named("supersedes") from None
+        old = self._journal.memory(id_)
+        if old.space != space:
+            raise FailedPrecondition(
+                f"supersedes: {old.id} lies in {old.space}; a memory is replaced in its own space",
+                field="supersedes",
+                value=old.id,
+                limit=f"a memory of {space}",
+            )
+        if old.state != "active":
+            raise FailedPrecondition(f"supersedes: {old.id} is {old.state}", field="supersedes", value=old.id)
+        return old
+
+    def still_closed(self, memory: Memory) -> str:
+        """What the answer to a write says when the memory is superseded all the same, "" when it is not."""
+        if memory.state != "superseded":
+            return ""
+        return f"; it stays superseded: {_instead(memory, *self._end(memory.superseded_by, memory.space))}"
+
+    def dead_ends(self, memory: Memory) -> list[Link]:
+        """The links to what took the place of a superseded memory and is not to be found any more."""
+        closers = [link for link in memory.links if link.type == SUPERSEDED_BY]
+        return [link for link in closers if self._end(link.id, memory.space)[1] in _LOST]
+
+    def _end(self, id_: str, space: str) -> tuple[str, str]:
+        """Where recall is led from what took the place of a memory of `space`, and the state of that: "superseded" in a
+        circle, "" when it is not in that space. A link that came from a peer may lead to another one, which the writer
+        may not know of."""
+        walked = set()
+        while id_ not in walked:
+            walked.add(id_)
+            here = "SELECT state, json_extract(detail, '$.superseded_by') FROM memory WHERE id = ? AND space = ?"
+            row = self._db.execute(here, (id_, space)).fetchone()
+            if row is None:
+                gone = self._db.execute("SELECT 1 FROM erased WHERE doc = ? AND space = ?", (id_, space)).fetchone()
+                return id_, "erased" if gone else ""
+            if row[0] != "superseded":
+                return id_, str(row[0])
+            id_ = str(row[1])
+        return id_, "superseded"
+
+    def refuse_endless(self, memory: Memory, agent: str) -> None:
+        """A revision more by `agent`, if there is room for it; see refuse_endless below."""
+        if memory.version >= limits.REVISIONS_MAX:
+            who = principal_of(agent)
+            revisions = self._journal.document(memory).state().revisions.values()
+            own = sum(principal_of(one.by) == who for one in revisions)
+            if own >= limits.REVISIONS_MAX:
+                raise _endless(memory, own, limits.REVISIONS_MAX, f"revisions by {who}", _REPLACE)
+        refuse_endless(self._db, memory, agent)
+
+    def refuse_last(self, memory: Memory, agent: str) -> None:
+        """A change that forgets, restores, replaces or resolves, for which there is room longer than for others."""
+        refuse_endless(self._db, memory, agent, last=True)
+
+    def taken(self, id_: str) -> bool:
+        """Whether a new memory may not have this id: one has it or had it, or whoever had it elsewhere retracts it, and
+        what was written under it would go as soon as the two meet."""
+        found = self._db.execute(
+            "SELECT 1 FROM entry WHERE doc = ?1 UNION ALL SELECT 1 FROM pending WHERE doc = ?1 AND type <> ?2 LIMIT 1",
+            (id_, CHANGE),
+        )
+        return found.fetchone() is not None
+
+
+def _instead(memory: Memory, end: str, state: str) -> str:
+    """What became of a superseded memory, whose chain of successors ends with `end` in that state."""
+    if state == "active":
+        return f"recall leads to {end} instead"
+    if state == "forgotten":
+        return f"{end}, which took its place, is forgotten; restore one of the two, and recall finds that"
+    if state in _LOST:
+        lost = f"{end}, which took its place, is erased" if state == "erased" else "what took its place is in a circle"
+        return f"{lost}; restore {memory.id}, and recall finds it"
+    return "recall leads to its successor instead, where that is there to be read"
+
+
+def refuse_endless(db: sqlite3.Connection, memory: Memory, agent: str, *, last: bool = False) -> None:
+    """Every change is kept, and read with its memory as far as all of them are not too much, so each door stops well
+    before that. What the principal of `agent` wrote itself counts: nobody's writes stop another's. Raises
+    FailedPrecondition at limits.CHANGES_MAX changes or limits.HISTORY_BYTES_MAX; the `last` ones may reach more."""
+    most, most_bytes, way_out = limits.CHANGES_MAX, limits.HISTORY_BYTES_MAX, _REPLACE
+    if last:
+        most, most_bytes, way_out = limits.LAST_CHANGES_MAX, limits.LAST_HISTORY_BYTES_MAX, _ERASE
+    here = "FROM entry WHERE doc = ? AND space = ? AND type = 'change'"
+    count, size = db.execute(
+        f"SELECT count(*), total(CASE WHEN substr(raw, 9, 1) = ? THEN ? ELSE length(raw) END) {here}",
+        (DEFLATED, limits.CHANGE_INFLATED_BYTES_MAX, memory.id, memory.space),
+    ).fetchone()
+    if count < most and size < most_bytes:
+        return
+    who = principal_of(agent)
+    rows = db.execute(f"SELECT hash, raw {here} AND {BY_PRINCIPAL}", (memory.id, memory.space, *by_principal(who)))
+    sizes = [weigh(hash.hex(), raw).size for hash, raw in rows]
+    if len(sizes) >= most:
+        raise _endless(memory, len(sizes), most, f"changes by {who}", way_out)
+    if sum(sizes) >= most_bytes:
+        raise _endless(memory, sum(sizes), most_bytes, f"bytes of changes by {who}", way_out)
+
+
+def _endless(memory: Memory, found: int, most: int, what: str, way_out: str) -> FailedPrecondition:
+    return FailedPrecondition(
+        f"{memory.id} has {found} {what}, every one of which is kept; at most {most} are possible; {way_out}",
+        field="id",
+        value=memory.id,
+        limit=f"at most {most} {what} of one memory",
+    )
+
+
+def by_principal(name: str) -> tuple[str, str, str]:
+    """The values of BY_PRINCIPAL."""
+    return name, f"{name}/", f"{name}0"
+
+
+def why_added(twin: Committed | None) -> str:
+    """What is said of a new memory; `twin` tells of the one that says the same, beside which it was forced."""
+    return although(twin.memory.id, forgotten=twin.restorable) if twin else "new in this space"
+
+
+def replaces(olds: Sequence[Memory]) -> str:
+    """What is said of a write that took the place of `olds`, as they were before: whoever did not see that one was in
+    conflict learns it here."""
+    return f"replaces {', '.join(old.id + _closed_with(old) for old in olds)}"
+
+
+def _closed_with(old: Memory) -> str:
+    if not old.conflicts:
+        return ""
+    return f" (it was in conflict: all its {1 + len(old.conflicts)} versions are closed, and stay in its history)"
+
+
+def revision_of(draft: Draft, command: Command) -> RevisionFields:
+    """The first revision of a draft."""
+    return RevisionFields(
+        op="put",
+        kind=draft.kind,
+        title=draft.title,
+        content=draft.content,
+        by=command.agent,
+        at=command.at if draft.created_at is None else min(draft.created_at, command.at),
+        attrs=draft.attrs,
+        valid_from=draft.valid_from,
+        valid_to=draft.valid_to,
+        importance=draft.importance,
+        tier=draft.tier,
+        source=draft.source,
+        keywords=draft.keywords,
+        refs=draft.paths,
+    )
+
+
+def edit_of(memory: Memory, patch: Patch, command: Command, tags: Sequence[str]) -> Edit | None:
+    """What `patch` changes of `memory`, which has these `tags`, or None. Without `expected_heads` only the shown head
+    is replaced, so that a writer who did not see the other side of a conflict cannot settle it by accident. The heads
+    of those who superseded a memory at once say the same but for its end, of which `memory` has the first, and are
+    replaced together."""
+    alike = memory.state == "superseded" and not memory.conflicts
+    parents = patch.expected_heads or (memory.heads if alike else memory.heads[:1])
+    before = RevisionFields(
+        op="put",
+        kind=memory.kind,
+        title=memory.title,
+        content=memory.content,
+        by=command.agent,
+        at=command.at,
+        parents=parents,
+        attrs=memory.attrs,
+        valid_from=memory.valid_from,
+        valid_to=memory.valid_to,
+        importance=memory.importance,
+        tier=memory.tier,
+        source=memory.source,
+        keywords=memory.keywords,
+        refs=memory.paths,
+    )
+    after = replace(
+        before,
+        content=memory.content if patch.content is None else patch.content,
+        kind=memory.kind if patch.kind is None else patch.kind,
+        title=memory.title if patch.title is None else patch.title,
+        importance=patched(patch, "importance", memory.importance),
+        refs=memory.paths if patch.paths is None else patch.paths,
+        valid_from=patched(patch, "valid_from", memory.valid_from),
+        valid_to=patched(patch, "valid_to", memory.valid_to),
+        keywords=memory.keywords if patch.keywords is None else patch.keywords,
+        attrs=memory.attrs if patch.attrs is None else patch.attrs,
+        tier=memory.tier if patch.tier is None else patch.tier,
+    )
+    wanted = tags if patch.tags is None else patch.tags
+    put = tuple(tag for tag in wanted if tag not in tags)
+    removed = tuple(tag for tag in tags if tag not in wanted)[: limits.CHANGE_REMOVALS_MAX]
+    settles = len(patch.expected_heads) > 1
+    if after == before and not (put or removed or settles):
+        return None
+    if patch.valid_from is not None or patch.valid_to is not None:
+        field_checks.times_in_order(after.valid_from, after.valid_to)
+    # New tags alone are a revision too: whoever expects the heads of before must see that the memory has changed.
+    return Edit(revision=after, tags_put=put, tags_remove=removed, at=command.at)

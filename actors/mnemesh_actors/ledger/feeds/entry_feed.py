@@ -1,0 +1,62 @@
+"""Entries of the log for consumers: the memory that was changed or erased, its author and its sender. No texts."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from mnemesh_crdt.changes.envelope import CHANGE
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One entry. `id` is the memory, `agent` the author, `node` the first node that accepted the entry."""
+
+    seq: int
+    id: str
+    space: str
+    erased: bool
+    agent: str
+    node: str
+    at: int  # ms, by the clock of `node`
+    origin: str  # the peer that brought the entry, "" for this node
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPage:
+    """Entries up to `seq`, in order. The log of this `incarnation` ends with `head`."""
+
+    entries: tuple[LogEntry, ...]
+    seq: int
+    head: int
+    incarnation: str
+
+    @property
+    def ids(self) -> list[str]:
+        """The memories that the entries change or erase, each once, in the order of their first entries."""
+        return list(dict.fromkeys(entry.id for entry in self.entries))
+
+    @property
+    def changed(self) -> list[str]:
+        """The memories among `ids` that the page does not erase. A later page may."""
+        erased = set(self.erased)
+        return [id_ for id_ in self.ids if id_ not in erased]
+
+    @property
+    def erased(self) -> list[str]:
+        """The memories that the page erases: whatever follows from them has to go."""
+        return list(dict.fromkeys(entry.id for entry in self.entries if entry.erased))
+
+
+def page(db: sqlite3.Connection, after: int, limit: int, head: int, incarnation: str) -> EntryPage:
+    """The next `limit` entries after `after`."""
+    rows = db.execute(
+        "SELECT seq, doc, space, type, agent, node, at, origin FROM entry WHERE seq > ? ORDER BY seq LIMIT ?",
+        (after, limit),
+    ).fetchall()
+    entries = tuple(
+        LogEntry(seq, doc, space, type_ != CHANGE, agent, node, at, origin)
+        for seq, doc, space, type_, agent, node, at, origin in rows
+    )
+    end = entries[-1].seq if len(entries) == limit else max(after, head)
+    return EntryPage(entries, end, head, incarnation)

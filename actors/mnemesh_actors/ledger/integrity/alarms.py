@@ -1,0 +1,53 @@
+"""Alarms: what happened to a ledger's data that a person has to know of. They outlive restarts, until acknowledged.
+
+A JSON list of texts beside the ledger, replaced whole. The node shows them first in its notices, the doctor as
+findings.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from pathlib import Path
+
+ALARMS_MAX = 20
+FILE = "alarms.json"
+
+
+def read(folder: Path) -> tuple[str, ...]:
+    """The alarms of the ledger in `folder`, oldest first."""
+    path = folder / FILE
+    try:
+        told = json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    except (OSError, ValueError) as error:
+        return (f"{path} can't be read ({error}): alarms of the ledger may have been in it",)
+    return tuple(map(str, told)) if isinstance(told, list) else (f"{path} holds no list of alarms",)
+
+
+def add(folder: Path, text: str) -> None:
+    """Keep an alarm, durably. One that is there already moves to the end. Raises OSError."""
+    _write(folder, [*(one for one in read(folder) if one != text), text][-ALARMS_MAX:])
+
+
+def acknowledging(ledger: Path) -> str:
+    """The command that ends the alarms of the ledger at this path."""
+    return f"mnemesh doctor --acknowledge --data {shlex.quote(str(ledger.parent.parent))}"
+
+
+def acknowledge(folder: Path) -> int:
+    """Remove all alarms: a person has read them; how many there were. Raises OSError."""
+    told = read(folder)
+    (folder / FILE).unlink(missing_ok=True)
+    return len(told)
+
+
+def _write(folder: Path, told: list[str]) -> None:
+    temporary = folder / (FILE + ".tmp")
+    with temporary.open("w", encoding="utf-8") as out:
+        json.dump(told, out, indent=1)
+        out.flush()
+        os.fsync(out.fileno())
+    temporary.replace(folder / FILE)

@@ -1,0 +1,140 @@
+"""Whose life a ledger directory is living: a new incarnation after a restore or a copy, the same one after a restart.
+
+Sequence numbers mean something only within an incarnation. Two marks are compared at start: a token written at every
+open, in the database and in a file beside it, and that file's device, inode and change time, which no copy can set. A
+restored database has an older token than the file; a copied directory has another inode; a directory that was restored
+in place has another change time. Each gives a new incarnation, which is always safe: cursors of others start again at 0
+and duplicates are dropped by hash.
+
+The file beside it is also what tells a ledger that was lost or emptied from one that has never been: its token holds
+the last number of the log at that opening.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+import sqlite3
+import time
+from pathlib import Path
+
+from mnemesh_actors.ledger.store import schema
+from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, Unavailable
+
+LOCK_WAIT_S = 10.0
+_TOKEN = re.compile(r"[0-9a-f]{32}:([0-9]{1,18})")
+
+
+class LedgerLock:
+    """An exclusive lock on the ledger's files, held for the life of the actor. A restarted actor may find its
+    predecessor still dying, so taking it waits a bounded time."""
+
+    def __init__(self, path: Path, wait_s: float = LOCK_WAIT_S) -> None:
+        self._file = open(path, "a+", encoding="utf-8", errors="replace")  # noqa: SIM115  held until close()
+        deadline = time.monotonic() + wait_s
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    self._file.close()
+                    raise FailedPrecondition(
+                        f"{path} is locked by another process; only one ledger may write it",
+                        field="data_dir",
+                        value=str(path),
+                    ) from None
+                time.sleep(0.05)
+
+    def read(self) -> str:
+        """What the last holder wrote, or ""."""
+        self._file.seek(0)
+        return self._file.read()
+
+    def write(self, value: str) -> None:
+        """Replace the content, durably. Raises Unavailable when the disk does not take it."""
+        try:
+            self._file.seek(0)
+            self._file.truncate()
+            self._file.write(value)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise Unavailable(f"the ledger could not write {self._file.name}: {error}", part="ledger") from error
+
+    def place(self) -> str:
+        """Device, inode and change time (ns) of the lock file."""
+        status = os.fstat(self._file.fileno())
+        return f"{status.st_dev}:{status.st_ino}:{status.st_ctime_ns}"
+
+    def close(self) -> None:
+        """Release."""
+        self._file.close()
+
+
+def lost(path: Path, marks: str) -> str:
+    """What is wrong with the ledger file `path` when `marks`, the content of its lock file, says that a ledger lived
+    there, "" when nothing is. Reads the file's first page only, because opening an empty one would delete its
+    write-ahead log."""
+    if not marks or schema.version_of(path):
+        return ""
+    if not path.exists():
+        return "is missing"
+    return "holds no ledger" if path.stat().st_size else "is empty"
+
+
+def emptied(db: sqlite3.Connection, marks: str) -> str:
+    """The same for the open ledger `db`, of which `marks` may know that it had entries: nothing removes all of them."""
+    had = _TOKEN.fullmatch(marks)
+    if had is None or not int(had[1]) or db.execute("SELECT 1 FROM entry LIMIT 1").fetchone():
+        return ""
+    return f"holds no entry, and {had[1]} were written"
+
+
+def refuse(path: Path, problem: str) -> None:
+    """Raise DataLoss when there is a problem of `lost` or `emptied`."""
+    if problem:
+        raise DataLoss(
+            f"{path} {problem}, though a ledger lived here; nothing was changed. Restore it from a backup, or start "
+            "with another data directory",
+            field="data_dir",
+            value=str(path),
+        )
+
+
+def end_life(path: Path) -> None:
+    """Let the next opening of the ledger, whose lock file this is, begin a new incarnation."""
+    lock = LedgerLock(path)
+    try:
+        lock.write("ended")
+    finally:
+        lock.close()
+
+
+def known_as(db: sqlite3.Connection) -> str:
+    """The incarnation of the last life, "" for a ledger that is new."""
+    row = db.execute("SELECT value FROM meta WHERE key = 'incarnation'").fetchone()
+    return str(row[0]) if row else ""
+
+
+def establish(db: sqlite3.Connection, lock: LedgerLock, *, lost_entries: bool = False) -> str:
+    """The incarnation of this life, kept or new, and fresh marks for the next start. With `lost_entries` it is new, and
+    the feeds of peers are read from their beginning: they bring back what they hold of this node's entries."""
+    known = dict(db.execute("SELECT key, value FROM meta"))
+    kept = lock.read() == known.get("token") and lock.place() == known.get("place")
+    same = "incarnation" in known and kept and not lost_entries
+    incarnation = known["incarnation"] if same else secrets.token_hex(16)
+    (last,) = db.execute("SELECT coalesce(max(seq), 0) FROM entry").fetchone()
+    token = f"{secrets.token_hex(16)}:{last}"
+    lock.write(token)
+    db.execute("BEGIN IMMEDIATE")
+    if lost_entries:
+        db.execute("DELETE FROM peer_cursor")
+    for key, value in (("incarnation", incarnation), ("token", token), ("place", lock.place())):
+        db.execute(
+            "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (key, value)
+        )
+    db.execute("COMMIT")
+    return incarnation

@@ -1,0 +1,400 @@
+"""The ledger: every write of its spaces goes through `commit`, and nothing is acknowledged before it is on disk.
+
+Duties of `commit`, in order: (1) admit: replays, idempotency keys, exact duplicates and preconditions are decided here,
+where no other write can come between; (2) append the signed Automerge change; (3) update the view; (4) commit to disk,
+all waiting commands together; (5) answer. The caller then hands new memories to the index, which reads the rest.
+Serial and synchronous: one thread or process owns one Ledger. Changes are never compacted: they are the truth.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from mnemesh_actors.ledger.backup.snapshot import Copies
+from mnemesh_actors.ledger.commit import write_admission
+from mnemesh_actors.ledger.commit.commands import (
+    Command,
+    Committed,
+    Create,
+    Forget,
+    Lookup,
+    Rate,
+    Resolve,
+    Restore,
+    Revise,
+    Rollback,
+    Tie,
+    action_of,
+)
+from mnemesh_actors.ledger.commit.history_writes import Histories
+from mnemesh_actors.ledger.commit.link_writes import Linking
+from mnemesh_actors.ledger.commit.write_admission import Admission, edit_of, refuse_endless, replaces, revision_of
+from mnemesh_actors.ledger.feeds.feeds import Feeds
+from mnemesh_actors.ledger.integrity import alarms
+from mnemesh_actors.ledger.integrity.faults import explained, reading
+from mnemesh_actors.ledger.integrity.file_identity import FileIdentity
+from mnemesh_actors.ledger.integrity.high_water import HighWater, furthest, loss
+from mnemesh_actors.ledger.integrity.incarnation import LedgerLock, emptied, establish, known_as, lost, refuse
+from mnemesh_actors.ledger.integrity.log_check import check_log
+from mnemesh_actors.ledger.integrity.scrub import Scrub
+from mnemesh_actors.ledger.peers import peer_log
+from mnemesh_actors.ledger.peers.exchange import Exchange
+from mnemesh_actors.ledger.peers.foreign import Intake
+from mnemesh_actors.ledger.peers.replica_keys import Identity, Twin
+from mnemesh_actors.ledger.store import schema
+from mnemesh_actors.ledger.store.cursors import Cursors
+from mnemesh_actors.ledger.store.journal import Journal
+from mnemesh_actors.ledger.store.rows import RowDamaged
+from mnemesh_actors.ledger.store.uses import Uses
+from mnemesh_actors.ledger.store.vectors import keep
+from mnemesh_actors.ledger.store.views import Views
+from mnemesh_actors.storage.data_directory import load_key
+from mnemesh_actors.storage.disk import DiskRoom
+from mnemesh_crdt.document.document import Edit, MemoryDocument
+from mnemesh_crdt.document.revisions import forget, restore, supersede
+from mnemesh_memory.text.text import duplicate_key
+from mnemesh_memory.values.errors import Aborted, FailedPrecondition, MnemeshError, Unavailable
+from mnemesh_memory.values.model import LedgerStatus, Link, Memory
+
+
+class Ledger(Views, Feeds, Exchange, Copies, Twin):
+    """`path` is the SQLite file; `key_path` the node's signing key; `node_id` goes into every entry.
+    With less than `reserve_bytes` free on its disk, each write that makes it grow raises DiskFull."""
+
+    def __init__(self, path: str, key_path: str, node_id: str, reserve_bytes: int = 0) -> None:
+        self.path = Path(path)
+        self._room = DiskRoom(self.path.parent, reserve_bytes)
+        self._lock = LedgerLock(self.path.with_suffix(".lock"))
+        with ExitStack() as undo:
+            undo.callback(self._lock.close)
+            refuse(self.path, lost(self.path, self._lock.read()))
+            self._db = schema.connect(self.path)
+            undo.callback(self._db.close)
+            with explained(self.path, "it can not be opened"):
+                refuse(self.path, emptied(self._db, self._lock.read()))
+                check_log(self._db, self.path)
+                key = load_key(Path(key_path))
+                self._journal = Journal(self._db, key, node_id)
+                self._scrub = Scrub(self._db, self._journal)
+                self._intake = Intake(self._db, self._journal, damaged=self._scrub.awaited)
+                self._unfolded = True  # an erasure before a crash may have left its pages in the write-ahead log
+                self._uses = Uses(self._db)
+                self._cursors = Cursors(self._db)
+                self._admission = Admission(self._db, self._journal, self._uses.note)
+                self._histories = Histories(self._db, self._journal, self._admission)
+                self._linking = Linking(self._db, self._journal, node_id)
+                self._mark = HighWater(self.path.with_suffix(".head"))
+                undo.callback(self._mark.close)
+                self._incarnation = self._begin_life()
+                self._files = FileIdentity(self.path)
+                self._identity = Identity(node_id, key.public_key().public_bytes_raw(), self._incarnation)
+                self._journal.rebuild_view_if_old()
+                peer_log.keep_key(self._db, node_id, key.public_key().public_bytes_raw())
+                self.judge_again()
+                self._fold()
+                self._mend_indexes()
+                self.copy_end()  # one that a crash left
+            undo.pop_all()
+
+    def _begin_life(self) -> str:
+        """The incarnation; a new one, with an alarm, when the log is known to have been longer."""
+        last, known = self._journal.last_seq(), known_as(self._db)
+        reached = furthest(self.path, known, self._mark.read())
+        if reached > last:
+            try:
+                alarms.add(self.path.parent, loss(self.path, last, reached))
+            except OSError as error:
+                raise Unavailable(f"the ledger could not write an alarm: {error}", part="ledger") from error
+        incarnation = establish(self._db, self._lock, lost_entries=reached > last)
+        self._mark.write(incarnation, last)
+        return incarnation
+
+    # ---- writing ----------------------------------------------------------------------------------------------
+
+    def commit(self, commands: Sequence[Command]) -> list[Committed | Exception]:
+        """Carry out `commands` in order, in one transaction; one result a command. A refused command changes nothing
+        and does not hold up the others. Raises DiskFull, and Unavailable or DataLoss when the disk fails; then
+        nothing is written."""
+        self._files.check()
+        if commands:
+            self._room.require()
+        results = self._commit(commands)
+        damaged = {number: result for number, result in enumerate(results) if isinstance(result, RowDamaged)}
+        if damaged:
+            try:
+                if self.mend(next(iter(damaged.values()))):
+                    again = self._commit([commands[number] for number in damaged])
+                    results = [again.pop(0) if number in damaged else one for number, one in enumerate(results)]
+            except MnemeshError as error:  # the other commands are on disk by now
+                results = [error if number in damaged else one for number, one in enumerate(results)]
+        return results
+
+    def _commit(self, commands: Sequence[Command]) -> list[Committed | Exception]:
+        results: list[Committed | Exception] = []
+        with self._transaction():
+            for command in commands:
+                mark = self._journal.digest.mark()
+                self._db.execute("SAVEPOINT command")
+                try:
+                    results.append(self._carry_out(command))
+                except MnemeshError as refused:
+                    self._db.execute("ROLLBACK TO command")
+                    self._journal.digest.undo(mark)
+                    results.append(refused)
+                except sqlite3.IntegrityError as error:
+                    # The file holds what it should; what was to be added does not fit it.
+                    self._db.execute("ROLLBACK TO command")
+                    self._journal.digest.undo(mark)
+                    fault = (
+                        f"the ledger does not take this write ({error}); this is a fault of ours, nothing was stored"
+                    )
+                    results.append(MnemeshError(fault, part="ledger"))
+                self._db.execute("RELEASE command")
+            self._uses.write()
+            self._cursors.write()
+        self._uses.written()
+        self._cursors.written()
+        self._fold()
+        return results
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._files.check()
+        with explained(self.path, "nothing was stored"):
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                self._journal.digest.begin()
+                yield
+                self._journal.digest.write()
+                last = self._journal.last_seq()
+                self._db.execute("COMMIT")
+                self._journal.tally.kept()
+                self._mark.write(self._incarnation, last)
+            except BaseException as error:  # boundary: undone, then raised again
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                self._journal.tally.undone()
+                if isinstance(error, RowDamaged):
+                    self.mend(error)  # for the next attempt
+                raise
+
+    def _carry_out(self, command: Command) -> Committed:
+        if replayed := self._journal.written_by(command.actor):
+            memory = self._journal.memory(replayed)
+            return Committed(
+                action=action_of(command),
+                memory=memory,
+                seq=self._journal.last_seq(),
+                reason="written already",
+                replayed=True,
+            )
+        match command:
+            case Create():
+                return self._create(command)
+            case Revise():
+                return self._revise(command)
+            case Forget():
+                return self._forget(command)
+            case Restore():
+                return self._restore(command)
+            case Rollback():
+                return self._histories.rollback(command)
+            case Resolve():
+                return self._histories.resolve(command)
+            case Tie():
+                return self._linking.tie(command)
+            case Rate():
+                return self._linking.rate(command)
+        raise TypeError(f"not a ledger command: {type(command).__name__}")
+
+    def _create(self, command: Create) -> Committed:
+        draft = command.draft
+        if seen := self._admission.seen(command.agent, draft.idempotency_key, command.fingerprint, command.at):
+            return seen
+        touch = not draft.force
+        known = self._admission.duplicate(draft.space, command.duplicate_key, command.at, touch=touch)
+        if known is not None and not draft.force:
+            if not known.restorable:
+                known = self._replace_by(known, command)
+                self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, known, command.at)
+            return known
+        taken = self._admission.taken(command.id)
+        if taken and command.spare_id == command.id:
+            # Only a retry brings the same fresh id again, and what it wrote is answered above unless it was erased.
+            raise FailedPrecondition(f"{command.id} was erased meanwhile", field="id", value=command.id)
+        id_ = command.spare_id if taken else command.id
+        olds = self._admission.to_replace(draft, command.visible)
+        links = (*draft.links, *(Link("supersedes", old.id) for old in olds))
+        document = MemoryDocument(id_, draft.space)
+        edit = Edit(
+            revision=revision_of(draft, command),
+            tags_put=draft.tags,
+            links_put=tuple(dict.fromkeys(links)),
+            mark="" if taken else command.mark,
+            at=command.at,
+        )
+        memory, seq = self._journal.write(document, edit, command.actor, command)
+        replaced = tuple(self._close(old, id_, command) for old in olds)
+        keep(self._db, command.vectors)
+        result = Committed(
+            action="SUPERSEDE" if olds else "ADD",
+            memory=memory,
+            superseded=replaced,
+            seq=self._journal.last_seq() if olds else seq,
+            reason=replaces(olds) if olds else write_admission.why_added(known),
+        )
+        self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, result, command.at)
+        return result
+
+    def _replace_by(self, known: Committed, command: Create) -> Committed:
+        """An exact duplicate that was meant to supersede others: the memory that is there already takes their place."""
+        olds = [old for old in self._admission.to_replace(command.draft, command.visible) if old.id != known.memory.id]
+        if not olds:
+            return known
+        refuse_endless(self._db, known.memory, command.agent)
+        links = Edit(links_put=tuple(Link("supersedes", old.id) for old in olds), at=command.at)
+        document = self._journal.document(known.memory)
+        memory, _ = self._journal.write(document, links, command.actor, command)
+        return Committed(
+            action="SUPERSEDE",
+            memory=memory,
+            deduplicated=True,
+            superseded=tuple(self._close(old, memory.id, command) for old in olds),
+            seq=self._journal.last_seq(),
+            reason=f"an identical memory was there already; it {replaces(olds)}",
+        )
+
+    def _close(self, old: Memory, successor: str, command: Command) -> Memory:
+        document = self._journal.document(old)
+        edit = supersede(document.state(), successor, command.agent, command.at)
+        if edit is None:
+            raise FailedPrecondition(f"supersedes: {old.id} has nothing to replace", field="supersedes", value=old.id)
+        self._admission.refuse_last(old, command.agent)
+        return self._journal.write(document, edit, os.urandom(16), command)[0]
+
+    def _revise(self, command: Revise) -> Committed:
+        patch = command.patch
+        if seen := self._admission.seen(command.agent, patch.idempotency_key, command.fingerprint, command.at):
+            return seen
+        memory = self._journal.memory(command.id)
+        if memory.state == "forgotten":
+            raise FailedPrecondition(f"{memory.id} is forgotten; `restore` it first", field="id", value=memory.id)
+        if patch.expected_heads and set(patch.expected_heads) != set(memory.heads):
+            raise Aborted(
+                f"{memory.id} has changed: its heads are {', '.join(memory.heads)}; read it again",
+                field="expected_heads",
+                value=", ".join(patch.expected_heads),
+                limit=", ".join(memory.heads),
+            )
+        if command.duplicate_key and not patch.force:
+            self._admission.refuse_twin(memory, command.duplicate_key, "supersede or forget one of them, or pass force")
+        edit = edit_of(memory, patch, command, self._journal.tags(memory))
+        if edit is None:
+            result = self._nothing(memory, "nothing differs")
+        else:
+            self._admission.refuse_endless(memory, command.agent)
+            changed, seq = self._journal.write(self._journal.document(memory), edit, command.actor, command)
+            keep(self._db, command.vectors)
+            reason = f"new revision{self._admission.still_closed(changed)}"
+            result = Committed(action="UPDATE", memory=changed, seq=seq, reason=reason)
+        self._admission.keep_key(command.agent, patch.idempotency_key, command.fingerprint, result, command.at)
+        return result
+
+    def _forget(self, command: Forget) -> Committed:
+        memory = self._journal.memory(command.id)
+        document = self._journal.document(memory)
+        edit = forget(document.state(), command.agent, command.at)
+        if edit is None:
+            return self._nothing(memory, "forgotten already")
+        self._admission.refuse_last(memory, command.agent)
+        changed, seq = self._journal.write(document, edit, command.actor, command)
+        versions = 1 + len(memory.conflicts)
+        reason = "forgotten; `restore` brings it back"
+        if versions > 1:
+            reason = f"forgotten with all its {versions} versions; `restore` brings back the one that was shown"
+        return Committed(action="FORGET", memory=changed, seq=seq, reason=reason)
+
+    def _restore(self, command: Restore) -> Committed:
+        memory = self._journal.memory(command.id)
+        document = self._journal.document(memory)
+        edit = restore(document.state(), command.agent, command.at)
+        if edit is None:
+            return self._histories.reopen(document, memory, command)
+        if not memory.superseded_by:
+            key = duplicate_key(memory.content)
+            self._admission.refuse_twin(memory, key, "forget or change that one first")
+        self._admission.refuse_last(memory, command.agent)
+        changed, seq = self._journal.write(document, edit, command.actor, command)
+        reason = f"as it was before it was forgotten{self._admission.still_closed(changed)}"
+        return Committed(action="RESTORE", memory=changed, seq=seq, reason=reason)
+
+    def _nothing(self, memory: Memory, reason: str) -> Committed:
+        return Committed(action="NOOP", memory=memory, seq=self._journal.seq_of(memory), reason=reason)
+
+    # ---- what decides a write ---------------------------------------------------------------------------------
+
+    @reading
+    def prepare(
+        self, lookups: Sequence[Lookup], hashes: Sequence[str], generation: str
+    ) -> tuple[list[Committed | MnemeshError | None], dict[str, bytes]]:
+        """Before anything is embedded: the outcome of each draft that needs no write (a replayed key, an exact
+        duplicate), or None; and the vectors that are cached already. Decided again inside the commit."""
+        outcomes: list[Committed | MnemeshError | None] = []
+        for item in lookups:
+            try:
+                outcome = self._admission.seen(item.agent, item.idempotency_key, item.fingerprint, item.at)
+                if outcome is None and not item.force and not item.idempotency_key:
+                    outcome = self._admission.duplicate(item.space, item.duplicate_key, item.at, touch=item.touch)
+                outcomes.append(outcome)
+            except MnemeshError as refused:
+                outcomes.append(refused)
+        return outcomes, self.vectors(hashes, generation)
+
+    # ---- activity: local to this node, never synced, lost at most since the last write -------------------------
+
+    def touch(self, ids: Sequence[str], now: int) -> None:
+        """Note that memories were used; see Uses."""
+        self._uses.note(ids, now)
+
+    @reading
+    def activity(self, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+        """(accesses, last use in ms) by id; those never used are absent."""
+        return self._uses.of(ids)
+
+    # ---- life -------------------------------------------------------------------------------------------------
+
+    @reading
+    def status(self) -> LedgerStatus:
+        """Where the log stands."""
+        active = self._db.execute("SELECT count(*) FROM memory WHERE state = 'active'").fetchone()[0]
+        size = sum(
+            path.stat().st_size for path in self.path.parent.glob(self.path.name + "*") if path.suffix != ".lock"
+        )
+        return LedgerStatus(
+            incarnation=self._incarnation,
+            seq=self._journal.last_seq(),
+            memories=active,
+            bytes=size,
+            alarms=alarms.read(self.path.parent),
+        )
+
+    def rebuild_view(self) -> int:
+        """Compute the view anew from the entries; returns how many memories it holds."""
+        with explained(self.path, "the view is as it was"):
+            return self._journal.rebuild_view()
+
+    def close(self) -> None:
+        """Write activity and cursors that are pending, fold the write-ahead log into the file, release the lock."""
+        with ExitStack() as last:
+            last.callback(self._lock.close)
+            last.callback(self._mark.close)
+            last.callback(self._db.close)
+            last.callback(self.copy_end)
+            if self._uses.pending or self._cursors.pending:
+                self.commit([])
+            with explained(self.path, "everything acknowledged is in its write-ahead log"):
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

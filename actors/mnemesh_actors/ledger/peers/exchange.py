@@ -1,0 +1,266 @@
+"""The side of the ledger that peers reach: entries out, entries in, cursors, digests, quarantine; and erasing.
+
+Duties of `take_in`, in order: judge each entry; append the good ones and update the view; keep what waits and what is
+refused; save the cursor; commit all of it at once; answer. An answer means that everything up to its `seq` is on disk.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sqlite3
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from mnemesh_actors.ledger.commit.commands import TakenIn
+from mnemesh_actors.ledger.integrity.faults import reading
+from mnemesh_actors.ledger.integrity.view_repair import Mending
+from mnemesh_actors.ledger.peers import contacts, erase
+from mnemesh_actors.ledger.peers import peer_log as peers
+from mnemesh_actors.ledger.peers import put_aside as aside
+from mnemesh_actors.ledger.peers.contacts import Contact
+from mnemesh_actors.ledger.peers.erase import Erase, Gone
+from mnemesh_actors.ledger.peers.foreign import Intake
+from mnemesh_actors.ledger.peers.peer_log import Backlog, Order, SyncPage, Untaken
+from mnemesh_actors.ledger.peers.put_aside import AsidePage, Which
+from mnemesh_actors.ledger.store import tally
+from mnemesh_actors.ledger.store.journal import Journal
+from mnemesh_actors.storage.disk import DiskRoom
+from mnemesh_crdt.admission.admission import RULES
+from mnemesh_crdt.changes.envelope import ERASURES, Entry
+from mnemesh_crdt.sync.proof import Claim
+from mnemesh_memory.access.grants import PeerGrant
+from mnemesh_memory.validation import field_checks
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import DataLoss
+from mnemesh_memory.values.quotas import Usage
+
+PACKING: Final = 1  # the quickest: what is packed stays among the machines of one cluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incoming:
+    """Entries of the node `peer`, judged by `grant`. With them `feed` is read up to `last_seq`; "" for entries that
+    were sent again outside a feed, which move no cursor. `origin` names the peer's log (Hello.origin): entries
+    are not sent back there. `keys` are raw public keys by node id."""
+
+    peer: str
+    origin: str
+    grant: PeerGrant
+    entries: tuple[Entry, ...]
+    feed: str = ""
+    last_seq: int = 0
+    keys: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class _NoRoom(Exception):
+    """A change has to wait, and no more may."""
+
+
+def pack(batch: Incoming) -> bytes:
+    """A batch for `take_packed`, at half its size."""
+    return zlib.compress(pickle.dumps(batch, pickle.HIGHEST_PROTOCOL), PACKING)
+
+
+class Exchange(Mending, ABC):
+    """What a ledger adds for its peers. Mixed into Ledger, which has the connection and the journal."""
+
+    path: Path
+    _db: sqlite3.Connection
+    _journal: Journal
+    _room: DiskRoom
+    _intake: Intake
+    _unfolded: bool
+    _incarnation: str
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[None]:
+        """All of what is written inside is stored, or nothing of it."""
+
+    def prove(self, claim: Claim) -> bytes:
+        """The signature of what this ledger claims to be on a stream, by its own key."""
+        return self._journal.prove(claim)
+
+    # ---- out --------------------------------------------------------------------------------------------------
+
+    @reading
+    def sync_page(
+        self, after: int, patterns: Sequence[str], not_from: str, entries_max: int, bytes_max: int
+    ) -> SyncPage:
+        """The next entries after `after` for a peer; see peers.page."""
+        return peers.page(self._db, after, patterns, not_from, entries_max, bytes_max)
+
+    @reading
+    def resend(self, space: str, buckets: Sequence[int], after: int, entries_max: int, bytes_max: int) -> SyncPage:
+        """Entries of what a comparison found different; see peers.resend."""
+        return peers.resend(self._db, space, buckets, after, entries_max, bytes_max)
+
+    @reading
+    def digest(self, space: str) -> dict[int, str]:
+        """The hash of each bucket of a space that holds any document."""
+        return self._journal.digest.of(space)
+
+    @reading
+    def digests(self, patterns: Sequence[str]) -> dict[str, dict[int, str]]:
+        """The digest of each space that one of `patterns` covers."""
+        return {space: self._journal.digest.of(space) for space in peers.spaces(self._db, patterns)}
+
+    # ---- in ---------------------------------------------------------------------------------------------------
+
+    def take_in(self, batch: Incoming, now: int) -> TakenIn:
+        """Take in what a peer sent, at `now` (ms), durably and with its cursor. Raises InvalidArgument for more than
+        BATCH_ITEMS_MAX entries, DiskFull, Unavailable or DataLoss when the disk fails; then nothing is written."""
+        field_checks.whole("entries", len(batch.entries), 0, limits.BATCH_ITEMS_MAX)
+        if any(one.type not in ERASURES for one in batch.entries):  # what is erased needs next to no room
+            self._room.require()
+        try:
+            return self._take_in(batch, now)
+        except DataLoss:
+            if not self._hurt({one.doc for one in batch.entries}):
+                raise
+        return self._take_in(batch, now)  # with the damage known
+
+    def _take_in(self, batch: Incoming, now: int) -> TakenIn:
+        with self._transaction():
+            restored = self._scrub.restore(batch.entries)
+            waited = [self._intake.take_waiting(*found) for found in restored.items()]
+            sender = aside.sender_of(batch.peer)
+            taken = self._intake.take_in(batch.origin, batch.grant, batch.entries, batch.keys, now, sender)
+            if not batch.feed:
+                seq = 0
+            elif taken.full:
+                seq = peers.cursor(self._db, batch.peer, batch.feed)
+            else:
+                seq = peers.save_cursor(self._db, batch.peer, batch.feed, batch.last_seq, now)
+            gone = taken.erased + erase.follow(self._db, batch.peer, batch.entries)
+            if taken.last:
+                has = tally.bring(self._db, sender, taken.first, taken.last)
+                taken = replace(taken, brought_memories=has.memories, brought_bytes=has.bytes)
+        if restored:
+            self._tell([], [key.id for key in restored])
+        for one in waited:
+            memories, size = taken.brought_memories, taken.brought_bytes
+            taken = replace(taken.and_then(one), brought_memories=memories, brought_bytes=size)
+        self._unfolded = self._unfolded or gone > 0 or taken.erased > 0
+        self._fold()
+        return replace(taken, seq=seq)
+
+    def take_packed(self, packed: bytes, now: int) -> TakenIn:
+        """As take_in, of a batch of another ledger of this node, as `pack` made it."""
+        batch: Incoming = pickle.loads(zlib.decompress(packed))
+        return self.take_in(batch, now)
+
+    @reading
+    def cursors(self, peer: str) -> dict[str, int]:
+        """How far the feeds of the node `peer` were durably read, by feed."""
+        return peers.cursors(self._db, peer)
+
+    @reading
+    def contacts(self, now: int) -> list[Contact]:
+        """How it stood with the nodes that were heard of lately; see contacts.known."""
+        return contacts.known(self._db, self._incarnation, now)
+
+    def keep_contacts(self, found: Sequence[Contact], now: int) -> None:
+        """Note how it stands with some nodes; those that were not heard of for PEER_CONTACT_DAYS are forgotten."""
+        with self._transaction():
+            contacts.keep(self._db, found, self._incarnation, now)
+
+    def forget_contacts(self, peers: Sequence[str]) -> None:
+        """Know nothing more of these, by the names of their cursors."""
+        with self._transaction():
+            contacts.forget(self._db, peers)
+
+    @reading
+    def untaken(self, after: int, order: Order) -> Untaken:
+        """How many of the next entries a peer does not take from here; see peers.untaken."""
+        return peers.untaken(self._db, after, order)
+
+    @reading
+    def backlog(self) -> Backlog:
+        """What is put aside."""
+        return peers.backlog(self._db)
+
+    @reading
+    def usage(self) -> dict[str, Usage]:
+        """What each principal has written here; see Tally."""
+        return self._journal.tally.now()
+
+    @reading
+    def brought(self) -> dict[str, Usage]:
+        """What each peer brought in all, by sender; see tally.brought."""
+        return tally.brought(self._db)
+
+    # ---- what was put aside -----------------------------------------------------------------------------------
+
+    @reading
+    def put_aside(self, table: str, which: Which, after: int, limit: int, newest: bool) -> AsidePage:
+        """Entries of `table`, pending or quarantine, the oldest or the newest first; see aside.page."""
+        return aside.page(self._db, table, which, after, limit, newest)
+
+    @reading
+    def aside_numbers(self, table: str, which: Which, after: int, limit: int) -> list[int]:
+        """Numbers over `after` of such entries, the oldest first."""
+        return aside.numbers(self._db, table, which, after, limit)
+
+    def release(self, ids: Sequence[int], now: int, grants: Mapping[str, PeerGrant] | None = None) -> TakenIn:
+        """Judge refused entries again, each by what `grants` says of its sender; those of others stay. Without
+        `grants`, as from a peer that may write to their spaces and speak for anyone. What is still not allowed goes
+        back with its reason."""
+        field_checks.whole("ids", len(ids), 0, limits.BATCH_ITEMS_MAX)
+        self._room.require()
+        total = TakenIn()
+        with self._transaction():
+            for one in aside.take_out(self._db, ids, None if grants is None else list(grants)):
+                anyone = PeerGrant(read=(), write=(one.entry.space,), principal="", relay=True)
+                grant = anyone if grants is None else grants[one.sender]
+                keys = {one.entry.node: one.key} if one.key else {}
+                total = total.and_then(self._intake.take_in(one.origin, grant, [one.entry], keys, now, one.sender))
+        self._unfolded = self._unfolded or total.erased > 0
+        self._fold()
+        return total
+
+    def judge_again(self) -> None:
+        """Judge the changes again that another version of the rules refused. Each came by a stream that might bring it,
+        and was signed; one that finds no place among those that wait stays where it is."""
+        with suppress(_NoRoom):
+            while ids := aside.outdated(self._db, RULES, limits.BATCH_ITEMS_MAX):
+                with self._transaction():
+                    for one in aside.take_out(self._db, ids, None):
+                        grant = PeerGrant(read=(), write=(one.entry.space,), principal="", relay=True)
+                        if self._intake.take_in(one.origin, grant, [one.entry], {}, one.received, one.sender).full:
+                            raise _NoRoom
+
+    def discard(self, table: str, ids: Sequence[int]) -> int:
+        """Delete entries of `table`, pending or quarantine; how many there were."""
+        field_checks.whole("ids", len(ids), 0, limits.BATCH_ITEMS_MAX)
+        with self._transaction():
+            return aside.remove(self._db, table, ids)
+
+    def discard_all(self, table: str, which: Which) -> int:
+        """Delete all of a table that match; how many there were."""
+        with self._transaction():
+            return aside.remove_all(self._db, table, which)
+
+    # ---- erasing ----------------------------------------------------------------------------------------------
+
+    def erase(self, command: Erase) -> Gone:
+        """Erase a memory for good, here and, with time, at every peer. Raises NotFound, PermissionDenied."""
+        with self._transaction():
+            gone = erase.carry_out(self._db, self._journal, command)
+        self._unfolded = True
+        return replace(gone, folded=self._fold())
+
+    @reading
+    def not_to_erase(self, ids: Sequence[str], agent: str) -> dict[str, str]:
+        """Which of these memories `agent`, who is no admin, may not erase, and why; see erase.not_to_erase."""
+        return erase.not_to_erase(self._db, self._journal, ids, agent)
+
+    def _fold(self) -> bool:
+        """After an erasure: nothing of it is left in the write-ahead log. Tried again with later writes."""
+        if self._unfolded:
+            self._unfolded = not erase.fold(self._db)
+        return not self._unfolded

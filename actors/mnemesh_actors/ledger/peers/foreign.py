@@ -1,0 +1,399 @@
+"""Taking in what other nodes wrote: an entry is appended, waits for what it builds on, or is quarantined with a reason.
+
+Nothing reaches a document before its signature, the stream's grant and its operations are found good. What is kept, and
+why, does not depend on the order in which entries come: a copy that was refused never keeps out a good one, and what
+was put aside because of a refused change comes back when a good copy of that change is taken in. Erasing wins over
+every change, before or after. Runs inside the transaction of its caller; the batch and its cursor are saved together.
+
+What another ledger of the same node brings was written or judged there by the same code: neither its operations nor
+every signature (see senders) are judged a second time. Only such a stream has a grant of EVERY_SPACE, which no peer can
+be given, and both its ends are actors of one gateway. Bytes and hash are proved, and the document has to load.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from mnemesh_actors.ledger.commit.commands import COUNTED, TakenIn
+from mnemesh_actors.ledger.peers.arrivals import Arrival, Document, Loaded, because, loaded
+from mnemesh_actors.ledger.peers.senders import Sender, presentable
+from mnemesh_actors.ledger.peers.shelves import PENDING, QUARANTINE, Brought, Shelves
+from mnemesh_actors.ledger.store.journal import Journal, Received
+from mnemesh_crdt.admission.admission import RULES, admit
+from mnemesh_crdt.admission.ancestry import Changes
+from mnemesh_crdt.admission.erasure import begun_by, disputed
+from mnemesh_crdt.admission.refusal import Refused
+from mnemesh_crdt.changes.chunk import ChangeHead, read_head
+from mnemesh_crdt.changes.envelope import CHANGE, ERASE, ERASURES, RETRACT, Entry
+from mnemesh_crdt.document.document import genesis_hash
+from mnemesh_crdt.intake.replica import Judge
+from mnemesh_crdt.intake.replica_events import Key
+from mnemesh_memory.access.grants import EVERY_SPACE, PeerGrant
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import DataLoss
+
+
+class Intake:
+    """`judge` says whether a change's operations are allowed; at most `pending_max` changes wait. `damaged` are ids of
+    memories whose log is damaged, with the hash of a change that has to be restored first."""
+
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        journal: Journal,
+        judge: Judge = admit,
+        pending_max: int = limits.PENDING_CHANGES_MAX,
+        damaged: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self._db = db
+        self._journal = journal
+        self._judge = judge
+        self._pending_max = pending_max
+        self._damaged = damaged
+
+    def take_waiting(self, key: Key, awaited: str) -> TakenIn:
+        """Take in what waited for a damaged change that is restored. It was signed, and came by a stream that might
+        bring it."""
+        total = TakenIn()
+        for one in Shelves(self._db, self._pending_max).take(PENDING, key, awaited):
+            grant = PeerGrant(read=(), write=(key.space,), principal="", relay=True)
+            total = total.and_then(self.take_in(one.origin, grant, [one.entry], {}, one.received, one.sender))
+        return total
+
+    def take_in(
+        self,
+        origin: str,
+        grant: PeerGrant,
+        entries: Sequence[Entry],
+        keys: Mapping[str, bytes],
+        now: int,
+        name: str = "",
+    ) -> TakenIn:
+        """Take in what a stream with `grant` brought from the ledger `origin` at `now` (ms); `keys` are public keys of
+        nodes by id, `name` is who has a share of what is put aside. `seq` of the outcome is left to the caller, who
+        saves the cursor."""
+        whole = EVERY_SPACE in grant.write  # another ledger of this node brings what all have brought there
+        shelves = Shelves(self._db, self._pending_max, name, whole=whole)
+        sender = Sender(self._db, grant, name, whole=whole)
+        batch = _Batch(self._db, self._journal, self._judge, shelves, sender, grant.relay, whole, self._damaged)
+        return batch.take_in([Brought(entry, origin, now, name) for entry in entries], keys)
+
+
+class _Batch:
+    """One call of `take_in`."""
+
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        journal: Journal,
+        judge: Judge,
+        shelves: Shelves,
+        sender: Sender,
+        relay: bool,
+        judged: bool,
+        damaged: Mapping[str, str],
+    ) -> None:
+        self._db = db
+        self._journal = journal
+        self._judge = judge
+        self._shelves = shelves
+        self._sender = sender
+        self._relay = relay
+        self._judged = judged
+        self._damaged = damaged
+        self._tally = dict.fromkeys(COUNTED, 0)
+        self._full = False
+        self._first = self._last = 0
+
+    def take_in(self, brought: Sequence[Brought], keys: Mapping[str, bytes]) -> TakenIn:
+        by_document: dict[Key, list[Brought]] = {}
+        for one in brought:
+            if why := self._sender.misshapen(one.entry):
+                self._shelves.put_aside(replace(one, entry=presentable(one.entry)), why)
+                self._tally["quarantined"] += 1
+            else:
+                by_document.setdefault(Key(one.entry.space, one.entry.doc), []).append(one)
+        self._sender.show(keys, {one.entry.node for group in by_document.values() for one in group})
+        for document in self._documents(list(by_document)):
+            self._settle(document, by_document[document.key])
+        return TakenIn(**self._tally, full=self._full, first=self._first, last=self._last)
+
+    def _documents(self, keys: Sequence[Key]) -> list[Document]:
+        """What is known of these documents, asked for once a batch."""
+        found = {key: Document(key) for key in keys}
+        ids = tuple({key.id for key in keys})
+        marks = ", ".join("?" * len(ids))
+        asked = f"SELECT doc, space, hash, actor FROM entry WHERE doc IN ({marks})"
+        for doc, space, hash, actor in self._db.execute(asked, ids):
+            if (here := found.get(Key(space, doc))) is not None:
+                here.known.add(hash.hex())
+                if actor is not None:
+                    here.actors.append(actor.hex())
+        for key, waiting in self._shelves.waiting(ids):
+            if key in found:
+                found[key].waiting.add(waiting)
+        spaces: dict[str, dict[str, bool]] = {}
+        for doc, space, erased in self._db.execute(
+            f"SELECT doc, space, erased FROM document WHERE doc IN ({marks})", ids
+        ):
+            spaces.setdefault(doc, {})[space] = bool(erased)
+        for key, document in found.items():
+            document.spaces = spaces.setdefault(key.id, {})
+        return list(found.values())
+
+    # ---- one document -----------------------------------------------------------------------------------------
+
+    def _settle(self, document: Document, brought: Sequence[Brought]) -> None:
+        arrivals: deque[Arrival] = deque()
+        seen: set[str] = set()
+        for one in brought:
+            hash = one.entry.hash
+            again = one.entry.type == RETRACT and self._relay  # what waits here may be believed of this stream
+            if hash in document.known or (hash in document.waiting and not again) or hash in seen:
+                self._tally["duplicates"] += 1
+            elif document.erased:
+                self._drop(one)
+            elif isinstance(head := self._looked_at(document, one), str):
+                self._refuse(document, replace(one, key=self._sender.not_kept(one.entry.node)), head)
+            else:
+                seen.add(hash)
+                if head is None:
+                    document.erasures.append(one)
+                else:
+                    arrivals.append(Arrival(one, head))
+        for erasure in [one for one in document.erasures if one.entry.type == ERASE][:1]:
+            self._erase(document, erasure)
+        if document.erased:
+            for arrival in arrivals:
+                self._drop(arrival.brought)
+            return
+        if document.key.id in self._damaged:
+            self._await_repair(document, [*(arrival.brought for arrival in arrivals), *document.erasures])
+            return
+        if arrivals:
+            self._take(document, arrivals)
+        if document.erasures or document.retractions:
+            self._retract(document)
+
+    def _await_repair(self, document: Document, brought: Sequence[Brought]) -> None:
+        """Nothing can be judged beside a damaged change: it waits until that is restored."""
+        for one in brought:
+            if one.entry.type == CHANGE and self._shelves.full:
+                self._full = True
+            else:
+                self._wait(document, one, self._damaged[document.key.id])
+                self._tally["held"] += 1
+
+    def _looked_at(self, document: Document, one: Brought) -> ChangeHead | str | None:
+        """The head of a change, None for an erasure, or why an entry is refused, whatever its change does."""
+        if why := self._sender.objection(one.entry):
+            return why
+        if one.entry.type in ERASURES:
+            return None
+        try:
+            head = read_head(one.entry.raw)
+        except DataLoss as error:
+            return error.message
+        if head.hash != one.entry.hash:
+            return "its change has another hash"
+        return head if head.deps else "its change builds on nothing, not even on its memory's beginning"
+
+    def _take(self, document: Document, arrivals: deque[Arrival]) -> None:
+        document.genesis = genesis_hash(document.key.id, document.key.space)
+        if document.known:
+            document.changes = Changes(self._journal.log(document.key.id), document.actors)
+        before = dict(document.changes)
+        ready = self._in_order(document, arrivals)
+        if ready:
+            self._append(document, before, ready)
+        # What was durable before first: there is always room for it.
+        left = sorted((one for group in document.waits.values() for one in group), key=lambda one: not one.kept)
+        document.waits.clear()
+        for arrival in left:
+            self._hold(document, arrival)
+
+    def _in_order(self, document: Document, arrivals: deque[Arrival]) -> list[Arrival]:
+        """The changes that wait for nothing and may enter, each after those that it builds on, with those that waited
+        for them here; the others are left in `waits`."""
+        ready: list[Arrival] = []
+        if not document.here:
+            arrivals.extend(self._released(document, document.genesis))
+        while arrivals:
+            arrival = arrivals.popleft()
+            if missing := document.missing(arrival.head):
+                document.waits.setdefault(missing, []).append(arrival)
+            elif arrival.hash in document.changes:
+                self._tally["duplicates"] += 1
+            elif why := self._not_allowed(document, arrival):
+                self._refuse(document, arrival.brought, why, rules=RULES)
+            else:
+                document.changes.enter(arrival.head, arrival.brought.entry.raw)
+                ready.append(arrival)
+                arrivals.extend(document.waits.pop(arrival.hash, ()))
+                arrivals.extend(self._released(document, arrival.hash))
+        return ready
+
+    def _not_allowed(self, document: Document, arrival: Arrival) -> str:
+        """Why a change may not enter now that all that it builds on is here, or ""."""
+        try:
+            if arrival.kept or not self._judged:
+                self._judge(document.key, arrival.brought.entry, document.changes)
+        except Refused as refused:
+            if refused.__cause__ is not None:
+                self._check_log(document)
+            return refused.reason
+        # An id that names its space has no beginning in another one; one of before may, and one space is kept.
+        return f"its id is that of a memory in {document.elsewhere}" if document.elsewhere else ""
+
+    def _check_log(self, document: Document) -> None:
+        """A change that could not be judged may be good, and what it builds on damaged here. Raises DataLoss then."""
+        if not document.checked:
+            document.checked = True
+            for hash, raw in self._journal.log(document.key.id).items():
+                if read_head(raw).hash != hash:
+                    raise DataLoss(f"change {hash[:16]} has another hash", field="document", value=document.key.id)
+
+    def _released(self, document: Document, hash: str) -> Iterator[Arrival]:
+        """What waits here for a change that is good now, taken off its shelf."""
+        for table in (PENDING, QUARANTINE):
+            for one in self._shelves.take(table, document.key, hash):
+                document.waiting.discard(one.entry.hash)
+                if one.entry.type in ERASURES:
+                    document.retractions.append(one)
+                else:
+                    yield Arrival(one, read_head(one.entry.raw), kept=True)
+
+    def _append(self, document: Document, before: dict[str, bytes], ready: list[Arrival]) -> None:
+        now = loaded(document.key, document.changes)
+        if isinstance(now, str):
+            ready, now = self._readable(document, before, ready)
+        if not ready or isinstance(now, str):
+            return
+        last = self._stored(document, now, ready)
+        if last:
+            self._shelves.acquit(document.key, [one.hash for one in ready])
+            document.known.update(one.hash for one in ready)
+            document.spaces[document.key.space] = False
+            self._tally["accepted"] += len(ready)
+            self._appended(last - len(ready) + 1, last)
+
+    def _stored(self, document: Document, now: Loaded, ready: list[Arrival]) -> int:
+        """Append; the last entry's number. What does not fit the file, though it was found good, is quarantined, so
+        that one entry never holds up all that come after it; 0 then."""
+        received = [Received(one.brought, one.head.actor) for one in ready]
+        mark = self._journal.digest.mark()
+        self._db.execute("SAVEPOINT document")
+        try:
+            last = self._journal.take(*now, received, new=not document.here)
+        except (sqlite3.IntegrityError, OverflowError, UnicodeError) as error:
+            self._db.execute("ROLLBACK TO document")
+            self._journal.digest.undo(mark)
+            last = 0
+            for one in ready:
+                del document.changes[one.hash]
+                self._refuse(document, one.brought, f"the ledger does not take it ({error})")
+        self._db.execute("RELEASE document")
+        return last
+
+    def _readable(
+        self, document: Document, before: dict[str, bytes], ready: list[Arrival]
+    ) -> tuple[list[Arrival], Loaded | str]:
+        """The document with those of `ready`, one by one, with which it can be read; the others are refused."""
+        good: Loaded | str = ""
+        if before:
+            good = loaded(document.key, before)
+            if isinstance(good, str):
+                raise DataLoss(good, field="document", value=document.key.id)
+        kept: list[Arrival] = []
+        refused: set[str] = set()
+        for arrival in ready:
+            culprit = next((dep for dep in arrival.head.deps if dep in refused), "")
+            changes = before | {one.hash: one.brought.entry.raw for one in (*kept, arrival)}
+            tried = because(culprit) if culprit else loaded(document.key, changes)
+            if isinstance(tried, str):
+                refused.add(arrival.hash)
+                del document.changes[arrival.hash]
+                self._refuse(document, arrival.brought, tried, culprit)
+            else:
+                good = tried
+                kept.append(arrival)
+        return kept, good
+
+    # ---- what does not enter a document -----------------------------------------------------------------------
+
+    def _hold(self, document: Document, arrival: Arrival) -> None:
+        """Keep a change until what it builds on comes: in quarantine when that is there."""
+        missing = [dep for dep in arrival.head.deps if dep not in document.changes and dep != document.genesis]
+        if culprit := self._shelves.culprit(document.key, missing):
+            self._refuse(document, arrival.brought, because(culprit), culprit)
+        elif arrival.kept:
+            self._wait(document, arrival.brought, missing[0])
+        elif self._shelves.full:
+            self._full = True
+        else:
+            try:
+                self._judge(document.key, arrival.brought.entry, None)
+            except Refused as refused:
+                self._refuse(document, arrival.brought, refused.reason, rules=RULES)
+            else:
+                self._wait(document, arrival.brought, missing[0])
+                self._tally["held"] += 1
+
+    def _wait(self, document: Document, one: Brought, awaited: str) -> None:
+        self._shelves.acquit(document.key, [one.entry.hash])  # a forged copy condemns nothing that builds on it
+        self._shelves.wait(one, awaited)
+        document.waiting.add(one.entry.hash)
+
+    def _refuse(self, document: Document, one: Brought, why: str, culprit: str = "", rules: int = 0) -> None:
+        """Quarantine an entry, and with it what waits for it. `rules` as in Shelves.put_aside."""
+        todo = [(one, why, culprit, rules)]
+        while todo:
+            one, why, culprit, rules = todo.pop()
+            hash = one.entry.hash
+            self._shelves.put_aside(one, why, culprit, rules)
+            self._tally["quarantined"] += 1
+            waiters = [arrival.brought for arrival in document.waits.pop(hash, ())]
+            waiters += self._shelves.take(PENDING, document.key, hash)
+            document.waiting.difference_update(waiter.entry.hash for waiter in waiters)
+            todo += [(waiter, because(hash), hash, 0) for waiter in waiters]
+
+    # ---- erasing ----------------------------------------------------------------------------------------------
+
+    def _drop(self, one: Brought) -> None:
+        """Of an erased document: a late copy, or another erasure of it."""
+        self._tally["duplicates" if one.entry.type in ERASURES else "dropped"] += 1
+
+    def _erase(self, document: Document, one: Brought) -> None:
+        seq, _ = self._journal.erase(one.entry, None, one.origin, one.received)
+        self._shelves.recount()
+        document.spaces[document.key.space] = True
+        self._tally["erased"] += 1
+        self._tally["duplicates"] += len(document.erasures) - (one in document.erasures)
+        document.erasures = []
+        document.retractions = []
+        self._appended(seq, seq)
+
+    def _retract(self, document: Document) -> None:
+        """Who began a memory erases it. While nobody here knows who did, that is believed of a stream that may relay;
+        over another one, a retraction waits for the memory's beginning."""
+        began = begun_by(self._journal.load(document.key).state()) if document.here else frozenset()
+        waited, brought = document.retractions, document.erasures
+        document.retractions = []
+        for one in (*waited, *brought):
+            if document.erased:
+                break  # and they with it
+            if why := disputed(one.entry, began):
+                self._refuse(document, one, why)
+                document.erasures = [other for other in document.erasures if other is not one]
+            elif began or (one in brought and self._relay):
+                self._erase(document, one)
+            else:
+                self._wait(document, one, genesis_hash(document.key.id, document.key.space))
+                self._tally["held"] += one in brought
+
+    def _appended(self, first: int, last: int) -> None:
+        self._first, self._last = self._first or first, max(self._last, last)

@@ -1,0 +1,197 @@
+"""What peers are told of this log, and how far it is read of theirs: pages of entries, keys, cursors.
+
+Reads and keeps records; what an entry is worth is decided in foreign.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mnemesh_actors.ledger.peers.shelves import count, entry_of
+from mnemesh_crdt.changes.envelope import Entry
+from mnemesh_memory.access.grants import any_matches, principal_of
+from mnemesh_memory.values import limits
+
+# Numbers of the log that one question looks through.
+SPAN = 4_096
+ENTRY = "doc, space, type, hash, raw, agent, node, signature, at"
+# What an entry takes on its way beside its change: names, hash and signature.
+ENTRY_BYTES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class SyncPage:
+    """Entries in the order of the log. Everything up to `last_seq` was looked at; `head` is the log's last number.
+    `keys` are the raw public keys of the nodes that signed them. `done`: nothing of what was asked for comes after."""
+
+    entries: tuple[Entry, ...]
+    last_seq: int
+    head: int
+    keys: Mapping[str, bytes] = field(default_factory=dict)
+    done: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """How many entries wait for what they build on, how many are quarantined, how many memories are erased."""
+
+    pending: int
+    quarantined: int
+    erased: int
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Of the spaces that `offered` covers the node `node_id` takes those of `takes`, of the principal `only_by` alone
+    unless it is ""."""
+
+    node_id: str
+    offered: tuple[str, ...]
+    takes: tuple[str, ...]
+    only_by: str
+
+    def leaves(self, space: str, agent: str) -> bool:
+        """Whether an entry is offered and not taken."""
+        taken = any_matches(self.takes, space) and self.only_by in ("", principal_of(agent))
+        return any_matches(self.offered, space) and not taken
+
+
+@dataclass(frozen=True, slots=True)
+class Untaken:
+    """How many entries up to the number `last` a peer does not take; `done` at the end of the log. `erased`: among all
+    were erasures, so that earlier ones may be gone."""
+
+    number: int
+    last: int
+    done: bool
+    erased: bool
+
+
+def page(
+    db: sqlite3.Connection, after: int, patterns: Sequence[str], not_from: str, entries_max: int, bytes_max: int
+) -> SyncPage:
+    """Entries after `after` in spaces that one of `patterns` covers, without those that `not_from` brought ("" for
+    nobody). At most `entries_max`, and `bytes_max` or one; the log is looked through SPAN numbers at a time."""
+    head = _head(db)
+    covered: dict[str, bool] = {}
+    chosen: list[int] = []
+    size, end = 0, min(head, after + SPAN)
+    rows = db.execute(
+        "SELECT seq, space, origin, length(raw) FROM entry WHERE seq > ? AND seq <= ? ORDER BY seq", (after, end)
+    )
+    for seq, space, origin, length in rows:
+        if space not in covered:
+            covered[space] = any_matches(patterns, space)
+        if not covered[space] or (not_from and origin == not_from):
+            continue
+        size += length + ENTRY_BYTES
+        if chosen and (size > bytes_max or len(chosen) == entries_max):
+            end = seq - 1
+            break
+        chosen.append(seq)
+    entries = _entries(db, chosen)
+    return SyncPage(entries, max(after, end), head, _keys(db, entries), done=end >= head)
+
+
+def resend(
+    db: sqlite3.Connection, space: str, buckets: Sequence[int], after: int, entries_max: int, bytes_max: int
+) -> SyncPage:
+    """Entries after `after` of the documents of a space that lie in `buckets` of its digest, whoever brought them."""
+    marks = ", ".join("?" * len(buckets))
+    rows = db.execute(
+        "SELECT e.seq, length(e.raw) FROM document d JOIN entry e ON e.doc = d.doc AND e.space = d.space "
+        f"WHERE d.space = ? AND d.bucket IN ({marks}) AND e.seq > ? ORDER BY e.seq LIMIT ?",
+        (space, *buckets, after, entries_max + 1),
+    ).fetchall()
+    chosen: list[int] = []
+    size = 0
+    for seq, length in rows:
+        size += length + ENTRY_BYTES
+        if chosen and (size > bytes_max or len(chosen) == entries_max):
+            break
+        chosen.append(seq)
+    entries = _entries(db, chosen)
+    last = chosen[-1] if chosen else after
+    return SyncPage(entries, last, _head(db), _keys(db, entries), done=len(chosen) == len(rows))
+
+
+def spaces(db: sqlite3.Connection, patterns: Sequence[str]) -> list[str]:
+    """Spaces that hold a document, or held one that is erased, and that one of `patterns` covers."""
+    found = db.execute(
+        # Jumps from one space to the next in the index, instead of reading all documents.
+        "WITH RECURSIVE one(space) AS (SELECT min(space) FROM digest UNION ALL "
+        "SELECT (SELECT min(space) FROM digest WHERE space > one.space) FROM one WHERE one.space IS NOT NULL) "
+        "SELECT space FROM one WHERE space IS NOT NULL"
+    )
+    return [space for (space,) in found if any_matches(patterns, space)]
+
+
+def untaken(db: sqlite3.Connection, after: int, order: Order) -> Untaken:
+    """What a peer does not take of the next SPAN numbers of the log over `after`; what its own logs brought is not
+    counted."""
+    head = _head(db)
+    end = min(head, after + SPAN)
+    found = db.execute(
+        "SELECT space, agent, type = 'change', count(*) FROM entry "
+        "WHERE seq > ? AND seq <= ? AND substr(origin, 1, ?) <> ? GROUP BY 1, 2, 3",
+        (after, end, len(order.node_id) + 1, f"{order.node_id}/"),
+    ).fetchall()
+    number = sum(number for space, agent, _, number in found if order.leaves(space, agent))
+    return Untaken(number, max(after, end), done=end >= head, erased=not all(change for _, _, change, _ in found))
+
+
+def keep_key(db: sqlite3.Connection, node: str, key: bytes) -> None:
+    """Keep the raw public key of a node."""
+    db.execute("INSERT OR IGNORE INTO node_key (node, key) VALUES (?, ?)", (node, key))
+
+
+def cursors(db: sqlite3.Connection, peer: str) -> dict[str, int]:
+    """How far the feeds of the node `peer` were read, by feed."""
+    return dict(db.execute("SELECT incarnation, seq FROM peer_cursor WHERE peer = ?", (peer,)))
+
+
+def save_cursor(db: sqlite3.Connection, peer: str, feed: str, seq: int, now: int) -> int:
+    """Note that `feed` of `peer` was read up to `seq`, never back; what is noted now. Of more than SYNC_CURSORS_MAX the
+    longest unused is forgotten: its feed would be read anew."""
+    db.execute(
+        "INSERT INTO peer_cursor VALUES (?, ?, ?, ?) ON CONFLICT (peer, incarnation) DO UPDATE SET "
+        "seq = max(seq, excluded.seq), at = excluded.at",
+        (peer, feed, seq, now),
+    )
+    db.execute(
+        "DELETE FROM peer_cursor WHERE peer = ?1 AND incarnation NOT IN "
+        "(SELECT incarnation FROM peer_cursor WHERE peer = ?1 ORDER BY at DESC, incarnation = ?2 DESC LIMIT ?3)",
+        (peer, feed, limits.SYNC_CURSORS_MAX),
+    )
+    return cursor(db, peer, feed)
+
+
+def cursor(db: sqlite3.Connection, peer: str, feed: str) -> int:
+    """How far `feed` of `peer` was read, 0 when it never was."""
+    row = db.execute("SELECT seq FROM peer_cursor WHERE peer = ? AND incarnation = ?", (peer, feed)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def backlog(db: sqlite3.Connection) -> Backlog:
+    """What is put aside."""
+    return Backlog(pending=count(db, "pending"), quarantined=count(db, "quarantine"), erased=count(db, "erased"))
+
+
+def _entries(db: sqlite3.Connection, numbers: Sequence[int]) -> tuple[Entry, ...]:
+    if not numbers:
+        return ()
+    marks = ", ".join("?" * len(numbers))
+    rows = db.execute(f"SELECT {ENTRY} FROM entry WHERE seq IN ({marks}) ORDER BY seq", tuple(numbers))
+    return tuple(entry_of(row) for row in rows)
+
+
+def _keys(db: sqlite3.Connection, entries: Iterable[Entry]) -> dict[str, bytes]:
+    nodes = tuple({entry.node for entry in entries})
+    marks = ", ".join("?" * len(nodes))
+    return dict(db.execute(f"SELECT node, key FROM node_key WHERE node IN ({marks})", nodes))
+
+
+def _head(db: sqlite3.Connection) -> int:
+    return int(db.execute("SELECT max(seq) FROM entry").fetchone()[0] or 0)

@@ -1,0 +1,119 @@
+"""What a ledger adds for the others of its node, on other machines: who it is, which operations it knows, and the
+idempotency keys that are not in the log.
+
+Entries go by the same feeds as between nodes (exchange). A key is told only after the entry that it answers for.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mnemesh_actors.ledger.commit.commands import Command, Committed, Create, Revise
+from mnemesh_actors.ledger.integrity.faults import reading
+from mnemesh_actors.ledger.integrity.view_repair import Mending
+
+_REPLICA: Final = "*replica:"  # no token bears a name with a star
+
+
+def cursor_name(node_id: str) -> str:
+    """Under which a ledger keeps its cursors in the feeds of another of its node."""
+    return f"{_REPLICA}{node_id}"
+
+
+def twin_of(peer: str) -> str:
+    """The id of the ledger of this node that has its cursors under that name, "" for a peer's."""
+    return peer.removeprefix(_REPLICA) if peer.startswith(_REPLICA) else ""
+
+
+def twins(db: sqlite3.Connection) -> list[str]:
+    """The ids of the other ledgers of this node that brought anything here, present ones and former ones."""
+    # In the order of SQLite's texts ";" is what follows ":".
+    rows = db.execute(
+        "SELECT DISTINCT substr(peer, ?) FROM peer_cursor WHERE peer >= ? AND peer < ?",
+        (len(_REPLICA) + 1, _REPLICA, _REPLICA[:-1] + ";"),
+    )
+    return [str(node) for (node,) in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Node id and raw public key by which this ledger signs, and its incarnation."""
+
+    node_id: str
+    key: bytes
+    incarnation: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsedKey:
+    """An idempotency key that `agent` used at `at` (ms): the request's fingerprint, and what it did to memory `id`."""
+
+    agent: str
+    key: str
+    fingerprint: bytes
+    id: str
+    action: str
+    at: int
+
+
+def keys_of(commands: Sequence[Command], results: Sequence[Committed | Exception]) -> list[UsedKey]:
+    """The idempotency keys that these commits answer for from now on."""
+    found = []
+    for command, result in zip(commands, results, strict=True):
+        if not isinstance(result, Committed) or not isinstance(command, Create | Revise):
+            continue
+        key = (command.draft if isinstance(command, Create) else command.patch).idempotency_key
+        if key:
+            done = (result.memory.id, result.action, command.at)
+            found.append(UsedKey(command.agent, key, command.fingerprint, *done))
+    return found
+
+
+class Twin(Mending, ABC):
+    """Mixed into Ledger, which has the connection and the identity."""
+
+    path: Path
+    _db: sqlite3.Connection
+    _identity: Identity
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[None]:
+        """All of what is written inside is stored, or nothing of it."""
+
+    def identity(self) -> Identity:
+        """Who this ledger is."""
+        return self._identity
+
+    @reading
+    def known(self, actors: Sequence[bytes]) -> list[bool]:
+        """Which of these operations are in the log."""
+        return [
+            self._db.execute("SELECT 1 FROM entry WHERE actor = ?", (actor,)).fetchone() is not None for actor in actors
+        ]
+
+    @reading
+    def used_keys(self, since: int, after: tuple[str, str], limit: int) -> list[UsedKey]:
+        """Keys used at `since` (ms) or later, by agent and key, after that pair; at most `limit`."""
+        rows = self._db.execute(
+            "SELECT agent, key, fingerprint, id, action, at FROM idempotency WHERE (agent, key) > (?, ?) AND at >= ? "
+            "ORDER BY agent, key LIMIT ?",
+            (*after, since, limit),
+        )
+        return [UsedKey(*row) for row in rows]
+
+    def learn(self, keys: Sequence[UsedKey]) -> None:
+        """Remember keys that another ledger of this node has answered; of two uses the later counts. Raises Unavailable
+        or DataLoss when the disk fails."""
+        with self._transaction():
+            self._db.executemany(
+                "INSERT INTO idempotency VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (agent, key) DO UPDATE SET "
+                "fingerprint = excluded.fingerprint, id = excluded.id, action = excluded.action, at = excluded.at "
+                "WHERE excluded.at > at",
+                [(one.agent, one.key, one.fingerprint, one.id, one.action, one.at) for one in keys],
+            )

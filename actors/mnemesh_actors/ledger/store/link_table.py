@@ -1,0 +1,159 @@
+"""The table of links: a part of the view that says what leads to a memory. Kept with the view, read by questions.
+
+One row for each link of a memory, and one for each title that its text names in double brackets: a title is looked up
+when somebody asks, so that it leads to whoever bears it then. What the asker may not read is not there at all, neither
+its text nor its id.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from mnemesh_actors.ledger.store.reads import covered
+from mnemesh_actors.ledger.store.rows import COLUMNS, from_row
+from mnemesh_memory.access.grants import any_matches
+from mnemesh_memory.text.text import snippet, title_of
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.memory_links import (
+    AMBIGUOUS,
+    ATTACHED_TYPES,
+    CONTRADICTS,
+    IN,
+    OUT,
+    PART_OF,
+    WIKILINK,
+    Linked,
+    wikilinks,
+)
+from mnemesh_memory.values.model import Memory
+
+# Of a text, for its title and snippet.
+BEGINNING_CHARS: Final = 2_000
+# That contradict one result, looked at in a recall.
+LEADING_MAX: Final = 16
+# Who is replaced and who replaces link to each other: the memory's own link says it all.
+_TOLD_ONCE: Final = (
+    "NOT EXISTS (SELECT 1 FROM link AS own WHERE own.source = ? AND own.target = l.source AND "
+    "(own.type = 'supersedes' AND l.type = 'superseded-by' OR own.type = 'superseded-by' AND l.type = 'supersedes'))"
+)
+# Whole rows, so that their checksums are looked at.
+_ENDS: Final = ", ".join(f"m.{name}" for name in COLUMNS.split(", "))
+_SPACE, _STATE = COLUMNS.split(", ").index("space"), COLUMNS.split(", ").index("state")
+
+
+def keep(db: sqlite3.Connection, memory: Memory, *, new: bool) -> None:
+    """The rows of a memory, in place of those it had; `new` had none."""
+    if not new:
+        db.execute("DELETE FROM link WHERE source = ?", (memory.id,))
+    rows = [(memory.id, link.type, link.id) for link in memory.links]
+    rows += [(memory.id, WIKILINK, title) for title in wikilinks(memory.content)]
+    if rows:
+        db.executemany("INSERT INTO link VALUES (?, ?, ?)", rows)
+
+
+def linked(db: sqlite3.Connection, memory: Memory, within: Sequence[str]) -> tuple[tuple[Linked, ...], int]:
+    """Both ends of the links of `memory`, first where it leads, then the first limits.LINKED_MAX that lead to it; and
+    how many more those are. `within` are patterns of the spaces that may be known of."""
+    ends = _ends(db, [link.id for link in memory.links])
+    found = []
+    for link in memory.links:
+        end = ends.get(link.id)
+        if end is None:
+            found.append(Linked(type=link.type, direction=OUT, id=link.id))
+        elif any_matches(within, end[_SPACE]):
+            found.append(_linked(link.type, OUT, end))
+    found += [_named(db, title, memory.space) for title in wikilinks(memory.content)]
+    leading, more = _leading(db, memory, within)
+    return (*found, *leading), more
+
+
+def ties(db: sqlite3.Connection, ids: Sequence[str]) -> list[tuple[str, str, str, str]]:
+    """(memory, type, direction, the other one's id) of the links of `ids` that recall follows: where they lead, and
+    what contradicts them, the LEADING_MAX latest of each by their ids, which are in order of time."""
+    marks, types = _marks(ids), _marks(ATTACHED_TYPES)
+    return db.execute(
+        f"SELECT source, type, '{OUT}', target FROM link WHERE source IN ({marks}) AND type IN ({types}) UNION ALL "
+        f"SELECT target, type, '{IN}', source FROM (SELECT *, row_number() OVER (PARTITION BY target ORDER BY source "
+        f"DESC) AS place FROM link WHERE target IN ({marks}) AND type = ?) WHERE place <= ?",
+        (*ids, *ATTACHED_TYPES, *ids, CONTRADICTS, LEADING_MAX),
+    ).fetchall()
+
+
+def hidden(db: sqlite3.Connection, ids: Sequence[str], within: Sequence[str]) -> list[str]:
+    """Those of `ids` that lie in other spaces than `within` covers."""
+    seen, patterns = covered(within)
+    rows = db.execute(f"SELECT id FROM memory WHERE id IN ({_marks(ids)}) AND NOT {seen}", (*ids, *patterns))
+    return [row[0] for row in rows]
+
+
+def wholes(db: sqlite3.Connection, id_: str) -> set[str]:
+    """What the memory is part of, and what that is part of, and so on; itself too when that runs in a circle."""
+    rows = db.execute(
+        "WITH RECURSIVE whole (id) AS (SELECT target FROM link WHERE source = ? AND type = ? UNION "
+        "SELECT target FROM link JOIN whole ON source = id WHERE type = ?) SELECT id FROM whole",
+        (id_, PART_OF, PART_OF),
+    )
+    return {row[0] for row in rows}
+
+
+def _leading(db: sqlite3.Connection, memory: Memory, within: Sequence[str]) -> tuple[list[Linked], int]:
+    """What leads to `memory`, by its id or, when it alone bears it, by its title. A forgotten memory leads nowhere."""
+    seen, patterns = covered(within)
+    seen = seen.replace("space", "m.space")
+    way, values = "l.target = ? AND l.type <> ?", [memory.id, WIKILINK]
+    if memory.title and _named(db, memory.title, memory.space).id == memory.id:
+        way = f"({way} OR l.target = ? AND l.type = ? AND m.space = ?)"
+        values += [memory.title, WIKILINK, memory.space]
+    rows = db.execute(
+        f"SELECT l.type, count(*) OVER (), {_ENDS} FROM link l JOIN memory m ON m.id = l.source "
+        f"WHERE {way} AND m.id <> ? AND m.state <> 'forgotten' AND {seen} AND {_TOLD_ONCE} "
+        "ORDER BY l.type, m.created_at, m.id LIMIT ?",
+        (*values, memory.id, *patterns, memory.id, limits.LINKED_MAX),
+    ).fetchall()
+    return [_linked(row[0], IN, row[2:]) for row in rows], rows[0][1] - len(rows) if rows else 0
+
+
+def _named(db: sqlite3.Connection, title: str, space: str) -> Linked:
+    """Where a title leads: to the one memory of the space that bears it, of the active ones if there are any."""
+    rows = db.execute(
+        f"SELECT {_ENDS} FROM memory m WHERE m.title = ? AND m.title <> '' AND m.space = ? AND m.state <> 'forgotten' "
+        "ORDER BY m.state = 'active' DESC LIMIT 2",
+        (title, space),
+    ).fetchall()
+    if not rows:
+        return Linked(type=WIKILINK, direction=OUT, id="", title=title)
+    if len(rows) > 1 and rows[0][_STATE] == rows[1][_STATE]:
+        return Linked(type=WIKILINK, direction=OUT, id="", title=title, space=space, state=AMBIGUOUS)
+    return _linked(WIKILINK, OUT, rows[0])
+
+
+def _ends(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Sequence[Any]]:
+    if not ids:
+        return {}
+    rows = db.execute(f"SELECT {_ENDS} FROM memory m WHERE m.id IN ({_marks(ids)})", tuple(ids))
+    return {row[0]: row for row in rows}
+
+
+def _linked(type_: str, direction: str, end: Sequence[Any]) -> Linked:
+    memory = from_row(end)
+    if memory.state == "forgotten":
+        return Linked(
+            type=type_, direction=direction, id=memory.id, space=memory.space, kind=memory.kind, state=memory.state
+        )
+    text = memory.content[:BEGINNING_CHARS]
+    return Linked(
+        type=type_,
+        direction=direction,
+        id=memory.id,
+        title=memory.title or title_of(text),
+        space=memory.space,
+        kind=memory.kind,
+        state=memory.state,
+        snippet=snippet(text, ""),
+    )
+
+
+def _marks(values: Iterable[object]) -> str:
+    return ", ".join("?" for _ in values)

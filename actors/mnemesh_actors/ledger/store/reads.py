@@ -1,0 +1,384 @@
+"""Questions to the view. Each takes a connection and changes nothing."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from mnemesh_actors.ledger.store.rows import COLUMNS, from_row, from_rows
+from mnemesh_memory.access.grants import BELOW, EVERY_SHARED
+from mnemesh_memory.policy.heat import heat
+from mnemesh_memory.policy.validity import SUPERSEDES
+from mnemesh_memory.text.traits import happened_at
+from mnemesh_memory.times.window import Window
+from mnemesh_memory.validation import field_checks
+from mnemesh_memory.validation.filters import in_place
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import InvalidArgument, NotFound
+from mnemesh_memory.values.memory_links import WIKILINK
+from mnemesh_memory.values.model import ListQuery, Memory, Page, Query, Stats
+
+FACETS_MAX = 200
+# Whether a link begins or ends there: most memories have none, and are then not asked about again.
+TIED = (
+    f"EXISTS (SELECT 1 FROM link WHERE source = memory.id AND type <> '{WIKILINK}') "
+    "OR EXISTS (SELECT 1 FROM link WHERE target = memory.id)"
+)
+# As holding.held, and held with nobody in holding.stood_instead; each ? is the moment. A CROSS JOIN keeps the order:
+# the first successor that held ends the question, where SQLite would gather the whole chain first.
+HELD = (
+    "coalesce(coalesce(json_extract({0}.detail, '$.valid_from'), (SELECT max(json_extract(old.detail, '$.valid_to')) "
+    f"FROM link JOIN memory AS old ON old.id = link.target WHERE link.source = {{0}}.id AND link.type = '{SUPERSEDES}' "
+    "AND old.space = {0}.space AND json_extract(old.detail, '$.superseded_by') IS NOT NULL)) <= ?, 1) "
+    "AND coalesce(json_extract({0}.detail, '$.valid_to') > ?, 1)"
+)
+STOOD = (
+    f"{HELD.format('memory')} AND (memory.state <> 'superseded' OR NOT EXISTS (WITH RECURSIVE chain(id) AS ("
+    "SELECT json_extract(memory.detail, '$.superseded_by') UNION SELECT json_extract(one.detail, '$.superseded_by') "
+    "FROM chain JOIN memory AS one ON one.id = chain.id WHERE one.space = memory.space AND one.id <> memory.id) "
+    "SELECT 1 FROM chain CROSS JOIN memory AS later ON later.id = chain.id WHERE later.id <> memory.id "
+    f"AND later.space = memory.space AND later.state <> 'forgotten' AND {HELD.format('later')}))"
+)
+# As traits.happened_at.
+HAPPENED = "coalesce(json_extract(detail, '$.valid_from'), created_at)"
+HEX = set("0123456789abcdef-")
+
+
+def by_ids(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Memory]:
+    """Memories by id; unknown ids are absent."""
+    rows = db.execute(f"SELECT {COLUMNS}, {TIED} FROM memory WHERE id IN ({_marks(ids)})", tuple(ids)).fetchall()
+    return {row[0]: from_row(row[:-1], tied=bool(row[-1])) for row in rows}
+
+
+def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str], within: Sequence[str] | None = None) -> str:
+    """The id for an id, a unique id prefix, or a title that one memory of `spaces` bears
+    (of the active ones, if there are any). With `within`, patterns of spaces, nothing else is there at all.
+
+    Raises NotFound, or InvalidArgument when a prefix or title fits several.
+    """
+    seen, patterns = covered(within)
+    lowered = key.strip().lower()
+    if lowered and len(lowered) >= limits.ID_PREFIX_CHARS_MIN and set(lowered) <= HEX:
+        rows = db.execute(
+            f"SELECT id FROM memory WHERE id >= ? AND id < ? AND {seen} ORDER BY id LIMIT 4",
+            (lowered, lowered + "g", *patterns),
+        ).fetchall()
+        if len(rows) == 1:
+            return str(rows[0][0])
+        if rows:
+            shown = ", ".join(str(row[0]) for row in rows[:3])
+            raise InvalidArgument("id", key, f"a prefix that fits one memory only; this fits {shown}, ...")
+    if spaces and key:
+        found = db.execute(
+            f"SELECT id, state = 'active' FROM memory WHERE title = ? AND space IN ({_marks(spaces)}) AND {seen} "
+            "ORDER BY state = 'active' DESC, updated_at DESC, id LIMIT 4",
+            (key, *spaces, *patterns),
+        ).fetchall()
+        # A title that an active memory bears does not mean one that was forgotten or superseded.
+        same = [str(id_) for id_, active in found if active == found[0][1]]
+        if len(same) == 1:
+            return same[0]
+        if same:
+            raise InvalidArgument("id", key, f"a title that one memory only bears; it is that of {', '.join(same)}")
+    raise NotFound("memory", key, "give a whole id, a unique prefix of 6 characters or more, or a title")
+
+
+def page(db: sqlite3.Connection, query: ListQuery) -> Page:
+    """One page of a listing, by time and id."""
+    where, values = _filters(query)
+    time = _time_of(query.window)
+    total = int(db.execute(f"SELECT count(*) FROM memory WHERE {where}", values).fetchone()[0])
+    order, compare = ("DESC", "<") if query.order == "newest" else ("ASC", ">")
+    if query.cursor:
+        at, last = cursor_in(query.cursor)
+        where += f" AND ({time}, id) {compare} (?, ?)"
+        values = [*values, at, last]
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM memory WHERE {where} ORDER BY {time} {order}, id {order} LIMIT ?",
+        [*values, query.limit + 1],
+    ).fetchall()
+    memories = from_rows(rows[: query.limit])
+    more = len(rows) > query.limit
+    if not more:
+        return Page(memories=tuple(memories), cursor="", total=total)
+    last_at = happened_at(memories[-1]) if time == HAPPENED else memories[-1].created_at
+    return Page(memories=tuple(memories), cursor=cursor_out(last_at, memories[-1].id), total=total)
+
+
+def _time_of(window: Window | None) -> str:
+    """By what a listing is ordered: in a stretch of time by when something happened."""
+    return HAPPENED if window is not None and window.only else "created_at"
+
+
+def changed(db: sqlite3.Connection, query: ListQuery, at: int) -> list[str]:
+    """Ids of what `query` lists and was changed after `at` (ms), or is in conflict: the last change first, up to one
+    more than its limit."""
+    where, values = _filters(query)
+    rows = db.execute(
+        f"SELECT id FROM memory WHERE {where} AND (updated_at > ? OR conflicted = 1) "
+        "ORDER BY updated_at DESC, id LIMIT ?",
+        [*values, at, query.limit + 1],
+    )
+    return [str(id_) for (id_,) in rows]
+
+
+def changed_of(db: sqlite3.Connection, ids: Sequence[str], at: int) -> set[str]:
+    """Those of `ids` with a change after `at` (ms), whichever of their revisions stands now."""
+    rows = db.execute(
+        f"SELECT DISTINCT doc FROM entry WHERE doc IN ({_marks(ids)}) AND type = 'change' AND at > ?", [*ids, at]
+    )
+    return {str(id_) for (id_,) in rows}
+
+
+def _filters(query: ListQuery) -> tuple[str, list[Any]]:
+    parts = [f"space IN ({_marks(query.spaces)})"]
+    values: list[Any] = [*query.spaces]
+    if query.within is not None:
+        where, patterns = covered(query.within)
+        parts, values = [where], [*patterns]
+    if query.state == "active" and query.valid_at is not None and not query.active_now:
+        parts.append("state <> 'forgotten'")  # what was superseded since was active then
+    elif query.state != "all":
+        parts.append("state = ?")
+        values.append(query.state)
+    if query.kinds:
+        parts.append(f"kind IN ({_marks(query.kinds)})")
+        values += query.kinds
+    has = "EXISTS (SELECT 1 FROM json_each(memory.tags) WHERE value IN ({}))"
+    if query.tags_any:
+        parts.append(has.format(_marks(query.tags_any)))
+        values += query.tags_any
+    for tag in query.tags_all:
+        parts.append(has.format("?"))
+        values.append(tag)
+    if query.tags_none:
+        parts.append("NOT " + has.format(_marks(query.tags_none)))
+        values += query.tags_none
+    for column, compare, value in (
+        ("created_at", ">=", query.since),
+        ("created_at", "<", query.before),
+        ("by", "=", query.agent or None),
+        ("session", "=", query.session or None),
+    ):
+        if value is not None:
+            parts.append(f"{column} {compare} ?")
+            values.append(value)
+    if query.valid_at is not None:
+        condition = STOOD if query.state == "active" else HELD.format("memory")
+        parts.append(condition)
+        values += [query.valid_at] * condition.count("?")
+    if query.window is not None and query.window.only:
+        for compare, value in ((">=", query.window.since), ("<", query.window.before)):
+            if value is not None:
+                parts.append(f"{HAPPENED} {compare} ?")
+                values.append(value)
+    return " AND ".join(parts), values
+
+
+def matching(
+    db: sqlite3.Connection, query: Query, pending: Mapping[str, tuple[int, int]], now: int
+) -> tuple[list[str], list[str]]:
+    """Ids of the memories that pass the filters of a recall, newest first; and, when superseded ones lead to their
+    successors, ids of those that lead to one of them. `pending` are the accesses not yet written: (number, last)."""
+    state = "all" if query.include_superseded else "active"
+    where, values = _filters(
+        ListQuery(
+            spaces=query.spaces,
+            kinds=query.kinds,
+            tags_any=query.tags_any,
+            tags_all=query.tags_all,
+            tags_none=query.tags_none,
+            since=query.since,
+            before=query.before,
+            valid_at=query.valid_at,
+            agent=query.agent,
+            session=query.session,
+            window=query.window,
+            state=state,
+        )
+    )
+    where += " AND state <> 'forgotten'" + ("" if query.include_archive else " AND tier <> 'archive'")
+    found: list[str] = []
+    for id_, kind, tier, updated_at, importance, folder, paths, accesses, last in db.execute(
+        "SELECT memory.id, kind, tier, updated_at, json_extract(detail, '$.importance'), json_extract(detail, '$.dir'),"
+        " json_extract(detail, '$.paths'), coalesce(accesses, 0), coalesce(last_used, 0) "
+        f"FROM memory LEFT JOIN activity USING (id) WHERE {where} "
+        f"ORDER BY {_time_of(query.window)} DESC, memory.id DESC",
+        values,
+    ):
+        if not in_place(query, json.loads(paths or "[]"), folder or ""):
+            continue
+        more, later = pending.get(id_, (0, 0))
+        used = max(last, later, updated_at)
+        if query.min_heat <= 0 or heat(kind, tier, importance, used, accesses + more, now) >= query.min_heat:
+            found.append(id_)
+    if query.include_superseded:
+        return found, []
+    own = set(found)
+    return found, [id_ for id_ in _replaced_by(db, query, found) if id_ not in own]
+
+
+def _replaced_by(db: sqlite3.Connection, query: Query, ids: Sequence[str]) -> list[str]:
+    """Superseded memories of the spaces of `query` whose successor, or its successor and so on, is one of `ids`."""
+    before: dict[str, list[str]] = {}
+    # With valid_at a chain goes on past what is forgotten, as in holding.successors.
+    states = "state = 'superseded'" if query.valid_at is None else "state <> 'active'"
+    for id_, successor in db.execute(
+        "SELECT id, json_extract(detail, '$.superseded_by') FROM memory "
+        f"WHERE space IN ({_marks(query.spaces)}) AND {states}",
+        query.spaces,
+    ):
+        before.setdefault(successor, []).append(id_)
+    found: list[str] = []
+    todo = list(ids)
+    while todo:
+        older = before.pop(todo.pop(), [])
+        found += older
+        todo += older
+    return found
+
+
+def chains(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Memory]:
+    """These memories, all that came after them, and what each of those replaced itself."""
+    rows = db.execute(
+        "WITH RECURSIVE chain(id) AS (SELECT value FROM json_each(?) UNION "
+        "SELECT json_extract(one.detail, '$.superseded_by') FROM chain JOIN memory AS one ON one.id = chain.id) "
+        f"SELECT {COLUMNS}, {TIED} FROM memory WHERE id IN (SELECT id FROM chain UNION "
+        f"SELECT link.target FROM chain JOIN link ON link.source = chain.id WHERE link.type = '{SUPERSEDES}')",
+        (json.dumps(list(ids)),),
+    )
+    return {row[0]: from_row(row[:-1], tied=bool(row[-1])) for row in rows}
+
+
+def chain_ends(ids: Sequence[str], successor_of: Callable[[str], str]) -> dict[str, str]:
+    """For each id the last of its chain of successors; in a circle, one of its members. `successor_of` gives "" at the
+    end of a chain."""
+    ends: dict[str, str] = {}
+    for first in ids:
+        walked: dict[str, None] = {}
+        here = first
+        while here not in ends and here not in walked:
+            walked[here] = None
+            here = successor_of(here) or here
+        ends.update(dict.fromkeys(walked, ends.get(here, here)))
+    return {first: ends[first] for first in ids}
+
+
+def successor(db: sqlite3.Connection, id_: str) -> str:
+    """The memory that replaced a superseded one, or ""."""
+    row = db.execute(
+        "SELECT json_extract(detail, '$.superseded_by') FROM memory WHERE id = ? AND state = 'superseded'", (id_,)
+    ).fetchone()
+    return str(row[0] or "") if row else ""
+
+
+def timeline(db: sqlite3.Connection, middle: Memory, before: int, after: int) -> tuple[list[Memory], int]:
+    """Active neighbours in time of `middle`: of its session when it has one, else of its space; and its position."""
+    if middle.source.session:
+        scope, key = "session <> '' AND session = ?", middle.source.session
+        order: tuple[str, ...] = ("place", "created_at", "id")
+        here: tuple[Any, ...] = (middle.source.seq or 0, middle.created_at, middle.id)
+    else:
+        scope, key, order = "space = ?", middle.space, ("created_at", "id")
+        here = (middle.created_at, middle.id)
+    select = f"SELECT {COLUMNS} FROM memory WHERE {scope} AND space = ? AND state = 'active' AND ({', '.join(order)})"
+
+    def side(compare: str, direction: str, limit: int) -> list[Any]:
+        by = ", ".join(f"{column} {direction}" for column in order)
+        sql = f"{select} {compare} ({_marks(here)}) ORDER BY {by} LIMIT ?"
+        return db.execute(sql, (key, middle.space, *here, limit)).fetchall()
+
+    earlier, later = side("<", "DESC", before), side(">", "ASC", after)
+    return [*from_rows(reversed(earlier)), middle, *from_rows(later)], len(earlier)
+
+
+def stats(db: sqlite3.Connection, spaces: Sequence[str]) -> Stats:
+    """Counts over `spaces`, which may be patterns, or over all when empty."""
+    where, values = covered(spaces or None)
+    states = dict(db.execute(f"SELECT state, count(*) FROM memory WHERE {where} GROUP BY state", values))
+    conflicted = db.execute(f"SELECT count(*) FROM memory WHERE conflicted = 1 AND {where}", values).fetchone()[0]
+
+    def facet(column: str, table: str = "memory") -> tuple[dict[str, int], int]:
+        """The most frequent, and how many there are in all."""
+        rows = db.execute(
+            f"SELECT {column}, count(*) AS n, count(*) OVER () FROM {table} WHERE state = 'active' AND {where} "
+            f"GROUP BY 1 ORDER BY n DESC, 1 LIMIT {FACETS_MAX}",
+            values,
+        ).fetchall()
+        return {name: count for name, count, _ in rows}, rows[0][2] if rows else 0
+
+    kinds, _ = facet("kind")
+    tags, tags_total = facet("value", "memory, json_each(memory.tags)")
+    within, spaces_total = facet("space")
+    agents, agents_total = facet("by")
+    return Stats(
+        memories=states.get("active", 0),
+        forgotten=states.get("forgotten", 0),
+        superseded=states.get("superseded", 0),
+        conflicted=conflicted,
+        kinds=kinds,
+        tags=tags,
+        spaces=within,
+        agents=agents,
+        tags_total=tags_total,
+        spaces_total=spaces_total,
+        agents_total=agents_total,
+    )
+
+
+def export_page(
+    db: sqlite3.Connection, spaces: Sequence[str], states: Sequence[str], after: tuple[int, str], limit: int
+) -> list[Memory]:
+    """Memories after (created_at, id), oldest first; of `spaces`, which may be patterns, or of all when empty."""
+    where, values = covered(spaces or None)
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM memory WHERE {where} AND state IN ({_marks(states)}) "
+        "AND (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?",
+        (*values, *states, *after, limit),
+    )
+    return from_rows(rows)
+
+
+def covered(patterns: Sequence[str] | None) -> tuple[str, tuple[str, ...]]:
+    """`grants.any_matches` as an SQL condition on the column `space`, and its values; None lets everything through."""
+    if patterns is None:
+        return "1", ()
+    parts, values = ["0"], []
+    for pattern in patterns:
+        if pattern == EVERY_SHARED:
+            parts.append("substr(space, 1, 1) <> '@'")
+            continue
+        stem = pattern.removesuffix(BELOW)
+        if stem == pattern:
+            parts.append("space = ?")
+            values.append(pattern)
+        if stem != pattern or pattern.startswith("@"):
+            # Everything that begins with `stem/`: `0` follows `/` in every encoding of ours.
+            parts.append("(space >= ? AND space < ?)")
+            values += [stem + "/", stem + "0"]
+    return f"({' OR '.join(parts)})", tuple(values)
+
+
+def cursor_out(at: int, id_: str) -> str:
+    """The token of the page after the memory with that time (ms) and id."""
+    return base64.urlsafe_b64encode(json.dumps([at, id_]).encode()).decode()
+
+
+def cursor_in(token: str) -> tuple[int, str]:
+    """What a token stands for. Raises InvalidArgument."""
+    try:
+        # Text that is cut off decodes to nothing that fits; it bounds how deep its JSON can go.
+        at, last = json.loads(base64.urlsafe_b64decode(token[: limits.CURSOR_CHARS_MAX].encode()))
+        if isinstance(at, int) and isinstance(last, str) and limits.TIME_MS_MIN <= at <= limits.TIME_MS_MAX:
+            return at, field_checks.memory_id("cursor", last)
+        raise ValueError("not made by cursor_out")
+    except (ValueError, TypeError, binascii.Error, InvalidArgument):
+        raise InvalidArgument("cursor", token, "the cursor of the page before, unchanged") from None
+
+
+def _marks(values: Iterable[object]) -> str:
+    return ", ".join("?" for _ in values)

@@ -1,0 +1,160 @@
+"""A memory as a row of the view and back. Knows nothing of queries.
+
+Each row carries a checksum over its other columns: a row that does not fit it is not served (RowDamaged).
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, astuple, replace
+from itertools import starmap
+from typing import Any, Final
+
+from mnemesh_memory.values.errors import DataLoss
+from mnemesh_memory.values.model import Link, Memory, Revision, Source
+
+COLUMNS = (
+    "id, space, kind, title, content, state, tier, by, created_at, updated_at, seq, session, session_seq, conflicted, "
+    "tags, detail, checksum"
+)
+PLACES = ", ".join("?" * 17)
+SEQ = COLUMNS.split(", ").index("seq")
+NO_TAGS: Final = "[]"  # what most memories have: it is not worth a parser on every recall
+
+DAMAGED: Final = (
+    "is damaged on disk, in the log as well, and was not served: `mnemesh sync now` brings it back if a peer holds it, "
+    "otherwise restore a backup; `mnemesh doctor --deep` shows more"
+)
+
+
+class RowDamaged(DataLoss):
+    """A row of the view is not what was written. `id` is the memory's as far as it can be read."""
+
+    def __init__(self, id_: str) -> None:
+        super().__init__(
+            f"memory {id_} {DAMAGED}",
+            field="id",
+            value=id_,
+        )
+        self.id = id_
+
+
+def checksum(columns: Sequence[Any]) -> int:
+    """CRC-32 of the columns of a row but the last, each as text; any single flipped bit changes it."""
+    return zlib.crc32("\0".join(map(str, columns)).encode("utf-8", "surrogatepass"))
+
+
+def to_row(memory: Memory, seq: int) -> tuple[Any, ...]:
+    """The values of COLUMNS for `memory`, whose last entry is `seq`."""
+    detail: dict[str, Any] = {"heads": memory.heads, "version": memory.version}
+    optional = {
+        "importance": memory.importance,
+        "paths": memory.paths,
+        "dir": memory.source.dir,
+        "valid_from": memory.valid_from,
+        "valid_to": memory.valid_to,
+        "keywords": memory.keywords,
+        "attrs": dict(memory.attrs),
+        "links": [(link.type, link.id) for link in memory.links],
+        "conflicts": [_revision_out(head) for head in memory.conflicts],
+        "superseded_by": memory.superseded_by,
+        "useful": memory.useful or None,
+        "not_useful": memory.not_useful or None,
+        "notes": memory.notes,
+    }
+    # Absent means default: most memories have few of these, and the view is read on every recall.
+    detail |= {key: value for key, value in optional.items() if value not in (None, "", (), [], {})}
+    columns = (
+        memory.id,
+        memory.space,
+        memory.kind,
+        memory.title,
+        memory.content,
+        memory.state,
+        memory.tier,
+        memory.by,
+        memory.created_at,
+        memory.updated_at,
+        seq,
+        memory.source.session,
+        memory.source.seq,
+        int(bool(memory.conflicts)),
+        _json(memory.tags),
+        _json(detail),
+    )
+    return (*columns, checksum(columns))
+
+
+def from_row(row: Sequence[Any], *, tied: bool = True) -> Memory:
+    """The memory of a row of COLUMNS. `tied` as in Memory. Raises RowDamaged."""
+    if checksum(row[:-1]) != row[-1]:
+        raise RowDamaged(str(row[0]))
+    (
+        id_,
+        space,
+        kind,
+        title,
+        content,
+        state,
+        tier,
+        by,
+        created_at,
+        updated_at,
+        _seq,
+        session,
+        session_seq,
+        _c,
+        tags,
+        detail_text,
+        _checksum,
+    ) = row
+    detail = json.loads(detail_text)
+    return Memory(
+        id=id_,
+        space=space,
+        kind=kind,
+        title=title,
+        content=content,
+        state=state,
+        tier=tier,
+        by=by,
+        created_at=created_at,
+        updated_at=updated_at,
+        heads=tuple(detail["heads"]),
+        version=detail["version"],
+        tags=() if tags == NO_TAGS else tuple(json.loads(tags)),
+        importance=detail.get("importance"),
+        paths=tuple(detail.get("paths", ())),
+        source=Source(session, detail.get("dir", ""), session_seq),
+        valid_from=detail.get("valid_from"),
+        valid_to=detail.get("valid_to"),
+        keywords=tuple(detail.get("keywords", ())),
+        attrs=detail.get("attrs", {}),
+        links=tuple(starmap(Link, detail.get("links", ()))),
+        conflicts=tuple(map(_revision_in, detail.get("conflicts", ()))),
+        superseded_by=detail.get("superseded_by", ""),
+        useful=detail.get("useful", 0),
+        not_useful=detail.get("not_useful", 0),
+        notes=tuple(detail.get("notes", ())),
+        tied=tied,
+    )
+
+
+def from_rows(rows: Iterable[Sequence[Any]]) -> list[Memory]:
+    """Memories of rows, in order."""
+    return [from_row(row) for row in rows]
+
+
+def _revision_out(revision: Revision) -> dict[str, Any]:
+    return {**asdict(replace(revision, attrs=dict(revision.attrs))), "source": astuple(revision.source)}
+
+
+def _revision_in(value: dict[str, Any]) -> Revision:
+    lists = {name: tuple(value[name]) for name in ("parents", "keywords", "refs")}
+    return Revision(**{**value, **lists, "source": Source(*value["source"])})
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,239 @@
+"""The side of the ledger that readers reach: memories as they are and as they were. Changes nothing.
+
+Thin: what a question means stands in reads and histories.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from mnemesh_actors.ledger.commit.history_writes import Histories, Past
+from mnemesh_actors.ledger.commit.write_admission import Admission
+from mnemesh_actors.ledger.integrity.faults import reading
+from mnemesh_actors.ledger.integrity.view_repair import Mending
+from mnemesh_actors.ledger.store import link_table, reads
+from mnemesh_actors.ledger.store.journal import Journal
+from mnemesh_actors.ledger.store.rows import RowDamaged
+from mnemesh_actors.ledger.store.uses import Uses
+from mnemesh_memory.text.passages import index_texts
+from mnemesh_memory.values.errors import DataLoss, MnemeshError, NotFound
+from mnemesh_memory.values.memory_links import Linked
+from mnemesh_memory.values.model import ListQuery, Memory, Page, Query, Revision, Stats
+from mnemesh_memory.values.past import ConflictPage, HistoryPage
+
+QUICK_ROWS_MAX = 64
+# Texts of a draft that is looked up together with its vectors, so that a call with one draft is quick.
+QUICK_HASHES_MAX = 8
+
+
+class Changed(NamedTuple):
+    """Ids of memories that were changed since, in the order to read them; of those that matched and are too many; and
+    whether more were changed than are listed."""
+
+    ids: list[str]
+    unread: list[str]
+    more: bool
+
+
+class Views(Mending):
+    """What a ledger answers to readers. Mixed into Ledger, which has the connection and the journal."""
+
+    path: Path
+    _db: sqlite3.Connection
+    _journal: Journal
+    _uses: Uses
+    _admission: Admission
+    _histories: Histories
+
+    def quick(self, method: str, args: tuple[Any, ...]) -> bool:
+        """Few rows by their keys, and notes in memory: some tenths of a millisecond, which no reader or writer of the
+        file delays."""
+        if method == "prepare":
+            return len(args[0]) == 1 and len(args[1]) <= QUICK_HASHES_MAX
+        return method in ("read", "touch") and len(args[0]) <= QUICK_ROWS_MAX
+
+    @reading
+    def read(self, ids: Sequence[str]) -> dict[str, Memory]:
+        """Memories by id; unknown ids are absent, and so are those that are lost."""
+        found = reads.by_ids(self._db, ids)
+        if len(found) < len(ids):
+            self._lost([id_ for id_ in ids if id_ not in found])
+        return found
+
+    @reading
+    def lost(self, ids: Sequence[str], within: Sequence[str], past: bool = False) -> list[str]:
+        """Those of `ids`, in spaces that a pattern of `within` covers, that are damaged in the log and in the view; of
+        the `past`, which the log alone has, in the log."""
+        return self._scrub.lost_past(ids, within) if past else self._lost(ids, within)
+
+    def _lost(self, ids: Sequence[str], within: Sequence[str] | None = None) -> list[str]:
+        lost = self._scrub.lost(ids, within)
+        self._tell([])
+        return lost
+
+    @reading
+    def find(
+        self, keys: Sequence[str], spaces: Sequence[str], within: Sequence[str] | None = None
+    ) -> list[Memory | MnemeshError]:
+        """A memory for each id, unique prefix or title (of `spaces`), or NotFound. With `within`, patterns of spaces,
+        nothing else is there at all. Raises InvalidArgument for an ambiguous prefix."""
+        found: list[Memory | MnemeshError] = []
+        for key in keys:
+            try:
+                found.append(self._journal.memory(reads.resolve(self._db, key, spaces, within)))
+            except NotFound as error:
+                lost = self._lost([key.strip().lower()], within)
+                found.append(RowDamaged(lost[0]) if lost else error)
+        return found
+
+    @reading
+    def replaceable(self, keys: Sequence[str], space: str, visible: Sequence[str] = ()) -> list[str]:
+        """Ids of the memories that a draft for `space` would supersede; `visible` as in Create. Raises NotFound,
+        InvalidArgument (ambiguous) or FailedPrecondition, as the write would."""
+        return [self._admission.replaceable(key, space, visible).id for key in keys]
+
+    @reading
+    def read_as_of(self, ids: Sequence[str], at: int, clock: int | None = None) -> dict[str, Memory]:
+        """Memories as they were recorded at `at` (ms); those that did not exist yet are absent. Nothing was recorded
+        after `clock`, the node's time now."""
+        return self.read_some_as_of(ids, at, math.inf, clock)[0]
+
+    @reading
+    def read_some_as_of(
+        self, ids: Sequence[str], at: int, within_s: float, clock: int | None = None
+    ) -> tuple[dict[str, Memory], int]:
+        """The same, and how many were looked at: the first one, and more until `within_s` is over, because nobody else
+        is served meanwhile."""
+        until = perf_counter() + within_s
+        now = self.read(ids)
+        found: dict[str, Memory] = {}
+        for number, id_ in enumerate(ids):
+            if number and perf_counter() > until:
+                return found, number
+            then = self._then(now[id_], at, clock) if id_ in now else None
+            if then is not None:
+                found[id_] = then
+        return found, len(ids)
+
+    def _then(self, memory: Memory, at: int, clock: int | None) -> Memory | None:
+        """A memory as it was recorded at `at`; None when it was not there yet, or when its log is damaged."""
+        try:
+            return None if memory.id in self._scrub.hopeless else self._histories.as_of(memory, at, clock)
+        except DataLoss:
+            if not self._hurt([memory.id]):
+                raise
+            return None
+
+    @reading
+    def changed(self, query: ListQuery, at: int, matched: Sequence[str]) -> Changed:
+        """What was changed after `at` (ms): of the memories that `query` lists, up to its limit, the last changed ones,
+        and as many of the others in `matched`, the first ones."""
+        found = reads.changed(self._db, query, at)
+        newest, late = found[: query.limit], reads.changed_of(self._db, matched, at).difference(found[: query.limit])
+        rest = [id_ for id_ in matched if id_ in late]
+        return Changed([*newest, *rest[: query.limit]], rest[query.limit :], len(found) > query.limit)
+
+    @reading
+    def reworded(
+        self, ids: Sequence[str], at: int, within_s: float, clock: int | None = None
+    ) -> tuple[list[Memory], int]:
+        """Of these memories, as they were recorded at `at` (ms), those whose searched texts are others by now; and how
+        many were looked at: the first one, and more until `within_s` is over, because nobody else is served meanwhile.
+        """
+        until = perf_counter() + within_s
+        now = self.read(ids)
+        texts: list[Memory] = []
+        for number, id_ in enumerate(ids):
+            if number and perf_counter() > until:
+                return texts, number
+            then = self._then(now[id_], at, clock) if id_ in now else None
+            if then is not None and index_texts(then) != index_texts(now[id_]):
+                texts.append(then)
+        return texts, len(ids)
+
+    @reading
+    def past(self, id_: str) -> Past:
+        """All that a memory's document holds, and where its changes came from. Raises NotFound."""
+        return self._histories.past(id_)
+
+    @reading
+    def history(self, id_: str, limit: int, cursor: str) -> HistoryPage:
+        """Revisions of a memory, newest first, before the revision `cursor` (an id, or "")."""
+        return self._histories.page(id_, limit, cursor)
+
+    @reading
+    def revision(self, id_: str, field: str, key: str) -> Revision:
+        """The revision that `key` names. Raises NotFound or InvalidArgument for `field`."""
+        return self._histories.revision(id_, field, key)
+
+    @reading
+    def conflicts(self, spaces: Sequence[str], limit: int, cursor: str) -> ConflictPage:
+        """Memories with several visible heads, oldest first."""
+        return self._histories.conflicts(spaces, limit, cursor)
+
+    @reading
+    def successors(self, ids: Sequence[str]) -> dict[str, Memory]:
+        """Where the chain of successors of each superseded memory ends. A chain that ends nowhere, or runs in a circle,
+        is absent."""
+        ends = reads.chain_ends(ids, lambda id_: reads.successor(self._db, id_))
+        memories = self.read(list(dict.fromkeys(ends.values())))
+        return {
+            id_: memories[end] for id_, end in ends.items() if end in memories and memories[end].state != "superseded"
+        }
+
+    @reading
+    def chains(self, ids: Sequence[str]) -> dict[str, Memory]:
+        """By what is judged what of these held at a moment; see reads.chains."""
+        return reads.chains(self._db, ids)
+
+    @reading
+    def linked(self, ids: Sequence[str], within: Sequence[str]) -> dict[str, tuple[tuple[Linked, ...], int]]:
+        """What stands at both ends of the links of each memory, and how many more lead to it; see link_table.linked."""
+        return {id_: link_table.linked(self._db, one, within) for id_, one in reads.by_ids(self._db, ids).items()}
+
+    @reading
+    def ties(self, ids: Sequence[str]) -> list[tuple[str, str, str, str]]:
+        """The links that recall follows; see link_table.ties."""
+        return link_table.ties(self._db, ids)
+
+    @reading
+    def hidden(self, ids: Sequence[str], within: Sequence[str]) -> list[str]:
+        """Those of `ids` that the caller may not know of; see link_table.hidden."""
+        return link_table.hidden(self._db, ids, within)
+
+    @reading
+    def matching(self, query: Query, now: int) -> tuple[list[str], list[str]]:
+        """Ids of the memories that pass the filters of a recall, newest first, and of those they replaced. Lost ones
+        are among them: nobody knows whether they pass, and who reads them is told."""
+        found, replaced = reads.matching(self._db, query, self._uses.pending, now)
+        return [*found, *self._scrub.lost_in(query.spaces)], replaced
+
+    @reading
+    def page(self, query: ListQuery) -> Page:
+        """One page."""
+        found = reads.page(self._db, query)
+        named = query.spaces if query.within is None else query.within
+        return replace(found, lost=tuple(self._scrub.lost_in(named))) if self._scrub.hopeless else found
+
+    @reading
+    def timeline(self, id_: str, before: int, after: int) -> tuple[list[Memory], int]:
+        """Neighbours in time, and the position of the asked memory among them."""
+        return reads.timeline(self._db, self._journal.memory(id_), before, after)
+
+    @reading
+    def stats(self, spaces: Sequence[str]) -> Stats:
+        """Counts."""
+        return reads.stats(self._db, spaces)
+
+    @reading
+    def export_page(
+        self, spaces: Sequence[str], states: Sequence[str], after: tuple[int, str], limit: int
+    ) -> list[Memory]:
+        """Memories in order of creation, after a (created_at, id)."""
+        return reads.export_page(self._db, spaces, states, after, limit)

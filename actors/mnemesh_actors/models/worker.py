@@ -1,0 +1,118 @@
+"""The actor that embeds: one model, one call at a time. Holds no cache and no queue, and knows no other actor."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemesh_actors.models.embedding_model import PRECISIONS, ModelConfig, ModelInfo, generation_of
+from mnemesh_actors.models.model_directory import locate
+from mnemesh_memory.values.errors import InvalidArgument, Unavailable
+
+if TYPE_CHECKING:
+    from mnemesh_actors.models.engine import Engine
+
+Vectors = NDArray[np.float32]
+# Memory follows the padded tokens of a run: 32 texts of 256 tokens cost 250 MB more than 2, and are no faster.
+PADDED_TOKENS_MAX: Final = 512
+# Texts that are tokenised together: encodings of long texts are large.
+BLOCK_TEXTS_MAX: Final = 64
+THREADS_MAX: Final = 64
+# Of several workers in a process the first finds, or makes, the model's files, and the others share what it loaded.
+_LOADING: Final = threading.Lock()
+
+
+class EmbeddingWorker:
+    """Synchronous and serial; arguments, results and errors survive pickle. Call `load` first."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        if config.precision not in PRECISIONS:
+            raise InvalidArgument("model_precision", config.precision, f"one of {', '.join(PRECISIONS)}")
+        if not 1 <= config.threads <= THREADS_MAX:
+            raise InvalidArgument("model_threads", config.threads, f"1 to {THREADS_MAX}")
+        self._config = config
+        self._engine: Engine | None = None
+        self._info: ModelInfo | None = None
+
+    def load(self) -> ModelInfo:
+        """Find the model and load it; a second call changes nothing.
+
+        Raises InvalidArgument when the configured folder is unusable, Unavailable when no model can be had.
+        """
+        if self._info is None:
+            # Imported here: it costs half a second and 40 MB, and the door opens before the model is there.
+            from mnemesh_actors.models.engine import Engine
+
+            precision = self._config.precision
+            with _LOADING:
+                found = locate(self._config)
+                self._engine = Engine.shared(found, self._config.threads)
+            width = self._engine.dimensions
+            self._info = ModelInfo(
+                generation=generation_of(found.name, found.revision, precision, width, found.prefixes),
+                name=found.name,
+                revision=found.revision,
+                precision=precision,
+                dimensions=width,
+                source=found.source,
+                directory=str(found.directory),
+                prefixes=found.prefixes,
+            )
+        return self._info
+
+    def info(self) -> ModelInfo:
+        """The model in use. Raises Unavailable before `load`."""
+        if self._info is None:
+            raise Unavailable("the embedding model is not loaded yet")
+        return self._info
+
+    def embed(self, texts: list[str]) -> Vectors:
+        """Unit vectors of `texts` as they are, in their order: float32 of shape (len(texts), dimensions).
+
+        Any Unicode; a text longer than 256 tokens counts by its beginning. Raises Unavailable before `load`.
+        """
+        vectors = np.empty((len(texts), self.info().dimensions), np.float32)
+        assert self._engine is not None
+        for start in range(0, len(texts), BLOCK_TEXTS_MAX):
+            block = [_well_formed(text) for text in islice(texts, start, start + BLOCK_TEXTS_MAX)]
+            if len(block) == 1:
+                vectors[start] = self._engine.run(block)[0]
+                continue
+            for rows in padded_batches(self._engine.lengths(block), PADDED_TOKENS_MAX):
+                vectors[[start + row for row in rows]] = self._engine.run([block[row] for row in rows])
+        return vectors
+
+    def reads(self, text: str) -> bool:
+        """Whether the model knows any token of `text`. Raises Unavailable before `load`."""
+        self.info()
+        assert self._engine is not None
+        return self._engine.reads(_well_formed(text))
+
+    def close(self) -> None:
+        """Let go of the model; `embed` raises Unavailable afterwards."""
+        self._engine = None
+        self._info = None
+
+
+def padded_batches(lengths: Sequence[int], tokens_max: int) -> list[list[int]]:
+    """Positions of `lengths` in batches of similar length, shortest first, each at most `tokens_max` tokens when
+    padded to its longest; a single longer one has a batch of its own."""
+    batches: list[list[int]] = []
+    for row in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batches and (len(batches[-1]) + 1) * lengths[row] <= tokens_max:
+            batches[-1].append(row)
+        else:
+            batches.append([row])
+    return batches
+
+
+def _well_formed(text: str) -> str:
+    """`text` as the tokenizer takes it: surrogate pairs joined, lone surrogates replaced."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

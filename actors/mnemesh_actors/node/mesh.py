@@ -1,0 +1,378 @@
+"""Mesh: the one object with the operations of a node. Every door calls it; it validates everything itself.
+
+Takes and gives values of mnemesh_memory.values.model only, raises leaves of mnemesh_memory.values.errors only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import replace
+from typing import TypeVar
+
+from mnemesh_actors.consumers.consumer_set import ConsumerSet
+from mnemesh_actors.generations.generation_file import Choice
+from mnemesh_actors.generations.reembedding import Reembedding
+from mnemesh_actors.memory_lookup import find_many, find_one
+from mnemesh_actors.node.node_status import index_consumers, index_status, model_status
+from mnemesh_actors.node.snapshot_reader import LedgerCopy, ledger_copy
+from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.notices import Notices
+from mnemesh_actors.recall.recall import Recalling
+from mnemesh_actors.recall.recall_batch import recall_batch
+from mnemesh_actors.recall.related import related
+from mnemesh_actors.remember.bulk_removal import BulkForgetting
+from mnemesh_actors.remember.history_operations import PAGE, Histories
+from mnemesh_actors.remember.link_operations import Linking
+from mnemesh_actors.remember.purge import Purging
+from mnemesh_actors.remember.writes import Writing
+from mnemesh_actors.runtime.base import Runtime
+from mnemesh_actors.storage.disk import DiskRoom
+from mnemesh_actors.streams.sync_port import Syncing
+from mnemesh_actors.transcripts.transcript_operations import Transcribing
+from mnemesh_actors.watch.cursor_seal import CursorSeal
+from mnemesh_actors.watch.watch_operations import Watching
+from mnemesh_memory.access import grants
+from mnemesh_memory.ranking.answers import Neighbourhood, Recalled
+from mnemesh_memory.validation import field_checks, request_checks
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import DataLoss, DeadlineExceeded, DiskFull, InvalidArgument, MnemeshError
+from mnemesh_memory.values.memory_links import Rated
+from mnemesh_memory.values.model import (
+    Caller,
+    Checked,
+    Draft,
+    LedgerStatus,
+    ListQuery,
+    Memory,
+    MeshStatus,
+    Page,
+    Patch,
+    Query,
+    Stats,
+    Written,
+)
+from mnemesh_memory.values.past import Blame, ConflictPage, HistoryPage
+from mnemesh_memory.values.quotas import Usage
+from mnemesh_memory.values.removal import Bulk, Purged
+from mnemesh_memory.watch.watch_values import Watched, WatchQuery
+
+EXPORT_PAGE = 200
+Answer = TypeVar("Answer")
+
+
+class Mesh:
+    """Built by `start.start_mesh`. `notices` is shared with whoever has something to tell a person; `syncing` is what
+    streams with peers need of this node; `transcripts` are the operations on what is no memory."""
+
+    def __init__(
+        self,
+        parts: NodePorts,
+        runtime: Runtime,
+        node_id: str,
+        reembedding: Reembedding,
+        notices: Notices,
+        syncing: Syncing,
+        transcripts: Transcribing,
+        seal: CursorSeal,
+        consumers: ConsumerSet,
+        room: DiskRoom | None = None,
+    ) -> None:
+        self.syncing = syncing
+        self.transcripts = transcripts
+        self._room = room
+        self._consumers = consumers
+        self._parts = parts
+        self._runtime = runtime
+        self._node_id = node_id
+        self._reembedding = reembedding
+        self._notices = notices
+        self._writing = Writing(parts)
+        self._linking = Linking(parts, self._writing)
+        self._recalling = Recalling(parts, self._linking)
+        self._purging = Purging(parts)
+        self._bulk = BulkForgetting(parts, self._writing, self._purging)
+        self._histories = Histories(parts, self._writing)
+        self._watching = Watching(parts, node_id, seal)
+        self._last = AsyncExitStack()
+        self._asking: asyncio.Task[str] | None = None  # whether the ledger answers
+
+    async def remember(self, caller: Caller, draft: Draft) -> Written:
+        """Store one memory; see Writing.remember."""
+        with self._parts.foreground.operation():
+            return await self._told(caller, await self._writing.remember(caller, draft))
+
+    async def remember_batch(self, caller: Caller, drafts: Sequence[Draft]) -> list[Written | MnemeshError]:
+        """Store up to 256 memories; see Writing.remember_batch."""
+        with self._parts.foreground.operation():
+            done = await self._writing.remember_batch(caller, drafts)
+        return [await self._told(caller, one) if isinstance(one, Written) else one for one in done]
+
+    async def check(self, caller: Caller, draft: Draft) -> Checked:
+        """What `remember` would do; writes nothing."""
+        return await self._writing.check(caller, draft)
+
+    async def update(self, caller: Caller, key: str, patch: Patch) -> Written:
+        """Write a new revision; see Writing.update."""
+        with self._parts.foreground.operation():
+            return await self._told(caller, await self._writing.update(caller, key, patch))
+
+    async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:
+        """Replace a memory by a new one; see Writing.supersede."""
+        with self._parts.foreground.operation():
+            done, old = await self._writing.supersede(caller, key, draft)
+        return await self._told(caller, done), (await self._linking.granted(caller, [old]))[0]
+
+    async def forget(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
+        """Soft deletion."""
+        return await self._told(caller, await self._writing.forget(caller, key, wait or "indexed"))
+
+    async def restore(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
+        """Undo of a soft deletion; see Writing.restore."""
+        return await self._told(caller, await self._writing.restore(caller, key, wait or "indexed"))
+
+    async def link(self, caller: Caller, key: str, type_: str, to: str, wait: str = "indexed") -> Written:
+        """Link a memory to another; see Linking.link."""
+        return await self._told(caller, await self._linking.link(caller, key, type_, to, wait or "indexed"))
+
+    async def unlink(self, caller: Caller, key: str, type_: str, to: str, wait: str = "indexed") -> Written:
+        """Take a link away; see Linking.unlink."""
+        return await self._told(caller, await self._linking.unlink(caller, key, type_, to, wait or "indexed"))
+
+    async def rate(self, caller: Caller, key: str = "", useful: bool | None = None, answer: str = "") -> list[Rated]:
+        """Say whether a memory was useful, or which ones an answer names; see Linking.rate."""
+        return await self._linking.rate(caller, key, useful, answer)
+
+    async def _told(self, caller: Caller, done: Written) -> Written:
+        """The outcome of a write without links to what the caller may not read."""
+        (memory,) = await self._linking.granted(caller, [done.memory])
+        return done if memory is done.memory else replace(done, memory=memory)
+
+    async def history(self, caller: Caller, key: str, limit: int = PAGE, cursor: str = "") -> HistoryPage:
+        """Revisions of a memory, newest first; see Histories.history."""
+        return await self._histories.history(caller, key, limit, cursor)
+
+    async def blame(self, caller: Caller, key: str, revision: str = "") -> Blame:
+        """Who set what of a memory; see Histories.blame."""
+        found = await self._histories.blame(caller, key, revision)
+        targets = {one.field: one.field.rpartition(":")[2] for one in found.fields if one.field.startswith("links.")}
+        hidden = await self._linking.hidden(caller, targets.values())
+        return replace(found, fields=tuple(one for one in found.fields if targets.get(one.field) not in hidden))
+
+    async def conflicts(
+        self, caller: Caller, spaces: Sequence[str] = (), limit: int = PAGE, cursor: str = ""
+    ) -> ConflictPage:
+        """Memories in conflict; see Histories.conflicts."""
+        return await self._histories.conflicts(caller, spaces, limit, cursor)
+
+    async def rollback(
+        self, caller: Caller, key: str, to: str, *, expected_heads: Sequence[str] = (), wait: str = "indexed"
+    ) -> Written:
+        """Go back to an older revision; see Histories.rollback."""
+        heads = tuple(expected_heads)
+        done = await self._histories.rollback(caller, key, to, expected_heads=heads, wait=wait or "indexed")
+        return await self._told(caller, done)
+
+    async def resolve(
+        self,
+        caller: Caller,
+        key: str,
+        *,
+        keep: str = "",
+        content: str | None = None,
+        expected_heads: Sequence[str] = (),
+        wait: str = "indexed",
+    ) -> Written:
+        """End a conflict; see Histories.resolve."""
+        done = await self._histories.resolve(
+            caller, key, keep=keep, content=content, expected_heads=expected_heads, wait=wait or "indexed"
+        )
+        return await self._told(caller, done)
+
+    async def bulk_forget(self, caller: Caller, query: ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
+        """Forget or purge what a listing names; see BulkForgetting.bulk_forget."""
+        return await self._bulk.bulk_forget(caller, query, purge=purge, dry_run=dry_run)
+
+    async def purge(self, caller: Caller, key: str) -> Purged:
+        """Erase a memory for good; see Purging.purge."""
+        return await self._purging.purge(caller, key)
+
+    async def recall(self, caller: Caller, query: Query) -> Recalled:
+        """Find memories; see Recalling.recall."""
+        with self._parts.foreground.operation():
+            return await self._recalling.recall(caller, query)
+
+    async def recall_batch(self, caller: Caller, queries: Sequence[Query]) -> list[Recalled]:
+        """Answer several queries at once; see recall_batch."""
+        with self._parts.foreground.operation():
+            return await recall_batch(self._recalling, caller, queries)
+
+    async def related(self, caller: Caller, key: str, limit: int = 10, *, spaces: Sequence[str] = ()) -> Neighbourhood:
+        """What has to do with a memory; see relating.related."""
+        with self._parts.foreground.operation():
+            return await related(self._parts, caller, key, limit, spaces)
+
+    async def get(
+        self,
+        caller: Caller,
+        keys: Sequence[str],
+        *,
+        include_forgotten: bool = False,
+        spaces: Sequence[str] = (),
+        as_of: int | None = None,
+    ) -> tuple[list[Memory], list[str]]:
+        """The memories found, in the order asked, with both ends of their links, and the keys that were not; with
+        `as_of` (ms) as they were recorded then, without those ends. A single missing one raises NotFound."""
+        if not 1 <= len(keys) <= limits.GET_IDS_MAX:
+            raise InvalidArgument("ids", f"{len(keys)} ids", f"1 to {limits.GET_IDS_MAX}", missing=not keys)
+        field_checks.moment("as_of", as_of)
+        past = as_of is not None
+        found = await find_many(self._parts, caller, keys, forgotten=include_forgotten or past, spaces=spaces)
+        if as_of is not None:
+            found = await self._histories.as_of(found, as_of, include_forgotten)
+        if len(found) == 1 and isinstance(found[0], MnemeshError):
+            raise found[0]
+        for item in found:
+            if isinstance(item, DataLoss):  # which is another thing than a memory that is not there
+                raise item
+        memories = [item for item in found if isinstance(item, Memory)]
+        missing = [key for key, item in zip(keys, found, strict=True) if isinstance(item, MnemeshError)]
+        if memories:
+            await self._parts.ledger.touch([memory.id for memory in memories], self._parts.clock())
+            memories = await self._linking.granted(caller, memories)
+            if as_of is None:
+                memories = await self._linking.with_ends(caller, memories)
+        return memories, missing
+
+    async def timeline(self, caller: Caller, key: str, before: int = 5, after: int = 5) -> tuple[list[Memory], int]:
+        """Neighbours in time, and the position of the asked memory among them."""
+        field_checks.whole("before", before, 0, limits.TIMELINE_MAX)
+        field_checks.whole("after", after, 0, limits.TIMELINE_MAX)
+        middle = await find_one(self._parts, caller, key)
+        memories, position = await self._parts.ledger.timeline(middle.id, before, after)
+        return await self._linking.granted(caller, memories), position
+
+    async def stats(self, caller: Caller, spaces: Sequence[str] = ()) -> Stats:
+        """Counts over `spaces`, or over all that the caller may see."""
+        named = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
+        return await self._parts.ledger.stats(named)
+
+    async def usage(self) -> Mapping[str, Usage]:
+        """What each principal has in the log; see Ledger.usage."""
+        return await self._parts.ledger.usage()
+
+    async def inhabited(self, name: str) -> bool:
+        """Whether the private space of `name` holds anything, or held what is erased. Raises InvalidArgument."""
+        grants.principal_name("name", name)
+        spaces = (f"@{name}", f"@{name}{grants.BELOW}")
+        return bool(await self._parts.ledger.digests(spaces)) or await self.transcripts.holds(spaces)
+
+    async def export(
+        self,
+        caller: Caller,
+        spaces: Sequence[str] = (),
+        include_forgotten: bool = False,
+        include_superseded: bool = False,
+    ) -> AsyncIterator[Memory]:
+        """Every memory with all its fields, oldest first; all spaces that the caller may see when none is named."""
+        named = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
+        states = ["active", *["forgotten"] * include_forgotten, *["superseded"] * include_superseded]
+        after = (-1, "")
+        while page := await self._parts.ledger.export_page(named, states, after, EXPORT_PAGE):
+            for memory in await self._linking.granted(caller, page):
+                yield memory
+            after = (page[-1].created_at, page[-1].id)
+
+    def watch(self, caller: Caller, query: WatchQuery) -> AsyncGenerator[Watched, None]:
+        """Every change of spaces from a cursor on; see Watching.watch."""
+        return self._watching.watch(caller, query)
+
+    def touched(self) -> AsyncGenerator[list[str], None]:
+        """Ids of memories as they change, whoever may read them; see Watching.touched."""
+        return self._watching.touched()
+
+    async def identify(self, caller: Caller, key: str) -> Memory:
+        """The memory that `key` names, also a forgotten one. Asking is no use of it. Raises NotFound."""
+        return await find_one(self._parts, caller, key, forgotten=True)
+
+    def end_watches(self, why: str) -> None:
+        """End every stream of changes with Unavailable and its cursor: they have no end of their own."""
+        self._parts.news.end(why)
+
+    def disk_full(self) -> DiskFull | None:
+        """Why this node only reads for now, or None when it writes."""
+        return self._room.shortage() if self._room else None
+
+    async def ledger_fault(self) -> str:
+        """Why the ledger can't be asked now, or "". However many ask, it is asked once at a time."""
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask_ledger(), name="ledger-fault")
+        return await asyncio.shield(self._asking)
+
+    async def _ask_ledger(self) -> str:
+        try:
+            await self._heard(self._parts.ledger.position(), limits.LEDGER_ANSWER_S)
+        except MnemeshError as error:
+            return error.message
+        return ""
+
+    async def _heard(self, answer: Awaitable[Answer], limit_s: float) -> Answer:
+        """What the ledger answers in time."""
+        try:
+            return await asyncio.wait_for(answer, limit_s)
+        except TimeoutError:
+            raise DeadlineExceeded(f"the ledger has not answered within {limit_s:g} s", part="ledger") from None
+
+    async def status(self) -> MeshStatus:
+        """Actors, ledger, index and model as they are now. Raises DeadlineExceeded when the ledger says nothing within
+        LEDGER_STATUS_S, and what it raises."""
+        ledger: LedgerStatus = await self._heard(self._parts.ledger.status(), limits.LEDGER_STATUS_S)
+        state, index = await index_status(self._parts.serving.current)
+        full = self.disk_full()
+        sound = state in ("ok", "behind") and ledger.state == "ok" and full is None
+        return MeshStatus(
+            state="ready" if sound else "degraded",
+            runtime=self._runtime.name,
+            node_id=self._node_id,
+            actors=await self._runtime.actors(),
+            ledger=ledger,
+            index=(index,),
+            model=model_status(self._parts.serving.current),
+            notices=(*ledger.alarms, *self._notices, *((full.message,) if full else ())),
+            reembed=self._reembedding.status(),
+            consumers=(*index_consumers(self._parts.serving), *self._consumers.status()),
+        )
+
+    async def reembed(self, model: str = "", precision: str = "", *, cancel: bool = False) -> MeshStatus:
+        """Embed everything with that model, or give up what was begun; with neither, change nothing. Without `model` it
+        is the one in use, in another precision. The status then; see Reembedding."""
+        if cancel and (model or precision):
+            raise InvalidArgument("cancel", cancel, "alone: what was begun is given up, whatever model it was for")
+        if cancel:
+            await self._reembedding.cancel()
+        elif model or precision:
+            used = self._reembedding.state.active.choice
+            await self._reembedding.begin(Choice(model or used.model, precision or "fp32"))
+        return await self.status()
+
+    def ledger_copy(self) -> AbstractAsyncContextManager[LedgerCopy]:
+        """The ledger as it is now, while writes go on; see copying.ledger_copy."""
+        return ledger_copy(self._parts.ledger)
+
+    async def close(self) -> None:
+        """Stop following the ledger, then end every actor; what was acknowledged is on disk already."""
+        await self._recalling.close()
+        await self._consumers.close()
+        await self._reembedding.close()
+        await self._parts.follower.close()
+        await self._last.aclose()
+
+    def closes(self, last: AsyncExitStack) -> None:
+        """What to end after the operations: the runtime, and what was started in it."""
+        self._last = last
+
+    async def list(self, caller: Caller, query: ListQuery) -> Page:
+        """One page of a listing."""
+        page = await self._parts.ledger.page(request_checks.list_query(query, caller))
+        return replace(page, memories=tuple(await self._linking.granted(caller, page.memories)))

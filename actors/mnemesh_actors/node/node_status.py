@@ -1,0 +1,54 @@
+"""The status of index, model and the index's consumers, as `Mesh.status` shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mnemesh_actors.consumers.consumer_set import status_of
+from mnemesh_actors.consumers.consumer_table import INDEX, NEXT_INDEX
+from mnemesh_actors.generations.active_index import Serving, VectorSpace
+from mnemesh_actors.index.shard import ShardStatus
+from mnemesh_actors.recall.recall import LAG_TOLERATED_ENTRIES
+from mnemesh_memory.values.errors import MnemeshError
+from mnemesh_memory.values.model import IndexStatus
+from mnemesh_memory.values.model_status import ConsumerStatus, ModelStatus
+
+
+async def index_status(space: VectorSpace) -> tuple[str, IndexStatus]:
+    """The state of the index that answers, and the rest of its status."""
+    follower = space.follower
+    behind = follower.catching_up or follower.lag > LAG_TOLERATED_ENTRIES
+    state, points = follower.fault or ("behind" if behind else "ok"), 0
+    try:
+        shard: ShardStatus = await follower.read(lambda shard: shard.status())
+        points = shard.points
+    except MnemeshError as error:
+        state = error.message
+    return state, IndexStatus(
+        name=f"shard-0{space.generation.suffix}",
+        backend=space.backend,
+        seq=follower.applied,
+        lag=follower.lag,
+        points=points,
+        state=state,
+    )
+
+
+def index_consumers(serving: Serving) -> Iterator[ConsumerStatus]:
+    """The place in the log of the present index, and of the next one beside it."""
+    yield status_of(INDEX.name, serving.current.follower)
+    if serving.next is not None:
+        yield status_of(NEXT_INDEX.name, serving.next.follower)
+
+
+def model_status(space: VectorSpace) -> ModelStatus:
+    """The model that answers."""
+    return ModelStatus(
+        generation=space.generation.fingerprint,
+        name=space.generation.name,
+        dimensions=space.generation.dimensions,
+        source=space.source,
+        query_prefix=space.embedder.prefixes.query,
+        passage_prefix=space.embedder.prefixes.passage,
+        precision=space.generation.precision,
+    )

@@ -1,0 +1,378 @@
+"""Building a mesh: directory, ledger, model and index in the order in which they depend on each other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from mnemesh_actors.actor_table import LEDGER, RERANKER, TRANSCRIPTS
+from mnemesh_actors.consumers.consumer_set import ConsumerSet
+from mnemesh_actors.consumers.consumer_table import ConsumerParts
+from mnemesh_actors.consumers.follower import IndexFollower
+from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.generations.active_index import Serving
+from mnemesh_actors.generations.generation_file import Choice, Generation, GenerationFile, Generations, choice_of
+from mnemesh_actors.generations.reembedding import Reembedding
+from mnemesh_actors.generations.space_factory import Workshop, spawn_embedders
+from mnemesh_actors.index.storage import ServerConfig
+from mnemesh_actors.ledger.commit.commands import Command, Committed
+from mnemesh_actors.models import ModelConfig, ModelInfo
+from mnemesh_actors.models.embedding_model import MODEL_NAME
+from mnemesh_actors.models.reranker import RerankerConfig
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_actors.node_ports import MeshConfig, NodePorts
+from mnemesh_actors.notices import EMBEDDED_WITH, Notices
+from mnemesh_actors.ports import IndexPort, LedgerPort, LedgerWrite, Rerank
+from mnemesh_actors.replication.members import Move
+from mnemesh_actors.replication.replica_record import read_record, refuse_elsewhere
+from mnemesh_actors.replication.replicas import LEDGER_WAIT_S, Fleet
+from mnemesh_actors.replication.scrubber import Scrubber
+from mnemesh_actors.runtime.base import Handle, Machine, Place, Runtime
+from mnemesh_actors.runtime.batch import Batcher
+from mnemesh_actors.runtime.local import LocalHandle
+from mnemesh_actors.storage.data_directory import DataDirectory, load_key
+from mnemesh_actors.streams.stream_identity import signing_with
+from mnemesh_actors.streams.sync_port import Syncing
+from mnemesh_actors.transcripts.transcript_operations import Transcribing
+from mnemesh_actors.transcripts.transcript_store import TranscriptStore
+from mnemesh_actors.watch.cursor_seal import CursorSeal
+from mnemesh_crdt.sync.handshake import Me
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError, Unavailable
+
+COMMIT_COMMANDS_MAX = 256
+# One for what is stored and one more for questions, which then wait for nothing that is stored.
+WORKERS_HERE = 2
+log = structlog.get_logger("mnemesh.start")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QdrantConfig:
+    """The server that holds the index; without one it lies in the data directory."""
+
+    url: str
+    api_key: str = field(default="", repr=False)
+    ca_file: str = ""
+    replicas: int = 1
+    consistency: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartConfig:
+    """What `start_mesh` needs beyond the directory and the runtime."""
+
+    clock: Callable[[], int]
+    entropy: Callable[[int], bytes]
+    model: ModelConfig
+    mesh: MeshConfig = field(default_factory=MeshConfig)
+    qdrant: QdrantConfig | None = None
+    reranker: RerankerConfig | None = None
+    replica_dir: str = ""  # on each machine of a Ray cluster; "" for the default
+    ledger_wait_s: float = LEDGER_WAIT_S  # at the start, for ledgers that may hold more than those in the cluster
+    workers: int = 0  # that embed; 0 for the usual number
+
+
+async def start_mesh(directory: DataDirectory, runtime: Runtime, config: StartConfig) -> Mesh:
+    """A ready mesh. Raises what its parts raise: DataLoss, FailedPrecondition, Unavailable, each with what to do; the
+    runtime is closed then."""
+    async with AsyncExitStack() as undo:
+        undo.push_async_callback(runtime.close)
+        mesh = await _start(directory, runtime, config, undo)
+        mesh.closes(undo.pop_all())
+        return mesh
+
+
+async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig, undo: AsyncExitStack) -> Mesh:
+    notices = Notices()
+    machines = await runtime.machines()
+    fleet = _fleet(directory, runtime, config, machines, notices)
+    if fleet is not None:
+        machines = tuple(await fleet.awaited(machines))
+    file = GenerationFile(directory.path)
+    known = file.read()
+    choice = known.active.choice if known else choice_of(config.model)
+    places = _where_to_embed(machines, config.workers or _usual_workers(runtime, machines))
+    embeds = spawn_embedders(runtime, choice.config(config.model), places)
+    ledger, embedders = await _ledger_and_embedders(directory, runtime, embeds, fleet, machines, undo)
+    status = await ledger.status()
+    for alarm in status.alarms:
+        log.error("ledger_alarm", alarm=alarm)
+    workshop = Workshop(
+        directory=directory,
+        runtime=runtime,
+        model=config.model,
+        embeds_at=places,
+        notice=notices,
+        ledger=ledger,
+        machine=_machine_of_index(fleet, machines),
+        replica_dir=config.replica_dir,
+        server=_server(directory, config),
+        write_timeout_s=config.mesh.write_timeout_s,
+    )
+    (model, state), shard = await _model_and_index(embedders, choice, known, file, workshop)
+    log.info("model_ready", name=model.name, source=model.source, generation=model.generation, dir=model.directory)
+    _say_unheard(config.model, state, notices)
+    _say_faults(embedders, notices)
+    serving = Serving(await workshop.space(state.active, model, embedders, shard=shard))
+    await _opened(serving.current.follower, status.seq, patient=workshop.server is not None)
+    parts = NodePorts(
+        ledger=ledger,
+        serving=serving,
+        commits=Batcher("ledger", _publishing(ledger, serving), COMMIT_COMMANDS_MAX, limits.INBOX_MESSAGES_MAX),
+        clock=config.clock,
+        entropy=config.entropy,
+        config=config.mesh,
+        news=serving.current.follower.news,
+        reranker=await _reranker(runtime, config),
+    )
+    key = load_key(directory.key_file)
+    me = Me(
+        node_id=directory.node_id,
+        key=key.public_key().public_bytes_raw(),
+        incarnation=status.incarnation,
+        life=config.entropy(16).hex(),
+    )
+    syncing = Syncing(ledger, serving, parts.news, me, config.clock, signing_with(key))
+    consumers = _consumers(parts, directory, notices)
+    if fleet is not None:
+        _follow(fleet, serving, syncing, consumers)
+    else:
+        undo.push_async_callback(Scrubber(ledger).start().close)
+    transcribing = await _transcribing(directory, config, undo)
+    reembedding = Reembedding(serving, file, state, workshop, config.entropy)
+    reembedding.start()
+    rest = (transcribing, CursorSeal(key), consumers, directory.room)
+    return Mesh(parts, runtime, directory.node_id, reembedding, notices, syncing, *rest)
+
+
+def _consumers(parts: NodePorts, directory: DataDirectory, notices: Notices) -> ConsumerSet:
+    own = ConsumerParts(ledger=parts.ledger, embedder=lambda: parts.embedder, home=directory.path)
+    consumers = ConsumerSet(own, parts.news, parts.foreground, notices)
+    consumers.start()
+    return consumers
+
+
+async def _transcribing(directory: DataDirectory, config: StartConfig, undo: AsyncExitStack) -> Transcribing:
+    """In this process whatever the runtime: the file lies in its data directory, and another process gains nothing."""
+    store: LocalHandle[TranscriptStore] = LocalHandle(f"{TRANSCRIPTS.name}-0")
+    await store.construct(TranscriptStore, str(directory.transcripts), directory.reserve_bytes)
+    undo.push_async_callback(store.shut)
+    return Transcribing(store, directory.transcripts, config.clock)
+
+
+async def _opened(follower: IndexFollower, head: int, *, patient: bool) -> None:
+    """Follow the ledger up to `head` and beyond. An index on a server may come later: what it lacks then comes from the
+    ledger."""
+    opened = await follower.start(head, patient=patient)
+    found = {"seq": opened.seq, "points": opened.points, "behind": head - opened.seq, "rebuilt": opened.rebuilt}
+    log.info("index_away" if follower.away else "index_ready", **found)
+
+
+async def _model_and_index(
+    embedders: EmbeddingPool, choice: Choice, known: Generations | None, file: GenerationFile, workshop: Workshop
+) -> tuple[tuple[ModelInfo, Generations], Handle[IndexPort] | None]:
+    """What `_loaded` gives, and the index of that generation, opened while the model was loaded; None for one that is
+    not there yet."""
+    # An actor of Ray that turns out to be of another model could not be made anew under its name at once.
+    early = known is not None and workshop.runtime.name == "local"
+    ahead = asyncio.create_task(_index_ahead(workshop, known)) if known and early else None
+    try:
+        model, state = await _loaded(embedders, choice, known, file)
+        shard = None if ahead is None else await ahead
+    finally:
+        if ahead is not None:
+            ahead.cancel()
+            await asyncio.gather(ahead, return_exceptions=True)
+    if shard is not None and known is not None and state.active != known.active:
+        await workshop.runtime.drop(shard)  # it holds vectors of another model
+        shard = None
+    return (model, state), shard
+
+
+async def _index_ahead(workshop: Workshop, known: Generations) -> Handle[IndexPort]:
+    """The index as it was used last. What keeps it from being opened is said by who opens it to use it."""
+    shard = await workshop.shard(known.active)
+    with suppress(MnemeshError):
+        await shard.open()
+    return shard
+
+
+async def _loaded(
+    embedders: EmbeddingPool, choice: Choice, known: Generations | None, file: GenerationFile
+) -> tuple[ModelInfo, Generations]:
+    """The model, and the state that it gives. Raises FailedPrecondition when it is not the one that the memories are
+    embedded with, unless the node finds its model by itself: then the index is made anew with what it has found."""
+    remedy = f"put it back; or delete {file.path}, and the index is made anew with the model that the settings name"
+    try:
+        model = await embedders.load()
+    except (InvalidArgument, Unavailable) as error:
+        if known is None or choice.by_itself:
+            raise
+        raise FailedPrecondition(
+            f"the memories are embedded with {choice.shown}, which can't be loaded ({error.message}): {remedy}",
+            field="model_dir",
+            value=choice.shown,
+        ) from error
+    active = Generation(
+        fingerprint=model.generation,
+        name=model.name,
+        dimensions=model.dimensions,
+        model=choice.model,
+        precision=choice.precision,
+        slot=known.active.slot if known else "",
+    )
+    if known is not None and known.active != active and not choice.by_itself:
+        raise FailedPrecondition(
+            f"the memories are embedded with generation {known.active.fingerprint} of {choice.shown}, and the files "
+            f"there give {model.generation} now: {remedy}",
+            field="model_dir",
+            value=model.generation,
+            limit=known.active.fingerprint,
+        )
+    state = known.found(active) if known else Generations(active)
+    if state != known:
+        file.write(state)
+    return model, state
+
+
+def _say_unheard(config: ModelConfig, state: Generations, notice: Notices) -> None:
+    """Say that the settings name another model than the one in use, which stays, when they do."""
+    wanted, used = choice_of(config), state.active.choice
+    if wanted in (Choice(), used, state.next and state.next.choice):
+        return
+    how = f"--model {wanted.model or MODEL_NAME} --precision {wanted.precision}"
+    notice(
+        f"the settings name the model {wanted.shown}, but the memories are embedded with {used.shown}, which stays in "
+        f"use: `mnemesh reembed {how}` changes over; or take model_dir and model_precision out of the settings",
+        EMBEDDED_WITH,
+    )
+
+
+def _say_faults(embedders: EmbeddingPool, notice: Callable[[str], None]) -> None:
+    for fault in embedders.faults:
+        notice(f"does not embed, the others do: {fault}")
+
+
+def _fleet(
+    directory: DataDirectory,
+    runtime: Runtime,
+    config: StartConfig,
+    machines: Sequence[Machine],
+    notice: Callable[[str], None],
+) -> Fleet | None:
+    """The ledgers on several machines, or None for the one in the data directory."""
+    if runtime.name == "ray" and (len(machines) > 1 or read_record(directory.path).replicas):
+        chance, wait_s = config.entropy, config.ledger_wait_s
+        return Fleet(directory, runtime, config.replica_dir, config.clock, chance, notice, wait_s)
+    refuse_elsewhere(directory)
+    return None
+
+
+def _machine_of_index(fleet: Fleet | None, machines: Sequence[Machine]) -> str:
+    """Not the primary ledger's, so that one machine does not take both; "" for this one, beside its only ledger."""
+    if fleet is None:
+        return ""
+    primary = fleet.ledger.primary.machine
+    return next((one.id for one in reversed(machines) if one.id != primary), machines[-1].id)
+
+
+def _usual_workers(runtime: Runtime, machines: Sequence[Machine]) -> int:
+    """Two in this process, which share the weights; on Ray one for each machine that offers processors, but that of the
+    doors."""
+    return WORKERS_HERE if runtime.name == "local" else max(1, sum(one.processors for one in machines[1:]))
+
+
+def _where_to_embed(machines: Sequence[Machine], workers: int) -> list[Place]:
+    """Where each embedding worker lives. On several machines not with the doors, which need theirs, and the first one
+    not on the last machine, where the index is as a rule; when a machine is gone, Ray takes another. A machine that
+    offers no processors is left alone, unless none offers any."""
+    able = [one for one in machines if one.processors]
+    works = bool(able)
+    if len(machines) == 1 or not able:
+        return [Place(roams=True, works=works)] * workers
+    others = [one for one in able if one != machines[0]] or able
+    first = len(others) - 2
+    return [
+        Place(machine=others[(first - number) % len(others)].id, roams=True, works=True) for number in range(workers)
+    ]
+
+
+def _follow(fleet: Fleet, serving: Serving, syncing: Syncing, consumers: ConsumerSet) -> None:
+    """Index, watchers, consumers and peers follow the ledger of another machine when that goes on."""
+
+    def moved(move: Move) -> None:
+        syncing.move(move.incarnation)
+        serving.move(move.incarnation, move.head, move.known)
+        consumers.move(move.incarnation, move.head, move.known)
+
+    fleet.ledger.follow(serving.publish, moved, serving.expect)
+
+
+async def _ledger_and_embedders(
+    directory: DataDirectory,
+    runtime: Runtime,
+    embeds: Coroutine[Any, Any, EmbeddingPool],
+    fleet: Fleet | None,
+    machines: Sequence[Machine],
+    undo: AsyncExitStack,
+) -> tuple[Handle[LedgerPort], EmbeddingPool]:
+    """The model takes longest; the ledger checks its pages meanwhile."""
+    embedders = asyncio.create_task(embeds)
+    try:
+        if fleet is not None:
+            replicated = await fleet.open(machines)
+            undo.push_async_callback(fleet.close)
+            return replicated, await embedders
+        ledger = await LEDGER.spawn(
+            runtime, str(directory.ledger(0)), str(directory.key_file), directory.node_id, directory.reserve_bytes
+        )
+        return ledger, await embedders
+    finally:
+        embedders.cancel()
+        await asyncio.gather(embedders, return_exceptions=True)
+
+
+def _publishing(
+    ledger: Handle[LedgerWrite], serving: Serving
+) -> Callable[[list[Command]], Awaitable[Sequence[Committed | Exception]]]:
+    """The ledger's commit, followed by the news for the index: also when nobody waits for the answer any more."""
+
+    async def commit(commands: list[Command]) -> Sequence[Committed | Exception]:
+        try:
+            results = await ledger.commit(commands)
+        except MnemeshError:
+            # A ledger that died may have committed before it could answer.
+            serving.look()
+            raise
+        serving.committed(commands, results)
+        return results
+
+    return commit
+
+
+async def _reranker(runtime: Runtime, config: StartConfig) -> Handle[Rerank] | None:
+    """Loaded when one is configured: a node that can't do as it is told says so at its start."""
+    if config.reranker is None:
+        return None
+    reranker = await RERANKER.spawn(runtime, config.reranker)
+    await reranker.load()
+    return reranker
+
+
+def _server(directory: DataDirectory, config: StartConfig) -> ServerConfig | None:
+    if config.qdrant is None:
+        return None
+    return ServerConfig(
+        url=config.qdrant.url,
+        api_key=config.qdrant.api_key,
+        ca_file=config.qdrant.ca_file,
+        replicas=config.qdrant.replicas,
+        consistency=config.qdrant.consistency,
+        owner=directory.node_id,
+        read_s=config.mesh.recall_timeout_s,
+    )

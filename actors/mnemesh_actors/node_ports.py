@@ -1,0 +1,58 @@
+"""What the operations of a node share: handles to its actors, its limits, its clock and its chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import tzinfo
+
+from mnemesh_actors.consumers.follower import IndexFollower
+from mnemesh_actors.embedding.embedder import Embedder
+from mnemesh_actors.generations.active_index import Serving
+from mnemesh_actors.ledger.commit.commands import Command, Committed
+from mnemesh_actors.ports import LedgerPort, Rerank
+from mnemesh_actors.runtime.base import Handle
+from mnemesh_actors.runtime.batch import Batcher
+from mnemesh_actors.runtime.bell import News
+from mnemesh_actors.runtime.budget import Foreground
+from mnemesh_actors.runtime.zones import machine_zone
+from mnemesh_memory.policy.recall_rules import Rule
+from mnemesh_memory.values import limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeshConfig:
+    """What a node's settings say to its operations."""
+
+    recall_timeout_s: float = limits.RECALL_TIMEOUT_S
+    write_timeout_s: float = limits.WRITE_TIMEOUT_S
+    weights: Mapping[str, float] = field(default_factory=dict)
+    abstain_below: float = 0.0
+    rules: tuple[Rule, ...] = ()
+    zone: tzinfo = field(default_factory=machine_zone)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePorts:
+    """`clock` gives milliseconds since the epoch; `entropy(n)` gives n random bytes; `reranker` is the handle of a
+    Reranker, if there is one."""
+
+    ledger: Handle[LedgerPort]
+    serving: Serving
+    commits: Batcher[Command, Committed]
+    clock: Callable[[], int]
+    entropy: Callable[[int], bytes]
+    config: MeshConfig
+    news: News = field(default_factory=News)
+    reranker: Handle[Rerank] | None = None
+    foreground: Foreground = field(default_factory=Foreground)
+
+    @property
+    def embedder(self) -> Embedder:
+        """Of the vector space that answers now. Who asks the index with what it made holds on to that space."""
+        return self.serving.current.embedder
+
+    @property
+    def follower(self) -> IndexFollower:
+        """Of the vector space that answers now."""
+        return self.serving.current.follower

@@ -1,0 +1,120 @@
+"""What has to do with a memory: nearest by the vectors that are stored, beside it in its session, linked either way.
+
+Nothing is embedded for it, and asking is no use of what is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from mnemesh_actors.embedding.embedder import Vector
+from mnemesh_actors.generations.active_index import VectorSpace
+from mnemesh_actors.memory_lookup import find_many
+from mnemesh_actors.node_ports import NodePorts
+from mnemesh_memory.access import grants
+from mnemesh_memory.policy import guard
+from mnemesh_memory.ranking.answers import Nearby, Neighbourhood, left_out
+from mnemesh_memory.text.passages import index_texts
+from mnemesh_memory.text.text import content_hash, snippet
+from mnemesh_memory.validation import field_checks
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import MnemeshError
+from mnemesh_memory.values.memory_links import OUT
+from mnemesh_memory.values.model import Caller, Memory
+
+# Before it and after it in its session.
+BESIDE: Final = 3
+# Of a long memory so many passages are compared.
+PASSAGES_MAX: Final = 8
+SCORE_DECIMALS: Final = 6
+
+
+async def related(
+    parts: NodePorts, caller: Caller, key: str, limit: int = 10, spaces: Sequence[str] = ()
+) -> Neighbourhood:
+    """Up to `limit` active memories that the caller may read, without the one that `key` names: those at either end of
+    its links first, then by cosine, equal ones by id. A title is looked for in `spaces`. Raises NotFound,
+    InvalidArgument."""
+    field_checks.whole("limit", limit, 1, limits.RELATED_LIMIT_MAX)
+    (middle,) = await find_many(parts, caller, [key], spaces=spaces)
+    if isinstance(middle, MnemeshError):
+        raise middle
+    with parts.serving.current.held() as space:
+        return await _around(parts, space, caller, middle, limit)
+
+
+async def _around(parts: NodePorts, space: VectorSpace, caller: Caller, middle: Memory, limit: int) -> Neighbourhood:
+    """What `related` gives, by the vectors of one space."""
+    reasons: dict[str, list[str]] = {}
+    ends = await parts.ledger.linked([middle.id], grants.readable(caller))
+    for end in ends[middle.id][0] if middle.id in ends else ():
+        if end.id:  # a title may lead nowhere
+            way = "linked by it" if end.direction == OUT else "links to it"
+            reasons.setdefault(end.id, []).append(f"{way}: {end.type}")
+    linked = set(reasons)
+    if middle.source.session:
+        line, here = await parts.ledger.timeline(middle.id, BESIDE, BESIDE)
+        for place, memory in enumerate(line):
+            side = f"{abs(place - here)} {'before' if place < here else 'after'}"
+            reasons.setdefault(memory.id, []).append(f"same session: {side}")
+    own = (await _vectors(parts, space, [middle]))[middle.id]
+    near, degraded = await _nearest(space, middle, own, limit + 1)
+    for id_ in near:
+        reasons.setdefault(id_, []).append("similar text")
+    reasons.pop(middle.id, None)
+    memories = await parts.ledger.read(list(reasons))
+    if absent := [id_ for id_ in reasons if id_ not in memories]:
+        degraded = (*degraded, *left_out(await parts.ledger.lost(absent, grants.readable(caller))))
+    shown = [one for one in memories.values() if one.state == "active" and grants.may_read(caller, one.space)]
+    theirs = await _vectors(parts, space, [one for one in shown if one.id not in near])
+    found = [
+        Nearby(
+            memory=one,
+            score=round(min(1.0, max(0.0, near.get(one.id, _cosine(own, theirs.get(one.id, []))))), SCORE_DECIMALS),
+            reasons=tuple(reasons[one.id]),
+            snippet=snippet(one.content, middle.title or middle.content[: limits.SNIPPET_CHARS_MAX]),
+        )
+        for one in shown
+    ]
+    found.sort(key=lambda one: (one.memory.id not in linked, -one.score, one.memory.id))
+    return Neighbourhood(id=middle.id, results=tuple(found[:limit]), degraded=degraded)
+
+
+async def _nearest(
+    space: VectorSpace, middle: Memory, own: list[Vector], number: int
+) -> tuple[dict[str, float], tuple[str, ...]]:
+    """Cosines of the nearest memories of its space that are worth a look, and why there are none."""
+    if not own:
+        return {}, ("index: the text is not embedded yet",)
+    asked = [(vector, middle.space) for vector in own]
+    try:
+        lists: list[list[tuple[str, float]]] = await space.follower.read(
+            lambda shard: shard.neighbours_batch(asked, number, space.embedder.generation)
+        )
+    except MnemeshError as error:
+        return {}, (f"index: {error.message}; only links and the session are looked at",)
+    best: dict[str, float] = {}
+    for id_, cosine in (pair for found in lists for pair in found if pair[1] >= guard.NEAR_MIN):
+        best[id_] = max(cosine, best.get(id_, 0.0))
+    return best, ()
+
+
+async def _vectors(parts: NodePorts, space: VectorSpace, memories: Sequence[Memory]) -> dict[str, list[Vector]]:
+    """The stored vectors of each memory's passages, the first ones."""
+    hashes = {
+        memory.id: [content_hash(dense) for dense, _ in index_texts(memory)[:PASSAGES_MAX]] for memory in memories
+    }
+    wanted = [digest for part in hashes.values() for digest in part]
+    kept = await parts.ledger.vectors(wanted, space.embedder.generation) if wanted else {}
+    stored = space.embedder.stored(kept)
+    return {id_: [stored[digest] for digest in part if digest in stored] for id_, part in hashes.items()}
+
+
+def _cosine(some: list[Vector], others: list[Vector]) -> float:
+    """The best of all pairs of unit vectors; 0 without any."""
+    if not some or not others:
+        return 0.0
+    return float((np.stack(some) @ np.stack(others).T).max())

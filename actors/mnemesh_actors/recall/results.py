@@ -1,0 +1,153 @@
+"""A memory that may be shown, what is given of it, and the order in which such stand. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from mnemesh_memory.policy.heat import heat
+from mnemesh_memory.ranking.answers import Hit
+from mnemesh_memory.ranking.fusion import Candidate, Fused
+from mnemesh_memory.ranking.usefulness import liking, rated
+from mnemesh_memory.text.text import estimate_tokens, snippet
+from mnemesh_memory.text.traits import happened_at
+from mnemesh_memory.times.window import Window
+from mnemesh_memory.values.model import Memory, Query
+
+SNIPPET_CHARS: Final = 240
+# Of the best score: another order than that of relevance would show the newest of what hardly fits first.
+SORTED_SHARE_MIN: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A memory that may be shown, with the candidate that led to it: itself, or `origin`, which it replaced."""
+
+    memory: Memory
+    fused: Fused
+    origin: Memory | None = None
+
+    @property
+    def redirected_from(self) -> str:
+        """The id of the superseded memory that matched in its place, "" when it matched by itself."""
+        return self.origin.id if self.origin else ""
+
+    @property
+    def matched(self) -> str:
+        """All that words match of the memory that matched, which is not its text alone: who found it by its keyword
+        has found it. Who replaces an answer says what the answer is now, in whatever words."""
+        of = self.origin or self.memory
+        return "\n".join((of.title, of.content, *of.keywords, *of.tags, *of.paths))
+
+    @property
+    def liking(self) -> float:
+        """What its ratings say of it as a match, 0 for none."""
+        return liking(self.memory.useful, self.memory.not_useful) if self.fused.score else 0.0
+
+    def rated(self) -> Found:
+        """With what its ratings add."""
+        fused = rated(self.fused, self.memory.useful, self.memory.not_useful)
+        return self if fused is self.fused else replace(self, fused=fused)
+
+
+def redirected(
+    pairs: Iterable[tuple[Fused, Memory]],
+    ends: Mapping[str, Memory],
+    fused: Iterable[Fused],
+    shown: set[str],
+    still: Collection[str] = (),
+) -> list[Found]:
+    """Of a part of the candidates, best first, what stands in the answer, each once at its best place: a superseded
+    memory gives way to the last of its successors in `ends`, which stands at its place unless it matched as well by
+    itself; but one whose id is in `still` stands for itself. `fused` are all candidates, `shown` the ids that stand in
+    the answer already, to which these are added."""
+    successors = {memory.id for memory in ends.values()}
+    own = {item.id: item.score for item in fused if item.id in successors} if ends else {}
+    found: list[Found] = []
+    for fit, matching in pairs:
+        replaced = matching.state == "superseded" and matching.id not in still
+        memory = ends.get(matching.id) if replaced else matching
+        if memory is None or memory.state == "forgotten" or memory.id in shown:
+            continue
+        if replaced and own.get(memory.id, -1.0) >= fit.score:
+            continue  # it comes by itself
+        shown.add(memory.id)
+        found.append(Found(memory, fit, matching if replaced else None))
+    return found
+
+
+def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:
+    """As it was asked for: by relevance, with what has none at all left in the order of time; or by time or importance,
+    and then only what is nearly as relevant as the best."""
+    if query.sort != "relevance":
+        floor = SORTED_SHARE_MIN * max((item.fused.score for item in kept), default=0.0)
+        kept = [item for item in kept if item.fused.score >= floor]
+    if query.sort == "recency":
+        return sorted(kept, key=lambda item: (-item.memory.updated_at, item.memory.id))
+    if query.sort == "importance":
+        return sorted(kept, key=lambda item: (-(item.memory.importance or 0.0), -item.fused.score, item.memory.id))
+    match = Counter(item.fused.score for item in kept if item.fused.score)
+    return sorted(
+        kept,
+        key=lambda item: (-item.fused.score, *(_among_equals(item, now) if match[item.fused.score] > 1 else ())),
+    )
+
+
+def end_of_equals(fused: Sequence[Fused], at: int, score: float) -> int:
+    """Where those from place `at` on end that match exactly so well; `at` for what matches nothing."""
+    end = at
+    while score and end < len(fused) and fused[end].score == score:
+        end += 1
+    return end
+
+
+def stretch_missed(query: Query, found: Sequence[Found]) -> Query | None:
+    """The query for the best that lies in the stretch of time which is preferred, when the answer would have nothing of
+    it: who asks for March sees one memory of March. The only place stays with the best, another order as it is, and
+    the stretch of an event is not sure enough."""
+    window = query.window
+    if window is None or window.only or window.surety < 1 or query.sort != "relevance" or query.limit == 1:
+        return None
+    if any(window.holds(happened_at(item.memory), item.memory.id) for item in found[: query.limit]):
+        return None
+    return replace(query, window=window._replace(only=True), limit=1)
+
+
+def lying_in(query: Query, fused: Sequence[Fused], candidates: Iterable[Candidate]) -> list[Fused]:
+    """Of the candidates, best first, those that may lie in the query's stretch."""
+    window = query.window or Window(None, None)
+    inside = {one.id for one in candidates if one.traits is None or window.holds(one.traits.at, one.id)}
+    return [item for item in fused if item.id in inside]
+
+
+def _among_equals(item: Found, now: int) -> tuple[float, float, float, str]:
+    """How they were rated, importance, heat, id. Heat counts without its uses, which every node counts for itself."""
+    return -item.liking, -(item.memory.importance or 0.0), -heat_of(item.memory, {}, now), item.memory.id
+
+
+def heat_of(memory: Memory, used: Mapping[str, tuple[int, int]], now: int) -> float:
+    """How warm a memory is; `used` has by id how often and when last it was shown."""
+    accesses, last = used.get(memory.id, (0, memory.updated_at))
+    return heat(memory.kind, memory.tier, memory.importance, max(last, memory.updated_at), accesses, now)
+
+
+def cost_of(hit: Hit) -> int:
+    """The tokens of the texts of a result, as it is given."""
+    return _cost(hit.memory, hit.snippet)
+
+
+def _cost(memory: Memory, passage: str) -> int:
+    return sum(map(estimate_tokens, (memory.content or passage, *(head.content for head in memory.conflicts))))
+
+
+def given(memory: Memory, query: Query, passage: str, *, whole: bool) -> tuple[Memory, int]:
+    """`memory` as it is given, and the tokens of its texts: whole, or without its content, for which `passage` stands,
+    and with passages of its other versions."""
+    if not whole:
+        others = tuple(
+            replace(head, content=snippet(head.content, query.text, SNIPPET_CHARS)) for head in memory.conflicts
+        )
+        memory = replace(memory, content="", conflicts=others)
+    return memory, _cost(memory, passage)

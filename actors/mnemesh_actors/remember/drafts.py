@@ -1,0 +1,187 @@
+"""What a draft goes through before it is written: validated, looked up, embedded, compared with its neighbours.
+
+Nothing is stored here. A draft that fails says why and holds up no other; an exact duplicate or a replay is settled by
+the look-up, and neither embedded nor compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mnemesh_actors.embedding.embedder import Vector
+from mnemesh_actors.generations.active_index import VectorSpace
+from mnemesh_actors.ledger.commit.commands import Committed, Lookup
+from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.remember.deadlines import NOTHING_STORED, answered, embedded
+from mnemesh_memory.policy import guard
+from mnemesh_memory.text.passages import index_texts
+from mnemesh_memory.text.text import content_hash, duplicate_key, snippet, title_of
+from mnemesh_memory.validation import field_checks, request_checks
+from mnemesh_memory.values.errors import MnemeshError
+from mnemesh_memory.values.ids import fingerprint
+from mnemesh_memory.values.model import Caller, Draft, Memory, Related
+
+# The share of `write_timeout_s` after which a write goes on without its neighbours.
+NEIGHBOURS_SHARE = 0.1
+SNIPPET_CHARS = 160
+# Of a neighbour only its beginning is shown, so only that is worked on.
+BEGINNING_CHARS = 400
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A validated draft on its way: its texts to embed and what was found for it."""
+
+    draft: Draft
+    duplicate_key: str
+    fingerprint: bytes
+    texts: tuple[str, ...]
+    hashes: tuple[str, ...]
+    vectors: list[Vector] = field(default_factory=list)
+    generation: str = ""  # of the vectors
+    related: tuple[Related, ...] = ()
+    alone: str = ""  # why it was not compared with its neighbours
+    done: Committed | None = None
+
+
+class Preparing:
+    """Drafts of one node's callers on their way to the ledger."""
+
+    def __init__(self, parts: NodePorts) -> None:
+        self._parts = parts
+
+    async def prepare(
+        self, caller: Caller, drafts: Sequence[Draft], *, mark: bytes = b"", touch: bool = True, alone: bool = True
+    ) -> list[Prepared | MnemeshError]:
+        """Each draft ready to be written, or why it can't be: what fails for all of them is told to each. `mark`
+        stands for the fingerprint when the request was not a draft alone; with `alone`, a draft whose neighbours can't
+        be asked for is ready without them."""
+        items = [self._clean(caller, draft, mark) for draft in drafts]
+        good = [item for item in items if isinstance(item, Prepared)]
+        refused: dict[int, MnemeshError] = {}
+        try:
+            with self._parts.serving.current.held() as space:
+                cached = await self._look_up(space, caller, good, refused, touch) if good else {}
+                open_items = [item for item in good if item.done is None and id(item) not in refused]
+                await self._embed(space, open_items, cached)
+                await self._introduce(space, open_items, alone)
+        except MnemeshError as error:
+            refused |= {id(item): error for item in good if item.done is None and id(item) not in refused}
+        return [refused.get(id(item), item) if isinstance(item, Prepared) else item for item in items]
+
+    async def _look_up(
+        self,
+        space: VectorSpace,
+        caller: Caller,
+        items: Sequence[Prepared],
+        refused: dict[int, MnemeshError],
+        touch: bool,
+    ) -> Mapping[str, bytes]:
+        """Settle the items that need no write or are `refused`; the vectors that are cached already."""
+        wanted = [digest for item in items for digest in item.hashes]
+        lookups = [self.lookup(caller, item, touch=touch) for item in items]
+        async with answered(self._parts, "ledger"):
+            outcomes, cached = await self._parts.ledger.prepare(lookups, wanted, space.embedder.generation)
+        for item, outcome in zip(items, outcomes, strict=True):
+            if isinstance(outcome, MnemeshError):
+                refused[id(item)] = outcome
+            else:
+                item.done = outcome
+        found: Mapping[str, bytes] = cached
+        return found
+
+    def _clean(self, caller: Caller, draft: Draft, mark: bytes) -> Prepared | MnemeshError:
+        try:
+            clean = request_checks.draft(draft, caller)
+            field_checks.not_ahead("created_at", clean.created_at, self._parts.clock())
+        except MnemeshError as error:
+            return error
+        texts = tuple(dense for dense, _ in index_texts(_as_memory(clean)))
+        hashes = tuple(content_hash(text) for text in texts)
+        return Prepared(clean, duplicate_key(clean.content), mark or fingerprint(clean), texts, hashes)
+
+    def lookup(self, caller: Caller, item: Prepared, *, touch: bool) -> Lookup:
+        """What the ledger is asked about a draft; with `touch` a duplicate reinforces what is there."""
+        draft = item.draft
+        return Lookup(
+            agent=caller.agent,
+            space=draft.space,
+            duplicate_key=item.duplicate_key,
+            idempotency_key=draft.idempotency_key,
+            fingerprint=item.fingerprint,
+            force=draft.force or bool(draft.supersedes),
+            at=self._parts.clock(),
+            touch=touch,
+        )
+
+    async def _embed(self, space: VectorSpace, items: Sequence[Prepared], cached: Mapping[str, bytes]) -> None:
+        texts = {digest: text for item in items for digest, text in zip(item.hashes, item.texts, strict=True)}
+        vectors = space.embedder.stored({digest: cached[digest] for digest in texts if digest in cached})
+        missing = [digest for digest in texts if digest not in vectors]
+        made = await embedded(self._parts, space.embedder, [texts[digest] for digest in missing])
+        vectors.update(zip(missing, made, strict=True))
+        for item in items:
+            item.vectors = [vectors[digest] for digest in item.hashes]
+            item.generation = space.embedder.generation
+
+    async def _introduce(self, space: VectorSpace, items: Sequence[Prepared], alone: bool) -> None:
+        """`_meet`, each part within its time. With `alone`, items that can't meet their neighbours say why."""
+        try:
+            await self._meet(space, items, *(("it is busy", NEIGHBOURS_SHARE) if alone else ()))
+        except MnemeshError as error:
+            if not alone:
+                raise
+            for item in items:
+                item.alone = f"not compared with its neighbours: {error.message}"
+
+    async def _meet(
+        self, space: VectorSpace, items: Sequence[Prepared], outcome: str = NOTHING_STORED, share: float = 1.0
+    ) -> None:
+        """Ask the shard for the neighbours of each item's first text, and the ledger for their words. The others are
+        those of `answered`."""
+        if not items:
+            return
+        asked = [(item.vectors[0], item.draft.space) for item in items]
+        async with answered(self._parts, "index", outcome, share):
+            near: list[list[tuple[str, float]]] = await space.follower.read(
+                lambda shard: shard.neighbours_of_many(asked, guard.RELATED_MAX, space.embedder.generation)
+            )
+        ids = list({id_ for found in near for id_, _ in found})
+        async with answered(self._parts, "ledger", outcome, share):
+            known = await self._parts.ledger.read(ids) if ids else {}
+        for item, found in zip(items, near, strict=True):
+            item.related = tuple(
+                related_of(known[id_], similarity, item.draft.content)
+                for id_, similarity in found
+                if id_ in known and known[id_].state == "active"
+            )
+
+
+def related_of(memory: Memory, similarity: float, content: str) -> Related:
+    """A neighbour as the writer of `content` is told of it."""
+    if similarity < guard.NEAR_MIN:  # only how near it is counts, and its words are shown to nobody
+        return Related(memory.id, "", "", similarity)
+    beginning = memory.content[:BEGINNING_CHARS]
+    title = memory.title or title_of(beginning)
+    alike = similarity >= guard.ALIKE_MIN and guard.almost_identical(memory.content, content)
+    return Related(memory.id, title, snippet(beginning, "", SNIPPET_CHARS), similarity, alike)
+
+
+def _as_memory(draft: Draft) -> Memory:
+    """A draft in the form that indexing reads; id, agent and times don't matter to it."""
+    return Memory(
+        id="",
+        space=draft.space,
+        kind=draft.kind,
+        title=draft.title,
+        content=draft.content,
+        state="active",
+        by="",
+        created_at=0,
+        updated_at=0,
+        heads=(),
+        tags=draft.tags,
+        paths=draft.paths,
+        keywords=draft.keywords,
+    )

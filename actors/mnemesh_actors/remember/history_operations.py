@@ -1,0 +1,162 @@
+"""The operations on a memory's past: history, blame, reading as of a time, rollback, conflicts, resolve.
+
+Nothing is undone: going back writes a new revision that names every head its writer saw. The ledger decides inside the
+commit whether these are still the heads; when another edit came between, the write is refused and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mnemesh_actors.ledger.commit.commands import Resolve, Rollback
+from mnemesh_actors.ledger.commit.history_writes import Past
+from mnemesh_actors.memory_lookup import find_one
+from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.past.reading_then import read_then
+from mnemesh_actors.remember.deadlines import answered, find, vectors_of_change
+from mnemesh_actors.remember.writes import OPERATION_BYTES, Writing
+from mnemesh_crdt.document.blame import blamed
+from mnemesh_crdt.document.revisions import named, shown
+from mnemesh_crdt.document.shape import FORGET
+from mnemesh_memory.access import grants
+from mnemesh_memory.validation import field_checks, request_checks
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError, NotFound, shown_time
+from mnemesh_memory.values.kinds import WAITS
+from mnemesh_memory.values.model import Caller, Memory, Patch, Revision, Written
+from mnemesh_memory.values.past import Blame, ConflictPage, HistoryPage
+
+PAGE = 20
+
+
+class Histories:
+    """`writing` tells the outcome of a write, as it does for its own."""
+
+    def __init__(self, parts: NodePorts, writing: Writing) -> None:
+        self._parts = parts
+        self._writing = writing
+
+    async def history(self, caller: Caller, key: str, limit: int = PAGE, cursor: str = "") -> HistoryPage:
+        """Revisions, newest first; also of a forgotten memory. Raises NotFound or InvalidArgument."""
+        field_checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
+        after = field_checks.revision_key("cursor", cursor) if cursor else ""
+        memory = await find_one(self._parts, caller, key, forgotten=True)
+        return await self._parts.ledger.history(memory.id, limit, after)
+
+    async def blame(self, caller: Caller, key: str, revision: str = "") -> Blame:
+        """Who set what of a revision, of the shown one when none is named; also of a forgotten memory. Raises NotFound
+        or InvalidArgument."""
+        wanted = field_checks.revision_key("revision", revision) if revision else ""
+        memory = await find_one(self._parts, caller, key, forgotten=True)
+        past = await self._parts.ledger.past(memory.id)
+        # Comparing many long texts takes a while, and the node has other callers.
+        return await asyncio.to_thread(_blame, memory, past, wanted)
+
+    async def as_of(
+        self, found: Sequence[Memory | MnemeshError], at: int, forgotten: bool
+    ) -> list[Memory | MnemeshError]:
+        """What was `found`, as it was recorded at `at`; those that were not there or were `forgotten` then are not
+        found."""
+        ids = [item.id for item in found if isinstance(item, Memory)]
+        then, _ = await read_then(self._parts, ids, at)
+        return [item if isinstance(item, MnemeshError) else _then(item, then, at, forgotten) for item in found]
+
+    async def conflicts(
+        self, caller: Caller, spaces: Sequence[str] = (), limit: int = PAGE, cursor: str = ""
+    ) -> ConflictPage:
+        """Memories in conflict, superseded ones among them, oldest first, of `spaces` or of all that the caller may
+        read."""
+        field_checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
+        named_ = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
+        return await self._parts.ledger.conflicts(named_, limit, cursor)
+
+    async def rollback(
+        self, caller: Caller, key: str, to: str, *, expected_heads: Sequence[str] = (), wait: str = "indexed"
+    ) -> Written:
+        """Say again what an older revision said. NOOP when the memory says just that. Raises NotFound,
+        InvalidArgument, FailedPrecondition (forgotten), AlreadyExists (another memory says it), Aborted (other
+        heads)."""
+        field_checks.one_of("wait", wait, WAITS)
+        wanted = field_checks.revision_key("to", to)
+        seen = field_checks.heads("expected_heads", expected_heads)
+        memory = await find(self._parts, caller, key, forgotten=True)
+        revision = await self._revision(memory, "to", wanted)
+        command = Rollback(
+            agent=caller.agent,
+            at=self._parts.clock(),
+            actor=self._parts.entropy(OPERATION_BYTES),
+            id=memory.id,
+            to=revision.id,
+            expected_heads=seen or memory.heads,
+            vectors=await vectors_of_change(self._parts, memory, _saying(memory, revision.title, revision.content)),
+        )
+        return await self._writing.commit(command, wait)
+
+    async def resolve(
+        self,
+        caller: Caller,
+        key: str,
+        *,
+        keep: str = "",
+        content: str | None = None,
+        expected_heads: Sequence[str] = (),
+        wait: str = "indexed",
+    ) -> Written:
+        """End a conflict: keep one head, or say `content` instead of all (the other fields are the shown head's).
+        Raises NotFound, InvalidArgument, SecretRefused, FailedPrecondition (no conflict), Aborted (other heads)."""
+        field_checks.one_of("wait", wait, WAITS)
+        if bool(keep) == (content is not None):
+            said = "both keep and content" if keep else "neither keep nor content"
+            raise InvalidArgument("keep", said, "one of keep and content", missing=not keep)
+        wanted = field_checks.revision_key("keep", keep) if keep else ""
+        clean = request_checks.patch(Patch(content=content)).content if content is not None else None
+        seen = field_checks.heads("expected_heads", expected_heads)
+        memory = await find(self._parts, caller, key, forgotten=True)
+        if not memory.conflicts:
+            raise FailedPrecondition(
+                f"{memory.id} is not in conflict: it says one thing only; use update to change it",
+                field="id",
+                value=memory.id,
+                limit="a memory with two or more visible heads",
+            )
+        kept = await self._revision(memory, "keep", wanted or memory.heads[0])
+        after = _saying(memory, kept.title, kept.content if clean is None else clean)
+        command = Resolve(
+            agent=caller.agent,
+            at=self._parts.clock(),
+            actor=self._parts.entropy(OPERATION_BYTES),
+            id=memory.id,
+            keep=kept.id,
+            content=clean,
+            expected_heads=seen or memory.heads,
+            vectors=await vectors_of_change(self._parts, memory, after),
+        )
+        return await self._writing.commit(command, wait)
+
+    async def _revision(self, memory: Memory, field: str, key: str) -> Revision:
+        async with answered(self._parts, "ledger"):
+            return await self._parts.ledger.revision(memory.id, field, key)
+
+
+def _saying(memory: Memory, title: str, content: str) -> Memory:
+    """`memory` when it says this and nothing else."""
+    return replace(memory, title=title, content=content, conflicts=())
+
+
+def _blame(memory: Memory, past: Past, wanted: str) -> Blame:
+    state, origins = past
+    of = named(state, "revision", wanted) if wanted else shown(state)
+    if of.op == FORGET:
+        raise InvalidArgument("revision", of.id, "a revision that says something; in this one the memory is forgotten")
+    lines, fields = blamed(state, of.id, origins)
+    return Blame(memory=memory, revision=of.id, lines=lines, fields=fields)
+
+
+def _then(memory: Memory, then: dict[str, Memory], at: int, forgotten: bool) -> Memory | MnemeshError:
+    if memory.id not in then:
+        return NotFound("memory", memory.id, f"it was not there yet at {shown_time(at)}")
+    if then[memory.id].state == "forgotten" and not forgotten:
+        return NotFound("memory", memory.id, f"at {shown_time(at)} it was forgotten; include_forgotten shows it")
+    return then[memory.id]

@@ -1,0 +1,253 @@
+"""The operations link, unlink and rate, and what readers see of links: both ends of them, and what recall gives with a
+result.
+
+What a caller may not read is not there for it: neither a text nor an id of such a space leaves through a link. Links
+and ratings change a memory's document and none of its revisions; reading changes neither.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from mnemesh_actors.ledger.commit.commands import Rate, Tie
+from mnemesh_actors.memory_lookup import find_many, find_one
+from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.recall.picking import Picking
+from mnemesh_actors.remember.deadlines import answered, committed, find
+from mnemesh_actors.remember.writes import OPERATION_BYTES, Writing
+from mnemesh_memory.access import grants
+from mnemesh_memory.ranking.answers import Hit, Recalled
+from mnemesh_memory.text.text import estimate_tokens, snippet, title_of
+from mnemesh_memory.validation import field_checks
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, NotFound
+from mnemesh_memory.values.kinds import WAITS
+from mnemesh_memory.values.memory_links import ATTACHED_MAX, ATTACHED_TYPES, OUT, Linked, Rated
+from mnemesh_memory.values.model import Caller, Link, Memory, Query, Written
+
+_ID: Final = re.compile(r"(?<![0-9a-f-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f-])", re.IGNORECASE)
+# (type, direction, id of the other end) of links that recall follows.
+Ties = list[tuple[str, str, str]]
+
+
+class Linking:
+    """`writing` tells the outcome of a write, as it does for its own."""
+
+    def __init__(self, parts: NodePorts, writing: Writing) -> None:
+        self._parts = parts
+        self._writing = writing
+
+    # ---- writing ----------------------------------------------------------------------------------------------
+
+    async def link(self, caller: Caller, key: str, type_: str, to: str, wait: str = "indexed") -> Written:
+        """Link the memory `key` to the memory `to`. NOOP when it is linked already. Raises NotFound, InvalidArgument,
+        FailedPrecondition (a forgotten end, a circle of part-of, too many links), PermissionDenied."""
+        field_checks.one_of("wait", wait, WAITS)
+        type_ = field_checks.link_type("type", type_)
+        memory = await find(self._parts, caller, key)
+        async with answered(self._parts, "ledger"):
+            target = await self._other_end(caller, to)
+        return await self._tie(caller, memory, Link(type_, target.id), put=True, wait=wait)
+
+    async def unlink(self, caller: Caller, key: str, type_: str, to: str, wait: str = "indexed") -> Written:
+        """Take a link away. NOOP when there is none; `to` may be gone, and is then named by its whole id. Raises
+        NotFound, InvalidArgument, FailedPrecondition, PermissionDenied."""
+        field_checks.one_of("wait", wait, WAITS)
+        type_ = field_checks.link_type("type", type_)
+        memory = await find(self._parts, caller, key)
+        if _ID.fullmatch(to.strip()):
+            id_ = to.strip().lower()
+            if await self.hidden(caller, (id_,)):
+                raise NotFound("memory", to).named("to")  # as `link` says: it may not be known to be there
+        else:
+            async with answered(self._parts, "ledger"):
+                id_ = (await self._other_end(caller, to, forgotten=True)).id
+        return await self._tie(caller, memory, Link(type_, id_), put=False, wait=wait)
+
+    async def _other_end(self, caller: Caller, to: str, *, forgotten: bool = False) -> Memory:
+        try:
+            return await find_one(self._parts, caller, to, forgotten=forgotten)
+        except (NotFound, InvalidArgument) as error:
+            raise error.named("to") from None
+
+    async def _tie(self, caller: Caller, memory: Memory, link: Link, *, put: bool, wait: str) -> Written:
+        command = Tie(
+            agent=caller.agent,
+            at=self._parts.clock(),
+            actor=self._parts.entropy(OPERATION_BYTES),
+            id=memory.id,
+            link=link,
+            put=put,
+        )
+        return await self._writing.commit(command, wait)
+
+    async def rate(self, caller: Caller, key: str = "", useful: bool | None = None, answer: str = "") -> list[Rated]:
+        """Say whether the memory `key` was useful: the caller's one vote, in place of the one before. Or hand in an
+        `answer`: each memory whose id stands in it counts as useful, unless the caller has voted otherwise; what is
+        not found, forgotten or not the caller's to change is passed over. Raises InvalidArgument, NotFound,
+        FailedPrecondition, PermissionDenied."""
+        if bool(key) == bool(answer):
+            said = "both id and answer" if key else "neither id nor answer"
+            raise InvalidArgument("id", said, "one of id and answer", missing=not key)
+        if (useful is None) != bool(answer):
+            limit = "true or false with an id; an answer tells by what it names"
+            raise InvalidArgument("useful", "nothing" if useful is None else useful, limit, missing=useful is None)
+        if answer:
+            return await self._cited(caller, answer)
+        return [await self._rate(caller, await find(self._parts, caller, key), useful is True, cited=False)]
+
+    async def _cited(self, caller: Caller, answer: str) -> list[Rated]:
+        field_checks.bounded_text("answer", answer, limits.ANSWER_BYTES_MAX, empty=False)
+        ids = list(dict.fromkeys(found.lower() for found in _ID.findall(answer)))
+        if len(ids) > limits.CITATIONS_MAX:
+            raise InvalidArgument("answer", f"{len(ids)} ids", f"at most {limits.CITATIONS_MAX} memories in one answer")
+        if not ids:
+            return []
+        async with answered(self._parts, "ledger"):
+            found = await find_many(self._parts, caller, ids)
+        named = [one for one in found if isinstance(one, Memory) and grants.may_write(caller, one.space)]
+        rates = (self._rate(caller, memory, useful=True, cited=True) for memory in named)
+        return [one for one in await asyncio.gather(*map(_unless_refused, rates)) if one is not None]
+
+    async def _rate(self, caller: Caller, memory: Memory, useful: bool, *, cited: bool) -> Rated:
+        now = self._parts.clock()
+        command = Rate(
+            agent=caller.agent,
+            at=now,
+            actor=self._parts.entropy(OPERATION_BYTES),
+            id=memory.id,
+            useful=useful,
+            cited=cited,
+        )
+        done = await committed(self._parts, command)
+        if useful:
+            await self._parts.ledger.touch([memory.id], now)
+        return Rated(memory.id, done.memory.useful, done.memory.not_useful, changed=done.action != "NOOP")
+
+    # ---- reading ----------------------------------------------------------------------------------------------
+
+    async def with_ends(self, caller: Caller, memories: Sequence[Memory]) -> list[Memory]:
+        """`memories` with what stands at both ends of their links."""
+        found = await self._parts.ledger.linked([memory.id for memory in memories], grants.readable(caller))
+        return [
+            replace(memory, linked=found[memory.id][0], linked_more=found[memory.id][1])
+            if memory.id in found
+            else memory
+            for memory in memories
+        ]
+
+    async def hidden(self, caller: Caller, ids: Iterable[str]) -> set[str]:
+        """Those of `ids` that lie where the caller may not read."""
+        asked = list(ids)
+        return set(await self._parts.ledger.hidden(asked, grants.readable(caller))) if asked else set()
+
+    async def granted(self, caller: Caller, memories: Sequence[Memory]) -> list[Memory]:
+        """`memories` without links to what the caller may not read."""
+        hidden = await self.hidden(caller, {link.id for memory in memories for link in memory.links})
+        return [_without(memory, hidden) for memory in memories] if hidden else list(memories)
+
+    async def attached(self, caller: Caller, query: Query, answer: Recalled, by: float) -> Recalled:
+        """`answer` with what resolves its results, and what contradicts them: of each type the latest ATTACHED_MAX of a
+        result, as long as the token budget lasts; then, and when they are results themselves, without their texts. Of
+        the past nothing is read after `by`, in the event loop's time."""
+        if not any(hit.memory.tied for hit in answer.results):
+            return answer
+        ties = await self._ties(query, answer.results)
+        shown = dict(
+            zip((hit.memory.id for hit in answer.results), await self._hits(caller, answer.results), strict=True)
+        )
+        rows = Picking(self._parts, query, by)
+        ends = await self._ends(caller, rows, {id_ for found in ties.values() for _, _, id_ in found})
+        left = None if query.token_budget is None else query.token_budget - answer.tokens_used
+        used = 0
+        hits = []
+        for hit in shown.values():
+            attached = []
+            for type_, direction, end in _latest(ties.get(hit.memory.id, []), ends, hit.memory.id):
+                text = "" if end.id in shown else snippet(end.content, query.text)
+                cost = estimate_tokens(text)
+                if left is not None and used + cost > left:
+                    text, cost = "", 0
+                used += cost
+                attached.append(_linked(type_, direction, end, text))
+            hits.append(replace(hit, attached=tuple(attached)) if attached else hit)
+        degraded = tuple(dict.fromkeys((*answer.degraded, *rows.left_out)))
+        return replace(answer, results=tuple(hits), tokens_used=answer.tokens_used + used, degraded=degraded)
+
+    async def _hits(self, caller: Caller, hits: Sequence[Hit]) -> list[Hit]:
+        memories = await self.granted(caller, [hit.memory for hit in hits])
+        return [
+            replace(hit, memory=one) if one is not hit.memory else hit for hit, one in zip(hits, memories, strict=True)
+        ]
+
+    async def _ties(self, query: Query, hits: Sequence[Hit]) -> dict[str, Ties]:
+        """The links of each result that recall follows; of the past, those that its memory had then."""
+        found: dict[str, Ties] = {}
+        if query.as_of is not None:
+            for hit in hits:
+                for link in hit.memory.links:
+                    if link.type in ATTACHED_TYPES:
+                        found.setdefault(hit.memory.id, []).append((link.type, OUT, link.id))
+            return found
+        for id_, type_, direction, other in await self._parts.ledger.ties([hit.memory.id for hit in hits]):
+            found.setdefault(id_, []).append((type_, direction, other))
+        return found
+
+    async def _ends(self, caller: Caller, rows: Picking, ids: Iterable[str]) -> dict[str, Memory]:
+        """What the links lead to by id, of what the caller may read: active memories, and for a superseded one its
+        successor; now, or as it was then."""
+        found = await rows.view(sorted(ids))
+        found |= await rows.ends([memory for memory in found.values() if memory.state == "superseded"])
+        return {
+            id_: memory
+            for id_, memory in found.items()
+            if memory.state == "active" and grants.may_read(caller, memory.space)
+        }
+
+
+async def _unless_refused(rated: Awaitable[Rated]) -> Rated | None:
+    try:
+        return await rated
+    except (NotFound, FailedPrecondition):  # it went meanwhile, or takes no more ratings; the others count all the same
+        return None
+
+
+def _latest(ties: Ties, ends: Mapping[str, Memory], own: str) -> list[tuple[str, str, Memory]]:
+    """The newest ends of each type, in the order of the types; each memory once a type."""
+    known = {
+        (type_, ends[id_].id): (type_, direction, ends[id_])
+        for type_, direction, id_ in sorted(ties)  # of both directions the later one stays: out
+        if id_ in ends and ends[id_].id != own
+    }
+    ordered = sorted(known.values(), key=lambda one: (ATTACHED_TYPES.index(one[0]), -one[2].created_at, one[2].id))
+    counted: Counter[str] = Counter()
+    taken = []
+    for one in ordered:
+        counted[one[0]] += 1
+        if counted[one[0]] <= ATTACHED_MAX:
+            taken.append(one)
+    return taken
+
+
+def _linked(type_: str, direction: str, end: Memory, text: str) -> Linked:
+    return Linked(
+        type=type_,
+        direction=direction,
+        id=end.id,
+        title=end.title or title_of(end.content),
+        space=end.space,
+        kind=end.kind,
+        state=end.state,
+        snippet=text,
+    )
+
+
+def _without(memory: Memory, hidden: set[str]) -> Memory:
+    kept = tuple(link for link in memory.links if link.id not in hidden)
+    by = "" if memory.superseded_by in hidden else memory.superseded_by
+    return memory if len(kept) == len(memory.links) else replace(memory, links=kept, superseded_by=by)

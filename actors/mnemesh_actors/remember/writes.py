@@ -1,0 +1,298 @@
+"""The operations that write: prepare (preparing.py), commit, wait for the index. In that order.
+
+A write is acknowledged only after the ledger's commit, and then its outcome is never lost: a wait for the index that
+ends early is told in the answer. The ledger decides exact duplicates and replays inside that commit; what is looked up
+before it only saves work. No part is waited for longer than `write_timeout_s` without progress; neighbours are told,
+not needed, and a write goes on without them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mnemesh_actors.ledger.commit.commands import Command, Committed, Create, Forget, Restore, Revise, Vectors
+from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.remember.batch_neighbours import Siblings
+from mnemesh_actors.remember.deadlines import answered, committed, find, replaced_by, replayed, vectors_of_change
+from mnemesh_actors.remember.drafts import Prepared, Preparing
+from mnemesh_memory.access import grants
+from mnemesh_memory.policy import guard
+from mnemesh_memory.policy.patches import patched, succeeding
+from mnemesh_memory.text.text import duplicate_key
+from mnemesh_memory.validation import field_checks, request_checks
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import DeadlineExceeded, FailedPrecondition, MnemeshError, Unavailable
+from mnemesh_memory.values.ids import derived_id, fingerprint, fresh_id, key_mark
+from mnemesh_memory.values.kinds import WAITS
+from mnemesh_memory.values.model import Caller, Checked, Draft, Memory, Patch, Written
+
+# One step of a batch, for each worker that embeds: as many as the model takes at once. Embedding the next overlaps
+# committing and indexing this one.
+STEP_ITEMS = 64
+OPERATION_BYTES = 16
+
+
+class Writing:
+    """remember, check, update, supersede, forget, restore."""
+
+    def __init__(self, parts: NodePorts) -> None:
+        self._parts = parts
+        self._preparing = Preparing(parts)
+
+    async def remember(self, caller: Caller, draft: Draft) -> Written:
+        """Store one memory. Raises InvalidArgument, SecretRefused, AlreadyExists, NotFound, FailedPrecondition."""
+        return await self._remember(caller, draft)
+
+    async def remember_batch(self, caller: Caller, drafts: Sequence[Draft]) -> list[Written | MnemeshError]:
+        """Store up to 256 memories; each succeeds or fails by itself, in order."""
+        request_checks.batch(drafts)
+        results: list[Written | MnemeshError] = []
+        siblings = Siblings()
+        pending: asyncio.Task[list[Written | MnemeshError]] | None = None
+        try:
+            step = STEP_ITEMS * self._parts.embedder.lanes
+            for start in range(0, len(drafts), step):
+                prepared = await self._preparing.prepare(caller, drafts[start : start + step])
+                if pending is not None:
+                    results += await pending
+                pending = asyncio.create_task(self._finish(caller, prepared, siblings))
+            if pending is not None:
+                results += await pending
+        finally:
+            # A step on its way ends before its call does, also when a fault of ours or the caller ends that.
+            if pending is not None:
+                await asyncio.gather(pending, return_exceptions=True)
+        return results
+
+    async def _remember(self, caller: Caller, draft: Draft, mark: bytes = b"") -> Written:
+        (result,) = await self._finish(caller, await self._preparing.prepare(caller, [draft], mark=mark))
+        if isinstance(result, MnemeshError):
+            raise result
+        return result
+
+    async def check(self, caller: Caller, draft: Draft) -> Checked:
+        """What `remember` would do; writes nothing."""
+        (prepared,) = await self._preparing.prepare(caller, [draft], touch=False, alone=False)
+        if isinstance(prepared, MnemeshError):
+            raise prepared
+        async with answered(self._parts, "ledger"):
+            return await self._checked(caller, prepared)
+
+    async def _checked(self, caller: Caller, prepared: Prepared) -> Checked:
+        clean = prepared.draft
+        lookup = replace(self._preparing.lookup(caller, prepared, touch=False), idempotency_key="", force=False)
+        ((twin,), _) = await self._parts.ledger.prepare([lookup], [], self._parts.embedder.generation)
+        if isinstance(twin, MnemeshError):
+            raise twin
+        known = None if clean.force else twin
+        targets: list[str] = []
+        if clean.supersedes and not (known and known.restorable):
+            found = await self._parts.ledger.replaceable(list(clean.supersedes), clean.space, grants.readable(caller))
+            targets = [id_ for id_ in dict.fromkeys(found) if not (known and known.memory.id == id_)]
+        if known is None or targets:
+            judged = guard.judge(prepared.related, targets)
+            if twin is None or targets:
+                return replace(judged, hint="") if clean.force else judged
+            return replace(judged, hint="", reason=guard.although(twin.memory.id, forgotten=twin.restorable))
+        return Checked(
+            action=known.action,
+            target_id=known.memory.id,
+            similarity=1.0,
+            reason=known.reason,
+            novelty=0.0,
+            related=guard.near(prepared.related),
+        )
+
+    async def _finish(
+        self, caller: Caller, items: Sequence[Prepared | MnemeshError], siblings: Siblings | None = None
+    ) -> list[Written | MnemeshError]:
+        commands = [self._create(caller, item) for item in items if isinstance(item, Prepared) and item.done is None]
+        tasks = (committed(self._parts, command) for command in commands)
+        outcomes = iter(await asyncio.gather(*tasks, return_exceptions=True))
+        pairs: list[tuple[Prepared, Committed | MnemeshError] | MnemeshError] = []
+        for item in items:
+            if isinstance(item, MnemeshError):
+                pairs.append(item)
+                continue
+            outcome = item.done if item.done is not None else next(outcomes)
+            if isinstance(outcome, BaseException) and not isinstance(outcome, MnemeshError):
+                raise outcome
+            pairs.append((item, outcome))
+        if siblings is not None:
+            _introduce(siblings, pairs)
+        waited = [
+            pair[1].seq
+            for pair in pairs
+            if isinstance(pair, tuple) and isinstance(pair[1], Committed) and pair[0].draft.wait == "indexed"
+        ]
+        late = await self._seen(max(waited, default=0))
+        return [self._written(pair, late) for pair in pairs]
+
+    async def _seen(self, seq: int) -> str:
+        """Wait until recall sees the write `seq`; "", or why the wait ended before. The write is durable by then, so
+        its outcome is told all the same."""
+        try:
+            await self._parts.follower.wait_for(seq)
+        except (DeadlineExceeded, Unavailable) as error:
+            return error.message
+        return ""
+
+    def _written(
+        self, pair: tuple[Prepared, Committed | MnemeshError] | MnemeshError, late: str
+    ) -> Written | MnemeshError:
+        if isinstance(pair, MnemeshError):
+            return pair
+        item, outcome = pair
+        if isinstance(outcome, MnemeshError):
+            return outcome
+        return self._answer(outcome, item, late if item.draft.wait == "indexed" else "")
+
+    def _answer(self, outcome: Committed, item: Prepared | None = None, late: str = "") -> Written:
+        indexed = outcome.seq <= self._parts.follower.applied
+        related, alone = (item.related, item.alone) if item else ((), "")
+        # Who forces a text, or says what it replaces, has decided already.
+        fresh = item is not None and outcome.action == "ADD" and not (item.draft.force or outcome.replayed)
+        near = guard.near(one for one in related if one.id != outcome.memory.id)
+        reasons = (
+            outcome.reason,
+            guard.alike(near) if fresh else "",
+            "" if outcome.deduplicated else alone,
+            "" if indexed else late,
+        )
+        return Written(
+            action=outcome.action,
+            memory=outcome.memory,
+            reason="; ".join(filter(None, reasons)),
+            novelty=0.0 if outcome.deduplicated else None if alone else guard.novelty(related),
+            related=near,
+            hint=guard.advice(near, outcome.memory.id) if fresh else "",
+            deduplicated=outcome.deduplicated,
+            restorable=outcome.restorable,
+            replayed=outcome.replayed,
+            indexed=indexed,
+        )
+
+    def _create(self, caller: Caller, item: Prepared) -> Create:
+        draft, at = item.draft, self._parts.clock()
+        actor, principal, key = (
+            self._parts.entropy(OPERATION_BYTES),
+            grants.principal_of(caller.agent),
+            draft.idempotency_key,
+        )
+        fresh = fresh_id(at, draft.space, principal, actor)
+        mark = key_mark(caller.agent, key) if key else ""
+        kept = tuple((digest, vector.tobytes()) for digest, vector in zip(item.hashes, item.vectors, strict=True))
+        return Create(
+            agent=caller.agent,
+            at=at,
+            actor=actor,
+            draft=draft,
+            id=derived_id(draft.space, principal, mark) if key else fresh,
+            spare_id=fresh,
+            duplicate_key=item.duplicate_key,
+            fingerprint=item.fingerprint,
+            vectors=Vectors(generation=item.generation, items=kept),
+            visible=grants.readable(caller),
+            mark=mark,
+        )
+
+    async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:
+        """Replace the memory `key` by a new one that is filed as it was (`succeeding`); gives the new write and the old
+        memory as it is now."""
+        mark = b""
+        if draft.idempotency_key:
+            named = field_checks.bounded_text("id", key, limits.TITLE_BYTES_MAX, empty=False)
+            # Its space is that of the memory it replaces, so the client's default one does not matter.
+            asked = request_checks.draft(draft, replace(caller, default_space=""))
+            mark = fingerprint(asked, named)
+            if done := await replayed(self._parts, caller, asked.idempotency_key, mark):
+                replaced = await replaced_by(self._parts, done.memory, named)
+                return await self._told(done, asked.wait), replaced
+        old = await find(self._parts, caller, key)
+        if draft.space and draft.space != old.space:
+            raise FailedPrecondition(
+                f"space: {old.id} lies in {old.space} and a memory never changes its space",
+                field="space",
+                value=draft.space,
+                limit=old.space,
+            )
+        targets = tuple(dict.fromkeys((old.id, *draft.supersedes)))
+        written = await self._remember(caller, replace(succeeding(draft, old), supersedes=targets), mark)
+        async with answered(self._parts, "ledger", f"stored as {written.memory.id}"):
+            return written, (await self._parts.ledger.read([old.id]))[old.id]
+
+    async def update(self, caller: Caller, key: str, patch: Patch) -> Written:
+        """Write a new revision. Raises NotFound, FailedPrecondition (forgotten), Aborted (other heads)."""
+        clean = request_checks.patch(patch)
+        mark = fingerprint(clean, field_checks.bounded_text("id", key, limits.TITLE_BYTES_MAX, empty=False))
+        if clean.idempotency_key and (done := await replayed(self._parts, caller, clean.idempotency_key, mark)):
+            return await self._told(done, clean.wait)
+        memory = await find(self._parts, caller, key)
+        field_checks.times_in_order(
+            patched(clean, "valid_from", memory.valid_from), patched(clean, "valid_to", memory.valid_to)
+        )
+        vectors = Vectors()
+        if clean.content is not None or clean.title is not None:
+            after = replace(
+                memory,
+                content=memory.content if clean.content is None else clean.content,
+                title=memory.title if clean.title is None else clean.title,
+            )
+            vectors = await vectors_of_change(self._parts, memory, after)
+        command = Revise(
+            agent=caller.agent,
+            at=self._parts.clock(),
+            actor=self._parts.entropy(OPERATION_BYTES),
+            id=memory.id,
+            patch=clean,
+            fingerprint=mark,
+            duplicate_key="" if clean.content is None else duplicate_key(clean.content),
+            vectors=vectors,
+        )
+        return await self.commit(command, clean.wait)
+
+    async def forget(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
+        """Soft deletion; `restore` undoes it."""
+        field_checks.one_of("wait", wait, WAITS)
+        memory = await find(self._parts, caller, key, forgotten=True)
+        return await self.commit(
+            Forget(
+                agent=caller.agent, at=self._parts.clock(), actor=self._parts.entropy(OPERATION_BYTES), id=memory.id
+            ),
+            wait,
+        )
+
+    async def restore(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
+        """Bring a forgotten memory back as it was, or a superseded one whose successor is forgotten or erased."""
+        field_checks.one_of("wait", wait, WAITS)
+        memory = await find(self._parts, caller, key, forgotten=True)
+        return await self.commit(
+            Restore(
+                agent=caller.agent, at=self._parts.clock(), actor=self._parts.entropy(OPERATION_BYTES), id=memory.id
+            ),
+            wait,
+        )
+
+    async def commit(self, command: Command, wait: str) -> Written:
+        """Carry out `command` and tell its outcome, once recall sees it with `wait` indexed."""
+        return await self._told(await committed(self._parts, command), wait)
+
+    async def _told(self, outcome: Committed, wait: str) -> Written:
+        late = await self._seen(outcome.seq) if wait == "indexed" else ""
+        return self._answer(outcome, late=late)
+
+
+def _introduce(siblings: Siblings, pairs: Sequence[tuple[Prepared, Committed | MnemeshError] | MnemeshError]) -> None:
+    """Tell each new memory of a batch of those before it there."""
+    fresh = [
+        (pair[0], pair[1].memory)
+        for pair in pairs
+        if isinstance(pair, tuple) and pair[0].vectors and isinstance(pair[1], Committed) and not pair[1].deduplicated
+    ]
+    near = siblings.of([(memory, item.vectors[0]) for item, memory in fresh])
+    for item, memory in fresh:
+        both = {one.id: one for one in (*item.related, *near.get(memory.id, ()))}
+        nearest = sorted(both.values(), key=lambda one: (-one.similarity, one.id))
+        item.related = tuple(nearest[: guard.RELATED_MAX])

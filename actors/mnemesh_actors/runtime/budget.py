@@ -1,0 +1,63 @@
+"""Work in the background that makes room for operations that somebody waits for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+# A step that hung is no reason to rest for as long.
+REST_MAX_S: Final = 10.0
+
+
+class Foreground:
+    """Counts the operations of a node that somebody waits for."""
+
+    def __init__(self) -> None:
+        self._under_way = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @contextmanager
+    def operation(self) -> Iterator[None]:
+        """One operation is under way inside."""
+        self._under_way += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                self._idle.set()
+
+    async def idle(self, limit_s: float) -> None:
+        """Return once no operation is under way, or after `limit_s`."""
+        if self._under_way and limit_s > 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._idle.wait(), limit_s)
+
+
+class Budget:
+    """Limits background work to `share` of the time while operations are under way. An idle node sets no limit."""
+
+    def __init__(self, foreground: Foreground | None = None, share: float = 1.0) -> None:
+        assert 0 < share <= 1
+        self._foreground = foreground or Foreground()
+        self._share = share
+        self._rests_until = 0.0  # by the clock of the loop
+
+    async def turn(self) -> None:
+        """Return when the next step may begin: at the latest after the rest that the last step costs."""
+        await self._foreground.idle(self._rests_until - asyncio.get_running_loop().time())
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """One step is done inside. The longer a step takes, the longer is the rest."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            yield
+        finally:
+            ended = loop.time()
+            self._rests_until = ended + min(REST_MAX_S, (ended - began) * (1 / self._share - 1))

@@ -1,0 +1,208 @@
+"""This node as its peers see it: what the shell of a stream asks of ledger, index and key, and what a person is told.
+
+Decides nothing and keeps nothing: each question is one call of the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from mnemesh_actors.ledger.commit.commands import TakenIn
+from mnemesh_actors.ledger.peers.contacts import Contact
+from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.ledger.peers.peer_log import Backlog, Order, Untaken
+from mnemesh_actors.ledger.peers.put_aside import AsidePage, Which, sender_of
+from mnemesh_actors.ports import LedgerPeers
+from mnemesh_actors.runtime.base import Handle
+from mnemesh_actors.runtime.bell import News as Bell
+from mnemesh_actors.streams.peer_quotas import PeerQuotas
+from mnemesh_actors.streams.stream_identity import Signing
+from mnemesh_crdt.changes.envelope import ERASURES, Entry
+from mnemesh_crdt.sync.handshake import Me
+from mnemesh_crdt.sync.messages import (
+    Ask,
+    Measured,
+    Proved,
+    Read,
+    Reask,
+    Reread,
+    TakeIn,
+    Took,
+)
+from mnemesh_crdt.sync.proof import Claim
+from mnemesh_memory.access.grants import PeerGrant
+from mnemesh_memory.values.errors import QuotaReached
+from mnemesh_memory.values.limits import (
+    BATCH_BYTES_MAX,
+    BATCH_ITEMS_MAX,
+)
+from mnemesh_memory.values.quotas import Usage
+
+
+class Publisher(Protocol):
+    """Who must know how far the log is: the follower of the index."""
+
+    def publish(self, seq: int) -> None:
+        """The ledger has committed up to `seq`."""
+        ...
+
+
+class Syncing:
+    """This node as its peers see it: identity, log, news. `clock` gives milliseconds since the epoch, `sign` the
+    signature of a claim by the key of `me`."""
+
+    def __init__(
+        self,
+        ledger: Handle[LedgerPeers],
+        follower: Publisher,
+        bell: Bell,
+        me: Me,
+        clock: Callable[[], int],
+        sign: Signing,
+    ) -> None:
+        self.me = me
+        self._sign = sign
+        self._ledger = ledger
+        self._follower = follower
+        self._bell = bell
+        self._clock = clock
+        self.quotas = PeerQuotas(ledger.brought)
+
+    @property
+    def head(self) -> int:
+        """The last sequence number of this node's log."""
+        return self._bell.head
+
+    def now(self) -> int:
+        """Milliseconds since the epoch."""
+        return self._clock()
+
+    async def cursors(self, peer: str) -> Mapping[str, int]:
+        """How far the feeds of `peer` were read, durably."""
+        return await self._ledger.cursors(peer)
+
+    async def prove(self, claim: Claim) -> Proved:
+        """This node's signature of what it claims to be on one stream."""
+        return Proved(await self._sign(claim))
+
+    async def page(self, ask: Ask) -> Read:
+        """A page of the log for a peer."""
+        page = await self._ledger.sync_page(ask.after, ask.patterns, ask.not_from, BATCH_ITEMS_MAX, BATCH_BYTES_MAX)
+        return Read(
+            after=ask.after, entries=tuple(page.entries), last_seq=page.last_seq, head=page.head, keys=page.keys
+        )
+
+    async def take_in(self, order: TakeIn, peer: str) -> Took:
+        """Take a batch in durably, with its cursor, and let index and watchers know. Waits while the peer is too fast;
+        raises QuotaReached when it has brought what it may."""
+        batch = order.batch
+        incoming = Incoming(
+            peer=peer,
+            origin=order.origin,
+            grant=order.grant,
+            entries=batch.entries,
+            feed=batch.feed,
+            last_seq=batch.last_seq,
+            keys=batch.keys,
+        )
+        sender = sender_of(peer)
+        try:
+            await self._within_quota(sender, batch.entries)
+        except QuotaReached:
+            # An erasure takes no room. The cursor stays, so that the rest of the batch comes again.
+            if erasures := tuple(one for one in batch.entries if one.type in ERASURES):
+                taken = await self._hand(replace(incoming, entries=erasures, feed=""), self._clock())
+                self._follower.publish(taken.last)
+            raise
+        taken = await self._hand(incoming, self._clock())
+        self.quotas.took(sender, Usage(taken.brought_memories, taken.brought_bytes))
+        self._follower.publish(taken.last)
+        return Took(batch.feed, batch.last_seq, taken.full, taken.quarantined)
+
+    async def _within_quota(self, sender: str, entries: Sequence[Entry]) -> None:
+        """Wait until the sender may bring these; erasures alone it always may. Raises QuotaReached."""
+        if not entries or any(one.type not in ERASURES for one in entries):
+            await self.quotas.admit(sender, len(entries))
+
+    async def _hand(self, batch: Incoming, now: int) -> TakenIn:
+        return await self._ledger.take_in(batch, now)
+
+    async def measure(self, patterns: tuple[str, ...]) -> Measured:
+        """The digests of the spaces that the patterns cover."""
+        return Measured(patterns, await self._ledger.digests(patterns))
+
+    async def reread(self, order: Reask) -> Reread:
+        """Entries of buckets that differ."""
+        page = await self._ledger.resend(order.space, order.buckets, order.after, BATCH_ITEMS_MAX, BATCH_BYTES_MAX)
+        return Reread(
+            space=order.space,
+            after=order.after,
+            entries=tuple(page.entries),
+            last_seq=page.last_seq,
+            done=page.done,
+            keys=page.keys,
+        )
+
+    async def backlog(self) -> Backlog:
+        """How many entries wait or are in quarantine."""
+        return await self._ledger.backlog()
+
+    async def put_aside(self, table: str, which: Which, after: int, limit: int, newest: bool) -> AsidePage:
+        """Entries that wait for others or were not let in; see Ledger.put_aside."""
+        return await self._ledger.put_aside(table, which, after, limit, newest)
+
+    async def judge_again(self, ids: Sequence[int], grants: Mapping[str, PeerGrant] | None) -> TakenIn:
+        """Judge refused entries again, see Ledger.release, and let index and watchers know."""
+        total = TakenIn()
+        for some in _chunks(ids):
+            taken = await self._ledger.release(some, self._clock(), grants)
+            self._follower.publish(taken.last)
+            total = total.and_then(taken)
+        return total
+
+    async def numbers(self, table: str, which: Which) -> list[int]:
+        """The numbers of all entries of a table that match, the oldest first."""
+        found: list[int] = []
+        while some := await self._ledger.aside_numbers(table, which, found[-1] if found else 0, BATCH_ITEMS_MAX):
+            found += some
+        return found
+
+    async def discard(self, table: str, ids: Sequence[int]) -> int:
+        """Delete entries that wait for others or were not let in; how many there were."""
+        return sum([await self._ledger.discard(table, some) for some in _chunks(ids)])
+
+    async def discard_all(self, table: str, which: Which) -> int:
+        """Delete all of them that match; how many there were."""
+        return await self._ledger.discard_all(table, which)
+
+    async def contacts(self) -> list[Contact]:
+        """How it stood with every node that was heard of lately, as far as the disk knows."""
+        return await self._ledger.contacts(self._clock())
+
+    async def keep_contacts(self, contacts: Sequence[Contact]) -> None:
+        """Have the disk know how it stands with these."""
+        await self._ledger.keep_contacts(contacts, self._clock())
+
+    async def forget_contacts(self, peers: Sequence[str]) -> None:
+        """Have the disk know nothing more of these, by the names of their cursors."""
+        await self._ledger.forget_contacts(peers)
+
+    async def untaken(self, after: int, order: Order) -> Untaken:
+        """How many of the next entries a node does not take from here; see Ledger.untaken."""
+        return await self._ledger.untaken(after, order)
+
+    async def news_after(self, seq: int) -> int:
+        """Wait for entries after `seq`; the new head."""
+        await self._bell.after(seq)
+        return self._bell.head
+
+    def move(self, incarnation: str) -> None:
+        """The ledger of another machine goes on: streams that were opened with the old one end, so that its numbers
+        are never taken for the other's."""
+        self.me = replace(self.me, incarnation=incarnation)
+
+
+def _chunks(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (ids[at : at + BATCH_ITEMS_MAX] for at in range(0, len(ids), BATCH_ITEMS_MAX))

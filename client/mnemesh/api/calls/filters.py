@@ -1,0 +1,38 @@
+"""The arguments that several reading operations share.
+
+Wherever spaces are asked for, `space` and `spaces` mean the same: each takes one path or several, and both together
+all of them. Without any the node takes the client's space and the caller's private space. Wherever a time is asked for,
+an aware datetime, an RFC 3339 text, or a date, which means its start in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TypedDict
+
+from mnemesh.api.wire import listed
+
+Words = str | Iterable[str]
+Time = datetime | str
+
+
+class Filters(TypedDict, total=False):
+    """Which memories a reading call looks at. Left out, a filter lets everything through."""
+
+    kinds: Words
+    tags_any: Words
+    tags_all: Words
+    tags_none: Words
+    since: Time | None
+    before: Time | None
+    valid_at: Time | None
+    agent: str
+    session: str
+
+
+def places(space: Words | None, spaces: Words | None, path: str = "") -> list[object] | None:
+    """The values of `space` and of `spaces`, in one list. Raises InvalidArgument that names the field after
+    `path`."""
+    given = {name: one for name, one in (("space", space), ("spaces", spaces)) if one is not None}
+    return [place for name, one in given.items() for place in listed(path + name, one)] if given else None

@@ -1,0 +1,147 @@
+"""The operations that read memories by name or page. Each function builds the Call of one operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Unpack
+
+from mnemesh.api import values
+from mnemesh.api.call import Call, ask
+from mnemesh.api.calls.filters import Filters, Time, Words, places
+from mnemesh.api.wire import to_message, to_value
+from mnemesh_proto.v1 import memory_pb2
+
+# A whole node may be streamed; it ends earlier when the connection breaks.
+EXPORT_TIMEOUT_S: Final = 3600.0
+
+
+class ListOptions(Filters, total=False):
+    """Which memories a listing shows and in what order; each field as in the contract's ListRequest."""
+
+    everywhere: bool
+    state: str
+    order: str
+    cursor: str
+
+
+def get(
+    id: str,
+    *,
+    include_forgotten: bool = False,
+    space: Words | None = None,
+    spaces: Words | None = None,
+    as_of: Time | None = None,
+) -> Call[values.Memory]:
+    """The memory with this id, unique id prefix (6 characters or more) or title, with `as_of` as it was recorded then.
+    Raises NotFound.
+
+    >>> client.get("018f6f0e").content
+    """
+    return ask(
+        memory_pb2,
+        "Get",
+        _get_request((id,), include_forgotten, places(space, spaces), as_of),
+        _memory,
+        repeatable=True,
+    )
+
+
+def get_many(
+    ids: Iterable[str],
+    *,
+    include_forgotten: bool = False,
+    space: Words | None = None,
+    spaces: Words | None = None,
+    as_of: Time | None = None,
+) -> Call[values.Found]:
+    """Up to 200 memories by id, unique id prefix or title, in the order asked, with `as_of` as they were recorded then.
+    `missing` names the others, be it all of them.
+
+    >>> found = client.get_many(["018f6f0e", "Deploys run from CI"])
+    """
+    request = _get_request(ids, include_forgotten, places(space, spaces), as_of)
+    return ask(
+        memory_pb2,
+        "Get",
+        request,
+        values.Found,
+        repeatable=True,
+        absent=values.Found(memory=None, memories=(), missing=tuple(request.ids)),
+    )
+
+
+def _get_request(
+    ids: Iterable[str], include_forgotten: bool, spaces: list[object] | None, as_of: Time | None
+) -> memory_pb2.GetRequest:
+    fields = {"ids": ids, "include_forgotten": include_forgotten, "spaces": spaces, "as_of": as_of}
+    return to_message(memory_pb2.GetRequest, fields)
+
+
+def _memory(response: memory_pb2.GetResponse | memory_pb2.ExportResponse) -> values.Memory:
+    return to_value(response.memory, values.Memory)
+
+
+def list_memories(
+    *,
+    space: Words | None = None,
+    spaces: Words | None = None,
+    limit: int | None = None,
+    **options: Unpack[ListOptions],
+) -> Call[values.Page]:
+    """One page of memories, newest first; at most `limit` (1 to 200, default 20).
+
+    Options: the filters of recall; `state` active (default), forgotten, superseded or all; `order` newest or
+    oldest; `cursor` of the page before.
+
+    >>> page = client.list(kinds="decision", limit=50)
+    >>> while page.cursor:
+    ...     page = client.list(kinds="decision", limit=50, cursor=page.cursor)
+    """
+    return ask(
+        memory_pb2, "List", {"spaces": places(space, spaces), "limit": limit, **options}, values.Page, repeatable=True
+    )
+
+
+def timeline(
+    id: str,
+    *,
+    before: int | None = None,
+    after: int | None = None,
+    space: Words | None = None,
+    spaces: Words | None = None,
+) -> Call[values.Timeline]:
+    """The memories written just before and after one (0 to 50 each, default 5), in the same session or, without
+    one, in the same space. A title is looked for in `space` and `spaces`.
+
+    >>> [memory.title for memory in client.timeline("018f6f0e", before=2, after=2).memories]
+    """
+    fields = {"id": id, "before": before, "after": after, "spaces": places(space, spaces)}
+    return ask(memory_pb2, "Timeline", fields, values.Timeline, repeatable=True)
+
+
+def stats(*, space: Words | None = None, spaces: Words | None = None) -> Call[values.Stats]:
+    """Counts by state, kind, tag, space and agent; without spaces, of all that the caller may see.
+
+    >>> client.stats().memories
+    """
+    return ask(memory_pb2, "Stats", {"spaces": places(space, spaces)}, values.Stats, repeatable=True)
+
+
+def export(
+    *,
+    space: Words | None = None,
+    spaces: Words | None = None,
+    include_forgotten: bool = False,
+    include_superseded: bool = False,
+) -> Call[values.Memory]:
+    """Every memory with all fields, one by one in ledger order, as a stream. Without spaces, all that the caller may
+    see. A broken connection raises; nothing is asked for twice.
+
+    >>> texts = [memory.content for memory in client.export(space="team/payments")]
+    """
+    fields = {
+        "spaces": places(space, spaces),
+        "include_forgotten": include_forgotten,
+        "include_superseded": include_superseded,
+    }
+    return ask(memory_pb2, "Export", fields, _memory, repeatable=False, timeout_s=EXPORT_TIMEOUT_S)

@@ -1,0 +1,164 @@
+"""The operations that write. Each function builds the Call of one operation, with an idempotency key where possible.
+
+The key is made anew for each call that brings none, so that asking again after a lost answer stores nothing twice.
+Only a call with a key may be repeated. A memory is named by its id, a unique id prefix or its title.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Final, Required, TypedDict, Unpack
+
+from mnemesh.api import values
+from mnemesh.api.call import Call, ask
+from mnemesh.api.calls.filters import Time, Words
+from mnemesh.api.wire import to_message
+from mnemesh_proto.v1 import memory_pb2
+
+
+class DraftFields(TypedDict, total=False):
+    """The fields of a new memory besides its text; each field as in the contract's RememberRequest.
+
+    `links` are Link values, {"type": ..., "id": ...} or "see-also:<id>"; `source` is a Source or a mapping of its
+    fields. `wait` is indexed (default: recall sees the memory when the call returns) or durable (it is on disk).
+    """
+
+    kind: str
+    title: str
+    space: str
+    tags: Words
+    importance: float | None
+    paths: Words
+    source: values.Source | Mapping[str, object] | None
+    valid_from: Time | None
+    valid_to: Time | None
+    keywords: Words
+    attrs: Mapping[str, str]
+    links: Iterable[values.Link | Mapping[str, str] | str]
+    tier: str
+    supersedes: Words
+    sensitive: bool
+    force: bool
+    idempotency_key: str
+    wait: str
+    created_at: Time | None
+
+
+class Item(DraftFields, total=False):
+    """One item of a batch."""
+
+    content: Required[str]
+
+
+class ChangeFields(TypedDict, total=False):
+    """The changes of an update; a field left out or None stays as it is, a list or mapping replaces the whole set.
+    `clear` names fields to empty: importance, valid_from, valid_to, title, tags, paths, keywords, attrs."""
+
+    content: str | None
+    kind: str | None
+    title: str | None
+    tags: Words | None
+    importance: float | None
+    paths: Words | None
+    valid_from: Time | None
+    valid_to: Time | None
+    keywords: Words | None
+    attrs: Mapping[str, str] | None
+    tier: str | None
+    sensitive: bool
+    force: bool
+    clear: Words
+    expected_heads: Words
+    idempotency_key: str
+    wait: str
+
+
+KEY_PREFIX: Final = "call-"
+
+
+def remember(content: str, **fields: Unpack[DraftFields]) -> Call[values.Remembered]:
+    """Store a memory. An exact duplicate in the same space is not stored again: action NOOP, same id.
+
+    `content` is 1 to 32,768 bytes of UTF-8. Fields of the statement: `kind` (default fact), `title`, `space` (default:
+    the client's), `tags`, `importance` 0 to 1, `keywords`, `attrs`, `links`, `tier` pinned, normal or archive. Fields
+    of origin and time: `paths`, `source`, `valid_from`, `valid_to`, `supersedes`, `created_at` (the first writing by a
+    source, default now). Fields of the call: `sensitive`, `force`, `idempotency_key`, `wait`.
+
+    >>> done = client.remember("Deploys run from CI only", kind="decision", tags=["deploy"])
+    >>> done.action, done.memory.id
+    ('ADD', '018f6f0e-7c1a-7000-8000-3f1f8d2f6a11')
+    """
+    return ask(
+        memory_pb2, "Remember", remember_request({"content": content, **fields}), values.Remembered, repeatable=True
+    )
+
+
+def remember_request(fields: Mapping[str, object]) -> memory_pb2.RememberRequest:
+    """The message of one item, with a new idempotency key unless the item has one."""
+    request = to_message(memory_pb2.RememberRequest, fields)
+    request.idempotency_key = request.idempotency_key or new_key()
+    return request
+
+
+def new_key() -> str:
+    """An idempotency key that no other call has."""
+    return KEY_PREFIX + str(uuid.uuid4())
+
+
+def check(content: str, **fields: Unpack[DraftFields]) -> Call[values.Checked]:
+    """Say the effect and reason of remember with the same arguments. Writes nothing.
+
+    >>> client.check("Deploys run from CI only").action
+    'NOOP'
+    """
+    item = to_message(memory_pb2.RememberRequest, {"content": content, **fields})
+    return ask(memory_pb2, "Check", memory_pb2.CheckRequest(item=item), values.Checked, repeatable=True)
+
+
+def update(id: str, **changes: Unpack[ChangeFields]) -> Call[values.Updated]:
+    """Change a memory: writes a new revision, the old one stays in its history.
+
+    Changes: the fields of remember that describe a memory, without its space. `clear` names those to
+    empty. `expected_heads` raises Aborted when the memory has other heads by then. `force`, `sensitive`,
+    `idempotency_key`, `wait`.
+
+    >>> client.update("018f6f0e", tags=["deploy", "ci"], importance=0.8).memory.version
+    2
+    """
+    request = to_message(memory_pb2.UpdateRequest, {"id": id, **changes})
+    request.idempotency_key = request.idempotency_key or new_key()
+    return ask(memory_pb2, "Update", request, values.Updated, repeatable=True)
+
+
+def supersede(id: str, content: str, **fields: Unpack[DraftFields]) -> Call[values.Superseded]:
+    """Replace a memory by a new one: the old is closed (valid_to) and linked, and leaves every read surface.
+
+    The fields are those of remember. The new memory has the old one's space, and its kind and tags unless given. All
+    else, its title too, is what is given here.
+
+    >>> client.supersede("018f6f0e", "Deploys run from CI or from the release laptop").superseded.state
+    'superseded'
+    """
+    request = to_message(memory_pb2.SupersedeRequest, {"id": id})
+    request.item.CopyFrom(remember_request({"content": content, **fields}))
+    return ask(memory_pb2, "Supersede", request, values.Superseded, repeatable=True)
+
+
+def forget(id: str, *, wait: str = "") -> Call[values.Written]:
+    """Forget a memory. `restore` brings it back. NOOP when it was forgotten already.
+
+    >>> client.forget("018f6f0e").action
+    'FORGET'
+    """
+    return ask(memory_pb2, "Forget", {"id": id, "wait": wait}, values.Written, repeatable=False)
+
+
+def restore(id: str, *, wait: str = "") -> Call[values.Written]:
+    """Bring a forgotten memory back, by id or unique id prefix. A superseded memory comes back when its successor is
+    forgotten or erased. NOOP for any other.
+
+    >>> client.restore("018f6f0e").memory.state
+    'active'
+    """
+    return ask(memory_pb2, "Restore", {"id": id, "wait": wait}, values.Written, repeatable=False)

@@ -1,0 +1,209 @@
+"""Watch and AsyncWatch: the changes of a node as iterators that find their way back after a break.
+
+The node gives each message a cursor. When the connection breaks or the node restarts, the watch asks again from the
+last change given out. Every change therefore comes at least once. One that was under way may come twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Final, Self
+
+import grpc
+
+from mnemesh.api.call import Call
+from mnemesh.api.values.watch import Change
+from mnemesh.errors import DeadlineExceeded, MnemeshError, NotReachable, OutOfRange, Overloaded
+from mnemesh_proto.v1 import watch_pb2
+
+OPENED: Final = "opened"
+POSITION: Final = "position"
+PAUSE_FIRST_S: Final = 0.05
+PAUSE_MAX_S: Final = 2.0
+# Opens a stream for a call; the flag says that the node may have moved meanwhile.
+Open = Callable[[Call[Change], bool], Any]
+# Says what an error of a stream means.
+Explain = Callable[[grpc.RpcError], MnemeshError]
+
+
+class _Place:
+    """Where a watch stands, and how long it may go on trying: `timeout_s` since it last heard something."""
+
+    def __init__(self, call: Call[Change], timeout_s: float) -> None:
+        assert isinstance(call.request, watch_pb2.WatchRequest)
+        self._call = call
+        self._request = call.request
+        self._timeout_s = timeout_s
+        self._deadline: float | None = None
+        self._pause_s = PAUSE_FIRST_S
+        self.opened = False
+        self.closed = False
+        self.cursor = self._request.cursor
+        self.reason = ""
+
+    def call(self) -> Call[Change]:
+        """The next call: for the changes after the last message."""
+        request = watch_pb2.WatchRequest()
+        request.CopyFrom(self._request)
+        if self.opened:
+            request.cursor, request.from_start = self.cursor, False
+        return Call(
+            rpc=self._call.rpc, request=request, response=self._call.response, read=self._call.read, repeatable=True
+        )
+
+    def take(self, message: Any) -> Change | None:
+        """The change in a message; None for one about the stream itself."""
+        self.opened = True
+        self.cursor = message.cursor
+        self._deadline, self._pause_s = None, PAUSE_FIRST_S
+        if message.type == OPENED:
+            self.reason = message.reason
+        return None if message.type in (OPENED, POSITION) else self._call.read(message)
+
+    def pause_s(self, error: MnemeshError) -> float:
+        """How long to wait before trying again. Raises `error` when that does not help or took too long already."""
+        now = time.monotonic()
+        self._deadline = self._deadline or now + self._timeout_s
+        passing = isinstance(error, NotReachable | Overloaded | DeadlineExceeded) or (
+            isinstance(error, OutOfRange) and "cursor" in error.details
+        )
+        pause = self._pause_s * random.uniform(0.5, 1.0)
+        if not passing or not self.opened or now + pause > self._deadline:
+            raise error
+        self._pause_s = min(PAUSE_MAX_S, self._pause_s * 2)
+        return pause
+
+
+class _Watch:
+    """Common to both: the place, and the stream that is open now."""
+
+    def __init__(self, open: Open, explain: Explain, call: Call[Change], timeout_s: float) -> None:
+        self._open = open
+        self._explain = explain
+        self._place = _Place(call, timeout_s)
+        self._stream: Any = None
+
+    @property
+    def cursor(self) -> str:
+        """Resumes after the last change that was given out; keep it to go on in another process."""
+        return self._place.cursor
+
+    @property
+    def reason(self) -> str:
+        """Why the node began elsewhere than the cursor asked, such as after a restore from a backup; else ""."""
+        return self._place.reason
+
+    def _end(self) -> None:
+        self._place.closed = True
+        if self._stream is not None:
+            self._stream.cancel()
+
+
+class Watch(_Watch):
+    """Changes as they happen, by iterating; ends only by an error or by `close`, which any thread may call.
+
+    Within `with` the watch has begun when the block begins; else it begins with the first step.
+
+    >>> with client.watch(space="team/payments") as changes:
+    ...     for change in changes:
+    ...         print(change.type, change.title, changes.cursor)
+    """
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Change:
+        while not self._place.closed:
+            change = self._step()
+            if change is not None:
+                return change
+        raise StopIteration
+
+    def __enter__(self) -> Self:
+        while not self._place.opened and not self._place.closed:
+            self._step()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the watch. Its cursor stays."""
+        self._end()
+
+    def _step(self) -> Change | None:
+        try:
+            if self._stream is None:
+                self._stream = self._open(self._place.call(), self._place.opened)
+            return self._place.take(next(self._stream))
+        except StopIteration:
+            self._stream = None
+            return None
+        except grpc.RpcError as error:
+            self._stream = None
+            if self._place.closed:
+                return None
+            refused = self._explain(error)
+        except NotReachable as error:  # found no node at all
+            refused = error
+        time.sleep(self._place.pause_s(refused))
+        return None
+
+
+class AsyncWatch(_Watch):
+    """Watch under asyncio: the same, by `async with` and `async for`."""
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Change:
+        while not self._place.closed:
+            change = await self._step()
+            if change is not None:
+                return change
+        raise StopAsyncIteration
+
+    async def __aenter__(self) -> Self:
+        while not self._place.opened and not self._place.closed:
+            await self._step()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End the watch. Its cursor stays."""
+        self._end()
+
+    async def _step(self) -> Change | None:
+        try:
+            if self._stream is None:
+                self._stream = await self._open(self._place.call(), self._place.opened)
+            message = await self._stream.read()
+            if message is not grpc.aio.EOF:
+                return self._place.take(message)
+            self._stream = None
+            return None
+        except grpc.RpcError as error:
+            self._stream = None
+            if self._place.closed:
+                return None
+            refused = self._explain(error)
+        except NotReachable as error:  # found no node at all
+            refused = error
+        except asyncio.CancelledError:
+            # gRPC tells of a stream that `close` cancelled in the words of asyncio.
+            task = asyncio.current_task()
+            if self._place.closed and task is not None and not task.cancelling():
+                return None
+            raise
+        await asyncio.sleep(self._place.pause_s(refused))
+        return None

@@ -1,0 +1,1 @@
+"""The commands, a module for each subject. `COMMANDS` of a module names them."""

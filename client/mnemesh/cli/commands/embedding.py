@@ -1,0 +1,90 @@
+"""`mnemesh reembed`: another embedding model takes over. The command begins, shows and ends the node's work."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from mnemesh.api.client import Client
+from mnemesh.api.values.embedding import ModelStatus, Reembedding
+from mnemesh.cli.imports.report import Bar
+from mnemesh.cli.options import contract
+from mnemesh.cli.people.memories import model_name
+from mnemesh.cli.shell import Shell, count_of, one_line, printable
+from mnemesh.errors import FailedPrecondition
+
+ASK_S: Final = 0.3
+# Asked so often in a row, a fault is one that does not pass by itself.
+STALLED_ASKED_MAX: Final = 20
+
+
+def reembed(
+    shell: Shell,
+    model: Annotated[str, typer.Option("--model", metavar="PATH|NAME", help=contract("ReembedRequest.model"))] = "",
+    precision: Annotated[str, typer.Option("--precision", help=contract("ReembedRequest.precision"))] = "",
+    detach: Annotated[bool, typer.Option("--detach", help="Return once it has begun; the node goes on.")] = False,
+    cancel: Annotated[bool, typer.Option("--cancel", help=contract("ReembedRequest.cancel"))] = False,
+) -> None:
+    """Embed every memory with another model while the node serves, and wait. Without a model, show the progress. Ctrl-C
+    ends the waiting, not the work.
+    """
+    folder = Path(model).expanduser()
+    with shell.client() as client:
+        told = client.reembed(
+            str(folder.absolute()) if model and folder.is_dir() else model, precision=precision, cancel=cancel
+        )
+        if (model or precision) and not detach:
+            told = _followed(client, told)
+    shell.answer(told, lambda: lines(told))
+
+
+def _followed(client: Client, told: Reembedding) -> Reembedding:
+    """The line for a node that embeds nothing any more. Raises FailedPrecondition when it does not go on."""
+    wanted, stalled = told.reembed.model or told.model, 0
+    with Bar(told.reembed.total, shown=True, what="embedding") as bar:
+        done = 0
+        while told.reembed.state != "idle":
+            stalled = stalled + 1 if told.reembed.state == "stalled" else 0
+            if stalled == STALLED_ASKED_MAX:
+                raise FailedPrecondition(
+                    f"it does not go on: {told.reembed.fault}; the node goes on with the model in use. Ask again when "
+                    "that is mended, or give it up with `mnemesh reembed --cancel`"
+                )
+            bar.advance(max(0, told.reembed.done - done))
+            done = max(done, told.reembed.done)
+            time.sleep(ASK_S)
+            told = client.reembed()
+    if wanted and told.model and told.model.generation != wanted.generation:
+        raise FailedPrecondition(f"it was given up meanwhile; the memories are embedded with {model_name(told.model)}")
+    return told
+
+
+def lines(told: Reembedding) -> Iterator[str]:
+    """The model in use, and the one that takes over."""
+    if told.model:
+        yield f"the memories are embedded with {_shown(told.model)}"
+    other = told.reembed
+    if other.model:
+        done = f"{other.done} of {count_of(other.total, 'entry')}"
+        share = done if other.state != "loading" else "its model is being loaded"
+        yield f"{other.state}: {_shown(other.model)}, {share}"
+    if other.fault:
+        yield f"  {one_line(other.fault)}"
+
+
+def _shown(model: ModelStatus) -> str:
+    text = f"{model_name(model)}, {model.dimensions} dimensions, generation {model.generation}"
+    put = [
+        f"{printable(json.dumps(prefix, ensure_ascii=False))} before {what}"
+        for prefix, what in ((model.query_prefix, "questions"), (model.passage_prefix, "texts"))
+        if prefix
+    ]
+    return f"{text}, {' and '.join(put)}" if put else text
+
+
+COMMANDS: Final = (("reembed", reembed),)

@@ -1,0 +1,223 @@
+"""`mnemesh peer` and `mnemesh sync`: the peers of this node, and the state of the exchange."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from mnemesh.api import values
+from mnemesh.api.json_form import rfc3339
+from mnemesh.cli.commands.quarantine import ASIDE_COMMANDS
+from mnemesh.cli.given import several
+from mnemesh.cli.options import REPEAT, contract, option
+from mnemesh.cli.shell import Shell, count_of, one_line
+from mnemesh.errors import InvalidArgument
+from mnemesh.exit_status import EXIT_NOT_REACHABLE, EXIT_OK, EXIT_REFUSED
+
+if TYPE_CHECKING:
+    from mnemesh.api.client import Client
+
+PEER_HELP: Final = "Add, list and remove the nodes that this one exchanges entries with, and give them other tokens."
+SYNC_HELP: Final = "See how the exchange with other nodes goes, and start it at once."
+STEP_S: Final = 1.0
+Name = Annotated[str, typer.Argument(metavar="NAME", help=contract("RemovePeerRequest.name"))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Introduction(Shell):
+    """As every command, but that `--token` is the peer's: this node's own is the local owner's, or MNEMESH_TOKEN."""
+
+    token: Annotated[
+        str | None,
+        typer.Option("--token", metavar="TOKEN", help=contract("AddPeerRequest.token") + " - reads standard input."),
+    ] = None
+
+    def client(self, space: str | None = None) -> Client:
+        """A client of this node."""
+        return Shell.client(replace(self, token=None), space)
+
+    def peer_token(self) -> str:
+        """The token that was given or typed. Raises InvalidArgument without one."""
+        token = sys.stdin.readline() if self.token == "-" else self.token or ""
+        if not token.strip():
+            allowed = "the token that `mnemesh agent add` showed on the peer"
+            raise InvalidArgument("token", "nothing", allowed, missing=True)
+        return token.strip()
+
+
+def add(
+    shell: Introduction,
+    url: Annotated[str, typer.Argument(metavar="URL", help=contract("AddPeerRequest.url"))],
+    spaces: Annotated[
+        list[str],
+        option("AddPeerRequest.spaces", "--spaces", metavar="PATTERNS", more=" Commas separate several." + REPEAT),
+    ],
+    direction: Annotated[str, option("AddPeerRequest.direction", "--direction", metavar="DIRECTION")] = "",
+    name: Annotated[str, option("AddPeerRequest.name", "--name", metavar="NAME")] = "",
+) -> None:
+    """Exchange entries with another node from now on."""
+    token = shell.peer_token()
+    with shell.client() as client:
+        added = client.add_peer(url, token=token, spaces=several(spaces), direction=direction, name=name)
+    shell.answer(added, lambda: _added(added))
+
+
+def token(
+    shell: Introduction, name: Annotated[str, typer.Argument(metavar="NAME", help=contract("SetPeerTokenRequest.name"))]
+) -> None:
+    """Call a peer with another token from now on, such as one in the place of a token that has ended."""
+    given = shell.peer_token()
+    with shell.client() as client:
+        found = client.set_peer_token(name, token=given)
+    shell.answer(found, lambda: _added(found))
+
+
+def list_peers(shell: Shell) -> None:
+    """List the peers and how it stands with each."""
+    with shell.client() as client:
+        found = client.sync_status()
+    shell.answer(found, lambda: _lines(found.peers))
+
+
+def remove(shell: Shell, name: Name) -> None:
+    """End the exchange with a peer and forget its token, or forget a node that called and is away. Exchanged entries
+    stay.
+    """
+    with shell.client() as client:
+        gone = client.remove_peer(name)
+    shell.answer(gone, lambda: [f"removed {one_line(gone.name)}"])
+
+
+def status(shell: Shell) -> None:
+    """Tell what is pending with each peer, the lag, the last contact and the last error."""
+    with shell.client() as client:
+        found = client.sync_status()
+    shell.answer(found, lambda: _status(found))
+
+
+def now(
+    shell: Shell,
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help=contract("SyncNowRequest.name"))] = "",
+    wait: Annotated[float, option("SyncNowRequest.wait_s", "--wait", metavar="SECONDS")] = 30.0,
+) -> None:
+    """Call the peers at once, compare everything, and wait until what is missing is exchanged, with what is left
+    meanwhile. Exit status 4 when a peer refuses, 3 when one was not reached or not all is exchanged yet. Absent callers
+    count when named.
+    """
+    deadline = time.monotonic() + wait
+    with shell.client() as client:
+        while True:
+            left = max(0.0, deadline - time.monotonic())
+            done = client.sync_now(name, wait_s=min(STEP_S, left))
+            open_ = [one for one in done.peers if goes_on(one)]
+            if not open_ or left <= STEP_S:
+                break
+            for one in open_:
+                print(f"{one_line(one.name)}: {_left(one) if one.state == 'connected' else one.state}", file=sys.stderr)
+    shell.answer(done, lambda: _lines(done.peers))
+    if code := exit_status(done.peers):
+        raise typer.Exit(code)
+
+
+def goes_on(peer: values.PeerStatus) -> bool:
+    """Whether waiting may help: a peer that was called and did not answer is offline."""
+    return peer.state == "connecting" or (peer.state == "connected" and (peer.comparing or not peer.caught_up))
+
+
+def exit_status(peers: Iterable[values.PeerStatus]) -> int:
+    """The exit status of an exchange that ended, or was not waited for any longer, with the peers like this."""
+    found = EXIT_OK
+    for one in peers:
+        if one.state == "refused":
+            return EXIT_REFUSED
+        if one.state != "connected" or one.comparing or not one.caught_up:
+            found = EXIT_NOT_REACHABLE
+    return found
+
+
+def _lines(peers: Iterable[values.PeerStatus]) -> Iterator[str]:
+    lines = [_line(peer) for peer in peers]
+    yield from lines or ["no peers; `mnemesh peer add` begins an exchange with another node"]
+
+
+def _added(added: values.AddedPeer) -> Iterator[str]:
+    peer = added.peer
+    if peer.state == "connected":
+        yield from _lines([peer])
+    else:
+        name = one_line(peer.name)
+        why = f" ({one_line(peer.last_error)})" if peer.last_error else ""
+        yield (
+            f"{name} is kept as a peer, but is not reached now{why}; it is called again by itself. "
+            f"`mnemesh peer remove {name}` takes it away"
+        )
+    if added.note:
+        yield f"note: {one_line(added.note)}"
+
+
+def _line(peer: values.PeerStatus) -> str:
+    arrow = "<-" if peer.incoming else "->"
+    heard = f"; heard {rfc3339(peer.last_contact)}" if peer.last_contact else "; never heard"
+    fault = _differs(peer) + (f"; {one_line(peer.last_error)}" if peer.last_error else "")
+    where = f"{one_line(peer.target)}  {_direction(peer)}  {', '.join(map(one_line, peer.spaces))}"
+    gone = f"; not taken there: {peer.not_taken}" if peer.not_taken else ""
+    return f"{arrow} {one_line(peer.name)}  {where}  {peer.state}: {_left(peer)}{_lag(peer)}{gone}{heard}{fault}"
+
+
+def _direction(peer: values.PeerStatus) -> str:
+    if peer.effective_direction in ("", peer.direction):
+        return f"{peer.direction} (only by {one_line(peer.only_by)})" if peer.only_by else peer.direction
+    return f"{peer.direction} ({peer.effective_direction} by its token)"
+
+
+def _left(peer: values.PeerStatus) -> str:
+    if peer.caught_up:
+        return "caught up, comparing" if peer.comparing else "caught up"
+    return f"{_up_to(peer.pending_out)} to give, {_up_to(peer.pending_in)} to take"
+
+
+def _differs(peer: values.PeerStatus) -> str:
+    """After a comparison and the repair of what it found."""
+    if not peer.differs:
+        return ""
+    memories = count_of(peer.differs, "memory")
+    return f"; differs in {memories} after a comparison: `mnemesh sync quarantine` on both nodes says what was refused"
+
+
+def _up_to(entries: int) -> str:
+    """A log is counted whole, with entries in spaces that the other side is not given."""
+    return f"up to {entries}" if entries else "0"
+
+
+def _lag(peer: values.PeerStatus) -> str:
+    if peer.lag_s is None:
+        return ", never caught up"
+    return "" if peer.caught_up else f", {peer.lag_s:.0f} s behind"
+
+
+def _more(peer: values.PeerStatus) -> str:
+    read = f"it has read {peer.cursor_out} of this log, this node {peer.cursor_in} of its log"
+    failed = f"; {peer.attempts} attempts failed" if peer.attempts else ""
+    return f"     {read}; token {peer.auth}{failed}; node {one_line(peer.node_id) or 'unknown'}"
+
+
+def _status(found: values.SyncStatus) -> Iterator[str]:
+    yield f"node {found.node_id}, log at {found.head}"
+    for peer in found.peers:
+        yield _line(peer)
+        yield _more(peer)
+    if not found.peers:
+        yield from _lines(())
+    if found.pending:
+        yield f"{count_of(found.pending, 'entry')} waiting for others: `mnemesh sync pending`"
+    if found.quarantined:
+        yield f"{count_of(found.quarantined, 'entry')} in quarantine: `mnemesh sync quarantine`"
+
+
+PEER_COMMANDS: Final = (("add", add), ("list", list_peers), ("token", token), ("remove", remove))
+SYNC_COMMANDS: Final = (("status", status), ("now", now), *ASIDE_COMMANDS)

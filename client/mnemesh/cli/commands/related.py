@@ -1,0 +1,90 @@
+"""The commands beside recall: many queries at once, and what has to do with a memory."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from mnemesh.api import values
+from mnemesh.cli.options import Id, Spaces, contract
+from mnemesh.cli.people import memories as people
+from mnemesh.cli.shell import Shell, one_line
+from mnemesh.errors import InvalidArgument, MnemeshError
+from mnemesh_proto.json_text import NotJson, read_json
+
+# How a node and the client name a query, and a field of it.
+PLACE: Final = re.compile(r"queries\[(\d+)\](?:\.(.+))?$")
+FILE_HELP: Final = (
+    'JSON Lines: each line a query as a string, or an object such as {"query": "...", "limit": 3} with whatever recall '
+    "takes. - reads standard input."
+)
+
+
+def recall_batch(shell: Shell, file: Annotated[Path, typer.Argument(metavar="FILE", help=FILE_HELP)]) -> None:
+    """Answer up to 32 queries in one call, in their order."""
+    numbered = dict(_queries(file))
+    queries = list(numbered.values())
+    with shell.client() as client:
+        try:
+            found = client.recall_batch(queries)
+        except MnemeshError as error:
+            raise _of_the_file(error, list(numbered)) from None
+    shell.answer(found, lambda: _answers(queries, found))
+
+
+def related(
+    shell: Shell,
+    id: Id,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", help=contract("RelatedRequest.limit"))] = None,
+    space: Spaces = None,
+) -> None:
+    """Show memories around a memory: linked, near in text, or beside it in the session."""
+    with shell.client() as client:
+        found = client.related(id, limit=limit, space=space)
+    shell.answer(found, lambda: people.related(found))
+
+
+def _queries(file: Path) -> Iterator[tuple[int, Any]]:
+    """The queries of a file with the numbers of their lines. Raises InvalidArgument with the number of the line."""
+    try:
+        text = (sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()).decode("utf-8")
+    except OSError as error:
+        raise InvalidArgument("FILE", str(file), f"a file that can be read ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        raise InvalidArgument("FILE", str(file), f"a file in UTF-8, unlike byte {error.start}") from None
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                yield number, read_json(line.rstrip())
+            except NotJson as error:
+                raise InvalidArgument(f"line {number}", line, f"JSON: {error}") from None
+
+
+def _of_the_file(error: MnemeshError, numbers: Sequence[int]) -> MnemeshError:
+    """`error` with the line's number in the message in place of the query's. The field stays the query's place, as
+    through every door.
+    """
+    found = PLACE.match(error.field)
+    if found is None or int(found[1]) >= len(numbers):
+        return error
+    field = f"line {numbers[int(found[1])]}" + (f", {found[2]}" if found[2] else "")
+    error.message = error.message.replace(error.field, field)
+    return error
+
+
+def _answers(queries: list[Any], found: values.RecalledBatch) -> Iterator[str]:
+    for place, (query, answer) in enumerate(zip(queries, found.answers, strict=True)):
+        asked = one_line(str(query if isinstance(query, str) else query.get("query", "")))
+        if place:
+            yield ""
+        yield people.paint(f"? {asked}".rstrip(), people.CYAN)
+        explain = not isinstance(query, str) and bool(query.get("explain"))
+        yield from people.recalled(answer, explain=explain, asked=bool(asked))
+
+
+COMMANDS: Final = (("recall-batch", recall_batch), ("related", related))

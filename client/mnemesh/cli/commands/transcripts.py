@@ -1,0 +1,213 @@
+"""`mnemesh transcript`: sessions as they were said, apart from memories. `mnemesh import-transcript` brings them in."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from mnemesh.api import values
+from mnemesh.api.json_form import rfc3339
+from mnemesh.cli.options import DASHES, REPEAT, contract, option
+from mnemesh.cli.people.memories import BOLD, DIM, GREEN, YELLOW, clip, paint
+from mnemesh.cli.shell import Shell, count_of, one_line, printable, text_of
+from mnemesh.errors import InvalidArgument
+from mnemesh_proto.json_text import NotJson, read_json
+
+Place = tuple[str, str, int]
+HELP: Final = "Search, read, list and erase sessions as they were said; they are no memories."
+
+
+Session = Annotated[str, typer.Argument(metavar="SESSION", help=contract("ReadTranscriptRequest.session"))]
+Spaces = Annotated[
+    list[str] | None, option("SearchTranscriptsRequest.spaces", "--space", "-s", "--spaces", more=REPEAT)
+]
+
+
+def add(
+    shell: Shell,
+    session: Session,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", "-f", metavar="FILE", help="Read the turns from a file; default: standard input."),
+    ] = None,
+    space: Annotated[str | None, option("AddTranscriptRequest.space", "--space", "-s")] = None,
+    part_of: Annotated[str | None, option("AddTranscriptRequest.part_of", "--part-of", metavar="SESSION")] = None,
+    source: Annotated[str | None, option("AddTranscriptRequest.source", "--source", metavar="NAME")] = None,
+    dir: Annotated[str | None, option("AddTranscriptRequest.dir", "--dir", metavar="DIR")] = None,
+    title: Annotated[str | None, option("AddTranscriptRequest.title", "--title", "-t")] = None,
+) -> None:
+    """Add turns to a session: one JSON object a line, with id, role, text and perhaps at."""
+    turns = list(_turns(text_of(["-"] if file is None else None, file)))
+    with shell.client() as client:
+        added = client.add_transcript(
+            session, turns, space=space or "", part_of=part_of or "", source=source or "", dir=dir or "",
+            title=title or "",
+        )  # fmt: skip
+    shell.answer(added, lambda: _added(added))
+
+
+def search(
+    shell: Shell,
+    query: Annotated[
+        list[str], typer.Argument(metavar="QUERY", help=contract("SearchTranscriptsRequest.query") + DASHES)
+    ],
+    space: Spaces = None,
+    session: Annotated[str | None, option("SearchTranscriptsRequest.session", "--session", metavar="SESSION")] = None,
+    by: Annotated[str | None, option("SearchTranscriptsRequest.agent", "--by", metavar="NAME")] = None,
+    role: Annotated[list[str] | None, option("SearchTranscriptsRequest.roles", "--role", more=REPEAT)] = None,
+    since: Annotated[str | None, option("SearchTranscriptsRequest.since", "--since", metavar="TIME")] = None,
+    before: Annotated[str | None, option("SearchTranscriptsRequest.before", "--before", metavar="TIME")] = None,
+    limit: Annotated[int | None, option("SearchTranscriptsRequest.limit", "--limit", "-n")] = None,
+    context: Annotated[int | None, option("SearchTranscriptsRequest.context", "--context", "-C")] = None,
+) -> None:
+    """Find turns of past sessions by their words, best first, each with the turns around it."""
+    with shell.client() as client:
+        found = client.search_transcripts(
+            " ".join(query), space=space, session=session or "", agent=by or "", roles=role, since=since, before=before,
+            limit=limit, context=context,
+        )  # fmt: skip
+    shell.answer(found, lambda: _found(found))
+
+
+def read(
+    shell: Shell,
+    session: Session,
+    space: Annotated[str | None, option("ReadTranscriptRequest.space", "--space", "-s")] = None,
+    first: Annotated[int | None, option("ReadTranscriptRequest.first", "--first", metavar="POSITION")] = None,
+    count: Annotated[int | None, option("ReadTranscriptRequest.count", "--count", "-n")] = None,
+) -> None:
+    """Read turns of a session in their order."""
+    with shell.client() as client:
+        found = client.read_transcript(session, space=space or "", first=first, count=count)
+    shell.answer(found, lambda: _read(found))
+
+
+def list_sessions(
+    shell: Shell,
+    space: Spaces = None,
+    by: Annotated[str | None, option("ListTranscriptsRequest.agent", "--by", metavar="NAME")] = None,
+    since: Annotated[str | None, option("ListTranscriptsRequest.since", "--since", metavar="TIME")] = None,
+    before: Annotated[str | None, option("ListTranscriptsRequest.before", "--before", metavar="TIME")] = None,
+    limit: Annotated[int | None, option("ListTranscriptsRequest.limit", "--limit", "-n")] = None,
+    cursor: Annotated[str | None, option("ListTranscriptsRequest.cursor", "--cursor")] = None,
+) -> None:
+    """List stored sessions, those with the latest turns first."""
+    with shell.client() as client:
+        page = client.list_transcripts(
+            space=space, agent=by or "", since=since, before=before, limit=limit, cursor=cursor or ""
+        )
+    shell.answer(page, lambda: _listed(page))
+
+
+def erase(
+    shell: Shell,
+    session: Session,
+    space: Annotated[str | None, option("EraseTranscriptRequest.space", "--space", "-s")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+) -> None:
+    """Erase a session and its part sessions for good."""
+    with shell.client() as client:
+        if not yes:
+            if shell.json or not sys.stdin.isatty():
+                raise InvalidArgument("yes", "not given", "--yes where nobody can be asked", missing=True)
+            if not typer.confirm(f"Erase the session {printable(session)} for good?"):
+                raise typer.Exit(1)
+        gone = client.erase_transcript(session, space=space or "")
+    shell.answer(gone, lambda: _erased(gone))
+
+
+def _turns(text: str) -> Iterator[Any]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                turn = read_json(line)
+            except NotJson:
+                raise InvalidArgument(f"line {number}", line, "a JSON object with id, role and text") from None
+            yield turn
+
+
+def _added(added: values.AddedTurns) -> Iterator[str]:
+    stored = f"{count_of(added.stored, 'turn')}, {added.known} known"
+    yield f"ADD  {one_line(added.session)} in {one_line(added.space)}: {stored}"
+    for one in added.masked:
+        yield paint(f"masked  {one_line(one.id)}  {', '.join(one.types)}", YELLOW)
+
+
+def _found(found: values.FoundTurns) -> Iterator[str]:
+    for hits, turns in _stretches(found.results):
+        for rank, hit in sorted(hits.items()):
+            turn = hit.turn
+            where = paint(f"{one_line(turn.session)} {turn.position}", BOLD)
+            yield f"{rank:>2}  {paint(f'{hit.score:.2f}', GREEN)}  {where}  {_when(turn)}{one_line(turn.space)}"
+        own = {_place(hit.turn) for hit in hits.values()}
+        for place, one in turns.items():
+            mark = ">" if len(own) > 1 and place in own else " "  # of one, the colours say it
+            line = f"    {mark} {one.role:<9} {one_line(one.text)}"
+            yield line if place in own else paint(line, DIM)
+    if not found.results:
+        yield "nothing found in " + ", ".join(one_line(space) for space in found.spaces)
+
+
+def _stretches(results: Iterable[values.TurnHit]) -> list[tuple[dict[int, values.TurnHit], dict[Place, values.Turn]]]:
+    """Hits by rank with the turns around them in order, each once. Hits with a common turn stand together."""
+    found: list[tuple[dict[int, values.TurnHit], dict[Place, values.Turn]]] = []
+    for rank, hit in sorted(enumerate(results, 1), key=lambda one: _place(one[1].turn)):
+        turns = {_place(turn): turn for turn in (*hit.before, hit.turn, *hit.after)}
+        hits = {rank: hit}
+        if found and found[-1][1].keys() & turns.keys():
+            other_hits, before = found.pop()
+            hits, turns = other_hits | hits, before | turns
+        found.append((hits, turns))
+    return sorted(found, key=lambda one: min(one[0]))
+
+
+def _place(turn: values.Turn) -> Place:
+    return turn.space, turn.session, turn.position
+
+
+def _read(found: values.Transcript) -> Iterator[str]:
+    yield from _session(found.session)
+    for turn in found.turns:
+        yield paint(f"{turn.position:>5}  {turn.role}  {_when(turn)}".rstrip(), DIM)
+        yield from (f"       {printable(line)}" for line in turn.text.split("\n"))
+
+
+def _listed(page: values.Sessions) -> Iterator[str]:
+    for session in page.sessions:
+        yield from _session(session)
+    if page.cursor:
+        yield paint(f"{len(page.sessions)} of {page.total}; next page: --cursor {page.cursor}", DIM)
+    elif not page.sessions:
+        yield "no sessions; `mnemesh import-transcript` brings them in"
+
+
+def _erased(gone: values.ErasedSessions) -> Iterator[str]:
+    for session in gone.sessions:
+        yield f"ERASED  {one_line(session.session)} in {one_line(session.space)}, {count_of(session.turns, 'turn')}"
+    if gone.pending:
+        yield paint(f"pending  {one_line(gone.pending)}", YELLOW)
+    for backup in gone.backups:
+        yield paint(f"a backup may still hold it: {one_line(backup)}", YELLOW)
+
+
+def _session(session: values.Session) -> Iterator[str]:
+    ended = session.ended_at or session.stored_at
+    when = f"{rfc3339(ended)}  " if ended else ""
+    whole = f", part of {one_line(session.part_of)}" if session.part_of else ""
+    masked = f", {session.masked} with something masked" if session.masked else ""
+    name = paint(one_line(session.session), BOLD)
+    yield f"{when}{name}  {count_of(session.turns, 'turn')}{masked}{whole}  {one_line(session.space)}"
+    about = "  ".join(one_line(text) for text in (session.title, session.dir) if text)
+    if about:
+        yield f"    {clip(about)}"
+
+
+def _when(turn: values.Turn) -> str:
+    return f"{rfc3339(turn.at)}  " if turn.at else ""
+
+
+COMMANDS: Final = (("add", add), ("search", search), ("read", read), ("list", list_sessions), ("erase", erase))

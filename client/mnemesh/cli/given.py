@@ -1,0 +1,46 @@
+"""Words of the command line as fields of a request. An option left out is not sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from mnemesh.errors import InvalidArgument
+
+
+def given(**fields: object) -> dict[str, Any]:
+    """The fields given on the command line. Others are not sent."""
+    return {
+        name: value
+        for name, value in fields.items()
+        if value is not None and value is not False and not (isinstance(value, list | dict) and not value)
+    }
+
+
+def pairs(field: str, items: Iterable[str] | None) -> dict[str, str]:
+    """KEY=VALUE texts as a mapping. Raises InvalidArgument for one without `=` or a key that comes twice."""
+    result: dict[str, str] = {}
+    for item in items or ():
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise InvalidArgument(field, item, "KEY=VALUE")
+        if key in result:
+            raise InvalidArgument(field, item, "each key once")
+        result[key] = value
+    return result
+
+
+def numbers(field: str, items: Iterable[str] | None) -> dict[str, float]:
+    """KEY=NUMBER texts as a mapping. Raises InvalidArgument."""
+    result: dict[str, float] = {}
+    for key, value in pairs(field, items).items():
+        try:
+            result[key] = float(value)
+        except ValueError:
+            raise InvalidArgument(f"{field}.{key}", value, "a number") from None
+    return result
+
+
+def several(items: Iterable[str] | None) -> list[str]:
+    """The values of an option that is given several times, or once with commas."""
+    return [part.strip() for item in items or () for part in item.split(",") if part.strip()]

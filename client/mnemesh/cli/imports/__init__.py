@@ -1,0 +1,1 @@
+"""The commands that read files, with their state and reports."""

@@ -1,0 +1,255 @@
+"""The command `import`: files into memories, in batches, resumable. Refused items are listed and the rest goes on.
+
+Two batches are under way at a time, so that the node computes while the next one is read. An item counts as done when
+the node has stored it on disk. At the end one wait lets the index catch up.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, cast
+
+import typer
+
+from mnemesh.api.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, Outcome
+from mnemesh.api.calls.writes import Item
+from mnemesh.cli.imports import sources
+from mnemesh.cli.imports.ctrl_c import CtrlC
+from mnemesh.cli.imports.dry_run import DryRun
+from mnemesh.cli.imports.links import LinkMover
+from mnemesh.cli.imports.report import Bar, Report
+from mnemesh.cli.imports.state import ImportState
+from mnemesh.cli.shell import Shell
+from mnemesh.errors import MnemeshError, NotReachable, Overloaded
+from mnemesh.exit_status import EXIT_REFUSED
+from mnemesh.importing.items import Defaults, Entry, Problem, finish, without_future
+from mnemesh.transport.connection import default_project, local_data_dir
+
+if TYPE_CHECKING:
+    from mnemesh.api.client import Client
+
+BATCHES_IN_FLIGHT: Final = 2
+OVERLOADED_TRIES_MAX: Final = 20
+OVERLOADED_PAUSE_MAX_S: Final = 5.0
+INDEX_WAIT_S: Final = 600.0
+INDEX_POLL_S: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """An item on its way, and where it came from."""
+
+    file: sources.SourceFile
+    entry: Entry
+
+    @property
+    def key(self) -> str:
+        """Its idempotency key."""
+        return str(self.entry.fields["idempotency_key"])
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of its text."""
+        return len(str(self.entry.fields.get("content", "")).encode("utf-8", "replace"))
+
+
+Batch = list[Work]
+
+
+def import_files(
+    shell: Shell,
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH", help="Files, and directories with all below them, in this order.")
+    ],
+    space: Annotated[
+        str | None, typer.Option("--space", "-s", help="Space of all items; default: their own, else the project's.")
+    ] = None,
+    kind: Annotated[str | None, typer.Option("--kind", "-k", help="Kind of the items that name none.")] = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag for all items. Repeatable.")] = None,
+    format: Annotated[
+        str | None, typer.Option("--format", help="Read as markdown, text or jsonl; default: by the name's ending.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be stored; store nothing.")] = False,
+    state: Annotated[
+        Path | None,
+        typer.Option("--state", metavar="FILE", help="Where to note what is done; default: data directory."),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Send also what an earlier import has stored.")] = False,
+) -> None:
+    """Store the contents of files: Markdown by heading, text by paragraphs, JSON lines as exported.
+
+    Running it again goes on where it stopped and stores nothing twice. Exit status 4 when anything was refused.
+    """
+    found = sources.find_all([Path(path) for path in paths], format or "")
+    home = "" if space else default_project(local_data_dir(shell.data)).space
+    defaults = Defaults(space=space or "", home=home, kind=kind or "", tags=tuple(tag or ()))
+    report = Report(found, dry_run=dry_run)
+    for name, reason in found.unreadable:
+        report.problem(name, Problem(line=0, message=f"can't be read: {reason}"))
+    items = _read(found, defaults, report)
+    with (replace(shell, start=False) if dry_run else shell).client() as client:
+        life = _life_if_any(client) if dry_run else life_of(client)
+        place = state or (local_data_dir(shell.data) / "imports" / f"{life}.keys" if life else None)
+        with ImportState(None if again else place) as done, Bar(_size(found), shown=not shell.json) as bar:
+            if dry_run:
+                dry = DryRun(client if life else None, done, report)
+                for work in items:
+                    dry.look(work.file.name, work.entry)
+                    bar.advance(work.bytes)
+            else:
+                _Importer(client, done, report, bar).run(items)
+    shell.answer(report.summary(), report.lines)
+    if report.refused:
+        raise typer.Exit(EXIT_REFUSED)
+
+
+def _read(found: sources.Found, defaults: Defaults, report: Report) -> Iterator[Work]:
+    """The items of all files, in order; problems go to the report."""
+    now = datetime.now(UTC)
+    for file in found.files:
+        for part in chain.from_iterable(without_future(part, now) for part in sources.parsed(file)):
+            if isinstance(part, Problem):
+                report.problem(file.name, part)
+            else:
+                yield Work(file, finish(part, file.name, defaults))
+
+
+def _size(found: sources.Found) -> int:
+    return sum(file.bytes for file in found.files)
+
+
+def life_of(client: Client) -> str:
+    """Names the present life of the node's data. Items stored in another life count for nothing."""
+    status = client.status()
+    return (status.ledger.incarnation if status.ledger else "") or status.node_id or "node"
+
+
+def _life_if_any(client: Client) -> str:
+    """As life_of; "" when no node answers."""
+    try:
+        return life_of(client)
+    except NotReachable:
+        return ""
+
+
+class _Importer:
+    """Sends items in batches. An acknowledged item is noted at once, also when it is asked to stop."""
+
+    def __init__(self, client: Client, done: ImportState, report: Report, bar: Bar) -> None:
+        self._client = client
+        self._done = done
+        self._report = report
+        self._bar = bar
+        self._links = LinkMover()
+        self._under_way: deque[tuple[Batch, Future[list[Outcome]]]] = deque()
+
+    def run(self, items: Iterable[Work]) -> None:
+        """Store all items. Raises the error of a batch that failed as a whole. After a request to stop, notes the work
+        under way and raises KeyboardInterrupt.
+        """
+        with CtrlC(self._client.close) as stop, ThreadPoolExecutor(BATCHES_IN_FLIGHT, "import") as threads:
+            try:
+                for batch in _batches(self._fresh(items)):
+                    if len(self._under_way) == BATCHES_IN_FLIGHT:
+                        self._finish_oldest()
+                    if stop.asked:
+                        break
+                    self._under_way.append((batch, threads.submit(_store, self._client, batch)))
+                while self._under_way:
+                    self._finish_oldest()
+                if not stop.asked:
+                    self._links.move(self._client, self._done, self._report)
+            except MnemeshError:
+                self._settle()
+                if not stop.asked:
+                    self._say(f"stopped after {self._report.stored} stored items; the same command goes on from here")
+                    raise
+            self._bar.say("indexing")
+            self._report.indexed = not self._report.stored or _indexed(self._client, stop)
+        if stop.asked:
+            raise KeyboardInterrupt
+
+    def _say(self, text: str) -> None:
+        print(f"mnemesh: {text}", file=sys.stderr, flush=True)
+
+    def _fresh(self, items: Iterable[Work]) -> Iterator[Work]:
+        for work in items:
+            if work.key in self._done:
+                self._report.done_before += 1
+                if id_ := self._done.id_of(work.key):
+                    self._links.stored(work.file.name, work.entry, id_)
+                self._bar.advance(work.bytes)
+            else:
+                yield work
+
+    def _finish_oldest(self) -> None:
+        batch, future = self._under_way.popleft()
+        outcomes = future.result()
+        stored: dict[str, str] = {}
+        for work, outcome in zip(batch, outcomes, strict=True):
+            self._report.outcome(work.file.name, work.entry.line, outcome)
+            if not isinstance(outcome, MnemeshError):
+                stored[work.key] = outcome.memory.id if work.entry.origin else ""
+                self._links.stored(work.file.name, work.entry, outcome.memory.id)
+        self._done.add(stored)
+        self._bar.advance(sum(work.bytes for work in batch))
+
+    def _settle(self) -> None:
+        """Take what is still under way to its end."""
+        while self._under_way:
+            try:
+                self._finish_oldest()
+            except MnemeshError:
+                continue  # the first failure is the one that is reported
+
+
+def _batches(items: Iterable[Work]) -> Iterator[Batch]:
+    batch: Batch = []
+    size = 0
+    for work in items:
+        if batch and (len(batch) == BATCH_ITEMS_MAX or size + work.bytes > BATCH_BYTES_MAX):
+            yield batch
+            batch, size = [], 0
+        batch.append(work)
+        size += work.bytes
+    if batch:
+        yield batch
+
+
+def _store(client: Client, batch: Batch) -> list[Outcome]:
+    """Send a batch. A batch refused by a busy node is sent again after the requested pause."""
+    outcomes: dict[int, Outcome] = {}
+    waiting = list(range(len(batch)))
+    for _ in range(OVERLOADED_TRIES_MAX):
+        try:
+            answers = client.remember_batch([cast(Item, batch[i].entry.fields) for i in waiting], wait="durable")
+        except Overloaded as error:
+            answers = (error,) * len(waiting)
+        outcomes.update(zip(waiting, answers, strict=True))
+        busy = [(i, answer) for i, answer in zip(waiting, answers, strict=True) if isinstance(answer, Overloaded)]
+        if not busy:
+            break
+        waiting = [i for i, _ in busy]
+        time.sleep(min(OVERLOADED_PAUSE_MAX_S, max(INDEX_POLL_S, *(answer.retry_after_s for _, answer in busy))))
+    return [outcomes[i] for i in range(len(batch))]
+
+
+def _indexed(client: Client, stop: CtrlC) -> bool:
+    """Wait, bounded, until the index has caught up; False when it has not, or when asked to stop."""
+    deadline = time.monotonic() + INDEX_WAIT_S
+    while not stop.asked and any(index.lag for index in client.status().index):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(INDEX_POLL_S)
+    return not stop.asked
+
+
+COMMANDS: Final = (("import", import_files),)

@@ -1,0 +1,276 @@
+"""The command `import-transcript`: session files of Claude Code into transcripts, from where an earlier run ended.
+
+Only whole lines are read: an unfinished last line waits for its end. The node has acknowledged each noted turn.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
+
+import typer
+
+from mnemesh.api.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX
+from mnemesh.cli.imports import sources
+from mnemesh.cli.imports.ctrl_c import CtrlC
+from mnemesh.cli.imports.memories import life_of
+from mnemesh.cli.imports.report import SHOWN_MAX, Bar
+from mnemesh.cli.imports.transcript_state import Offsets
+from mnemesh.cli.shell import Shell, count_of, one_line
+from mnemesh.errors import FailedPrecondition, InvalidArgument, PermissionDenied
+from mnemesh.exit_status import EXIT_REFUSED
+from mnemesh.importing import claude_code
+from mnemesh.transport.connection import local_data_dir
+
+if TYPE_CHECKING:
+    from mnemesh.api.client import Client
+
+LINE_BYTES_MAX: Final = 64 * 1024 * 1024
+PENDING_BYTES_MAX: Final = 8 * 1024 * 1024  # read and not yet sent
+
+
+@dataclass(slots=True)
+class Report:
+    """The result of an import. `turns` were read. `stored` turns are new, `known` turns were there before. `masked`
+    counts the turns with a credential by type, `clipped` the shortened turns. `skipped` counts records by kind.
+    `malformed` and `refused` say where and why.
+    """
+
+    files: int = 0
+    sessions: set[str] = field(default_factory=set)
+    turns: int = 0
+    stored: int = 0
+    known: int = 0
+    clipped: int = 0
+    masked: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    malformed: list[dict[str, Any]] = field(default_factory=list)
+    refused: list[dict[str, Any]] = field(default_factory=list)
+
+    def body(self, *, dry_run: bool) -> dict[str, Any]:
+        """What --json prints."""
+        return {
+            "dry_run": dry_run,
+            "files": self.files,
+            "sessions": len(self.sessions),
+            "turns": self.turns,
+            "stored": self.stored,
+            "known": self.known,
+            "clipped": self.clipped,
+            "masked": dict(self.masked),
+            "skipped": dict(self.skipped),
+            "left_out": dict(self.left_out),
+            "malformed": self.malformed,
+            "refused": self.refused,
+        }
+
+    def lines(self, *, dry_run: bool) -> Iterator[str]:
+        """What people read."""
+        for word, places in (("malformed", self.malformed), ("refused", self.refused)):
+            for place in places[:SHOWN_MAX]:
+                where = one_line(place["file"]) + (f":{place['line']}" if place["line"] else "")
+                yield f"{word}  {where}  {one_line(place['message'])}"
+            if len(places) > SHOWN_MAX:
+                yield f"{word}  and {len(places) - SHOWN_MAX} more; --json lists all"
+        for word, counts in (
+            ("masked", self.masked), ("passed over", self.skipped), ("left out", self.left_out),
+        ):  # fmt: skip
+            if counts:
+                yield f"{word}  " + ", ".join(f"{count} {one_line(name)}" for name, count in counts.most_common())
+        done = "would be sent" if dry_run else f"stored, {self.known} were there already"
+        turns = count_of(self.turns if dry_run else self.stored, "turn")
+        what = f"{count_of(len(self.sessions), 'session')}, {turns} {done}" if self.turns else "no turn that is new"
+        yield (
+            f"{count_of(self.files, 'file')}: {what}; {self.clipped} shortened, "
+            f"{count_of(len(self.malformed), 'malformed line')}, {len(self.refused)} refused"
+        )
+
+
+def import_transcript(
+    shell: Shell,
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="PATH", help="A session file of Claude Code, or a directory with all .jsonl below it."),
+    ],
+    space: Annotated[
+        str | None, typer.Option("--space", "-s", help="Space of the sessions; default: your private one.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent; send nothing.")] = False,
+    state: Annotated[
+        Path | None,
+        typer.Option("--state", metavar="FILE", help="Where to note how far files were read; default: data directory."),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Read files from their beginning.")] = False,
+) -> None:
+    """Store sessions of Claude Code as they were said, apart from memories: ~/.claude/projects holds them.
+
+    Another run goes on from there, also in a file that grew, and stores nothing twice. Exit status 4 when a file was
+    refused.
+    """
+    found = sources.find(path)
+    files = [file for file in found.files if file.format == "jsonl"]
+    report = Report(left_out=found.skipped + Counter({"other type": len(found.files) - len(files)}))
+    for name, reason in found.unreadable:
+        report.refused.append({"file": name, "line": 0, "message": f"can't be read: {reason}"})
+    size = sum(file.bytes for file in files)
+    if dry_run:
+        with Bar(size, shown=not shell.json) as bar:
+            for file in files:
+                _File(None, Offsets(None), report, bar, file, "").run()
+    else:
+        with (
+            shell.client() as client,
+            CtrlC(client.close) as stop,
+            Bar(size, shown=not shell.json) as bar,
+        ):
+            offsets = Offsets(None if again else state or _place(shell, client))
+            for file in files:
+                if stop.asked:
+                    break
+                _File(client, offsets, report, bar, file, space or "").run()
+        if stop.asked:
+            raise KeyboardInterrupt
+    shell.answer(report.body(dry_run=dry_run), lambda: report.lines(dry_run=dry_run))
+    if report.refused:
+        raise typer.Exit(EXIT_REFUSED)
+
+
+def _place(shell: Shell, client: Client) -> Path | None:
+    """Where offsets are kept that count for this life of the node's data. A caller that may not know this life keeps
+    no state: all is sent again, and nothing is stored twice."""
+    try:
+        return local_data_dir(shell.data) / "imports" / f"{life_of(client)}.transcripts"
+    except PermissionDenied:
+        return None
+
+
+class _File:
+    """One file. Without a client nothing is sent. Raises what the node refuses to everybody and every file."""
+
+    def __init__(
+        self, client: Client | None, offsets: Offsets, report: Report, bar: Bar, file: sources.SourceFile, space: str
+    ) -> None:
+        self._client = client
+        self._offsets = offsets
+        self._report = report
+        self._bar = bar
+        self._file = file
+        self._space = space
+        self._pending: dict[str, list[claude_code.Said]] = {}
+        self._pending_bytes = 0
+        self._titles: dict[str, str] = {}
+
+    def run(self) -> None:
+        """Read and send it; a file that the node refuses is named and left."""
+        self._report.files += 1
+        try:
+            with sources.open_no_link(self._file.path) as stream:
+                self._read(stream)
+        except OSError as error:
+            self._refuse(f"can't be read: {error.strerror}")
+        except (InvalidArgument, FailedPrecondition) as error:
+            if not error.refused:
+                raise
+            self._refuse(error.message)
+
+    def _read(self, stream: BinaryIO) -> None:
+        offset = self._offsets.of(self._file.path, stream)
+        number = _lines_before(stream, offset)
+        self._bar.advance(offset)
+        known = offset > 0
+        while (line := stream.readline(LINE_BYTES_MAX)).endswith(b"\n") or len(line) == LINE_BYTES_MAX:
+            number += 1
+            known |= self._take(number, line)
+            offset += len(line)
+            self._bar.advance(len(line))
+            if self._pending_bytes > PENDING_BYTES_MAX:
+                self._flush(stream, offset)
+        if line:
+            self._report.skipped["unfinished last line"] += 1
+        if number and not known:
+            self._refuse("holds no record of a Claude Code session")
+        self._flush(stream, offset)
+
+    def _take(self, number: int, line: bytes) -> bool:
+        """Whether the line is of a session."""
+        known = False
+        for item in claude_code.read_line(line, self._file.path.stem) if line.strip() else ():
+            match item:
+                case claude_code.Said():
+                    known = True
+                    self._report.turns += 1
+                    self._report.clipped += item.clipped
+                    self._report.sessions.add(item.session)
+                    self._pending.setdefault(item.session, []).append(item)
+                    self._pending_bytes += _bytes(item)
+                case claude_code.Titled():
+                    known = True
+                    self._titles[item.session] = item.title
+                case claude_code.Skipped():
+                    known |= item.known
+                    self._report.skipped[item.kind] += 1
+                case claude_code.Malformed():
+                    place = {"file": self._file.name, "line": number, "message": item.reason}
+                    self._report.malformed.append(place)
+        return known
+
+    def _flush(self, stream: BinaryIO, offset: int) -> None:
+        """Send what was read, then note how far that is."""
+        if self._client is not None:
+            for session, items in self._pending.items():
+                for batch in _batches(items):
+                    self._send(self._client, session, batch)
+            self._offsets.note(self._file.path, stream, offset)
+        self._pending.clear()
+        self._pending_bytes = 0
+
+    def _send(self, client: Client, session: str, batch: list[claude_code.Said]) -> None:
+        added = client.add_transcript(
+            session,
+            [one.turn for one in batch],
+            space=self._space,
+            part_of=batch[0].part_of,
+            source=claude_code.SOURCE,
+            dir=batch[-1].dir,
+            title=self._titles.get(session, ""),
+        )
+        self._report.stored += added.stored
+        self._report.known += added.known
+        self._report.masked.update(type_ for one in added.masked for type_ in one.types)
+
+    def _refuse(self, why: str) -> None:
+        self._report.refused.append({"file": self._file.name, "line": 0, "message": why})
+
+
+def _lines_before(stream: BinaryIO, offset: int) -> int:
+    """How many lines end at or before `offset`, where the stream then stands."""
+    count = 0
+    while left := offset - stream.tell():
+        count += stream.read(min(left, 1024 * 1024)).count(b"\n")
+    return count
+
+
+def _batches(items: list[claude_code.Said]) -> Iterator[list[claude_code.Said]]:
+    """As many turns of one session as a call takes, each id once: a session that is resumed repeats records."""
+    batch: dict[str, claude_code.Said] = {}
+    size = 0
+    for item in items:
+        if len(batch) == BATCH_ITEMS_MAX or size + _bytes(item) > BATCH_BYTES_MAX:
+            yield list(batch.values())
+            batch, size = {}, 0
+        if item.turn["id"] not in batch:
+            batch[item.turn["id"]] = item
+            size += _bytes(item)
+    if batch:
+        yield list(batch.values())
+
+
+def _bytes(item: claude_code.Said) -> int:
+    return len(item.turn["text"].encode())
+
+
+COMMANDS: Final = (("import-transcript", import_transcript),)

@@ -1,0 +1,1 @@
+"""Values in words for people at a terminal."""

@@ -1,0 +1,36 @@
+"""Commands that a writer may need next, when another memory is near the new one."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Final
+
+from mnemesh.api import values
+from mnemesh.cli.shell import printable
+
+ID_CHARS: Final = 13
+TEXT_CHARS_MAX: Final = 80  # of a text that a command repeats
+
+
+def after(done: values.Remembered, where: str) -> str:
+    """The command that may follow a write with a hint. `where` are the options that lead it to the same node."""
+    if _alike(done.related):
+        return f"if one of the two is enough: mnemesh forget {done.memory.id[:ID_CHARS]}{where}"
+    old, text = done.related[0].id[:ID_CHARS], printable(done.memory.content)
+    short = len(text) <= TEXT_CHARS_MAX and "\n" not in text
+    given = (
+        f"{'-- ' if text.startswith('-') else ''}{shlex.quote(text)}" if short else "--file FILE, with the same text"
+    )
+    return f"if this replaces {old}: mnemesh supersede{where} {old} {given}"
+
+
+def before(found: values.Checked, where: str) -> str:
+    """The command that may take the place of a write that was only checked."""
+    if _alike(found.related):
+        return found.hint
+    return f"if this replaces {found.target_id[:ID_CHARS]}: mnemesh supersede{where} {found.target_id[:ID_CHARS]} TEXT"
+
+
+def _alike(related: Sequence[values.Related]) -> bool:
+    return any(memory.alike for memory in related)

@@ -1,0 +1,27 @@
+"""Links and ratings as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mnemesh.api import values
+from mnemesh.cli.shell import one_line
+
+
+def ends(linked: Iterable[values.Linked], more: int = 0) -> Iterator[str]:
+    """A line for each end of a link: the arrow says whether the memory links to it or it to the memory."""
+    for end in linked:
+        arrow = "->" if end.direction == "out" else "<-"
+        state = "" if end.state == "active" else f"({end.state})"
+        yield "  ".join(filter(None, (f"{arrow} {end.type}", end.id, one_line(end.title), state)))
+    if more:
+        yield f"and {more} more link to it"
+
+
+def rated(done: values.Ratings) -> Iterator[str]:
+    """A line a memory."""
+    for one in done.rated:
+        kept = "" if one.changed else ", as before"
+        yield f"{one.id}  useful to {one.useful}, not useful to {one.not_useful}{kept}"
+    if not done.rated:
+        yield "no memory was cited that you may rate"

@@ -1,0 +1,375 @@
+"""Answers as lines for people: what matters first, ids short enough to read and long enough to use again.
+
+Colours only on a terminal that wants them. Every text of a memory passes `printable`, because others wrote it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Final
+
+from mnemesh.api import values
+from mnemesh.api.json_form import rfc3339
+from mnemesh.api.values.embedding import ModelStatus
+from mnemesh.cli.people import advice as people_advice
+from mnemesh.cli.people import conflicts as people_conflicts
+from mnemesh.cli.people import links as people_links
+from mnemesh.cli.shell import count_of, one_line, printable
+
+ID_CHARS: Final = 13
+TITLE_CHARS: Final = 72
+FIRST_CHARS: Final = 80
+NODE_ID_CHARS: Final = 12
+NEAR_SHOWN_MAX: Final = 3
+COUNTS_SHOWN_MAX: Final = 20
+BOLD, DIM, GREEN, YELLOW, CYAN = "1", "2", "32", "33", "36"
+
+
+def model_name(model: ModelStatus) -> str:
+    """The name of an embedding model, with any unusual precision."""
+    return one_line(model.name) + (f" in {one_line(model.precision)}" if model.precision not in ("", "fp32") else "")
+
+
+def recalled(answer: values.Recalled, *, explain: bool = False, asked: bool = True) -> Iterator[str]:
+    """Results, best first, each with its score, title or text, and where it is. Nothing was `asked` without a query:
+    then they stand in order of time, and no score says how well they answer."""
+    for rank, result in enumerate(answer.results, 1):
+        title = one_line(result.title)
+        passage = marked(result.snippet, result.marks) if result.marks else one_line(result.snippet or result.content)
+        score = paint(f"{result.score:.2f}" if asked else "   -", GREEN)
+        yield f"{rank:>2}  {score}  {paint(clip(title or passage), BOLD)}"
+        if title and passage:
+            yield f"          {passage}"
+        # The time that words such as "last week" are compared with.
+        day = shown_time(result.memory.valid_from or result.memory.created_at)[:10]
+        yield "          " + _where(result.id, result.space, result.kind, result.tags, day=day)
+        for head in result.memory.conflicts:
+            yield paint(f"          in conflict with {head.revision} by {one_line(head.by)}:", YELLOW)
+            yield f"          {one_line(people_conflicts.said(head, result.content))}"
+        if result.memory.superseded_by:
+            yield paint(f"          superseded by {result.memory.superseded_by[:ID_CHARS]}", YELLOW)
+        if result.redirected_from:
+            yield paint(f"          replaces {result.redirected_from[:ID_CHARS]}, which matched", DIM)
+        for line in people_links.ends(result.attached):
+            yield paint(f"          {line}", CYAN)
+        if explain:
+            yield from _explained(result)
+    if not answer.results:
+        yield "nothing found in " + (", ".join(one_line(space) for space in answer.spaces) or "any space")
+        yield from (paint(f"  {one_line(note)}", YELLOW) for note in answer.notes)
+    if answer.time is not None:
+        yield paint(one_line(answer.time.told), DIM)
+    if answer.truncated_by_budget:
+        yield paint(f"{answer.truncated_by_budget} more left out by the token budget", DIM)
+    if answer.abstain and answer.results and asked:
+        yield paint(f"probably not the answer (coverage {answer.coverage:.2f})", YELLOW)
+    for reason in answer.degraded_reasons:
+        yield paint(f"incomplete: {one_line(reason)}", YELLOW)
+
+
+def related(found: values.Neighbourhood) -> Iterator[str]:
+    """The memories around a memory, each with its score and why it is here."""
+    for near in found.results:
+        yield f"    {paint(f'{near.score:.2f}', GREEN)}  {paint(clip(one_line(near.title or near.snippet)), BOLD)}"
+        yield paint(f"          {one_line('; '.join(near.reasons))}", DIM)
+        yield "          " + _where(near.id, near.space, near.kind, ())
+    if not found.results:
+        yield "nothing has to do with it"
+    for reason in found.degraded_reasons:
+        yield paint(f"incomplete: {one_line(reason)}", YELLOW)
+
+
+def remembered(done: values.Remembered, where: str = "") -> Iterator[str]:
+    """The stored memory, the reason, and its neighbours; `where` are the options that lead a next command to the
+    same node."""
+    yield from written(done)
+    if done.restorable:
+        yield paint(f"it was forgotten; bring it back with: mnemesh restore {done.memory.id}", YELLOW)
+    yield from _near(done.related)
+    if done.hint:
+        yield paint(people_advice.after(done, where), YELLOW)
+
+
+def bulk(
+    done: values.Bulk,
+    memories: Sequence[values.Memory],
+    purge: bool,
+    hint: str = "; --apply does it",
+    *,
+    idle: bool = False,
+) -> Iterator[str]:
+    """The effect of a call over many, done or planned (`hint`); `memories` tell what stands behind its ids. `idle`:
+    some that were named may be forgotten already."""
+    word = "purged" if purge else "forgotten"
+    if done.dry_run:
+        known = {memory.id: memory for memory in memories if memory.id in done.ids}
+        left = done.matched - len(done.refused) if done.cursor else len(done.ids)
+        first = f"the first {len(done.ids)} " if left > len(done.ids) else ""
+        where = ", ".join(sorted({one_line(memory.space) for memory in known.values()}))
+        # Later pages are judged later. After some refusals, more may follow.
+        told = ("up to " if done.cursor and (idle or done.refused) else "") + count_of(left, "memory")
+        yield f"{told} would be {word}{f', {first}in {where}' if where else ''}{hint if left else ''}"
+        for id_ in done.ids:
+            yield f"{id_}  {_place_and_title(known[id_])}" if id_ in known else id_
+    else:
+        yield f"{count_of(len(done.ids), 'memory')} {word}"
+    kept = "would be left as it is" if done.dry_run else "left as it was"
+    for one in done.refused:
+        yield f"{kept}: {one.id}: {one_line(one.reason)}"
+    if done.left_out:
+        stay = "would stay" if done.dry_run else "stay"
+        yield f"{done.left_out} forgotten or superseded besides {stay}; --state all names them too"
+    yield from map(one_line, done.pending)
+    yield from held(done)
+
+
+def held(gone: values.Bulk | values.Purged) -> Iterator[str]:
+    """Where what was erased may still be."""
+    for backup in gone.backups:
+        yield f"may still be in {one_line(backup)}"
+    for peer in gone.not_told:
+        yield f"{one_line(peer)}: does not erase it with this node; if it has it, it stays there"
+
+
+def written(done: values.Written) -> Iterator[str]:
+    """Action, id and reason."""
+    yield f"{paint(done.action, GREEN)}  {done.memory.id}  {clip(title_of(done.memory))}"
+    yield paint(f"{one_line(done.memory.space)}: {one_line(done.reason)}", DIM)
+    if done.memory.conflicts:
+        others = count_of(len(done.memory.conflicts), "other version")
+        yield paint(f"the conflict with {others} goes on; end it with one of:", YELLOW)
+        yield from people_conflicts.ends_of(done.memory)
+
+
+def superseded(done: values.Superseded) -> Iterator[str]:
+    """The new memory and the superseded one, if any."""
+    yield from written(done)
+    if done.action == "SUPERSEDE":
+        yield paint(f"closed {done.superseded.id}  {clip(title_of(done.superseded))}", DIM)
+
+
+def checked(done: values.Checked, where: str = "") -> Iterator[str]:
+    """The effect that remember would have; `where` as in `remembered`."""
+    # Beside an addition there is only a neighbour, named by the reason.
+    target = f"  {done.target_id}" if done.target_id and done.action != "ADD" else ""
+    yield f"would {paint(done.action, GREEN)}{target}  {one_line(done.reason)}"
+    yield from _near(done.related)
+    if done.hint:
+        yield paint(people_advice.before(done, where), YELLOW)
+
+
+def found(answer: values.Found) -> Iterator[str]:
+    """Whole memories, one after the other."""
+    for position, memory in enumerate(answer.memories):
+        if position:
+            yield ""
+        yield from _whole(memory)
+    for missing in answer.missing:
+        yield paint(f"not found: {one_line(missing)}", YELLOW)
+
+
+def listed(page: values.Page) -> Iterator[str]:
+    """A line a memory."""
+    for memory in page.memories:
+        yield _line(memory)
+    if page.cursor:
+        yield paint(f"{len(page.memories)} of {page.total}; next page: --cursor {page.cursor}", DIM)
+    elif not page.memories:
+        yield "no memories"
+    for reason in page.degraded_reasons:
+        yield paint(f"incomplete: {one_line(reason)}", YELLOW)
+
+
+def timeline(line: values.Timeline) -> Iterator[str]:
+    """A line a memory, the one asked for marked."""
+    for position, memory in enumerate(line.memories):
+        yield (paint("> ", CYAN) if position == line.position else "  ") + _line(memory)
+
+
+def counted(stats: values.Stats) -> Iterator[str]:
+    """Totals, then the most frequent of each sort."""
+    yield (
+        f"{count_of(stats.memories, 'memory')}, {stats.forgotten} forgotten, "
+        f"{stats.superseded} superseded, {stats.conflicted} in conflict"
+    )
+    for name, counts, total in (
+        ("kinds", stats.kinds, len(stats.kinds)),
+        ("spaces", stats.spaces, stats.spaces_total),
+        ("agents", stats.agents, stats.agents_total),
+        ("tags", stats.tags, stats.tags_total),
+    ):
+        if counts:
+            shown = [f"{one_line(count.name)} {count.memories}" for count in counts[:COUNTS_SHOWN_MAX]]
+            more = max(total, len(counts)) - len(shown)
+            yield f"{name:<8}{', '.join(shown)}" + (f", and {more} more" if more else "")
+
+
+def status(facts: values.Status) -> Iterator[str]:
+    """The first facts that a person looks for: state, addresses, counts, lag."""
+    colour = GREEN if facts.state == "ready" else YELLOW
+    runtime = f", runtime {facts.runtime}" if facts.runtime else ""  # a node that starts does not tell it yet
+    if not facts.pid:  # an admin of some spaces hears of these alone
+        yield f"{paint(facts.state, colour)}  Mnemesh {facts.version}{runtime}, up {facts.uptime_s:.0f} s"
+        held = count_of(facts.ledger.memories if facts.ledger else 0, "memory")
+        yield f"  yours   {held} in the spaces of this token"
+        for index in facts.index:
+            yield f"  index   {'behind' if index.lag else 'up to date'}, {index.state}"
+        return
+    yield f"{paint(facts.state, colour)}  Mnemesh {facts.version}{runtime}, pid {facts.pid}"
+    yield f"  data    {facts.data_dir}"
+    yield f"  gRPC    {facts.grpc}   HTTP http://{facts.http}   up {facts.uptime_s:.0f} s"
+    if facts.ledger:
+        held = count_of(facts.ledger.memories, "memory")
+        yield f"  ledger  {held}, seq {facts.ledger.seq}, {facts.ledger.bytes / 1e6:.1f} MB"
+        for one in facts.ledger.replicas:
+            how = f"{one.role}, seq {one.seq}, lag {one.lag}, life {one.incarnation[:NODE_ID_CHARS]}, {one.state}"
+            yield f"  replica {one.actor} in {one.place}: {how}"
+    for index in facts.index:
+        points = count_of(index.points, "point")
+        yield f"  index   {index.name} ({index.backend}): {points}, {index.lag} behind, {index.state}"
+    for consumer in facts.consumers[1:]:  # the first is the index
+        yield f"  consumer {consumer.name}: {consumer.lag} behind, {one_line(consumer.state)}"
+    if facts.transcripts:
+        said = facts.transcripts
+        size = f"{count_of(said.turns, 'turn')}, {said.bytes / 1e6:.1f} MB, {one_line(said.state)}"
+        yield f"  transcripts  {count_of(said.sessions, 'session')}, {size}"
+    if facts.model:
+        yield f"  model   {model_name(facts.model)}, {facts.model.dimensions} dimensions, {facts.model.source}"
+    if facts.reembed and facts.reembed.model:
+        other = facts.reembed
+        fault = f"  {one_line(other.fault)}" if other.fault else ""
+        share = f"{other.done} of {count_of(other.total, 'entry')}{fault}"
+        yield f"  reembed {model_name(facts.reembed.model)}: {other.state}, {share}"
+    for actor in facts.actors:
+        where = f" on {actor.address} (node {actor.node[:NODE_ID_CHARS]})" if actor.node else ""
+        yield paint(f"  actor   {actor.name} ({actor.type}) pid {actor.pid}{where} {actor.state}", DIM)
+    for notice in facts.notices:
+        yield paint(f"  notice  {one_line(notice)}", YELLOW)
+
+
+def clip(text: str, chars: int = TITLE_CHARS) -> str:
+    """`text` cut to what a terminal line holds beside the rest; whole when the output is no terminal."""
+    if not sys.stdout.isatty():
+        return text
+    room = max(20, min(chars, shutil.get_terminal_size().columns - 24))
+    return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def _place_and_title(memory: values.Memory) -> str:
+    return f"{one_line(memory.space)}  {clip(one_line(memory.title or memory.content[:FIRST_CHARS]))}"
+
+
+def title_of(memory: values.Memory) -> str:
+    """Its title, else its first line."""
+    return one_line(memory.title or memory.content[:200])
+
+
+def _near(related: Iterable[values.Related]) -> Iterator[str]:
+    for memory in islice(related, NEAR_SHOWN_MAX):
+        yield paint(f"near {memory.similarity:.2f}  {memory.id[:ID_CHARS]}  {clip(one_line(memory.title))}", DIM)
+
+
+def _whole(memory: values.Memory) -> Iterator[str]:
+    if memory.title:
+        yield paint(one_line(memory.title), BOLD)
+    yield _where(memory.id, memory.space, memory.kind, memory.tags, whole_id=True)
+    facts = (
+        ("state", memory.state if memory.state != "active" else ""),
+        ("by", one_line(memory.by)),
+        ("created", shown_time(memory.created_at)),
+        ("updated", shown_time(memory.updated_at) if memory.updated_at != memory.created_at else ""),
+        ("valid from", shown_time(memory.valid_from)),
+        ("valid to", shown_time(memory.valid_to)),
+        ("importance", "" if memory.importance is None else f"{memory.importance:g}"),
+        ("tier", memory.tier if memory.tier != "normal" else ""),
+        ("superseded by", memory.superseded_by),
+        ("paths", one_line(", ".join(memory.paths))),
+        ("links", "" if memory.linked else one_line(", ".join(f"{link.type} {link.id}" for link in memory.links))),
+        (
+            "useful",
+            f"{memory.useful} of {memory.useful + memory.not_useful}" if memory.useful + memory.not_useful else "",
+        ),
+        ("attrs", one_line(", ".join(f"{key}={value}" for key, value in memory.attrs.items()))),
+    )
+    yield paint("  ".join(f"{name} {value}" for name, value in facts if value), DIM)
+    yield ""
+    yield printable(memory.content)
+    if memory.linked or memory.linked_more:
+        yield ""
+        yield from (paint(line, CYAN) for line in people_links.ends(memory.linked, memory.linked_more))
+    for note in memory.notes:
+        yield paint(f"\nnote: {one_line(note)}", YELLOW)
+    for head in memory.conflicts:
+        yield paint(f"\nin conflict with {head.revision} by {one_line(head.by)}, {shown_time(head.at)}:", YELLOW)
+        yield printable(people_conflicts.said(head, memory.content))
+    if memory.conflicts:
+        yield paint("\nend the conflict with one of:", YELLOW)
+        yield from people_conflicts.ends_of(memory)
+
+
+def _line(memory: values.Memory) -> str:
+    state = "" if memory.state == "active" else paint(f" ({memory.state})", YELLOW)
+    day = shown_time(memory.created_at)[:10]
+    tags = paint("  " + " ".join(f"#{one_line(tag)}" for tag in memory.tags), DIM) if memory.tags else ""
+    others = "".join(
+        paint(f"\n{' ' * ID_CHARS}  in conflict with {head.revision[:ID_CHARS]}: ", YELLOW)
+        + clip(_said_by(head, memory))
+        for head in memory.conflicts
+    )
+    return f"{memory.id[:ID_CHARS]}  {day}  {memory.kind:<11} {clip(title_of(memory))}{state}{tags}{others}"
+
+
+def _said_by(head: values.Head, shown: values.Memory) -> str:
+    """The beginning of another version's text, after its title when the shown one has another."""
+    if title := head.title if head.title != shown.title else "":
+        return one_line(f"{title}: {head.content[:200]}")
+    return one_line(people_conflicts.said(head, shown.content)[:200])
+
+
+def _where(id: str, space: str, kind: str, tags: Iterable[str], *, whole_id: bool = False, day: str = "") -> str:
+    words = [id if whole_id else id[:ID_CHARS], day, one_line(space), kind, *(f"#{one_line(tag)}" for tag in tags)]
+    return paint("  ".join(filter(None, words)), DIM)
+
+
+def shown_time(time: datetime | None) -> str:
+    """`time` as --as-of and --since take it, with its zone: RFC 3339 in UTC."""
+    return rfc3339(time) if time else ""
+
+
+def paint(text: str, code: str) -> str:
+    """`text` in a colour, on a terminal that wants them."""
+    return f"\x1b[{code}m{text}\x1b[0m" if _coloured() else text
+
+
+def _coloured() -> bool:
+    # https://no-color.org
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def marked(passage: str, marks: Sequence[int]) -> str:
+    """A passage with the words between its marks, which come in pairs, in bold where colours are wanted."""
+    parts, here = [], 0
+    for start, end in zip(marks[::2], marks[1::2], strict=True):
+        parts += [printable(passage[here:start]), paint(printable(passage[start:end]), BOLD)]
+        here = end
+    return "".join((*parts, printable(passage[here:])))
+
+
+def _explained(result: values.Result) -> Iterator[str]:
+    """The part of each signal in the score of a result, and their sum. The others by their names."""
+    if not result.signals:
+        return
+    width = max(len(signal.name) for signal in result.signals)
+    yield paint(f"          {'signal':<{width}}  measured   value  weight   share", DIM)
+    for one in result.signals:
+        if one.share:
+            raw = "" if one.raw is None else f"{one.raw:.3f}"
+            yield f"          {one.name:<{width}}  {raw:>8}   {one.value:.3f}   {one.weight:.3f}   {one.share:.3f}"
+    yield f"          {'score':<{width}}  {'':>8}   {'':>5}   {'':>5}   {result.score:.3f}"
+    if idle := [signal.name for signal in result.signals if not signal.share]:
+        yield paint(f"          nothing from {', '.join(idle)}", DIM)

@@ -1,0 +1,1 @@
+"""Files of other programs as memories and transcripts, and memories as files."""

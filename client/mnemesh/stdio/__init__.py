@@ -1,0 +1,1 @@
+"""MCP on standard input and output, passed on to the node."""

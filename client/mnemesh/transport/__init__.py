@@ -1,0 +1,1 @@
+"""How a client finds, starts and reaches a node. Knows no operation."""

@@ -1,0 +1,171 @@
+"""The space of a directory's project, and what else is to be known of that name on this machine.
+
+A remote's path names a project everywhere. A repository without a remote has the name of its folder. The first
+repository of that name keeps it, by `projects.json` in the data directory of the local node. Earlier versions used the
+folder's name alone: that name is read along as an alias.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mnemesh.transport.git_root import GitProject, git_project
+from mnemesh.transport.space import SPACE_BYTES_MAX, SPACE_SEGMENTS_MAX, BadSpaceFile, named_here, segment_of, tree_of
+from mnemesh_proto.rendezvous import SPACE_ALIAS_HEADER, SPACE_HEADER, SPACE_TAKEN_HEADER, default_data_dir
+
+PROJECTS_FILE: Final = "projects.json"
+MANIFEST: Final = "manifest.json"
+HASH_CHARS: Final = 6
+# The entry of a name that only earlier versions wrote to.
+RETIRED: Final = "(before)"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """`space`: where writes go, "" for the private space. `alias`: an older name that is read along. `taken`: the name
+    that this project would have, had not the repository at `taken_by` come first. `settled`: whether the data directory
+    was there to look at."""
+
+    space: str = ""
+    alias: str = ""
+    taken: str = ""
+    taken_by: str = ""
+    origin: str = "nothing"
+    settled: bool = True
+
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """Names and values of the headers that tell a node; empty values are to be left out."""
+        return (
+            (SPACE_HEADER, self.space),
+            (SPACE_ALIAS_HEADER, self.alias),
+            (SPACE_TAKEN_HEADER, self.taken),
+        )
+
+
+NO_PROJECT: Final = Project()
+
+
+def project_of(cwd: Path, data_dir: Path, home: Path | None = None) -> Project:
+    """The project of `cwd` as it stands in `data_dir`. Raises BadSpaceFile."""
+    if named := named_here(cwd, home):
+        return Project(named, origin=".mnemesh.toml")
+    tree = tree_of(cwd, home)
+    if tree is None:
+        return Project()
+    git = git_project(tree)
+    old = segment_of(tree.name)
+    if git is None:
+        return Project(old, origin="folder")
+    space = _path_of(git.remote)
+    if space:
+        return _with_remote(space, old, git, data_dir)
+    return _without_remote(segment_of(git.folder) or old, old, git, data_dir)
+
+
+def project_here(data_dir: Path) -> Project:
+    """The project of the working directory, none when that has been removed meanwhile. Raises as `project_of`."""
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        return Project()
+    return project_of(here, data_dir)
+
+
+def detect_space(cwd: Path, home: Path | None = None, data_dir: Path | None = None) -> str:
+    """The space of `cwd`: key `space` of the nearest `.mnemesh.toml`, else the path of the git remote, else the name of
+    the repository's folder. "" for none of these. `data_dir`: the data directory of the local node, by default the
+    user's.
+
+    >>> detect_space(Path("/home/ada/src/api"))  # doctest: +SKIP
+    'acme/api'
+    """
+    return project_of(cwd, data_dir or default_data_dir(os.environ), home).space
+
+
+def _with_remote(space: str, old: str, git: GitProject, data_dir: Path) -> Project:
+    names = _Names(data_dir)
+    if "/" not in space:  # a repository without a remote may have that name, too: it stays, and a person is told
+        holder = names.claim(space, str(git.root))
+        if holder != str(git.root):
+            return Project(space, taken=space, taken_by=holder, origin="git remote", settled=names.there)
+    if old == space or not old:
+        return Project(space, origin="git remote", settled=names.there)
+    holder = names.claim(old, RETIRED)
+    if holder not in (RETIRED, str(git.root)):
+        return Project(space, taken=old, taken_by=holder, origin="git remote", settled=names.there)
+    return Project(space, alias=old, origin="git remote", settled=names.there)
+
+
+def _without_remote(name: str, old: str, git: GitProject, data_dir: Path) -> Project:
+    names = _Names(data_dir)
+    own = f"{_cut(name)}-{hashlib.sha256(os.fsencode(git.root)).hexdigest()[:HASH_CHARS]}"
+    holder = names.claim(name, str(git.root))
+    alias = old if old != name and names.holder(old) in ("", RETIRED, str(git.root)) else ""
+    if holder == RETIRED:
+        return Project(own, alias=name, origin="git folder", settled=names.there)
+    if holder != str(git.root):
+        return Project(own, alias=alias, taken=name, taken_by=holder, origin="git folder", settled=names.there)
+    return Project(name, alias=alias, origin="git folder", settled=names.there)
+
+
+def _path_of(remote: tuple[str, ...]) -> str:
+    """The space of a remote's path: its last segments, as many as a space may have."""
+    segments = [part for part in map(segment_of, remote) if part][-SPACE_SEGMENTS_MAX:]
+    while len("/".join(segments).encode()) > SPACE_BYTES_MAX:
+        del segments[0]
+    return "/".join(segments)
+
+
+def _cut(name: str) -> str:
+    return name.encode()[: SPACE_BYTES_MAX - HASH_CHARS - 1].decode("utf-8", "ignore").rstrip()
+
+
+class _Names:
+    """Which repository has which name, by `projects.json`. Without a data directory nothing is noted."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._file = data_dir / PROJECTS_FILE
+        self.there = (data_dir / MANIFEST).is_file()
+        self._roots = self._read()
+
+    def holder(self, name: str) -> str:
+        """The owner of `name`: a root, RETIRED, or "" when it is free. A root that is gone has nothing."""
+        holder = self._roots.get(name, "")
+        return holder if holder == RETIRED or os.path.isdir(holder) else ""
+
+    def claim(self, name: str, root: str) -> str:
+        """The owner of `name` now: `root`, or its earlier owner, found and written in one step that no other process
+        crosses.
+        """
+        if (holder := self.holder(name)) or not self.there:
+            return holder or root
+        try:
+            with open(self._file.with_suffix(".lock"), "w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                self._roots = self._read()
+                if holder := self.holder(name):
+                    return holder
+                self._roots[name] = root
+                temporary = self._file.with_suffix(".tmp")
+                temporary.write_text(json.dumps(self._roots, indent=1, sort_keys=True), "utf-8")
+                os.replace(temporary, self._file)
+        except OSError as error:
+            raise BadSpaceFile(str(self._file), str(error), "a file that can be written") from error
+        return root
+
+    def _read(self) -> dict[str, str]:
+        try:
+            value = json.loads(self._file.read_text("utf-8"))
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        except (OSError, ValueError) as error:
+            raise BadSpaceFile(str(self._file), str(error), "readable JSON; delete it to begin anew") from error
+        if not isinstance(value, dict) or not all(isinstance(root, str) for root in value.values()):
+            raise BadSpaceFile(str(self._file), value, "names with their roots; delete it to begin anew")
+        return value

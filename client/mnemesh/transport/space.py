@@ -1,0 +1,90 @@
+"""The space of a directory, by a `.mnemesh.toml` or a git work tree, and the rules of a space path.
+
+Standard library only, no subprocess: hooks and the stdio proxy pay for every millisecond.
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from mnemesh.errors import InvalidArgument
+
+PROJECT_FILE: Final = ".mnemesh.toml"
+SPACE_BYTES_MAX: Final = 200
+SPACE_SEGMENTS_MAX: Final = 8
+# Characters that the node's rules for a space path forbid inside a segment.
+FORBIDDEN: Final = '\\/*?"<>|@'
+
+
+class BadSpaceFile(InvalidArgument):
+    """A `.mnemesh.toml` that can't be read or names no space."""
+
+
+def named_here(cwd: Path, home: Path | None = None) -> str:
+    """Key `space` of the nearest `.mnemesh.toml` at or above `cwd`, or "".
+
+    The search ends at `home` (default: the user's home directory) or at the root of the file system. Raises
+    BadSpaceFile, because writing to another space than the one meant would be worse.
+    """
+    for directory in _upwards(cwd.absolute(), (home or _home()).absolute()):
+        if os.path.isfile(directory / PROJECT_FILE):
+            return _space_in(directory / PROJECT_FILE)
+    return ""
+
+
+def tree_of(cwd: Path, home: Path | None = None) -> Path | None:
+    """The git work tree that `cwd` lies in. The search ends as in `named_here`, and a repository in the home directory
+    doesn't count."""
+    end = (home or _home()).absolute()
+    for directory in _upwards(cwd.absolute(), end):
+        if directory != end and os.path.exists(directory / ".git"):
+            return directory
+    return None
+
+
+def segment_of(name: str) -> str:
+    """`name` as one segment of a space path: forbidden characters become `-`, blanks at the ends go."""
+    kept = "".join("-" if ch in FORBIDDEN or not ch.isprintable() else ch for ch in unicodedata.normalize("NFC", name))
+    cut = kept.strip().encode()[:SPACE_BYTES_MAX].decode("utf-8", "ignore").strip()
+    return "" if cut in (".", "..") else cut
+
+
+def _space_in(path: Path) -> str:
+    import tomllib  # only the few who have such a file pay for it
+
+    try:
+        value = tomllib.loads(path.read_text("utf-8")).get("space")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadSpaceFile(str(path), str(error), "a readable TOML file") from error
+    if not isinstance(value, str) or not value.strip():
+        raise BadSpaceFile(f"{path}: space", value, 'a line such as space = "team/payments"')
+    if not _is_path(value.strip()):
+        raise BadSpaceFile(f"{path}: space", value, "a space path such as team/payments or @alice")
+    return value.strip()
+
+
+def _is_path(space: str) -> bool:
+    """Whether a node could take the path. A refusal by the node could not name the file."""
+    whole = unicodedata.normalize("NFC", space)
+    segments = whole.removeprefix("@").split("/")
+    if len(whole.encode()) > SPACE_BYTES_MAX or len(segments) > SPACE_SEGMENTS_MAX:
+        return False
+    return all(part and segment_of(part) == part for part in segments)
+
+
+def _upwards(directory: Path, home: Path) -> Iterator[Path]:
+    for place in (directory, *directory.parents):
+        yield place
+        if place == home:
+            return
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # no home directory is known: search up to the root
+        return Path("/")

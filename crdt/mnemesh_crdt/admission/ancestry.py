@@ -1,0 +1,154 @@
+"""What a change builds on, directly or not, read from the bytes of those changes as far as it is asked for.
+
+Says nothing about changes that are here and not built on: what is judged by it is judged alike on every replica.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from mnemesh_crdt.admission.refusal import Refused
+from mnemesh_crdt.changes.chunk import ChangeHead, read_head
+from mnemesh_crdt.changes.operations import MAKE_MAP, ChangeOps, Operation, OpId, read_operations
+from mnemesh_crdt.document.document import GENESIS_ACTOR
+from mnemesh_crdt.document.shape import COLLECTIONS, GENESIS_KEYS
+
+Path: TypeAlias = "tuple[str, ...]"
+
+GENESIS: Final = GENESIS_ACTOR.hex()
+GENESIS_PATHS: Final[Mapping[OpId | None, Path]] = {
+    None: (),
+    **{(counter, GENESIS): (name,) for counter, name in enumerate(GENESIS_KEYS, 1) if name in COLLECTIONS},
+}
+
+REVISIONS: Final[OpId] = (1 + GENESIS_KEYS.index("rev"), GENESIS)  # the operation that made the map of revisions
+
+# Heads of changes by hash: what a hash stands for never changes, so one table serves all documents.
+_HEADS: Final[OrderedDict[str, ChangeHead]] = OrderedDict()
+_HEADS_MAX: Final = 65_536
+_DEPS_KEPT_MAX: Final = 64  # of one change; one that builds on more is read again
+
+
+def _head_of(hash: str, raw: bytes) -> ChangeHead:
+    """The head of a change that was let in. Each is read once: what new changes build on is looked through for many
+    of them, and inflating all of them each time would let one writer hold up everybody."""
+    known = _HEADS.get(hash)
+    if known is None:
+        known = read_head(raw)
+        if len(known.deps) <= _DEPS_KEPT_MAX:
+            _HEADS[hash] = known
+            if len(_HEADS) > _HEADS_MAX:
+                _HEADS.popitem(last=False)
+    return known
+
+
+class Changes(dict[str, bytes]):
+    """A document's changes by hash, of a keeper who knows their actors: most new ones need no look at the others."""
+
+    def __init__(self, changes: Mapping[str, bytes] = MappingProxyType({}), actors: Iterable[str] = ()) -> None:
+        super().__init__(changes)
+        known = list(actors)
+        self._actors = set(known)
+        self._repeated = len(self._actors) < len(known)
+
+    def enter(self, head: ChangeHead, raw: bytes) -> None:
+        """Add a change that was let in."""
+        self._repeated |= head.actor in self._actors
+        self._actors.add(head.actor)
+        self[head.hash] = raw
+
+    def rule_out(self, head: ChangeHead) -> bool:
+        """Whether no actor can have two changes among this one and those that it builds on. What one change builds on
+        was looked at when that entered."""
+        return head.actor not in self._actors and (len(head.deps) == 1 or not self._repeated)
+
+
+def _check_actors(head: ChangeHead, earlier: Mapping[str, bytes]) -> None:
+    """No actor has two changes among this one and those that it builds on: no honest writer could have loaded them.
+    Raises Refused. What else is here does not matter: an actor may be repeated there (equivocation.py)."""
+    if isinstance(earlier, Changes) and earlier.rule_out(head):
+        return
+    seen, met, todo = {head.actor}, set[str](), list(head.deps)
+    while todo:
+        hash = todo.pop()
+        if hash in met or hash not in earlier:
+            continue
+        met.add(hash)
+        one = _head_of(hash, earlier[hash])
+        if one.actor in seen:
+            raise Refused("an actor wrote twice in what it builds on; every change has a fresh actor")
+        seen.add(one.actor)
+        todo += one.deps
+
+
+class Ancestry:
+    """What the change with `head` builds on. `earlier` are its document's changes by hash, `genesis` is the hash of the
+    document's first change. Raises Refused when something that it builds on is not there, or its actor wrote before.
+
+    `last` is the largest counter of an operation; `is_empty` when it builds on the first change alone.
+    """
+
+    def __init__(self, genesis: str, head: ChangeHead, earlier: Mapping[str, bytes]) -> None:
+        self._genesis = genesis
+        self._earlier = earlier
+        self._read: dict[str, ChangeOps] = {}  # by actor
+        self._met: dict[str, bytes] = {}  # by actor
+        self._seen: set[str] = set()
+        self._next: list[str] = []
+        _check_actors(head, earlier)
+        self.last = len(GENESIS_KEYS)
+        self.is_empty = True
+        for dep in head.deps:
+            self._seen.add(dep)
+            if dep == genesis:
+                continue
+            self.is_empty = False
+            change = read_operations(self._raw(dep))
+            self._read[change.head.actor] = change
+            self._follow(change.head.deps)
+            self.last = max(self.last, change.last)
+
+    def change(self, actor: str) -> ChangeOps | None:
+        """The one change of `actor`, if it is built on."""
+        while actor not in self._read and actor not in self._met and self._next:
+            raw = self._raw(self._next.pop())
+            head = read_head(raw)
+            self._met[head.actor] = raw
+            self._follow(head.deps)
+        if actor not in self._read and actor in self._met:
+            self._read[actor] = read_operations(self._met[actor])
+        return self._read.get(actor)
+
+    def operation(self, id: OpId) -> Operation | None:
+        """The operation with this id, if it is built on."""
+        counter, actor = id
+        change = self.change(actor)
+        if change is None or not change.first <= counter <= change.last:
+            return None
+        return change.operations[counter - change.first]
+
+    def path(self, object: OpId | None) -> Path:
+        """Where the map is that operation `object` made. Raises Refused when no operation did."""
+        path: list[str] = []
+        here = object
+        while here is not None and here not in GENESIS_PATHS:
+            made = self.operation(here)
+            if made is None or made.action != MAKE_MAP:
+                raise Refused(f"it changes a map that is not there ({here[0]}@{here[1]})")
+            path.append(made.key)
+            here = made.object
+        return (*GENESIS_PATHS[here], *reversed(path))
+
+    def _follow(self, deps: tuple[str, ...]) -> None:
+        for dep in deps:
+            if dep not in self._seen and dep != self._genesis:
+                self._seen.add(dep)
+                self._next.append(dep)
+
+    def _raw(self, hash: str) -> bytes:
+        if hash not in self._earlier:
+            raise Refused(f"it builds on {hash[:16]}, which is not here")
+        return self._earlier[hash]

@@ -1,0 +1,216 @@
+"""Who set what of a revision: each field, each line of the content, each tag and link. Pure functions of the state.
+
+A field or line was set by the revision that said it first among those that the asked one builds on; where two sides of
+a merge said the same, by the later of the two. Forgetting says nothing, so blame looks through it. Lines are told apart
+as long as a text has at most BLAME_LINES_MAX of them; a longer one is blamed as a whole.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from mnemesh_crdt.document.shape import FORGET, DocumentState, link_key, rank
+from mnemesh_memory.values.errors import shown_time
+from mnemesh_memory.values.limits import BLAME_LINES_MAX
+from mnemesh_memory.values.model import Revision, Source
+from mnemesh_memory.values.past import BlamedField, BlamedLines, Origin, Origins
+
+_UNKNOWN: Final = Origin(agent="", node="", at=0, latest=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Set:
+    """What a revision says, and which revision set each of it: fields by name, lines by position."""
+
+    fields: Mapping[str, str]
+    lines: Sequence[str]
+    field_by: Mapping[str, str]
+    line_by: Sequence[str]
+
+
+def blamed(
+    state: DocumentState, revision: str, origins: Origins
+) -> tuple[tuple[BlamedLines, ...], tuple[BlamedField, ...]]:
+    """The content of `revision` (an id that the state holds, no forgetting), cut where the setter changes; and its
+    fields with the memory's tags and links of now, by name. A field that is empty and always was is left out."""
+    of = _setters(state, revision)
+    return tuple(_lines_of(state, of, origins)), tuple(
+        sorted(_fields_of(state, of, origins), key=lambda one: one.field)
+    )
+
+
+def _lines_of(state: DocumentState, of: _Set, origins: Origins) -> Iterator[BlamedLines]:
+    first = 1
+    for setter, run in groupby(zip(of.line_by, of.lines, strict=True), key=lambda pair: pair[0]):
+        text = "\n".join(line for _, line in run)
+        said, node = state.revisions[setter], _origin(setter, origins).node
+        yield BlamedLines(first=first, text=text, revision=setter, by=said.by, at=said.at, node=node)
+        first += text.count("\n") + 1
+
+
+def _fields_of(state: DocumentState, of: _Set, origins: Origins) -> Iterator[BlamedField]:
+    for name, value in of.fields.items():
+        setter = state.revisions[of.field_by[name]]
+        if value or setter.parents:
+            node = _origin(setter.id, origins).node
+            yield BlamedField(field=name, value=value, revision=setter.id, by=setter.by, at=setter.at, node=node)
+    for tag, at in state.tagged_at.items():
+        yield _put_at(state, f"tags.{tag}", tag, at, origins)
+    for link, at in state.linked_at.items():
+        yield _put_at(state, f"links.{link_key(link)}", link_key(link), at, origins)
+
+
+def kept_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]]:
+    """Lines that stayed, as runs (position in `old`, position in `new`, how many); positions rise on both sides.
+
+    Anchors are the lines that are unique on both sides, in their longest common order, and the ends; from each anchor
+    equal neighbours are followed both ways. O(n log n), however the texts look.
+    """
+    runs: list[tuple[int, int, int]] = []
+    top = _common(old, new)
+    if top:
+        runs.append((0, 0, top))
+    low_old, low_new = top, top
+    end = _common(old[top:][::-1], new[top:][::-1])
+    middle = old[top : len(old) - end], new[top : len(new) - end]
+    for next_old, next_new in (*_anchors(*middle), (len(middle[0]), len(middle[1]))):
+        high_old, high_new = next_old + top, next_new + top
+        down = _common(old[low_old:high_old], new[low_new:high_new])
+        low_old, low_new = low_old + down, low_new + down
+        up = _common(old[low_old:high_old][::-1], new[low_new:high_new][::-1])
+        # The last anchor is the end of the middle, where the common end begins.
+        length = up + (1 if next_new < len(middle[1]) else end)
+        runs += [(low_old - down, low_new - down, down), (high_old - up, high_new - up, length)]
+        low_old, low_new = high_old + 1, high_new + 1
+    return [run for run in runs if run[2]]
+
+
+def _common(old: Sequence[str], new: Sequence[str]) -> int:
+    """How many lines at the beginning are equal. Slices are compared, which is quicker than lines."""
+    low, high = 0, min(len(old), len(new))
+    while low < high:
+        half = (low + high + 1) // 2
+        low, high = (half, high) if old[low:half] == new[low:half] else (low, half - 1)
+    return low
+
+
+def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """(old, new) positions of lines that are unique on both sides, in their longest common order (patience diff)."""
+    in_old, in_new = Counter(old), Counter(new)
+    place = {line: position for position, line in enumerate(old) if in_old[line] == 1}
+    pairs = [(place[line], position) for position, line in enumerate(new) if in_new[line] == 1 and line in place]
+    ends: list[int] = []  # the smallest old position that ends a rising run of each length
+    tops: list[int] = []  # index in `pairs` of that end
+    before: list[int] = []
+    for index, (position, _) in enumerate(pairs):
+        length = bisect_left(ends, position)
+        before.append(tops[length - 1] if length else -1)
+        ends[length : length + 1] = [position]
+        tops[length : length + 1] = [index]
+    run: list[tuple[int, int]] = []
+    index = tops[-1] if tops else -1
+    while index >= 0:
+        run.append(pairs[index])
+        index = before[index]
+    return run[::-1]
+
+
+def _setters(state: DocumentState, revision: str) -> _Set:
+    """Worked out from the oldest ancestor on, each revision once."""
+    done: dict[str, _Set] = {}
+    for name in sorted(_ancestry(state, revision), key=rank):
+        one = state.revisions[name]
+        if one.op != FORGET:
+            done[name] = _set_by(one, [done[parent] for parent in _said_before(state, one)])
+    return done[revision]
+
+
+def _set_by(one: Revision, before: Sequence[_Set]) -> _Set:
+    fields, lines = _fields(one), _lines(one.content)
+    field_by = dict.fromkeys(fields, one.id)
+    line_by = [one.id] * len(lines)
+    for parent in before:
+        for name, value in fields.items():
+            if parent.fields.get(name) == value:
+                known = field_by[name]
+                field_by[name] = parent.field_by[name] if known == one.id else _later(known, parent.field_by[name])
+        for start, position, length in kept_lines(parent.lines, lines):
+            there, here = slice(start, start + length), slice(position, position + length)
+            pairs = zip(line_by[here], parent.line_by[there], strict=True)
+            line_by[here] = [theirs if known == one.id else _later(known, theirs) for known, theirs in pairs]
+    return _Set(fields, lines, field_by, line_by)
+
+
+def _later(left: str, right: str) -> str:
+    return max(left, right, key=rank)
+
+
+def _ancestry(state: DocumentState, revision: str) -> set[str]:
+    found: set[str] = set()
+    todo = [revision]
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo += state.revisions[name].parents
+    return found
+
+
+def _said_before(state: DocumentState, one: Revision) -> Iterator[str]:
+    """The nearest ancestors that say something: parents, and for a forgetting one what it forgot."""
+    seen: set[str] = set()
+    todo = list(one.parents)
+    while todo:
+        name = todo.pop(0)
+        if name not in seen:
+            seen.add(name)
+            if state.revisions[name].op == FORGET:
+                todo += state.revisions[name].parents
+            else:
+                yield name
+
+
+def _lines(content: str) -> list[str]:
+    lines = content.split("\n")
+    return lines if len(lines) <= BLAME_LINES_MAX else [content]
+
+
+def _fields(one: Revision) -> dict[str, str]:
+    """Every field but the content, as text; "" when it is not set."""
+    times = {"valid_from": one.valid_from, "valid_to": one.valid_to}
+    return {
+        "kind": one.kind,
+        "title": one.title,
+        "tier": one.tier,
+        "importance": "" if one.importance is None else f"{one.importance:g}",
+        "source": _source(one.source),
+        "keywords": ", ".join(one.keywords),
+        "paths": ", ".join(one.refs),
+        **{name: "" if at is None else shown_time(at) for name, at in times.items()},
+        **{f"attrs.{key}": value for key, value in one.attrs.items()},
+    }
+
+
+def _source(source: Source) -> str:
+    number = "" if source.seq is None else f"#{source.seq}"
+    return " ".join(part for part in (source.session, number, source.dir) if part)
+
+
+def _origin(revision: str, origins: Origins) -> Origin:
+    return origins.get(rank(revision)[1], _UNKNOWN)
+
+
+def _put_at(state: DocumentState, field: str, value: str, at: int, origins: Origins) -> BlamedField:
+    """A tag or link was put by the change that bears its time; when several do, nobody is named. Its time is shown as
+    that of a revision is: no later than the latest of the change, or of any when none bears it."""
+    actors = [actor for actor, origin in origins.items() if origin.at == at]
+    actor = actors[0] if len(actors) == 1 else ""
+    origin = origins.get(actor, _UNKNOWN)
+    revision = next((name for name in state.revisions if actor and rank(name)[1] == actor), "")
+    shown = min(at, max((origins[one].latest for one in actors or origins), default=at))
+    return BlamedField(field=field, value=value, revision=revision, by=origin.agent, at=shown, node=origin.node)

@@ -1,0 +1,298 @@
+"""The comparison of two replicas by their digests, and the repair of what it finds: anti-entropy within one stream.
+
+A side tells what it holds of the spaces that the other may have of it, as a hash for each bucket of documents
+(A. Demers et al., "Epidemic algorithms for replicated database maintenance", PODC 1987). The receiver says which of
+these buckets differ here, and is sent again what the sender has in them; both ways are repaired when both tell. So
+nobody learns of a space that it may not read, be it only its name. Knows no feed but its own, whose numbers count the
+batches of a repair; says what is to be asked and sent, and sends nothing.
+
+Equal digests have no answer, so DigestsEnd follows whatever digests were said, and the peer says Compared once it has
+looked at them all and asked for what it lacks; Resent says that this was sent and acknowledged. A peer that was asked
+to compare as well says with its own DigestsEnd that it did. Nobody waits for the other with what it says itself, so
+that two comparisons at once never wait for each other.
+
+A comparison that finds a difference is made once more when what was missing is repaired. Buckets of spaces that both
+sides share and that differed in two looks, one after the other, hold memories on which the two do not agree: `differs`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from mnemesh_crdt.changes.envelope import Entry
+from mnemesh_crdt.document.digest import BUCKETS, HASH_HEX
+from mnemesh_crdt.sync.handshake import StreamRefused
+from mnemesh_crdt.sync.messages import (
+    Batch,
+    Buckets,
+    Compared,
+    Digest,
+    DigestsEnd,
+    Measure,
+    Measured,
+    Reask,
+    Reread,
+    Resend,
+    Resent,
+)
+from mnemesh_memory.access.grants import any_matches
+from mnemesh_memory.values.errors import shorten
+from mnemesh_memory.values.limits import SYNC_DIGEST_SPACES_MAX
+
+# Of one comparison; those of the next one may come before the last one is looked at.
+DIGESTS_TOLD_MAX: Final = SYNC_DIGEST_SPACES_MAX // 2
+
+
+@dataclass(slots=True)
+class _Repair:
+    """Buckets of a space that are sent again because of the peer's Resend of that number, and how far: `after` is
+    acknowledged, `read` is under way."""
+
+    number: int
+    space: str
+    buckets: tuple[int, ...]
+    after: int = 0
+    read: int = 0
+    last: bool = False
+    flying: bool = False
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Looks:
+    """Buckets of a space that differed in the last look, and those that differed in the one before it, too."""
+
+    last: frozenset[int] = frozenset()
+    stayed: frozenset[int] = frozenset()
+
+
+class Comparison:
+    """What one stream compares and repairs. `feed` is the name under which what the peer misses is sent again."""
+
+    def __init__(self, feed: str) -> None:
+        self.feed = feed
+        self._told: tuple[str, ...] = ()
+        self.done = 0  # of the comparisons that were asked of us, the first so many are over
+        self._asked = 0
+        self._due = self._back = False
+        self._measuring = False
+        self._begun = (0, False, 0)  # the last comparison: how many that were asked of us it is, and what its end says
+        self._covered = self._serving = 0  # by comparisons that were told: of those asked of us, and of the peer's
+        self._ends = self._back_end = 0  # that were said, and the last of them with `back`
+        self._answered = self._served = 0  # how far the peer has answered the one and the other
+        self._owed = self._their_back = 0  # the same of the peer's ends
+        self._lacked = self._got = 0  # how often we asked for buckets, and how far the peer has dealt with that
+        self._their_lacked = self._sent = self._said_sent = 0  # the same of the peer, and how far it was told so
+        self._reasked = False
+        self._theirs: dict[str, Buckets] = {}  # digests that are looked at
+        self._told_up_to = ""
+        self._repairs: deque[_Repair] = deque()
+        self._seq = 0
+        self._taken: tuple[str, ...] = ()
+        self._looks: dict[tuple[str, bool], _Looks] = {}  # by space, and whether the peer looked
+        self._wished: dict[str, frozenset[int]] = {}  # by the peer because of what was told last
+        self._digested: tuple[str, ...] = ()  # spaces that were told last
+        self._look_again = False
+
+    def open(self, told: tuple[str, ...], taken: tuple[str, ...] = ()) -> None:
+        """The stream stands; `told` are the patterns of the spaces that the peer may have, and hear digests of, `taken`
+        those of which everything is taken of the peer. What is covered by both should be equal."""
+        self._told, self._taken = told, taken
+
+    @property
+    def differs(self) -> int:
+        """How many memories are not the same on both sides, counted by buckets: two in one bucket count once."""
+        found: dict[str, frozenset[int]] = {}
+        for (space, _), looks in self._looks.items():
+            found[space] = found.get(space, frozenset()) | looks.stayed
+        return sum(map(len, found.values()))
+
+    def _look(self, space: str, peer: bool, buckets: frozenset[int]) -> None:
+        if any_matches(self._told, space) and any_matches(self._taken, space):
+            before = self._looks.get((space, peer), _Looks())
+            self._looks[space, peer] = _Looks(buckets, before.last & buckets)
+
+    @property
+    def repairing(self) -> bool:
+        """Whether anything is still to be sent again."""
+        return bool(self._repairs)
+
+    @property
+    def flying(self) -> bool:
+        """Whether a batch waits for its acknowledgement."""
+        return bool(self._repairs) and self._repairs[0].flying
+
+    def ask(self, *, back: bool = False) -> None:
+        """It is time to compare; `begin` does it when both sides are caught up."""
+        self._asked += 1
+        self._due, self._back = True, self._back or back
+        self._look_again = True
+
+    def begin(self, caught_up: bool) -> Measure | DigestsEnd | None:
+        """What to measure for a comparison that is due; its end to say at once when nothing may be told."""
+        if not self._due or self._measuring or not caught_up:
+            return None
+        self._begun = (self._asked, self._back, self._their_back)
+        self._due = self._back = False
+        if self._told:
+            self._measuring = True
+            return Measure(self._told)
+        if self._begun[1] or self._their_back > self._serving:
+            return self._end()
+        self._covered = self._asked
+        return None
+
+    def _end(self) -> DigestsEnd:
+        """The end of the comparison that was begun last."""
+        self._covered, back, self._serving = self._begun
+        self._ends += 1
+        self._wished = {}
+        if back:
+            self._back_end = self._ends
+        return DigestsEnd(self._ends, back, self._serving)
+
+    def ended(self, end: DigestsEnd) -> None:
+        """The peer has said its digests. Raises StreamRefused."""
+        if end.serves > self._back_end:
+            raise StreamRefused("fault", f"end {end.serves} of digests did not ask for a comparison in return")
+        self._owed = max(self._owed, end.number)
+        self._served = max(self._served, end.serves)
+        if end.back:
+            self._their_back = max(self._their_back, end.number)
+            self._due = True
+
+    def answered(self, number: int) -> None:
+        """The peer has looked at our digests up to that end. Raises StreamRefused."""
+        if number > self._ends:
+            raise StreamRefused("fault", f"end {number} of digests is answered, but was not said")
+        if number == self._ends > self._answered:
+            for space in self._digested:
+                self._look(space, True, self._wished.get(space, frozenset()))
+        self._answered = max(self._answered, number)
+
+    def resent(self, number: int) -> None:
+        """The peer has sent again what we asked for up to that number. Raises StreamRefused."""
+        if number > self._lacked:
+            raise StreamRefused("fault", f"buckets were sent again for number {number}, which did not ask for any")
+        self._got = max(self._got, number)
+
+    def settle(self) -> list[Compared | Resent]:
+        """What the peer waits to hear, once it is so; and what was asked of us may be done."""
+        said: list[Compared | Resent] = []
+        if self._owed and not self._theirs:
+            said.append(Compared(self._owed))
+            self._owed = 0
+        if self._sent > self._said_sent:
+            self._said_sent = self._sent
+            said.append(Resent(self._sent))
+        answered = self._answered >= self._ends and self._served >= self._back_end and self._got >= self._lacked
+        if answered and not (self._theirs or self._repairs or self._measuring):
+            if self._look_again and not self._due and self._covered == self._asked:
+                self._look_again = False
+                self._due = any(looks.last for looks in self._looks.values())
+                self._back = self._due and self._begun[1]
+            if not (self._due and self._covered == self._asked):
+                self.done = self._covered
+        return said
+
+    def heard(self, space: str, buckets: Buckets) -> Measure | None:
+        """The peer's digest of a space; the own one, unless it is being measured, is needed to compare. Raises
+        StreamRefused."""
+        measuring = space in self._theirs
+        if len(self._theirs) >= SYNC_DIGEST_SPACES_MAX and not measuring:
+            raise StreamRefused("fault", f"more than {SYNC_DIGEST_SPACES_MAX} digests at a time")
+        if not _are_buckets(buckets) or any(len(value) != HASH_HEX for value in buckets.values()):
+            raise StreamRefused("fault", f"a digest has {BUCKETS} buckets of {HASH_HEX} hex digits")
+        self._theirs[space] = buckets
+        return None if measuring else Measure((space,))
+
+    def measured(self, event: Measured) -> list[Digest | DigestsEnd | Resend]:
+        """The own digests are known: what to ask for again because of the peer's, and what to tell it of ours."""
+        said: list[Digest | DigestsEnd | Resend] = []
+        for space in sorted(self._theirs.keys() & {*event.digests, *event.patterns}):
+            ours, theirs = event.digests.get(space, {}), self._theirs.pop(space)
+            # Of buckets that the peer has nothing in, it would learn that there is something here.
+            apart = (one for one in {*ours, *theirs} if ours.get(one) != theirs.get(one))
+            self._look(space, False, frozenset(apart))
+            if lacking := tuple(sorted(one for one in theirs if ours.get(one) != theirs[one])):
+                self._lacked += 1
+                said.append(Resend(self._lacked, space, lacking))
+        if self._measuring and event.patterns == self._told:
+            self._measuring = False
+            held = sorted(space for space in event.digests if any_matches(self._told, space))
+            self._digested = tuple(self._turn(held))
+            said += [Digest(space, event.digests[space]) for space in self._digested]
+            said.append(self._end())
+        return said
+
+    def _turn(self, spaces: list[str]) -> list[str]:
+        """Of more spaces than a peer hears of at a time, those whose turn it is: the next ones in order, round and
+        round, so that comparisons to come reach them all."""
+        if len(spaces) <= DIGESTS_TOLD_MAX:
+            return spaces
+        ahead = [space for space in spaces if space > self._told_up_to] or spaces
+        turn = [*ahead, *spaces][:DIGESTS_TOLD_MAX]
+        self._told_up_to = turn[-1]
+        return turn
+
+    def asked_again(self, wish: Resend) -> None:
+        """The peer lacks what lies in some buckets that it was told of. Raises StreamRefused."""
+        if wish.number <= self._their_lacked:
+            return  # said twice
+        if not any_matches(self._told, wish.space) or not wish.buckets or not _are_buckets(wish.buckets):
+            raise StreamRefused("fault", f"buckets of {shorten(wish.space)} are asked for that were not told of")
+        if len(self._repairs) >= SYNC_DIGEST_SPACES_MAX:
+            raise StreamRefused("fault", f"more than {SYNC_DIGEST_SPACES_MAX} spaces are to be sent again")
+        self._their_lacked = wish.number
+        self._wished[wish.space] = frozenset(wish.buckets)
+        self._repairs.append(_Repair(wish.number, wish.space, tuple(sorted(set(wish.buckets)))))
+
+    def reask(self) -> Reask | None:
+        """The page to read next, when none is asked for or under way."""
+        if not self._repairs or self._reasked or self._repairs[0].flying:
+            return None
+        first = self._repairs[0]
+        self._reasked = True
+        return Reask(first.space, first.buckets, first.after)
+
+    def reread(self, page: Reread, entries: tuple[Entry, ...], keys: Mapping[str, bytes]) -> Batch | None:
+        """A page was read; `entries` are those of it that the peer may have. The batch to send, None for none of them:
+        then that page is done."""
+        self._reasked = False
+        if not self._repairs:
+            raise ValueError(f"Reread of {page.space!r} answers no Reask")
+        first = self._repairs[0]
+        first.read, first.last = page.last_seq, page.done
+        if not entries:
+            self._done(first)
+            return None
+        self._seq += not first.again
+        first.flying, first.again = True, False
+        return Batch(feed=self.feed, after=self._seq - 1, last_seq=self._seq, head=0, entries=entries, keys=keys)
+
+    def acknowledge(self, seq: int) -> bool:
+        """Whether `seq` is news. Raises StreamRefused."""
+        if seq > self._seq:
+            raise StreamRefused("fault", f"batch {seq} of a repair is acknowledged, but was not sent")
+        if seq != self._seq or not self.flying:
+            return False
+        self._done(self._repairs[0])
+        return True
+
+    def rewind(self) -> None:
+        """Say again what is not acknowledged."""
+        if self.flying:
+            self._repairs[0].flying, self._repairs[0].again = False, True
+
+    def _done(self, first: _Repair) -> None:
+        first.flying, first.after = False, first.read
+        if first.last:
+            self._repairs.popleft()
+            self._sent = first.number
+
+
+def _are_buckets(numbers: Iterable[int]) -> bool:
+    return all(0 <= one < BUCKETS for one in numbers)

@@ -1,0 +1,46 @@
+"""Checks of what happened to the ledger's data: alarms that nobody has acknowledged, and entries that are missing."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from mnemesh_actors.ledger.integrity import alarms
+from mnemesh_actors.ledger.integrity.high_water import mark_of
+from mnemesh_actors.ledger.integrity.incarnation import known_as
+from mnemesh_actors.ledger.store.schema import read_only, version_of
+from mnemesh_gateway.doctor.installation import Finding
+from mnemesh_gateway.doctor.place import Place
+
+
+def unacknowledged(place: Place) -> Iterator[Finding]:
+    """Alarms stay findings until a person acknowledges them."""
+    for alarm in alarms.read(place.ledger.parent):
+        yield Finding(
+            "data", alarm, f"once you have read it: mnemesh doctor --acknowledge --data {place.data_dir}"
+        )  # fmt: skip
+
+
+def missing_entries(place: Place) -> Iterator[Finding]:
+    """The mark of the last commit, before a start of the node compares it."""
+    if place.node is not None or not version_of(place.ledger):
+        return  # a node that runs has compared it, and commits right now
+    try:
+        incarnation, reached = mark_of(place.ledger.with_suffix(".head").read_bytes())
+        with closing(read_only(place.ledger)) as db:
+            last = int(db.execute("SELECT coalesce(max(seq), 0) FROM entry").fetchone()[0])
+            known = known_as(db)
+    except (OSError, sqlite3.DatabaseError):
+        return  # no mark was written yet, or the ledger's own check says what is wrong
+    if known == incarnation and last < reached:
+        yield Finding(
+            "data", f"{reached - last} entries are lost: {place.ledger} ends at {last}, and {reached} were committed",
+            "restore a backup, or start the node: it takes back what its peers hold, and makes the index new",
+        )  # fmt: skip
+
+
+def acknowledge(data_dir: Path) -> int:
+    """Remove the alarms of a directory; how many there were. Raises OSError."""
+    return alarms.acknowledge(data_dir / "ledger")

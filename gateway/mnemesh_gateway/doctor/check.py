@@ -1,0 +1,45 @@
+"""All checks, in the order in which a person would look.
+
+A check takes a `Place` and gives findings; none but remarks means healthy. Nothing is written, no lock is taken that
+a node could want, and the engines (Automerge, Edge, the model) are not imported: a broken one would stop the doctor
+too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from mnemesh_gateway.doctor import alarm_checks, directory_checks, process_checks, qdrant
+from mnemesh_gateway.doctor.installation import Finding
+from mnemesh_gateway.doctor.place import Place
+
+CHECKS: tuple[Callable[[Place], Iterator[Finding]], ...] = (
+    directory_checks.data_directory,
+    directory_checks.disk,
+    directory_checks.manifest,
+    directory_checks.owner_token,
+    directory_checks.agents,
+    directory_checks.peers,
+    directory_checks.toolsets,
+    process_checks.no_node,
+    process_checks.node_file,
+    process_checks.running_node,
+    process_checks.degraded_node,
+    process_checks.differing_peers,
+    process_checks.ports,
+    process_checks.exposure,
+    directory_checks.model,
+    directory_checks.ledger,
+    alarm_checks.unacknowledged,
+    alarm_checks.missing_entries,
+    directory_checks.index,
+    directory_checks.transcripts,
+    qdrant.server,
+)
+
+
+def examine(place: Place) -> list[Finding]:
+    """The findings of all checks, in order; of a directory out of sight that alone."""
+    if unseen := list(directory_checks.out_of_sight(place)):
+        return unseen
+    return [finding for check in CHECKS for finding in check(place)]

@@ -1,0 +1,381 @@
+"""Checks of what lies on the disk: directory, token, key, model, ledger, index. Reads only."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from mnemesh_actors.generations.generation_file import FILE, GenerationFile
+from mnemesh_actors.ledger.integrity.faults import salvage_advice
+from mnemesh_actors.ledger.integrity.incarnation import emptied, lost
+from mnemesh_actors.ledger.integrity.log_check import unsound
+from mnemesh_actors.ledger.store.schema import MIGRATIONS, read_only, version_of
+from mnemesh_actors.models.model_directory import cache_folder, configured, installed_weights, packaged_weights
+from mnemesh_actors.storage.data_directory import FORMAT, KEY_FILE, MANIFEST, check_directory
+from mnemesh_actors.storage.index_state import read_meta
+from mnemesh_actors.transcripts.transcript_file import MIGRATIONS as TRANSCRIPT_MIGRATIONS
+from mnemesh_gateway.doctor.installation import Finding
+from mnemesh_gateway.doctor.place import Place
+from mnemesh_gateway.doors.mcp.tools import select
+from mnemesh_gateway.peers.peer_book import PEERS_FILE, PeerBook
+from mnemesh_gateway.security.access import ACCESS_FILE, Access
+from mnemesh_gateway.security.access import MIGRATIONS as ACCESS_MIGRATIONS
+from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, InvalidArgument, MnemeshError, count_of
+from mnemesh_proto.rendezvous import TOKEN_FILE
+
+DISK_FREE_BYTES_MIN = 512 * 1024 * 1024
+# A clock may differ a little between two starts without harm.
+CLOCK_SLACK_MS = 60_000
+FAULTS_SHOWN = 8
+FROM_BACKUP = "restore it from a backup"
+ANEW = "restore it from a backup, or rm {} and issue the tokens anew (`mnemesh agent add`)"
+META, POINTS = "meta.json", "points"
+
+
+def out_of_sight(place: Place) -> Iterator[Finding]:
+    """A directory that nobody can look at: nothing else can be said of it then."""
+    path = place.data_dir
+    try:
+        path.exists()
+        (path / MANIFEST).exists()
+    except OSError as error:
+        yield Finding(
+            "data directory", f"{path} can't be looked at by user {os.getuid()}: {error.strerror}",
+            "give it to the user who runs the node, or name another directory with --data DIR or MNEMESH_DATA_DIR",
+        )  # fmt: skip
+
+
+def data_directory(place: Place) -> Iterator[Finding]:
+    path = place.data_dir
+    if not path.exists():
+        yield Finding(
+            "data directory", f"{path} does not exist: no node has run here",
+            "start one with `mnemesh up`, or name the right directory with --data DIR or MNEMESH_DATA_DIR",
+        )  # fmt: skip
+    elif not path.is_dir():
+        yield Finding(
+            "data directory", f"{path} is not a directory",
+            "move that file away, or name another directory with --data DIR or MNEMESH_DATA_DIR",
+        )  # fmt: skip
+    elif not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        yield Finding(
+            "data directory", f"{path} can't be written by user {os.getuid()}",
+            f"give it to the user who runs the node: chown -R $(id -u) {path} && chmod 700 {path}",
+        )  # fmt: skip
+    elif _open_to_others(path):
+        yield Finding(
+            "data directory", f"{path} is open to other users (mode {stat.S_IMODE(path.stat().st_mode):o})",
+            f"chmod 700 {path}",
+        )  # fmt: skip
+
+
+def manifest(place: Place) -> Iterator[Finding]:
+    path = place.data_dir / MANIFEST
+    if not path.exists():
+        if place.ledger.exists():
+            yield Finding("manifest", f"{path} is missing", "restore it from a backup; it holds the node's id")
+        return
+    try:
+        version = int(json.loads(path.read_text("utf-8"))["format"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        yield Finding("manifest", f"{path} is damaged ({error})", "restore it from a backup; it holds the node's id")
+        return
+    if version > FORMAT:
+        yield _newer(place.data_dir, version, FORMAT)
+        return
+    key = place.data_dir / KEY_FILE
+    if not key.exists():
+        yield Finding("manifest", f"{key} is missing", "restore it from a backup; it signs this node's entries")
+    elif _open_to_others(key):
+        yield Finding("manifest", f"{key} can be read by other users", f"chmod 600 {key}")
+    else:
+        yield from _refused("manifest", lambda: check_directory(place.data_dir), FROM_BACKUP)
+
+
+def _refused(what: str, attempt: Callable[[], object], fix: str) -> Iterator[Finding]:
+    """What a start would refuse, by the code of the start itself."""
+    try:
+        attempt()
+    except MnemeshError as error:
+        yield Finding(what, f"a start is refused: {error.message}", fix)
+
+
+def _newer(path: Path, version: int, known: int) -> Finding:
+    return Finding(
+        "format", f"{path} has format {version}; this version reads up to {known}",
+        "install a newer mnemesh (pip install -U 'mnemesh[node]'), or use another data directory; nothing was changed",
+    )  # fmt: skip
+
+
+def _open_to_others(path: Path) -> bool:
+    return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
+
+
+def owner_token(place: Place) -> Iterator[Finding]:
+    path = place.data_dir / TOKEN_FILE
+    if not path.exists():
+        if (place.data_dir / MANIFEST).exists():
+            yield Finding(
+                "owner token", f"{path} is missing: no client can speak to the node",
+                "restart the node (`mnemesh up`): it makes a new token; clients that keep a copy need the new one",
+            )  # fmt: skip
+        return
+    if not path.read_text("utf-8", "replace").strip():
+        yield Finding(
+            "owner token", f"{path} is empty",
+            f"rm {path}, then restart the node (`mnemesh up`): it makes a new token",
+        )  # fmt: skip
+    if _open_to_others(path):
+        yield Finding("owner token", f"{path} can be read by other users of this machine", f"chmod 600 {path}")
+
+
+def agents(place: Place) -> Iterator[Finding]:
+    """The tokens of agents: a start refuses a file that others can read, that is damaged, or of a newer format."""
+    path = place.data_dir / ACCESS_FILE
+    if not path.exists():
+        return
+    if _open_to_others(path):
+        yield Finding("agents", f"{path} can be read by other users of this machine", f"chmod 600 {path}")
+    if path.with_name(path.name + "-journal").exists():
+        return  # it is written right now, or the next start undoes what a crash left
+    try:
+        with closing(read_only(path)) as db:
+            version = int(db.execute("PRAGMA user_version").fetchone()[0])
+            fault = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
+    except sqlite3.DatabaseError as error:
+        version, fault = 0, str(error)
+    if version > len(ACCESS_MIGRATIONS):
+        yield _newer(path, version, len(ACCESS_MIGRATIONS))
+    elif fault != "ok":
+        yield Finding(
+            "agents", f"{path} is damaged ({fault})",
+            ANEW.format(path),
+        )  # fmt: skip
+    elif not _open_to_others(path):
+        owner = place.settings.owner
+        yield from _refused(
+            "agents", lambda: Access(path, lambda: place.now_ms, owner, dry=True).close(), ANEW.format(path)
+        )
+
+
+def peers(place: Place) -> Iterator[Finding]:
+    """The list of peers and their tokens."""
+    path = place.data_dir / PEERS_FILE
+    fix = f"restore it from a backup, or rm {path} and add the peers anew (`mnemesh peer add`)"
+    yield from _refused("peers", lambda: PeerBook(place.data_dir), fix)
+
+
+def toolsets(place: Place) -> Iterator[Finding]:
+    """The names of toolsets in the settings."""
+    fix = "correct mcp_toolsets, or remove it"
+    yield from _refused("settings", lambda: select(place.settings.mcp_toolsets.split(",")), fix)
+
+
+def disk(place: Place) -> Iterator[Finding]:
+    path = place.data_dir
+    while not path.exists():
+        path = path.parent
+    free, reserve = place.free_bytes(path), place.settings.disk_reserve_bytes
+    if free < reserve:
+        yield Finding(
+            "disk", f"only {free // 2**20} MiB are free where {place.data_dir} lies, and {reserve // 2**20} MiB are "
+            "kept back (disk_reserve_bytes): the node reads only",
+            "free space on that disk: writes then go on by themselves",
+        )  # fmt: skip
+    elif free < DISK_FREE_BYTES_MIN:
+        yield Finding(
+            "disk", f"only {free // 2**20} MiB are free where {place.data_dir} lies",
+            f"free at least {DISK_FREE_BYTES_MIN // 2**20} MiB: a write that finds no space is refused, and says so",
+        )  # fmt: skip
+
+
+def model(place: Place) -> Iterator[Finding]:
+    """There has to be a model that a start can find; nothing is loaded, converted or fetched here."""
+    settings = place.settings
+    try:
+        known = GenerationFile(place.data_dir).read() if place.data_dir.is_dir() else None
+    except DataLoss as error:
+        fix = f"delete {place.data_dir / FILE} and start with the same model_dir: no memory is lost"
+        yield Finding("model", error.message, fix)
+        return
+    except FailedPrecondition as error:
+        yield Finding("model", error.message, f"install the newer mnemesh that wrote {place.data_dir / FILE}")
+        return
+    folder = known.active.model if known else settings.model_dir
+    if folder.startswith(("/", "~")) or (known is None and folder):
+        try:
+            configured(Path(folder).expanduser())
+        except InvalidArgument as error:
+            yield Finding(
+                "model", error.message,
+                f"put the model back; or delete {place.data_dir / FILE}: the index is then made anew with the model "
+                "that the settings name"
+                if known
+                else "correct model_dir, or remove it: then the packaged model is taken",
+            )  # fmt: skip
+        return
+    kept = cache_folder(settings.model_cache_dir)
+    if packaged_weights() is not None or installed_weights(kept) is not None:
+        return
+    cache = kept / "fastembed"
+    if settings.model_download and cache.is_dir() and any(cache.iterdir()):
+        return
+    later = (
+        "the next start fetches one from its hub, which needs a network"
+        if settings.model_download
+        else "a start is refused"
+    )
+    yield Finding(
+        "model", f"there is no embedding model on this machine: {later}",
+        "mnemesh model install (in a clone: make setup), or set model_dir to a folder with model.onnx",
+    )  # fmt: skip
+
+
+def _lacking(db: sqlite3.Connection, migrations: Sequence[Callable[[sqlite3.Connection], None]], version: int) -> str:
+    """The first table or column that a file of that format has to have and `db` has not, or ""."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
+        for migrate in migrations[:version]:
+            migrate(model)
+        tables = model.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+        for (table,) in tables.fetchall():
+            wanted, there = ({row[1] for row in one.execute(f"PRAGMA table_xinfo({table})")} for one in (model, db))
+            if not there:
+                return f"the table {table} is missing"
+            if wanted - there:
+                return f"the column {min(wanted - there)} of {table} is missing"
+    return ""
+
+
+def ledger(place: Place) -> Iterator[Finding]:
+    """The log is the truth: it has to be there, its pages and entries sound, its format known and its times past."""
+    if not place.ledger.exists():
+        if place.node is None and (place.data_dir / MANIFEST).exists():
+            yield _lost(place, "is missing, although a node has lived here")
+        return
+    lock = place.ledger.with_suffix(".lock")
+    marks = lock.read_text("utf-8", "replace") if lock.exists() else ""
+    if problem := lost(place.ledger, marks):
+        yield _lost(place, f"{problem}, although a ledger has lived here")
+        return
+    newest, faults = None, []
+    try:
+        with closing(read_only(place.ledger)) as db:
+            version = int(db.execute("PRAGMA user_version").fetchone()[0])
+            if version > len(MIGRATIONS):
+                yield _newer(place.ledger, version, len(MIGRATIONS))
+                return
+            page = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
+            faults = [page] if page != "ok" else list(filter(None, [_lacking(db, MIGRATIONS, version)]))
+            if version and not faults:
+                newest = db.execute("SELECT max(at) FROM entry").fetchone()[0]
+                problem = emptied(db, marks)
+                faults = [f"entry {seq}: {why}" for seq, why in unsound(db)]
+    except sqlite3.DatabaseError as error:
+        faults.append(str(error))
+    if faults:
+        more = f"; {len(faults) - FAULTS_SHOWN} more" if len(faults) > FAULTS_SHOWN else ""
+        yield Finding(
+            "ledger", f"{place.ledger} is damaged ({'; '.join(faults[:FAULTS_SHOWN])}{more})",
+            f"keep a copy of the whole directory, then restore it from a backup, or {salvage_advice(place.ledger)}",
+        )  # fmt: skip
+    elif problem:
+        yield _lost(place, problem)
+    elif newest is not None and newest > place.now_ms + CLOCK_SLACK_MS:
+        behind_s = (newest - place.now_ms) // 1000
+        yield Finding(
+            "clock", f"this machine's clock is {behind_s} s before the newest entry of the ledger",
+            "set the clock (timedatectl set-ntp true). Order and durability don't depend on it, shown times do",
+        )  # fmt: skip
+
+
+def _lost(place: Place, problem: str) -> Finding:
+    return Finding(
+        "ledger", f"{place.ledger} {problem}: its memories are not here",
+        f"restore {place.ledger.relative_to(place.data_dir)} from a backup; a node does not start without it",
+    )  # fmt: skip
+
+
+def transcripts(place: Place) -> Iterator[Finding]:
+    """Sessions are no memories: without them a node runs on."""
+    path = place.transcripts
+    if not path.exists():
+        return
+    try:
+        with closing(read_only(path)) as db:
+            version = int(db.execute("PRAGMA user_version").fetchone()[0])
+            if version > len(TRANSCRIPT_MIGRATIONS):
+                yield _newer(path, version, len(TRANSCRIPT_MIGRATIONS))
+                return
+            fault = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
+            fault = _lacking(db, TRANSCRIPT_MIGRATIONS, version) or fault
+    except sqlite3.DatabaseError as error:
+        fault = str(error)
+    if fault != "ok":
+        yield Finding(
+            "transcripts", f"{path} is damaged ({fault}); no memory is in it",
+            "stop the node and keep a copy; restore the file from a backup, or delete it and import the sessions again",
+        )  # fmt: skip
+
+
+def index(place: Place) -> Iterator[Finding]:
+    """The index follows the ledger. A node mends it by itself at start, so this explains a slow start. Being behind is
+    no fault: it is what every kill leaves, because the ledger alone is written before an answer."""
+    if place.node is not None or not version_of(place.ledger) or place.settings.qdrant_url:
+        return
+    try:
+        with closing(read_only(place.ledger)) as db:
+            head = int(db.execute("SELECT coalesce(max(seq), 0) FROM entry").fetchone()[0])
+            life = db.execute("SELECT value FROM meta WHERE key = 'incarnation'").fetchone()
+    except sqlite3.DatabaseError:
+        return  # the ledger's own check says so
+    try:
+        known = GenerationFile(place.data_dir).read()
+    except MnemeshError:
+        return  # the model's own check says so
+    folder = place.data_dir / f"index/0{known.active.suffix if known else ''}"
+    meta, why = read_meta(folder / META)
+    if head == 0:
+        return
+    if not folder.exists():  # a backup holds no index, and who deletes it may
+        problem, fix = f"there is no index in {folder} yet", "the next start makes it from the ledger"
+        yield Finding("index", problem, fix, remark=True)
+        return
+    if meta is None:
+        problem = f"there is no usable index in {folder}: {why}"
+    elif life and meta.incarnation != life[0]:
+        problem = f"the index in {folder} belongs to another life of the ledger (a restored or copied directory)"
+    elif meta.seq > head:
+        problem = f"the index in {folder} is ahead of the ledger ({meta.seq} > {head}): the ledger was replaced"
+    elif damage := meta.damage or _damaged_file(folder):
+        problem = f"the index in {folder} is damaged: {damage}"
+    else:
+        if meta.seq < head:
+            yield Finding(
+                "index", f"the index in {folder} is {count_of(head - meta.seq, 'entry')} behind the ledger, as after a "
+                "kill",
+                "nothing to mend: the node catches up by itself at its next start", remark=True,
+            )  # fmt: skip
+        return
+    yield Finding(
+        "index", problem, "start the node (`mnemesh up`): it catches up or rebuilds from the ledger, and says so"
+    )
+
+
+def _damaged_file(folder: Path) -> str:
+    """Which file of the index can't be what Edge wrote, or ""; Edge itself is not asked, because it would write.
+    Its JSON files have to be objects and its segments to have theirs; vectors and postings are not judged."""
+    for path in sorted(folder.rglob("*.json")):
+        try:
+            if not isinstance(json.loads(path.read_bytes()), dict):
+                return f"{path.relative_to(folder)} holds no JSON object"
+        except (OSError, ValueError) as error:
+            return f"{path.relative_to(folder)} can't be read ({error})"
+    for segment in sorted((folder / POINTS / "segments").glob("*")):
+        if segment.is_dir() and not segment.name.startswith(".") and not (segment / "segment.json").exists():
+            return f"{segment.relative_to(folder)} has no segment.json"
+    return ""

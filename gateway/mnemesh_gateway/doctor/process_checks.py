@@ -1,0 +1,242 @@
+"""Checks of a node as a process: is it there, does it answer, can it listen. Takes no lock and only reads."""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import json
+import os
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mnemesh_gateway.doctor.installation import Finding
+from mnemesh_gateway.doctor.neighbour import ended_within, is_node
+from mnemesh_gateway.doctor.place import Place
+from mnemesh_gateway.security.loopback import is_loopback
+from mnemesh_memory.values.errors import count_of
+from mnemesh_proto.rendezvous import AUTHORIZATION, LOCK_FILE, NODE_FILE, TOKEN_FILE, read_token
+
+HEALTH_TIMEOUT_S = 3.0
+
+
+def node_file(place: Place) -> Iterator[Finding]:
+    path = place.data_dir / NODE_FILE
+    if not path.exists() or place.node is not None:
+        return
+    try:
+        value = json.loads(path.read_text("utf-8"))
+        problem = f"{path} names process {value['pid']}, which is gone: the node was killed or the machine went down"
+        if value.get("inode", inode := place.data_dir.stat().st_ino) != inode:
+            problem = f"{path} is of the node of another directory, of which this one is a copy"
+    except (ValueError, KeyError, TypeError):
+        problem = f"{path} is damaged"
+    yield Finding("node file", problem, "start the node (`mnemesh up`): it replaces the file")
+
+
+def no_node(place: Place) -> Iterator[Finding]:
+    """Without a node file nor a holder of the directory's lock, nobody serves it."""
+    path = place.data_dir
+    if path.is_dir() and not (path / NODE_FILE).exists() and lock_holder(path / LOCK_FILE) is None:
+        yield Finding("node", f"no node runs on {path}", f"`mnemesh up --data {path}` starts one", remark=True)
+
+
+def running_node(place: Place) -> Iterator[Finding]:
+    """A node that holds the directory has to answer."""
+    node = place.node
+    if node is not None and is_stopped(node.pid):
+        yield Finding(
+            "running node", f"process {node.pid}, the node of {place.data_dir}, is stopped",
+            f"`kill -CONT {node.pid}` lets it go on; what it acknowledged is on disk",
+        )  # fmt: skip
+        return
+    if node is not None and answers(place, node.http):
+        return
+    holder = node.pid if node else lock_holder(place.data_dir / LOCK_FILE)
+    if holder is None or (node and not _is_locked(place.data_dir / LOCK_FILE)):
+        return
+    yield Finding(
+        "running node",
+        f"process {holder} holds {place.data_dir} but does not answer" + (f" on {node.http}" if node else ""),
+        f"if it has only just started, wait; else stop it (kill {holder}, after 30 s kill -9 {holder}) and start the "
+        "node again: acknowledged writes are on disk",
+    )  # fmt: skip
+
+
+def lock_holder(lock: Path) -> int | None:
+    """The process that keeps `lock` locked, or None when nobody does."""
+    if not lock.exists() or not _is_locked(lock):
+        return None
+    digits = re.match(r"\s*(\d+)", lock.read_text("utf-8", "replace"))
+    return int(digits.group(1)) if digits else None
+
+
+def _is_locked(lock: Path) -> bool:
+    """Asks the kernel's list of locks, because trying the lock could turn a starting node away. Where there is no
+    such list, a lock file that names a living process counts as locked."""
+    if not lock.exists():
+        return False
+    table = Path("/proc/locks")
+    if not table.exists():
+        return True
+    inode = str(lock.stat().st_ino)
+    return any(
+        fields[1] == "FLOCK" and fields[5].rpartition(":")[2] == inode
+        for fields in (line.split() for line in table.read_text("ascii", "replace").splitlines())
+        if len(fields) > 5
+    )
+
+
+def degraded_node(place: Place) -> Iterator[Finding]:
+    """What a running node says of itself and of its index."""
+    node = place.node
+    lives = node is not None and node.http not in place.silent
+    told, status = ask(place)
+    if node is not None and lives and node.http in place.silent:
+        yield Finding(
+            "running node", f"process {node.pid} lives but does not tell its status within {HEALTH_TIMEOUT_S:g} s",
+            f"wait if the machine is busy; else look at {place.data_dir / 'node.log'} and restart it: acknowledged "
+            "writes are on disk",
+        )  # fmt: skip
+    if status == http.client.UNAUTHORIZED:
+        yield Finding(
+            "owner token", f"the node refuses the token of {place.data_dir / TOKEN_FILE}: it was changed meanwhile",
+            "restart the node (`mnemesh up`)",
+        )  # fmt: skip
+    if told is None:
+        return
+    faults = [
+        f"{part['name']} is {part['state']} ({count_of(part['lag'], 'entry')} behind the ledger)"
+        for part in told.get("index", ())
+        if part["state"] != "ok"
+    ]
+    # The index is told above, by its shards.
+    stalled = [
+        f"the consumer {each['name']} is stalled ({count_of(each['lag'], 'entry')} behind the ledger): {each['state']}"
+        for each in told.get("consumers", ())
+        if each["state"] != "ok" and each["name"] != "index"
+    ]
+    if stalled:
+        yield Finding(
+            "consumers", f"of the running node, {'; '.join(stalled)}",
+            "the node goes on by itself once the cause is gone; if the number stands still, restart the node",
+            remark=True,
+        )  # fmt: skip
+    if told["state"] not in ("ready", "starting"):
+        reasons = [*told["notices"], *faults]
+        yield Finding(
+            "running node", f"the node is {told['state']}: {'; '.join(reasons) or 'it says no more'}",
+            f"look at {place.data_dir / 'node.log'} or the terminal of `mnemesh up`, then restart the node",
+        )  # fmt: skip
+    elif faults and told["state"] == "ready":
+        # A node whose index has a fault is degraded, above: this one takes in what it misses.
+        yield Finding(
+            "index", f"of the running node, {'; '.join(faults)}",
+            "nothing to mend while it catches up (`mnemesh status` shows how far); if the number stands still, restart "
+            "the node", remark=True,
+        )  # fmt: skip
+
+
+def differing_peers(place: Place) -> Iterator[Finding]:
+    """Peers with which a running node does not agree after a comparison."""
+    told, _ = ask(place, "/v1/sync")
+    for peer in (told or {}).get("peers", ()):
+        if count := int(peer.get("differs", 0)):
+            yield Finding(
+                "peers", f"{peer['name']} differs in {count_of(count, 'memory')} after a comparison",
+                "look at what was refused with `mnemesh sync quarantine` on both nodes, install the same version on "
+                "both, and compare again: `mnemesh sync now`",
+            )  # fmt: skip
+
+
+def ask(place: Place, path: str = "/v1/status") -> tuple[dict[str, Any] | None, int]:
+    """What the node that runs here says, and the HTTP status of asking; None and 0 without an answer. The token goes to
+    loopback only, whatever the node file says."""
+    node, token = place.node, read_token(place.data_dir)
+    if node is None or token is None or is_stopped(node.pid) or not is_loopback(node.http.rpartition(":")[0]):
+        return None, 0
+    status, body = _get(place, node.http, path, token)
+    return (json.loads(body) if status == http.client.OK else None), status
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a signal has stopped that process; False where the system can't tell."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[:1] == ["T"]
+    except OSError:
+        return False
+
+
+def answers(place: Place, address: str) -> bool:
+    """Whether a node at host:port says within HEALTH_TIMEOUT_S that it lives."""
+    return _get(place, address, "/health/live")[0] == http.client.OK
+
+
+def _get(place: Place, address: str, path: str, token: str = "") -> tuple[int, bytes]:
+    """Status and body; status 0 when nothing answers, now or before."""
+    if address in place.silent:
+        return 0, b""
+    host, _, port = address.rpartition(":")
+    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=HEALTH_TIMEOUT_S)
+    try:
+        with ended_within(connection, HEALTH_TIMEOUT_S):
+            connection.request("GET", path, headers={AUTHORIZATION: f"Bearer {token}"} if token else {})
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+    except (OSError, http.client.HTTPException):
+        place.silent.add(address)
+        return 0, b""
+    finally:
+        connection.close()
+
+
+def ports(place: Place) -> Iterator[Finding]:
+    """The configured addresses have to be free when no node of this directory runs."""
+    if place.node is not None:
+        return
+    for name, address in place.addresses.items():
+        host, _, port = address.rpartition(":")
+        fault = _cannot_listen(host.strip("[]"), int(port))
+        if fault == errno.EADDRINUSE and is_node(address):
+            yield Finding(
+                "ports", f"another Mnemesh node listens on {address}, where this node's {name} door should open",
+                f"to run both, start this one with --{name} {host}:0, which takes any free port; clients find it by "
+                "themselves", remark=True,
+            )  # fmt: skip
+        elif fault == errno.EADDRINUSE:
+            yield Finding(
+                "ports", f"another program listens on {address}, where this node's {name} door should open",
+                f"stop it (`ss -ltnp 'sport = :{port}'` names it), or choose another port: --{name} {host}:0 takes "
+                "any free one and clients find it by themselves",
+            )  # fmt: skip
+        elif fault:
+            yield Finding(
+                "ports", f"{name} can't listen on {address}: {os.strerror(fault)}",
+                f"set {name} to an address of this machine and a port above 1023",
+            )  # fmt: skip
+
+
+def _cannot_listen(host: str, port: int) -> int:
+    """The error number of listening there, 0 when it works."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except socket.gaierror:
+            return errno.EADDRNOTAVAIL
+        except OSError as error:
+            return error.errno or errno.EIO
+    return 0
+
+
+def exposure(place: Place) -> Iterator[Finding]:
+    for name, address in place.addresses.items():
+        host = address.rpartition(":")[0]
+        if not is_loopback(host):
+            yield Finding(
+                "exposure", f"{name} on {address} has no TLS: token and memories can be read on the network",
+                f"set {name} to 127.0.0.1:PORT, and reach it from elsewhere through a tunnel (ssh -L) or a TLS proxy"
+                + ("" if place.settings.expose else "; without --expose true a node refuses that address"),
+            )  # fmt: skip

@@ -1,0 +1,280 @@
+"""The structured form of a tool's answer: some hosts hand a model this and not the text.
+
+So it is safe and lean by itself. A note stands first, says what the answer is worth, and marks all words of memories as
+data; what is empty or usual is left out, and no text stands twice. The full form of the other doors comes on request.
+Pure: JSON forms of responses in, JSON out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from mnemesh_gateway.contract.schema import Schema
+from mnemesh_gateway.doors.mcp.answer_text import (
+    NEAR_SHOWN_MAX,
+    NOTE,
+    defused,
+    probably_unknown,
+    remarks,
+    to_the_second,
+    why,
+)
+
+Json = Mapping[str, Any]
+Form = Callable[[Json], dict[str, Any]]
+
+# A write's own words come back from `get`; its answer names the memory.
+WRITTEN: Final = ("id", "space", "kind", "by")
+# Of the answers of a write and of a recall, the fields that have a form of their own, or are left out.
+FORMED_WRITE: Final = ("action", "memory", "superseded", "related", "conflicts", "novelty", "indexed")
+FORMED_RECALL: Final = ("results", "spaces", "notes", "coverage", "time", "truncated_by_budget", "tokens_used")
+NUMBERS: Final = (int, float)
+USUAL: Final[Mapping[str, object]] = {"state": "active", "tier": "normal", "op": "put"}
+
+
+def structured(tool: str, answer: Json, *, full: bool = False) -> dict[str, Any]:
+    """The structured form of `answer`, the JSON form of what `tool` returned."""
+    form = FORMS.get(tool) or (_written if "action" in answer else None)
+    shown: dict[str, Any] = dict(answer) if full or form is None else form(answer)
+    note = _note(tool, answer)
+    marked_first: dict[str, Any] = safe({"note": note, **shown} if note else shown)
+    return marked_first
+
+
+def marked(memory: Json) -> dict[str, Any]:
+    """A memory with every field, marked as data."""
+    return {"note": NOTE, **safe(memory)}
+
+
+def output_schema(response: Schema) -> Schema:
+    """A schema of both forms, from that of the whole response: fields by type, of which any may be left out."""
+    types = {name: _type(schema) for name, schema in response["properties"].items()}
+    return {"type": "object", "properties": {"note": {"type": "string"}, **types}}
+
+
+def _type(schema: Schema) -> Schema:
+    if schema.get("type") == "array":
+        return {"type": "array", "items": {} if "$ref" in schema["items"] else {"type": schema["items"]["type"]}}
+    return {"type": schema["type"]} if "type" in schema else {"type": "object"}
+
+
+def safe(value: Any) -> Any:
+    """`value` with the tags of the data block made harmless in every text and key."""
+    if isinstance(value, str):
+        return defused(value) if "<" in value else value
+    if isinstance(value, dict):
+        return {safe(key): safe(item) for key, item in value.items()}
+    return [safe(item) for item in value] if isinstance(value, list) else value
+
+
+def _note(tool: str, answer: Json) -> str:
+    if tool == "recall":
+        results = answer["results"]
+        return " ".join((*probably_unknown(answer), *remarks(answer), *([NOTE] if results else [])))
+    if "action" in answer:
+        return NOTE if answer.get("related") else ""
+    return NOTE if tool in FORMS else ""
+
+
+def _kept(fields: Json) -> dict[str, Any]:
+    """`fields` without those that say nothing: empty, false, or as usual. A zero says something."""
+    return {
+        name: value for name, value in fields.items() if (value or type(value) in NUMBERS) and USUAL.get(name) != value
+    }
+
+
+def _time(fields: Json, name: str) -> str:
+    return to_the_second(fields.get(name, ""))
+
+
+def _memory(memory: Json) -> dict[str, Any]:
+    created, updated = _time(memory, "created_at"), _time(memory, "updated_at")
+    return _kept(
+        {
+            "id": memory["id"],
+            "title": memory["title"],
+            "content": memory["content"],
+            "kind": memory["kind"],
+            "space": memory["space"],
+            "by": memory["by"],
+            "updated": updated,
+            "created": created if created != updated else "",
+            **_standing(memory),
+            "tags": memory["tags"],
+            "paths": memory["paths"],
+            "keywords": memory["keywords"],
+            "attrs": memory["attrs"],
+            "source": _kept(memory.get("source", {})),
+            "links": [] if memory["linked"] else memory["links"],
+            "linked": [_kept(end) for end in memory["linked"]],
+            "linked_more": memory["linked_more"] or None,
+            "useful": memory["useful"] or None,
+            "not_useful": memory["not_useful"] or None,
+        }
+    )
+
+
+def _standing(memory: Json) -> dict[str, Any]:
+    """The facts that a reader should know of a memory before its text is believed."""
+    return {
+        "state": memory["state"],
+        "superseded_by": memory["superseded_by"],
+        "valid_from": _time(memory, "valid_from"),
+        "valid_to": _time(memory, "valid_to"),
+        "importance": memory.get("importance"),
+        "tier": memory["tier"],
+        "revision": memory["heads"][0] if memory["conflicts"] else "",
+        "conflicts": [_kept({**head, "at": _time(head, "at")}) for head in memory["conflicts"]],
+    }
+
+
+def _recalled(answer: Json) -> dict[str, Any]:
+    spaces = {hit["space"] for hit in answer["results"]}
+    shared = spaces.pop() if len(spaces) == 1 else ""
+    time = answer.get("time")
+    return _kept(
+        {
+            **{name: value for name, value in answer.items() if name not in FORMED_RECALL},
+            "coverage": round(answer["coverage"], 2),
+            "space": shared,
+            "time": _kept({**time, "words": [], "told": ""}) if time else {},
+        }
+    ) | {
+        "results": [_hit(hit, shared) for hit in answer["results"]],
+        **_kept({"truncated_by_budget": answer["truncated_by_budget"] or None}),
+        "tokens_used": answer["tokens_used"],
+    }
+
+
+def _hit(hit: Json, shared: str) -> dict[str, Any]:
+    memory = hit["memory"]
+    return _kept(
+        {
+            "id": hit["id"],
+            "title": hit["title"],
+            "content": hit["content"],
+            "snippet": "" if hit["content"] else hit["snippet"],
+            "score": round(hit["score"], 2),
+            "kind": hit["kind"],
+            "space": hit["space"] if hit["space"] != shared else "",
+            "updated": _time(memory, "updated_at"),
+            **_standing(memory),
+            "tags": hit["tags"],
+            "replaces": hit["redirected_from"],
+            "why": why(hit["signals"]) if hit["signals"] else "",
+            "attached": [_kept(end) for end in hit["attached"]],
+        }
+    )
+
+
+def _written(answer: Json) -> dict[str, Any]:
+    memory = answer["memory"]
+    return _kept(
+        {
+            "action": answer["action"],
+            "memory": _kept(
+                {name: memory[name] for name in WRITTEN}
+                | {"updated": _time(memory, "updated_at"), "state": memory["state"]}
+            ),
+            **{name: value for name, value in answer.items() if name not in FORMED_WRITE},
+            "superseded": {"id": answer["superseded"]["id"]} if "superseded" in answer else {},
+            "in_conflict_with": [head["revision"] for head in memory["conflicts"]],
+            "related": [_near(near) for near in answer.get("related", ())[:NEAR_SHOWN_MAX]],
+        }
+    ) | ({} if answer["indexed"] else {"indexed": False})
+
+
+def _near(near: Json) -> dict[str, Any]:
+    return _kept(
+        {
+            "id": near["id"],
+            "title": near["title"] if not near["snippet"].startswith(near["title"].rstrip("\u2026")) else "",
+            "snippet": near["snippet"],
+            "similarity": round(near["similarity"], 2),
+            "alike": near["alike"],
+        }
+    )
+
+
+def _checked(answer: Json) -> dict[str, Any]:
+    related = [_near(near) for near in answer["related"][:NEAR_SHOWN_MAX]]
+    similarity = round(answer["similarity"], 2) if answer["target_id"] else None
+    return _kept({**answer, "similarity": similarity, "related": related})
+
+
+def _listed(answer: Json) -> dict[str, Any]:
+    return _kept(answer) | {"memories": [_memory(memory) for memory in answer["memories"]]}
+
+
+def _found(answer: Json) -> dict[str, Any]:
+    if "memory" in answer:
+        return {"memory": _memory(answer["memory"])}
+    return {"memories": [_memory(memory) for memory in answer["memories"]], **_kept({"missing": answer["missing"]})}
+
+
+def _revision(revision: Json) -> dict[str, Any]:
+    return _kept({**revision, "at": _time(revision, "at")})
+
+
+def _pruned(*lists: str) -> Form:
+    """A form that leaves out what says nothing, also within what stands in `lists`."""
+
+    def form(answer: Json) -> dict[str, Any]:
+        return _kept(answer) | {name: [_kept(item) for item in answer[name]] for name in lists}
+
+    return form
+
+
+def _history(answer: Json) -> dict[str, Any]:
+    return _kept(answer) | {"revisions": [_revision(revision) for revision in answer["revisions"]]}
+
+
+def _conflicts(answer: Json) -> dict[str, Any]:
+    def versions(conflict: Json) -> dict[str, Any]:
+        return _kept(conflict) | {"versions": [_revision(revision) for revision in conflict["versions"]]}
+
+    return _kept(answer) | {"conflicts": [versions(conflict) for conflict in answer["conflicts"]]}
+
+
+def _turns(answer: Json) -> dict[str, Any]:
+    def result(hit: Json) -> dict[str, Any]:
+        around = {side: [_kept(turn) for turn in hit[side]] for side in ("before", "after")}
+        return _kept({**hit, "turn": _kept(hit["turn"]), **around})
+
+    return _kept(answer) | {"results": [result(hit) for hit in answer["results"]]}
+
+
+def _read(answer: Json) -> dict[str, Any]:
+    return {"session": _kept(answer["session"]), "turns": [_kept(turn) for turn in answer["turns"]]}
+
+
+# Of the tools that deliver words of memories or sessions.
+FORMS: Final[Mapping[str, Form]] = {
+    "recall": _recalled,
+    "get": _found,
+    "timeline": _listed,
+    "list": _listed,
+    "related": _pruned("results"),
+    "history": _history,
+    "blame": _pruned("lines", "fields"),
+    "conflicts": _conflicts,
+    "check": _checked,
+    "transcript_search": _turns,
+    "transcript_read": _read,
+    "transcript_list": _pruned("sessions"),
+    "transcript_erase": _pruned("sessions"),
+}
+
+
+def snippet_only(answer: Json) -> Json:
+    """`answer` with its best result alone, in part."""
+    best = {**answer["results"][0], "content": "", "attached": []}
+    return shortened({**answer, "results": [best, *answer["results"][1:]]}, 1)
+
+
+def shortened(answer: Json, count: int) -> Json:
+    """`answer` with its first `count` results; the others are counted as left out by the budget."""
+    results: Sequence[Json] = answer["results"]
+    left_out = answer["truncated_by_budget"] + len(results) - count
+    return {**answer, "results": results[:count], "truncated_by_budget": left_out}

@@ -1,0 +1,223 @@
+"""The tools that agents see, generated from the table of operations, and the toolsets that they come in.
+
+Every row with an MCP name is a tool with the same fields, limits and answers as on the other doors. Added is when to
+use it (mcp_guidance), what an agent is shown of it (mcp_fields), and the forms of its answers (mcp_answers). The
+toolset `connector` holds the pair `search` and `fetch` for hosts that accept nothing else. Knows nothing of the
+protocol library.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from mnemesh_gateway.contract import wire
+from mnemesh_gateway.contract.message_json import require_known
+from mnemesh_gateway.contract.schema import Schema
+from mnemesh_gateway.doors.mcp import answer_budget, answer_text, structured_answers, tool_fields
+from mnemesh_gateway.doors.mcp.answer_budget import Answer
+from mnemesh_gateway.doors.mcp.guidance import GUIDANCE, INSTEAD
+from mnemesh_gateway.operations.table import OPERATIONS, Operation, by_name
+from mnemesh_memory.text.text import title_of
+from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.model import Caller
+from mnemesh_proto.v1 import memory_pb2, recall_pb2
+
+if TYPE_CHECKING:
+    from mnemesh_gateway.operations.gate import MeshGate
+
+Arguments = Mapping[str, Any]
+Run = Callable[["MeshGate", Caller, Arguments], Awaitable["Answer"]]
+
+TOOLSETS: Final = ("core", "curate", "session", "admin", "connector")
+URI_SCHEME: Final = "memory://"
+
+# A tool in our words, so that it can be said of one that is not switched on.
+NAMED: Final = re.compile(r"`([a-z_]+)`")
+DATA_BLOCK: Final = re.compile(r"<memories\b.*?</memories>", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRow:
+    """One tool. `run` raises MnemeshError for everything that the caller can cause; `is_for` says whom it is shown to:
+    those whose token grants it."""
+
+    name: str
+    title: str
+    description: str
+    toolset: str
+    input_schema: Schema
+    output_schema: Schema
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    run: Run
+    is_for: Callable[[Caller], bool]
+
+
+def select(names: Iterable[str]) -> tuple[str, ...]:
+    """The toolsets called `names`, in the order of TOOLSETS, each once. Raises InvalidArgument for another
+    name and when none is left."""
+    wanted = {name.strip() for name in names} - {""}
+    if unknown := sorted(wanted - set(TOOLSETS)):
+        raise InvalidArgument("toolsets", unknown[0], f"toolsets are {', '.join(TOOLSETS)}, comma-separated")
+    if not wanted:
+        raise InvalidArgument("toolsets", "", f"name at least one of {', '.join(TOOLSETS)}")
+    return tuple(name for name in TOOLSETS if name in wanted)
+
+
+def also_asked(name: str, arguments: Mapping[str, object]) -> str:
+    """The other tool whose work a call asks for as well, "" for none: what erases is switched on with `purge`."""
+    return "purge" if name == "bulk_forget" and arguments.get("purge") not in (None, False) else ""
+
+
+def with_toolset(toolset: str, chosen: Collection[str]) -> str:
+    """How to connect with a toolset as well as those that are switched on."""
+    wanted = ",".join(name for name in TOOLSETS if name in chosen or name == toolset)
+    return f"?toolsets={wanted} in the URL, or `mnemesh mcp --toolsets {wanted}`"
+
+
+def switched_off(text: str, tools: Mapping[str, ToolRow], chosen: Collection[str]) -> str:
+    """A sentence on the tools that `text` names outside of its data and that the `chosen` toolsets have not, and how
+    to get them; "" without such."""
+    named = (tools[name] for name in dict.fromkeys(NAMED.findall(DATA_BLOCK.sub("", text))) if name in tools)
+    off: dict[str, list[str]] = {}
+    for row in named:
+        if row.toolset not in chosen:
+            off.setdefault(row.toolset, []).append(row.name)
+    told = (
+        f"Not switched on here: {', '.join(names)}; {with_toolset(toolset, chosen)} adds the toolset {toolset}."
+        for toolset, names in off.items()
+    )
+    return " ".join(told)
+
+
+def build_tools() -> dict[str, ToolRow]:
+    """All tools by name, in the order of the table; the connector pair last."""
+    rows = [_tool(operation) for operation in OPERATIONS if operation.mcp_name]
+    return {row.name: row for row in (*rows, _search_tool(), _fetch_tool())}
+
+
+def _tool(operation: Operation) -> ToolRow:
+    name = operation.mcp_name
+    title, guidance = GUIDANCE[name]
+
+    async def run(gate: MeshGate, caller: Caller, arguments: Arguments) -> Answer:
+        fields, detail = tool_fields.read(arguments)
+        if name == "recall" and detail == tool_fields.SNIPPETS:
+            fields["snippets_only"] = True
+        request = operation.read_json(fields)
+        response = await operation.run(gate, caller, request)
+        budget = fields.get("token_budget") if name == "recall" else None
+        return answer_budget.answered(name, wire.to_json(response), detail, budget)
+
+    return ToolRow(
+        name=name,
+        title=title,
+        description=f"{INSTEAD.get(name, operation.description)} {guidance}",
+        toolset=operation.toolset,
+        input_schema=tool_fields.shown_schema(name, operation.request_schema()),
+        output_schema=structured_answers.output_schema(operation.response_schema()),
+        read_only=operation.read_only,
+        destructive=operation.destructive,
+        idempotent=operation.idempotent,
+        run=run,
+        is_for=operation.is_for,
+    )
+
+
+def _search_tool() -> ToolRow:
+    recall = by_name("recall")
+    query = recall.request_schema()["properties"]["query"]
+    item = _object({"id": _text("Id for fetch."), "title": _text("Title."), "url": _text("Address of the memory.")})
+
+    async def run(gate: MeshGate, caller: Caller, arguments: Arguments) -> Answer:
+        request = recall_pb2.RecallRequest(query=_only(arguments, "query"))
+        found = await recall.run(gate, caller, request)
+        results = [
+            {"id": hit.id, "title": _title(hit.title, hit.content), "url": URI_SCHEME + hit.id} for hit in found.results
+        ]
+        return _as_json({"results": results})
+
+    return ToolRow(
+        name="search",
+        title="Search",
+        description=f"{recall.description} Gives ids and titles; fetch gives the text.",
+        toolset="connector",
+        input_schema=_object({"query": query}),
+        output_schema=_object({"results": {"type": "array", "items": item, "description": "Best first."}}),
+        read_only=True, destructive=False, idempotent=True, run=run, is_for=recall.is_for,
+    )  # fmt: skip
+
+
+def _fetch_tool() -> ToolRow:
+    get = by_name("get")
+    metadata = {
+        "type": "object",
+        "additionalProperties": {"type": "string"},
+        "description": "Kind, space, author, time.",
+    }
+    output = {
+        "id": _text("Id of the memory."),
+        "title": _text("Title."),
+        "text": _text("The memory, as data in a tagged block."),
+        "url": _text("Address of the memory."),
+        "metadata": metadata,
+    }
+
+    async def run(gate: MeshGate, caller: Caller, arguments: Arguments) -> Answer:
+        response = await get.run(gate, caller, memory_pb2.GetRequest(ids=[_only(arguments, "id")]))
+        memory = wire.to_json(response)["memory"]
+        return _as_json(
+            {
+                "id": memory["id"],
+                "title": _title(memory["title"], memory["content"]),
+                "text": answer_text.data_block([answer_text.memory_element(memory)]),
+                "url": URI_SCHEME + memory["id"],
+                "metadata": {
+                    "kind": memory["kind"], "space": memory["space"], "by": memory["by"],
+                    "tags": ", ".join(memory["tags"]), "updated_at": memory.get("updated_at", ""),
+                },
+            }
+        )  # fmt: skip
+
+    return ToolRow(
+        name="fetch",
+        title="Fetch",
+        description="Read one memory that search found.",
+        toolset="connector",
+        input_schema=_object({"id": _text("Id that search gave.")}),
+        output_schema=_object(output),
+        read_only=True, destructive=False, idempotent=True, run=run, is_for=get.is_for,
+    )  # fmt: skip
+
+
+def _title(title: str, content: str) -> str:
+    """The same for both connector tools: the writer's title, else the first words."""
+    return answer_text.defused(title or title_of(content))
+
+
+def _only(arguments: Arguments, name: str) -> str:
+    """The one argument of a connector tool. Raises InvalidArgument."""
+    for given, value in arguments.items():
+        require_known(given, value, [name])
+    value = tool_fields.read(arguments)[0].get(name)
+    if not isinstance(value, str):
+        raise InvalidArgument(name, value, "a string")
+    return value
+
+
+def _as_json(value: dict[str, Any]) -> Answer:
+    """These hosts read the text, which has to be the same JSON."""
+    return Answer(value, json.dumps(value, ensure_ascii=False))
+
+
+def _object(properties: dict[str, Schema]) -> Schema:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _text(help_text: str) -> Schema:
+    return {"type": "string", "description": help_text}

@@ -1,0 +1,50 @@
+"""What the settings say of how much there may be: connections, and the quotas of agents and peers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from mnemesh_gateway.doors.http.http_connections import ConnectionLimits, connections_of_a_door, raise_open_files_limit
+from mnemesh_gateway.node.settings import Settings
+from mnemesh_gateway.security.access import Access
+from mnemesh_memory.values.quotas import UNLIMITED, Quota
+
+log = structlog.get_logger("mnemesh.node")
+
+
+def bounds(settings: Settings) -> ConnectionLimits:
+    """What HTTP takes, with as many files open as the system allows from now on."""
+    open_files = raise_open_files_limit()
+    total = connections_of_a_door(settings.connections_max, open_files)
+    if total < settings.connections_max:
+        log.info("few_open_files", limit=open_files, connections_of_each_door=total)
+    return ConnectionLimits(
+        total=total,
+        per_address=min(settings.connections_per_address_max, total),
+        header_s=settings.http_header_timeout_s,
+        body_s=settings.http_body_timeout_s,
+    )
+
+
+def agent_quota(settings: Settings) -> Quota:
+    """What agents may write that were given no quota of their own."""
+    return Quota(
+        max_memories=settings.agent_max_memories,
+        max_bytes=settings.agent_max_bytes,
+        writes_per_second=settings.agent_writes_per_second,
+    )
+
+
+def peer_quotas(settings: Settings, access: Access) -> Callable[[str], Quota]:
+    """What a peer may bring, by sender: with the token of an agent no more in all than that agent may write itself."""
+    rate = Quota(writes_per_second=settings.peer_entries_per_second)
+    called = rate.over(Quota(max_memories=settings.peer_max_memories, max_bytes=settings.peer_max_bytes))
+
+    def quota_of(sender: str) -> Quota:
+        if sender == settings.owner:
+            return UNLIMITED
+        return rate.over(access.quota(sender)) if access.has_own_quota(sender) else called
+
+    return quota_of

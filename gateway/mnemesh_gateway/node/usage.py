@@ -1,0 +1,34 @@
+"""What the gateway's programs say of bad usage: as the command line does, in one line or one JSON object, and not by
+twenty lines of options."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from mnemesh_memory.values.errors import InvalidArgument
+
+
+class BadUsage(Exception):
+    """Words that a program does not know, or lacks."""
+
+    def __init__(self, program: str, message: str) -> None:
+        super().__init__(message)
+        self.program = program
+
+    def tell(self, words: Sequence[str]) -> None:
+        """On standard output as JSON when `words` ask for that, else on standard error."""
+        if "--json" in words:
+            print(json.dumps({"error": {"code": InvalidArgument.code, "message": str(self)}}))
+        else:
+            print(f"mnemesh: {self}\nTry `{self.program} --help`.", file=sys.stderr)
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises BadUsage, as do the parsers of its commands."""
+
+    def error(self, message: str) -> NoReturn:
+        raise BadUsage(self.prog, message)

@@ -1,0 +1,195 @@
+"""The functions behind the rows of PeerService that tell of entries which wait or were not let in, and take them on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Protocol
+
+from mnemesh_actors.ledger.peers.put_aside import AsidePage, PutAside, Which
+from mnemesh_actors.ledger.peers.shelves import PENDING, QUARANTINE
+from mnemesh_gateway.contract.wire import timestamp
+from mnemesh_memory.validation import field_checks
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import InvalidArgument, NotFound
+from mnemesh_memory.values.model import Caller
+from mnemesh_memory.values.spaces import space_path
+from mnemesh_proto.v1 import peer_pb2
+
+if TYPE_CHECKING:
+    from mnemesh_gateway.operations.gate import MeshGate
+    from mnemesh_gateway.peers.peers import Peers
+
+LIMIT: Final = 50
+LIMIT_MAX: Final = 200
+
+
+class _Listing(Protocol):
+    limit: int
+    cursor: str
+    space: str
+    peer: str
+    oldest_first: bool
+
+
+class _Choice(Protocol):
+    everything: bool
+    space: str
+    peer: str
+
+    @property
+    def ids(self) -> Sequence[str]: ...
+
+
+async def list_quarantine(
+    gate: MeshGate, caller: Caller, request: peer_pb2.ListQuarantineRequest
+) -> peer_pb2.ListQuarantineResponse:
+    """Entries that were not let in."""
+    peers = await gate.peers()
+    page = await _page(peers, QUARANTINE, request, request.HasField("limit"))
+    names = peers.names()
+    return peer_pb2.ListQuarantineResponse(
+        entries=[
+            peer_pb2.QuarantinedEntry(
+                id=str(one.id),
+                doc=one.entry.doc,
+                space=one.entry.space,
+                hash=one.entry.hash,
+                agent=one.entry.agent,
+                node_id=one.entry.node,
+                peer=one.origin,
+                brought_by=_brought_by(one, names),
+                reason=one.reason,
+                builds_on=one.awaited,
+                at=timestamp(one.received),
+            )
+            for one in page.entries
+        ],
+        total=page.total,
+        cursor=_cursor(page, request.oldest_first),
+    )
+
+
+async def retry_quarantine(
+    gate: MeshGate, caller: Caller, request: peer_pb2.RetryQuarantineRequest
+) -> peer_pb2.RetryQuarantineResponse:
+    """Judge again what was not let in."""
+    peers = await gate.peers()
+    ids, which = _chosen(peers, request)
+    if request.trust and which is not None:
+        raise InvalidArgument("trust", "everything", "the ids of entries that a person has looked at")
+    if which is None:
+        await _check_there(peers, QUARANTINE, ids)
+    numbers = ids if which is None else await peers.syncing.numbers(QUARANTINE, which)
+    taken = await peers.syncing.judge_again(numbers, None if request.trust else peers.grants_now())
+    backlog = await peers.syncing.backlog()
+    return peer_pb2.RetryQuarantineResponse(
+        accepted=taken.accepted + taken.erased, waiting=taken.held, left=backlog.quarantined
+    )
+
+
+async def discard_quarantine(
+    gate: MeshGate, caller: Caller, request: peer_pb2.DiscardQuarantineRequest
+) -> peer_pb2.DiscardQuarantineResponse:
+    """Delete what was not let in."""
+    return peer_pb2.DiscardQuarantineResponse(discarded=await _discarded(await gate.peers(), QUARANTINE, request))
+
+
+async def list_pending(
+    gate: MeshGate, caller: Caller, request: peer_pb2.ListPendingRequest
+) -> peer_pb2.ListPendingResponse:
+    """Entries that wait for others."""
+    peers = await gate.peers()
+    page = await _page(peers, PENDING, request, request.HasField("limit"))
+    names = peers.names()
+    return peer_pb2.ListPendingResponse(
+        entries=[
+            peer_pb2.PendingEntry(
+                id=str(one.id),
+                doc=one.entry.doc,
+                space=one.entry.space,
+                type=one.entry.type,
+                hash=one.entry.hash,
+                agent=one.entry.agent,
+                node_id=one.entry.node,
+                brought_by=_brought_by(one, names),
+                awaits=one.awaited,
+                at=timestamp(one.received),
+            )
+            for one in page.entries
+        ],
+        total=page.total,
+        cursor=_cursor(page, request.oldest_first),
+    )
+
+
+async def discard_pending(
+    gate: MeshGate, caller: Caller, request: peer_pb2.DiscardPendingRequest
+) -> peer_pb2.DiscardPendingResponse:
+    """Delete what waits for others."""
+    return peer_pb2.DiscardPendingResponse(discarded=await _discarded(await gate.peers(), PENDING, request))
+
+
+async def _page(peers: Peers, table: str, request: _Listing, limited: bool) -> AsidePage:
+    limit = request.limit if limited else LIMIT
+    field_checks.whole("limit", limit, 1, LIMIT_MAX)
+    after = _after(request.cursor, request.oldest_first)
+    which = _which(peers, request.space, request.peer)
+    return await peers.syncing.put_aside(table, which, after, limit, not request.oldest_first)
+
+
+def _cursor(page: AsidePage, oldest_first: bool) -> str:
+    return f"{'oldest' if oldest_first else 'newest'}-{page.after}" if page.after else ""
+
+
+def _after(cursor: str, oldest_first: bool) -> int:
+    if not cursor:
+        return 0
+    order, _, number = cursor.partition("-")
+    if order != ("oldest" if oldest_first else "newest") or not _is_number(number):
+        raise InvalidArgument("cursor", cursor, "the cursor of the page before, in the same order, unchanged")
+    return int(number)
+
+
+async def _discarded(peers: Peers, table: str, request: _Choice) -> int:
+    ids, which = _chosen(peers, request)
+    if which is None:
+        await _check_there(peers, table, ids)
+        return await peers.syncing.discard(table, ids)
+    return await peers.syncing.discard_all(table, which)
+
+
+def _chosen(peers: Peers, request: _Choice) -> tuple[list[int], Which | None]:
+    """The numbers that were given, or which of all, None for those numbers."""
+    if request.everything == bool(request.ids):
+        said = f"{len(request.ids)} ids"
+        raise InvalidArgument("ids", said, "ids, or everything and no ids", missing=not request.ids)
+    if request.everything:
+        return [], _which(peers, request.space, request.peer)
+    if request.space or request.peer:
+        raise InvalidArgument("space" if request.space else "peer", request.space or request.peer, "none beside ids")
+    if len(request.ids) > limits.BATCH_ITEMS_MAX:
+        raise InvalidArgument("ids", f"{len(request.ids)} ids", f"at most {limits.BATCH_ITEMS_MAX}")
+    for one in request.ids:
+        if not _is_number(one):
+            raise InvalidArgument("ids", one, "the id of an entry as it was listed")
+    return [int(one) for one in request.ids], None
+
+
+async def _check_there(peers: Peers, table: str, ids: Sequence[int]) -> None:
+    """Of several, some may be gone meanwhile. Raises NotFound when all are."""
+    if not set(ids) & set(await peers.syncing.numbers(table, Which())):
+        raise NotFound("entry", str(ids[0]), f"sync {table} lists those that there are", field="ids")
+
+
+def _which(peers: Peers, space: str, peer: str) -> Which:
+    if space:
+        space_path("space", space.removesuffix("/*"))
+    return Which(space=space, sender=peers.sender(peer) if peer else "")
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 18
+
+
+def _brought_by(one: PutAside, names: Mapping[str, str]) -> str:
+    return names.get(one.sender, one.sender.removeprefix(":"))

@@ -1,0 +1,170 @@
+"""The functions behind the rows of MemoryService in the table of operations: each is one call of the Mesh."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING
+
+from mnemesh_gateway.contract import wire
+from mnemesh_gateway.operations import backup_calls, peer_calls
+from mnemesh_memory.access import grants
+from mnemesh_memory.values.model import Caller
+from mnemesh_proto.v1 import memory_pb2
+
+if TYPE_CHECKING:
+    from mnemesh_gateway.operations.gate import MeshGate
+
+
+async def remember(gate: MeshGate, caller: Caller, request: memory_pb2.RememberRequest) -> memory_pb2.RememberResponse:
+    """Store one memory."""
+    draft = wire.draft(request)
+    response = wire.remember_response(await (await gate.ready()).remember(caller, draft))
+    if not request.space:
+        response.reason += _name_taken(caller)
+    return response
+
+
+def _name_taken(caller: Caller) -> str:
+    """What a writer is told when another repository on its machine has the name of its project, or ""."""
+    taken, space = caller.taken_space, caller.default_space
+    if taken and taken == space:
+        return f"; another repository on this machine has the space {space}, too: a .mnemesh.toml keeps them apart"
+    if taken and space.startswith(f"{taken}-"):
+        return (
+            f"; the name {taken} is another project's on this machine, so this project's space is {space}: `space` in "
+            "a .mnemesh.toml chooses another"
+        )
+    return ""
+
+
+async def remember_batch(
+    gate: MeshGate, caller: Caller, request: memory_pb2.RememberBatchRequest
+) -> memory_pb2.RememberBatchResponse:
+    """Store several; each succeeds or fails by itself."""
+    drafts = [wire.draft(item, f"items[{i}].") for i, item in enumerate(request.items)]
+    return wire.batch_response(await (await gate.ready()).remember_batch(caller, drafts))
+
+
+async def check(gate: MeshGate, caller: Caller, request: memory_pb2.CheckRequest) -> memory_pb2.CheckResponse:
+    """What remember would do."""
+    draft = wire.draft(request.item)
+    return wire.check_response(await (await gate.ready()).check(caller, draft))
+
+
+async def bulk_forget(
+    gate: MeshGate, caller: Caller, request: memory_pb2.BulkForgetRequest
+) -> memory_pb2.BulkForgetResponse:
+    """Forget or erase what filters name, or tell what that would be; and where erased ones stay."""
+    if request.purge:
+        grants.require(caller, grants.WRITE, "purge", "admin")
+    dry_run = request.dry_run if request.HasField("dry_run") else True
+    query = wire.list_query(request.which)
+    done = await (await gate.ready()).bulk_forget(caller, query, purge=request.purge, dry_run=dry_run)
+    backups, deaf = [], []
+    if request.purge and done.ids:
+        backups = await backup_calls.may_hold(gate, caller, done.oldest)
+        deaf = peer_calls.not_told(gate, caller, done.spaces, others=done.others)
+    return memory_pb2.BulkForgetResponse(
+        matched=done.matched,
+        ids=done.ids,
+        dry_run=done.dry_run,
+        refused=[memory_pb2.Refused(id=id_, reason=reason) for id_, reason in done.refused],
+        pending=done.pending,
+        backups=backups,
+        not_told=deaf,
+        cursor=done.cursor,
+        left_out=done.left_out,
+    )
+
+
+async def purge(gate: MeshGate, caller: Caller, request: memory_pb2.PurgeRequest) -> memory_pb2.PurgeResponse:
+    """Erase a memory for good, and tell which backups may still hold it."""
+    gone = await (await gate.ready()).purge(caller, request.id)
+    return memory_pb2.PurgeResponse(
+        id=gone.id,
+        space=gone.space,
+        changes=gone.changes,
+        pending="; ".join(gone.pending),
+        backups=await backup_calls.may_hold(gate, caller, gone.begun),
+        not_told=peer_calls.not_told(gate, caller, [gone.space], others=[gone.space] if gone.as_admin else ()),
+    )
+
+
+async def get(gate: MeshGate, caller: Caller, request: memory_pb2.GetRequest) -> memory_pb2.GetResponse:
+    """Memories by id or title."""
+    keys = tuple(request.ids)
+    found, missing = await (await gate.ready()).get(
+        caller,
+        keys,
+        include_forgotten=request.include_forgotten,
+        spaces=wire.spaces(request),
+        as_of=wire.moment(request, "as_of"),
+    )
+    return wire.get_response(keys, found, missing)
+
+
+async def page(gate: MeshGate, caller: Caller, request: memory_pb2.ListRequest) -> memory_pb2.ListResponse:
+    """One page of memories in order of time."""
+    query = wire.list_query(request)
+    return wire.list_response(await (await gate.ready()).list(caller, query))
+
+
+async def timeline(gate: MeshGate, caller: Caller, request: memory_pb2.TimelineRequest) -> memory_pb2.TimelineResponse:
+    """A memory among those written before and after it."""
+    before = request.before if request.HasField("before") else 5
+    after = request.after if request.HasField("after") else 5
+    mesh, key = await gate.ready(), request.id
+    if named := wire.spaces(request):  # where a title is looked for
+        ((middle,), _) = await mesh.get(caller, [key], spaces=named)
+        key = middle.id
+    memories, position = await mesh.timeline(caller, key, before, after)
+    return memory_pb2.TimelineResponse(memories=[wire.memory(item) for item in memories], position=position)
+
+
+async def update(gate: MeshGate, caller: Caller, request: memory_pb2.UpdateRequest) -> memory_pb2.UpdateResponse:
+    """A new revision."""
+    patch = wire.patch(request)
+    return wire.update_response(await (await gate.ready()).update(caller, request.id, patch))
+
+
+async def supersede(
+    gate: MeshGate, caller: Caller, request: memory_pb2.SupersedeRequest
+) -> memory_pb2.SupersedeResponse:
+    """A new memory in place of an old one."""
+    draft = wire.draft(request.item)
+    return wire.supersede_response(*await (await gate.ready()).supersede(caller, request.id, draft))
+
+
+async def forget(gate: MeshGate, caller: Caller, request: memory_pb2.ForgetRequest) -> memory_pb2.ForgetResponse:
+    """Soft deletion."""
+    done = await (await gate.ready()).forget(caller, request.id, request.wait or "indexed")
+    return memory_pb2.ForgetResponse(
+        action=done.action, memory=wire.memory(done.memory), reason=done.reason, indexed=done.indexed
+    )
+
+
+async def restore(gate: MeshGate, caller: Caller, request: memory_pb2.RestoreRequest) -> memory_pb2.RestoreResponse:
+    """Bring back what was forgotten."""
+    done = await (await gate.ready()).restore(caller, request.id, request.wait or "indexed")
+    return memory_pb2.RestoreResponse(
+        action=done.action, memory=wire.memory(done.memory), reason=done.reason, indexed=done.indexed
+    )
+
+
+async def stats(gate: MeshGate, caller: Caller, request: memory_pb2.StatsRequest) -> memory_pb2.StatsResponse:
+    """Counts."""
+    return wire.stats_response(await (await gate.ready()).stats(caller, wire.spaces(request)))
+
+
+async def export(
+    gate: MeshGate, caller: Caller, request: memory_pb2.ExportRequest
+) -> AsyncGenerator[memory_pb2.ExportResponse, None]:
+    """Every memory, oldest first."""
+    mesh = await gate.ready()
+    async for item in mesh.export(
+        caller,
+        wire.spaces(request),
+        include_forgotten=request.include_forgotten,
+        include_superseded=request.include_superseded,
+    ):
+        yield memory_pb2.ExportResponse(memory=wire.memory(item))

@@ -1,0 +1,235 @@
+"""How it stands with one peer, as the node tells it: a value that follows from what a stream said last, and its
+holder."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from mnemesh_actors.ledger.peers.contacts import Contact
+from mnemesh_actors.streams.stream_shell import StreamShell
+from mnemesh_crdt.sync.audience import common_patterns
+from mnemesh_crdt.sync.messages import Status
+from mnemesh_memory.access.grants import PeerGrant, any_matches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerStatus:
+    """How it stands with one peer. `state` is connecting, connected, offline or refused (the token, the protocol or the
+    identity: a person has to see to it). `incoming` streams were opened by the peer, under the name of its token.
+    `pending_out` and `pending_in` count log entries not yet known to be taken over, or looked through; times in ms.
+    `takes` are patterns of the spaces of which the peer takes entries from here, None before the first contact in this
+    life of the node, and `wants` of all that it would take; `only_by` is the principal whose entries alone it takes,
+    or brings when it is `incoming`, "" for anyone's. `auth` is unknown,
+    accepted or refused: what became of the token at the last contact. `caught_up_at` is when both sides last had all
+    that the other had for them, as far as was known here; `lag_s` how long ago that is, None for never. `comparing`: a
+    comparison that somebody waits for is not over. `differs`: in how many memories of the spaces that both sides share
+    the last comparison found them not to agree."""
+
+    name: str
+    incoming: bool
+    target: str
+    direction: str
+    spaces: tuple[str, ...]
+    state: str = "connecting"
+    auth: str = "unknown"
+    node_id: str = ""
+    takes: tuple[str, ...] | None = None
+    wants: tuple[str, ...] = ()
+    only_by: str = ""
+    caught_up: bool = False
+    caught_up_at: int | None = None
+    lag_s: float | None = None
+    comparing: bool = False
+    differs: int = 0
+    pending_out: int = 0
+    pending_in: int = 0
+    cursor_out: int = 0
+    cursor_in: int = 0
+    head_in: int = 0
+    last_contact: int | None = None
+    last_error: str = ""
+    attempts: int = 0
+
+    def at(self, head: int, now: int) -> PeerStatus:
+        """With what is pending at `now` (ms), when the own log ends at `head`."""
+        gives, takes = self.effective in ("both", "push"), self.direction != "push"
+        lag_ms = 0 if self.caught_up else None if self.caught_up_at is None else max(0, now - self.caught_up_at)
+        return replace(
+            self,
+            pending_out=max(0, head - self.cursor_out) if gives and not self.caught_up else 0,
+            pending_in=max(0, self.head_in - self.cursor_in) if takes else 0,
+            lag_s=None if lag_ms is None else lag_ms / 1000,
+        )
+
+    def noted(self, why: str) -> PeerStatus:
+        """While it is connected, with what a person should know of its node, "" for nothing."""
+        return replace(self, last_error=why) if why and self.state == "connected" else self
+
+    def come(self, grant: PeerGrant | None) -> PeerStatus:
+        """Of a peer that called: with whose entries alone its token, if it stands, brings."""
+        only_by = self.name if grant is not None and grant.write and not grant.relay else ""
+        return replace(self, only_by=only_by)
+
+    @property
+    def effective(self) -> str:
+        """What the peer's token leaves of the direction: both, push, pull, or none."""
+        if self.takes or self.takes is None or self.direction == "pull":
+            return self.direction
+        return "pull" if self.direction == "both" else "none"
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether the peer takes all that this node would give it, as far as is known."""
+        offered = common_patterns(self.spaces, self.spaces)
+        return self.direction == "pull" or self.takes is None or (self.takes == offered and not self.only_by)
+
+    def hears(self, space: str, principal: str) -> bool:
+        """Whether an entry of `principal` in a space that is exchanged goes there, as far as is known."""
+        allowed = self.takes is None or (any_matches(self.takes, space) and self.only_by in ("", principal))
+        return self.direction != "pull" and allowed
+
+    def with_stream(self, status: Status, now: int) -> PeerStatus:
+        """After the stream said at `now` (ms) how it stands."""
+        caught_up_at = now if status.caught_up or self.caught_up else self.caught_up_at
+        if status.phase != "open":
+            return replace(self, caught_up=False, caught_up_at=caught_up_at)
+        return replace(
+            self,
+            state="connected",
+            auth="accepted",
+            node_id=status.node_id,
+            takes=status.takes,
+            wants=status.wants,
+            only_by=status.only_by,
+            caught_up=status.caught_up,
+            caught_up_at=caught_up_at,
+            differs=status.differs,
+            cursor_out=status.acked,
+            cursor_in=status.taken,
+            head_in=status.peer_head,
+            last_error=status.reason,
+            attempts=0,
+        )
+
+    def ended(self, state: str, why: str, now: int) -> PeerStatus:
+        """After the stream ended, or did not begin."""
+        at = now if self.caught_up else self.caught_up_at
+        return replace(self, state=state, caught_up=False, caught_up_at=at, comparing=False, last_error=why)
+
+    def with_contact(self, contact: Contact) -> PeerStatus:
+        """With what was known at the end of the node's last life."""
+        return replace(
+            self,
+            auth=contact.auth,
+            caught_up_at=contact.caught_up,
+            cursor_out=contact.cursor_out,
+            cursor_in=contact.cursor_in,
+            head_in=contact.head_in,
+            last_contact=contact.heard,
+            last_error=contact.error,
+        )
+
+    @property
+    def contact_name(self) -> str:
+        """The name of its cursors; "" while its node is not known."""
+        return cursor_name(self.name if self.incoming else "", self.node_id) if self.node_id else ""
+
+    def contact(self) -> Contact | None:
+        """What to know after a restart, None of who was never heard."""
+        if self.last_contact is None or not self.contact_name:
+            return None
+        return Contact(
+            peer=self.contact_name,
+            heard=self.last_contact,
+            caught_up=self.caught_up_at,
+            cursor_out=self.cursor_out,
+            cursor_in=self.cursor_in,
+            head_in=self.head_in,
+            target=self.target,
+            direction=self.direction,
+            spaces=self.spaces,
+            auth=self.auth,
+            error=self.last_error,
+        )
+
+
+def cursor_name(principal: str, node_id: str) -> str:
+    """The name of cursors in the feeds of a node: of one that called with the token of `principal`, or, for "", of one
+    that this node calls."""
+    return f"{principal}:{node_id}"
+
+
+def gone(contact: Contact) -> PeerStatus:
+    """How it stands with a peer that called this node once."""
+    principal, _, node_id = contact.peer.rpartition(":")
+    status = PeerStatus(
+        name=principal,
+        incoming=True,
+        target=contact.target,
+        direction=contact.direction,
+        spaces=contact.spaces,
+        state="offline",
+        node_id=node_id,
+    )
+    return status.with_contact(contact)
+
+
+class Standing:
+    """How it stands with one peer now: the value, the open stream, and a bell for every change. `clock` gives ms,
+    `level(node_id)` when both sides last had all that the other had for them, under whatever name and token, None for
+    never: a node that comes with another token is the one that it was."""
+
+    def __init__(
+        self, status: PeerStatus, clock: Callable[[], int], level: Callable[[str], int | None] = lambda node_id: None
+    ) -> None:
+        self.shell: StreamShell | None = None
+        self._status = status
+        self._clock = clock
+        self._level = level
+        self._changed = asyncio.Event()
+
+    @property
+    def status(self) -> PeerStatus:
+        """With what was last heard on the open stream."""
+        if self.shell is None or self.shell.heard_ms is None:
+            return self._status
+        # Nothing is said while nothing happens: a side that is caught up is so until it knows better.
+        at = self._clock() if self._status.caught_up else self._status.caught_up_at
+        return replace(self._status, last_contact=self.shell.heard_ms, caught_up_at=at, comparing=self.shell.comparing)
+
+    def tell(self, status: PeerStatus) -> None:
+        """It stands like this from now on."""
+        self._status = status
+        self._changed.set()
+
+    def heard(self, status: Status) -> None:
+        """The stream says how it stands."""
+        before = self.status
+        if status.phase == "open" and before.caught_up_at is None:
+            before = replace(before, caught_up_at=self._level(status.node_id))
+        self.tell(before.with_stream(status, self._clock()))
+
+    def ended(self, state: str, why: str) -> None:
+        """The stream has ended, or did not begin."""
+        self.tell(self.status.ended(state, why, self._clock()))
+
+    def over(self) -> None:
+        """There is no stream any more; what it last said stays."""
+        self._status, self.shell = self.status, None
+
+    async def settled(self, wait_s: float, *, compared: bool = False) -> None:
+        """Return after the first contact or, when `compared`, once both sides have caught up and no comparison is under
+        way; when that can not be; or after `wait_s`."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                while self.status.state == "connecting" or (compared and self._at_it):
+                    self._changed.clear()
+                    await self._changed.wait()
+
+    @property
+    def _at_it(self) -> bool:
+        now = self.status
+        return now.state == "connected" and (now.comparing or not now.caught_up)

@@ -1,0 +1,399 @@
+"""Streams with other nodes: those that this node keeps up, and those that others opened. Each is retried and told of.
+
+A peer that can not be reached, does not answer or refuses the token is called again, with exponential back-off and full
+jitter (M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015); the node itself is never held up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+import grpc
+import structlog
+
+from mnemesh_actors.streams.stream_shell import StreamShell
+from mnemesh_actors.streams.sync_port import Syncing
+from mnemesh_crdt.sync.handshake import DIALER, LISTENER
+from mnemesh_crdt.sync.messages import Status
+from mnemesh_crdt.sync.stream import Stream
+from mnemesh_gateway.peers.copies import Copies
+from mnemesh_gateway.peers.peer_book import UNKNOWN, Peer, PeerBook
+from mnemesh_gateway.peers.peer_contacts import SAVE_S, Contacts
+from mnemesh_gateway.peers.peer_guard import NEEDS_A_PERSON, Faults, TurnedAway, watched
+from mnemesh_gateway.peers.peer_log import PeerLog
+from mnemesh_gateway.peers.peer_status import PeerStatus, Standing, cursor_name
+from mnemesh_gateway.peers.peer_untaken import NotTaken
+from mnemesh_gateway.peers.sync_channel import DialedChannel, ServedChannel
+from mnemesh_memory.access.grants import OWNER, PeerGrant, any_matches
+from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, NotFound, Overloaded, Unauthenticated
+
+FIRST_WAIT_S: Final = 0.5
+WAIT_S_MAX: Final = 60.0
+SERVED_MAX: Final = 64
+SERVED_A_PRINCIPAL_MAX: Final = 8
+CLOSE_S: Final = 5.0
+COMPARE_AGAIN_S: Final = 3600.0
+# To be called now, a stream is opened anew when nothing was heard on it for so long, and not again for so long.
+SILENT_S: Final = 1.0
+ANEW_S: Final = 10.0
+log = structlog.get_logger("mnemesh.sync")
+
+
+class _Line(Standing):
+    """A peer that is kept up: how it stands with it, and a bell that ends the wait for the next call."""
+
+    def __init__(self, peer: Peer, status: PeerStatus, clock: Callable[[], int], contacts: Contacts) -> None:
+        super().__init__(status, clock, contacts.level)
+        self.peer = peer
+        self.log = PeerLog(peer.name, peer.target)
+        self.task: asyncio.Task[None] | None = None
+        self.compared = -COMPARE_AGAIN_S
+        self.anew = -ANEW_S
+        self.hung_up = False
+        self.awake = asyncio.Event()
+
+
+class Peers:
+    """`book` says whom to call; `owner` is what this node's owner is called; `jitter()` gives a number in [0, 1);
+    `tokens()` says what each token that stands may do on a stream, by whose it is."""
+
+    def __init__(
+        self,
+        book: PeerBook,
+        syncing: Syncing,
+        clock: Callable[[], int],
+        owner: str = OWNER,
+        jitter: Callable[[], float] = random.random,
+        tokens: Callable[[], Mapping[str, PeerGrant]] = dict,
+    ) -> None:
+        self._book = book
+        self.syncing = syncing
+        self.owner = owner
+        self._clock = clock
+        self._jitter = jitter
+        self._tokens = tokens
+        self._lines: dict[str, _Line] = {}
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._served: list[Standing] = []
+        self._turned_away = TurnedAway()
+        self._faults = Faults()
+        self._copies = Copies()
+        self._contacts = Contacts(syncing)
+        self.not_taken = NotTaken(syncing)
+        self._saving: asyncio.Task[None] | None = None
+        self._compared: dict[str, float] = {}  # when a stream of a principal compared last
+        self._closed = False
+
+    async def start(self) -> None:
+        """Call every peer in the book. Raises Unavailable or DataLoss when the ledger can not be read."""
+        await self._contacts.load()
+        for peer in self._book.all():
+            self._keep_up(peer)
+        self._saving = asyncio.create_task(self._save_contacts(), name="peer-contacts")
+
+    def _keep_up(self, peer: Peer, known: PeerStatus | None = None) -> _Line:
+        status = known or PeerStatus(
+            name=peer.name,
+            incoming=False,
+            target=peer.target,
+            direction=peer.direction,
+            spaces=peer.spaces,
+            node_id=peer.node_id,
+        )
+        line = self._lines[peer.name] = _Line(peer, self._contacts.of(status), self._clock, self._contacts)
+        line.task = asyncio.create_task(self._call_again_and_again(line), name=f"peer-{peer.name}")
+        line.task.add_done_callback(lambda task: self._ended(line, task))
+        return line
+
+    def _ended(self, line: _Line, task: asyncio.Task[None]) -> None:
+        """A bug ended the calls to a peer: say so, because nothing is exchanged with it any more."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            why = f"ended by a fault of ours: {error!r}; restart the node"
+            log.error("peer_ended", peer=line.peer.name, exc_info=error)
+            line.ended("refused", why)
+
+    async def add(self, peer: Peer, wait_s: float) -> PeerStatus:
+        """Keep a peer up from now on; how it stands after the first contact, or after `wait_s`. Raises AlreadyExists,
+        and FailedPrecondition when the peer refuses this node; it is then not kept."""
+        async with self._turn(peer.name):
+            self._book.add(peer)
+            line = self._keep_up(peer)
+            await line.settled(wait_s)
+            if line.status.state != "refused":
+                return self._told([line.status])[0]
+            await self._forget(peer.name)
+            raise FailedPrecondition(
+                f"{line.status.last_error}; the peer was not added", field="url", value=peer.target
+            )
+
+    async def give_token(self, name: str, token: str, wait_s: float) -> PeerStatus:
+        """Call a peer with another token from now on; how it stands after the first contact, or after `wait_s`. Raises
+        NotFound, and FailedPrecondition when the peer refuses this node; the token is then what it was."""
+        async with self._turn(name):
+            before = self._book.get(name)
+            status = await self._call_with(token, name, wait_s)
+            if status.state == "refused":
+                await self._call_with(before.token, name, 0)
+                raise FailedPrecondition(f"{status.last_error}; the token was not changed", field="token", value=name)
+            return status
+
+    def _turn(self, name: str) -> asyncio.Lock:
+        """What is done to the peer of that name is done one after the other, or two lines would call it."""
+        return self._turns.setdefault(name, asyncio.Lock())
+
+    async def _call_with(self, token: str, name: str, wait_s: float) -> PeerStatus:
+        peer, line = self._book.give_token(name, token), self._lines[name]
+        try:
+            await _end(line)
+        finally:  # also when the caller hangs up meanwhile: a peer of the book is called
+            line = self._keep_up(peer, line.status.ended("connecting", "", self._clock()))
+        await line.settled(wait_s)
+        return self._told([line.status])[0]
+
+    async def remove(self, name: str) -> None:
+        """End the stream and forget the peer with its token, or else forget those who called with the token of that
+        name and are away; what was exchanged stays. Raises NotFound, FailedPrecondition when all of them are connected.
+        """
+        async with self._turn(name):
+            await self._forget(name)
+
+    async def _forget(self, name: str) -> None:
+        if name in self._lines:
+            self._book.remove(name)
+            await _end(self._lines.pop(name))
+        elif not await self._contacts.forget(name, here := [one.status for one in self._served]):
+            if not any(one.name == name for one in here):
+                raise NotFound("peer", name, UNKNOWN)
+            why = f"{name} called this node and is connected; end its token first: agent revoke {name}"
+            raise FailedPrecondition(why, field="name", value=name)
+
+    @property
+    def node_id(self) -> str:
+        """This node's id."""
+        return self.syncing.me.node_id
+
+    @property
+    def head(self) -> int:
+        """Last sequence number of this node's log."""
+        return self.syncing.head
+
+    def status(self) -> tuple[PeerStatus, ...]:
+        """Every peer that is kept up by name, then those that opened a stream, now or not long ago."""
+        served = [one.status for one in self._served]
+        served = sorted([*served, *self._contacts.away(served)], key=lambda one: (one.name, one.node_id))
+        kept_up = (self._lines[name].status for name in sorted(self._lines))
+        return self._told((*kept_up, *served, *self._turned_away.of()))
+
+    def deaf(self, space: str, principal: str, others: bool) -> list[str]:
+        """The names of the peers that this node calls for `space` and that do not erase there what `principal` does;
+        with `others` what others began, of which a peer believes only who may relay."""
+        called = [self._lines[name].status for name in sorted(self._lines)]
+        asked = [one for one in called if any_matches(one.spaces, space)]
+        return [one.name for one in asked if not one.hears(space, principal) or (others and one.only_by)]
+
+    def names(self) -> dict[str, str]:
+        """What the nodes that this one calls are called, by the name under which the ledger knows what they brought."""
+        return {_called(peer.node_id): peer.name for peer in self._book.all() if peer.node_id}
+
+    def sender(self, name: str) -> str:
+        """The name under which the ledger knows what a peer brought: one of the book, or who called with that token."""
+        return next((sender for sender, called in self.names().items() if called == name), name)
+
+    def grants_now(self) -> dict[str, PeerGrant]:
+        """What each peer may do now, by the name under which the ledger knows what it brought."""
+        called = {_called(peer.node_id): peer.grant for peer in self._book.all() if peer.node_id}
+        return {**self._tokens(), **called}
+
+    def _told(self, statuses: Iterable[PeerStatus]) -> tuple[PeerStatus, ...]:
+        tokens, now = self._tokens(), self._clock()
+        copy, slowed = self._copies.note, self.syncing.quotas.note
+        told = (one.noted(copy(one.node_id) or slowed(one.contact_name)).at(self.head, now) for one in statuses)
+        return tuple(one.come(tokens.get(one.name)) if one.incoming else one for one in told)
+
+    async def now(self, name: str, wait_s: float) -> tuple[PeerStatus, ...]:
+        """Call the peer (or all, for "") at once, and have both sides compare all that they hold: also those that
+        opened a stream to this node with a token called `name`. How it stands when they have caught up and what was
+        missing is repaired, or after `wait_s`; of that name those who are away, too. Raises NotFound."""
+        lines = [line for line in self._lines.values() if name in ("", line.peer.name)]
+        served = [one for one in self._served if name in ("", one.status.name)]
+        # Those who called with a token of that name, unless a peer is called so that this node calls itself.
+        callers = [] if lines else self._contacts.away(one.status for one in self._served)
+        away = [one for one in callers if one.name == name] + self._turned_away.of(name)
+        if name and not (lines or served or away):
+            raise NotFound("peer", name, UNKNOWN)
+        for line in lines:
+            self._call_now(line)
+        for one in served:
+            if one.shell is not None:
+                one.shell.compare()
+        asked = [*lines, *served]
+        await asyncio.gather(*(one.settled(wait_s, compared=True) for one in asked))
+        return self._told((*(one.status for one in asked), *away))
+
+    def _call_now(self, line: _Line) -> None:
+        line.compared = -COMPARE_AGAIN_S
+        shell, anew_s = line.shell, time.monotonic() - line.anew
+        if shell is None or line.status.state != "connected":
+            line.tell(replace(line.status, state="connecting"))
+        line.awake.set()
+        # A peer that compares, and measures all that it holds for it, may say nothing for a while.
+        if shell is not None and anew_s > ANEW_S and shell.silent_s() > (ANEW_S if shell.comparing else SILENT_S):
+            # The network may have been away: a connection from before waits long until it tries again.
+            line.anew, line.hung_up = time.monotonic(), True
+            line.ended("connecting", "")
+            shell.hang_up("called anew")
+        elif shell is not None:
+            shell.compare()
+
+    # ---- calling --------------------------------------------------------------------------------------------------
+
+    async def _call_again_and_again(self, line: _Line) -> None:
+        wait_s, changed = FIRST_WAIT_S, False
+        while True:
+            began = time.monotonic()
+            code = await self._call(line)
+            if code == "changed" and not changed:
+                wait_s, changed = FIRST_WAIT_S, True  # once at once; a peer that says it again and again is waited for
+                continue
+            changed = False
+            if time.monotonic() - began > WAIT_S_MAX:
+                wait_s = FIRST_WAIT_S  # it held for a while: the next failure is a new one
+            if code in NEEDS_A_PERSON:
+                wait_s = WAIT_S_MAX
+            again_s = FIRST_WAIT_S / 2 + wait_s * self._jitter()
+            line.log.gone(line.status, again_s, FIRST_WAIT_S / 2 + WAIT_S_MAX)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(line.awake.wait(), again_s)
+            line.awake.clear()
+            wait_s = min(WAIT_S_MAX, wait_s * 2)
+
+    async def _call(self, line: _Line) -> str:
+        """One stream, from its opening to its end; the code of its end, "changed" when it is to be opened anew."""
+        peer = line.peer
+        channel = DialedChannel(peer.target, peer.token)
+        me = self.syncing.me  # before the cursors: the stream ends when both are not of one log
+        try:
+            cursors = await self.syncing.cursors(_called(peer.node_id)) if peer.node_id else {}
+            stream = Stream(me, peer.grant, expects=peer.node_id)
+            compare = time.monotonic() - line.compared >= COMPARE_AGAIN_S
+            line.shell = shell = StreamShell(
+                self.syncing,
+                stream,
+                _called,
+                lambda status: self._heard(line, status),
+                admit=lambda node_id, life: self._copies.admit(shell, peer.name, node_id, life),
+                compare=compare,
+                back=True,
+            )
+            last = await shell.run(DIALER, channel, cursors)
+            why, code = channel.refused or last.reason, last.code
+        except MnemeshError as error:
+            why, code = error.message, ""
+        finally:
+            self._copies.leave(line.shell)
+            line.over()
+            with contextlib.suppress(TimeoutError):  # closing may hang on a peer that was killed
+                await asyncio.wait_for(channel.close(), CLOSE_S)
+        if line.hung_up:
+            line.hung_up = False
+            return "changed"
+        refused = bool(channel.refused) or code in NEEDS_A_PERSON
+        ended = line.status.ended("refused" if refused else "offline", why, self._clock())
+        auth = "refused" if channel.refused else ended.auth
+        line.tell(replace(ended, auth=auth, attempts=ended.attempts + 1))
+        return code
+
+    def _heard(self, line: _Line, status: Status) -> None:
+        if line.hung_up:
+            return  # the last words of a stream that is opened anew
+        if status.phase == "open":
+            line.log.there(status.node_id)
+            if line.peer.node_id != status.node_id:
+                self._book.pin(line.peer.name, status.node_id)
+                line.peer = replace(line.peer, node_id=status.node_id)
+            if status.compared:
+                line.compared = time.monotonic()
+        line.heard(status)
+
+    # ---- being called ---------------------------------------------------------------------------------------------
+
+    async def serve(
+        self, context: grpc.aio.ServicerContext[Any, Any], principal: str, grant_now: Callable[[], PeerGrant | None]
+    ) -> None:
+        """Carry a stream that a peer opened with the token of `principal`. `grant_now` says what that token grants at
+        the moment, None when nothing any more. Raises Unauthenticated, Overloaded."""
+        grant = grant_now()
+        if grant is None:
+            raise Unauthenticated("this token opens no stream")
+        self._faults.check(principal)
+        own = sum(one.status.name == principal for one in self._served)
+        if self._closed or len(self._served) >= SERVED_MAX or own >= SERVED_A_PRINCIPAL_MAX:
+            raise Overloaded("sync streams", SERVED_A_PRINCIPAL_MAX if own >= SERVED_A_PRINCIPAL_MAX else SERVED_MAX)
+        spaces = tuple(dict.fromkeys((*grant.read, *grant.write)))
+        direction = "both" if grant.read and grant.write else "pull" if grant.write else "push"
+        target = str(context.peer())
+        status = PeerStatus(name=principal, incoming=True, target=target, direction=direction, spaces=spaces)
+        one = Standing(status, self._clock, self._contacts.level)
+        one.shell = shell = StreamShell(
+            self.syncing,
+            Stream(self.syncing.me, grant),
+            lambda node_id: cursor_name(principal, node_id),
+            one.heard,
+            admit=lambda node_id, life: self._copies.admit(shell, principal, node_id, life),
+            compare=time.monotonic() - self._compared.get(principal, -COMPARE_AGAIN_S) >= COMPARE_AGAIN_S,
+        )
+        self._compared[principal] = time.monotonic()
+        self._served.append(one)
+        why = ""
+        try:
+            async with watched(shell, grant_now):
+                last = await shell.run(LISTENER, ServedChannel(context))
+            why = last.reason
+            self._turned_away.note(one.status, last, self._clock())
+            if shell.refused == "fault":
+                log.warning("peer_at_fault", principal=principal, peer=str(context.peer()), reason=last.reason)
+            self._faults.note(principal, last.reason if shell.refused == "fault" else "")
+        finally:
+            self._copies.leave(shell)
+            self._served.remove(one)
+            one.over()
+            cut = "the node is stopping" if self._closed else "the peer ended the stream, or its connection broke"
+            one.tell(one.status.ended("offline", why or cut, self._clock()))
+            if grant_now() is None:
+                one.tell(replace(one.status, auth="refused"))
+            self._contacts.left(one.status)
+
+    async def close(self) -> None:
+        """End every stream; cursors and what was taken in are on disk already."""
+        self._closed = True
+        statuses = [one.status for one in (*self._lines.values(), *self._served)]
+        tasks = [line.task for line in self._lines.values() if line.task is not None]
+        if self._saving is not None:
+            tasks.append(self._saving)
+            await self._contacts.save(statuses, last=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._lines.clear()
+
+    async def _save_contacts(self) -> None:
+        while True:
+            await asyncio.sleep(SAVE_S)
+            await self._contacts.save([one.status for one in (*self._lines.values(), *self._served)])
+
+
+async def _end(line: _Line) -> None:
+    if line.task is not None:
+        line.task.cancel()
+        await asyncio.gather(line.task, return_exceptions=True)
+
+
+def _called(node_id: str) -> str:
+    return cursor_name("", node_id)

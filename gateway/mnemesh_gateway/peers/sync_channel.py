@@ -1,0 +1,123 @@
+"""The two ends of a gRPC sync stream as the channel that the shell of a stream wants."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import grpc
+
+from mnemesh_crdt.sync.messages import Message
+from mnemesh_gateway.contract.status import DETAILS_KEY
+from mnemesh_gateway.contract.wire import decode
+from mnemesh_gateway.peers.sync_wire import from_wire, to_wire
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import MnemeshError, Unauthenticated, Unavailable
+from mnemesh_proto.v1 import sync_pb2
+
+CHANNEL_OPTIONS: Final = (
+    ("grpc.max_receive_message_length", limits.GRPC_MESSAGE_BYTES_MAX),
+    ("grpc.max_send_message_length", limits.GRPC_MESSAGE_BYTES_MAX),
+    # A dead link is noticed although nothing is sent.
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+)
+METHOD: Final = "/mnemesh.v1.SyncService/Sync"
+# What grpc raises for a call that is over, one way or another.
+BROKEN: Final = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
+# How gRPC's own words begin when nothing answers at an address.
+NOT_CONNECTED: Final = re.compile(r"failed to connect to all addresses|errors resolving |DNS resolution failed")
+# What answers is no gRPC, or has no such service.
+NOT_A_NODE: Final = re.compile(r"parsing HTTP/2|Method not found")
+SILENT: Final = re.compile(r"before receiving SETTINGS|keepalive|ping timeout", re.IGNORECASE)
+# How a node says over HTTP and gRPC that a token comes; who reads it here gave the token to this node.
+HOW_SENT: Final = re.compile(r"; send `Authorization: Bearer <token>`.*", re.DOTALL)
+CUT: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
+REFUSED: Final = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
+
+
+class DialedChannel:
+    """This node called: requests go out, responses come in. `target` is host:port, `token` the peer's for us. `refused`
+    says that and why the peer does not take the token, "" otherwise."""
+
+    def __init__(self, target: str, token: str) -> None:
+        self._target = target
+        self.refused = ""
+        self._channel = grpc.aio.insecure_channel(target, options=CHANNEL_OPTIONS, compression=grpc.Compression.Gzip)
+        # Bytes come back: grpc would turn what it can not parse into None.
+        call: Any = self._channel.stream_stream(METHOD, request_serializer=sync_pb2.SyncRequest.SerializeToString)
+        self._call = call(metadata=(("authorization", f"Bearer {token}"),))
+
+    async def send(self, message: Message) -> None:
+        try:
+            await self._call.write(to_wire(message, sync_pb2.SyncRequest))
+        except grpc.RpcError as error:
+            raise self._explained(error) from None
+        except (grpc.aio.BaseError, asyncio.InvalidStateError):  # the call has ended; why, the reader learns
+            raise Unavailable(f"{self._target} ended the stream", part="peer") from None
+
+    async def messages(self) -> AsyncIterator[Message]:
+        try:
+            async for data in self._call:
+                yield from_wire(decode(sync_pb2.SyncResponse, data))
+        except grpc.RpcError as error:
+            raise self._explained(error) from None
+
+    async def close(self) -> None:
+        """End the call and the connection."""
+        self._call.cancel()
+        await self._channel.close()
+
+    def _explained(self, error: grpc.RpcError) -> MnemeshError:
+        told: Any = error
+        message = str(told.details() or told.code().name)
+        if told.code() in REFUSED:
+            why = HOW_SENT.sub("; `mnemesh agent add` there issues one", message)
+            self.refused = f"{self._target} refuses the token: {why}"
+            return Unauthenticated(self.refused)
+        by_node = any(key == DETAILS_KEY for key, _ in told.trailing_metadata() or ())
+        return Unavailable(
+            f"{self._target}: {message}" if by_node else broken(self._target, told.code(), message), part="peer"
+        )
+
+
+def broken(target: str, code: grpc.StatusCode, message: str) -> str:
+    """What became of a call to `target` that gRPC, and no node, ended with `message`, in words that say what to look
+    for."""
+    if NOT_A_NODE.search(message):
+        return f"{target} is not the gRPC address of a node, which usually has the port 7433"
+    if SILENT.search(message):
+        return f"{target} takes the connection and says nothing"
+    if NOT_CONNECTED.match(message):
+        # The last cause in gRPC's chain of them, which names the address several times.
+        return f"no node answers at {target}: {message.rpartition(': ')[2].strip(' ]}')}"
+    if code in CUT:
+        return f"the connection to {target} broke"
+    return f"{target}: {message}"
+
+
+class ServedChannel:
+    """A peer called: requests come in, responses go out."""
+
+    def __init__(self, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        self._context = context
+
+    async def send(self, message: Message) -> None:
+        try:
+            await self._context.write(to_wire(message, sync_pb2.SyncResponse).SerializeToString())
+        except BROKEN:
+            raise Unavailable("the connection to the peer broke", part="peer") from None
+
+    async def messages(self) -> AsyncIterator[Message]:
+        while True:
+            try:
+                data = await self._context.read()
+            except BROKEN:
+                raise Unavailable("the connection to the peer broke", part="peer") from None
+            if data is grpc.aio.EOF:
+                return
+            yield from_wire(decode(sync_pb2.SyncRequest, data))

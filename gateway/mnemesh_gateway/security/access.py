@@ -1,0 +1,370 @@
+"""The tokens of this node's agents: issued, listed, revoked, looked up. One small SQLite file, `access.sqlite` (0600).
+
+Grants are local to a node and never synced, so the file belongs to the gateway and no ledger knows it. One process owns
+it (the node's lock sees to that): a call is judged from memory, without a look at the disk, and a change is on disk
+before it counts. So a revocation holds from the next call on, also of streams that are open, and after a kill.
+
+A token is `mnm_` and 256 random bits, and only its SHA-256 is kept. Slow, salted hashes are for what people think up:
+among 2^256 equally likely tokens there is nothing to guess and no table to make, however fast the hash is; and it has
+to be fast, because every call pays for it. The prefix lets detectors of secrets, ours among them, find a token in a
+text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from mnemesh_actors.ledger.store.schema import read_only
+from mnemesh_memory.access import grants
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import (
+    DataLoss,
+    FailedPrecondition,
+    InvalidArgument,
+    Overloaded,
+    PermissionDenied,
+    Unavailable,
+)
+from mnemesh_memory.values.model import Agent, Caller
+from mnemesh_memory.values.quotas import DEFAULT, NO_OWN, UNLIMITED, Quota
+
+ACCESS_FILE: Final = "access.sqlite"
+TOKEN_PREFIX: Final = "mnm_"
+TOKEN_BYTES: Final = 32
+COLUMNS: Final = (
+    "name, hash, role, spaces, toolsets, created_at, created_by, expires_at, revoked_at, calls, last_used_at, "
+    "max_memories, max_bytes, writes_per_second"
+)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """An agent, what is kept of its token, and its uses: in all, and of these on disk."""
+
+    agent: Agent
+    digest: bytes
+    calls: int
+    last_used_at: int | None
+    written: int
+
+    @classmethod
+    def of(cls, agent: Agent, digest: bytes) -> _Kept:
+        """As it is on disk."""
+        return cls(agent, digest, agent.calls, agent.last_used_at, agent.calls)
+
+    def now(self) -> Agent:
+        """The agent with all its uses."""
+        return replace(self.agent, calls=self.calls, last_used_at=self.last_used_at)
+
+
+def _first(db: sqlite3.Connection) -> None:
+    db.execute(
+        """CREATE TABLE agent (
+             name TEXT PRIMARY KEY, hash BLOB NOT NULL UNIQUE, role TEXT NOT NULL, spaces TEXT NOT NULL,
+             toolsets TEXT NOT NULL, created_at INTEGER NOT NULL, created_by TEXT NOT NULL, expires_at INTEGER,
+             revoked_at INTEGER, calls INTEGER NOT NULL, last_used_at INTEGER) WITHOUT ROWID"""
+    )
+
+
+def _quotas(db: sqlite3.Connection) -> None:
+    # NULL is what the node gives everybody, 0 is no limit.
+    for column in ("max_memories INTEGER", "max_bytes INTEGER", "writes_per_second REAL"):
+        db.execute(f"ALTER TABLE agent ADD COLUMN {column}")
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _quotas)
+
+
+def digest_of(token: str) -> bytes:
+    """What is kept of a token."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def _opened(file: Path | str) -> sqlite3.Connection:
+    return sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+
+
+def _in_memory(path: Path) -> sqlite3.Connection:
+    """A copy of the file, which is read alone."""
+    copy = _opened(":memory:")
+    with closing(read_only(path)) as source:
+        source.backup(copy)
+    return copy
+
+
+class Access:
+    """`path` is the file, made when it is missing; `clock` gives milliseconds since the epoch; `owner` is what the
+    owner is called, whose name no agent bears; `defaults` is the quota of agents that were given none. Methods that
+    write may be called from any thread. `dry`: a copy in memory is opened, and the file is left as it is. Raises
+    FailedPrecondition for a file that others can read or of a newer format,
+    or when an agent bears the owner's name, DataLoss for a damaged file, Unavailable when the disk fails; then nothing
+    has changed."""
+
+    def __init__(
+        self,
+        path: Path,
+        clock: Callable[[], int],
+        owner: str = grants.OWNER,
+        defaults: Quota = DEFAULT,
+        *,
+        dry: bool = False,
+    ) -> None:
+        self._defaults = defaults
+        self.path = path
+        self._owner = owner
+        self._clock = clock
+        self._writing = threading.Lock()
+        with self._explained():
+            # Made by us and not by SQLite, so that nobody else can open it in between.
+            if not dry:
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            if path.stat().st_mode & 0o077:
+                raise FailedPrecondition(
+                    f"{path} can be read by others; run: chmod 600 {path}",
+                    field=ACCESS_FILE,
+                    value=str(path),
+                    limit="0600",
+                )
+            self._db = _in_memory(path) if dry else _opened(path)
+            try:
+                self._prepare()
+                kept = [_from_row(row) for row in self._db.execute(f"SELECT {COLUMNS} FROM agent")]
+            except BaseException:  # boundary: closed, then raised again
+                self._db.close()
+                raise
+        self._by_digest = {item.digest: item for item in kept}
+        self._by_name = {item.agent.name: item for item in kept}
+        if owner in self._by_name:
+            self._db.close()
+            raise FailedPrecondition(
+                f"owner: a token was issued to {owner}, whose private space the owner would read; give the owner "
+                "another name",
+                field="owner",
+                value=owner,
+                limit="a name that no token was issued to",
+            )
+
+    # ---- every call ---------------------------------------------------------------------------------------------
+
+    def holder(self, token: str) -> Agent | None:
+        """Whose token this is, be it expired or revoked; None for one that was never issued here."""
+        digest = digest_of(token)
+        kept = self._by_digest.get(digest)
+        # Compared in constant time also when there is none. The look-up before tells nothing: who could choose the
+        # first bytes of a SHA-256 would have to know the token.
+        same = hmac.compare_digest(kept.digest if kept else bytes(len(digest)), digest)
+        return kept.agent if kept and same else None
+
+    def note_use(self, name: str) -> None:
+        """Count a call; written later, by `flush`."""
+        kept = self._by_name.get(name)
+        if kept is not None:
+            kept.calls += 1
+            kept.last_used_at = self._clock()
+
+    def knows(self, name: str) -> bool:
+        """Whether a token was issued to that name."""
+        return name in self._by_name
+
+    def quota(self, name: str) -> Quota:
+        """What the principal `name` may write: of an agent its own, with the defaults."""
+        kept = self._by_name.get(name)
+        return (kept.agent.quota if kept else NO_OWN).over(self._defaults)
+
+    def has_own_quota(self, name: str) -> bool:
+        """Whether an agent was given totals of its own."""
+        kept = self._by_name.get(name)
+        own = kept.agent.quota if kept else NO_OWN
+        return own.max_memories is not None or own.max_bytes is not None
+
+    # ---- administration -----------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        issuer: Caller,
+        *,
+        name: str,
+        role: str,
+        spaces: tuple[str, ...] = (),
+        toolsets: tuple[str, ...] = (),
+        expires: str = "",
+        inhabited: bool = False,
+        quota: Quota = NO_OWN,
+    ) -> tuple[Agent, str]:
+        """Issue a token; it is given back here and kept nowhere. Raises as grants.new_agent, and InvalidArgument for
+        the owner's name."""
+        if name == self._owner:
+            raise InvalidArgument("name", name, "another name than the owner's")
+        token = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
+        with self._writing:
+            before = self._by_name.get(name)
+            agent = grants.new_agent(
+                issuer, name=name, role=role, spaces=spaces, toolsets=toolsets, expires=expires, now=self._clock(),
+                before=before.agent if before else None, inhabited=inhabited,
+            )  # fmt: skip
+            agent = replace(agent, quota=grants.new_quota(issuer, quota, self._of_issuer(issuer), self._defaults))
+            if before is None and len(self._by_name) >= limits.AGENTS_MAX:
+                raise Overloaded("the list of agents", limits.AGENTS_MAX)
+            kept = _Kept.of(agent, digest_of(token))
+            with self._explained():
+                self._db.execute(f"INSERT OR REPLACE INTO agent ({COLUMNS}) VALUES ({_MARKS})", _to_row(kept))
+            if before is not None:
+                del self._by_digest[before.digest]
+            self._by_digest[kept.digest] = self._by_name[name] = kept
+        return agent, token
+
+    def list(self, caller: Caller) -> tuple[Agent, ...]:
+        """The agents that `caller` may see, by name, ended ones among them."""
+        found = (kept.now() for _, kept in sorted(self._by_name.items()))
+        return tuple(agent for agent in found if grants.may_see(caller, agent))
+
+    def revoke(self, caller: Caller, name: str) -> Agent:
+        """End a token, from the next call on. One that has ended stays as it is. Raises NotFound."""
+        with self._writing:
+            kept = self._by_name.get(name)
+            agent = grants.require_seen(caller, name, kept.agent if kept else None)
+            if kept is not None and agent.revoked_at is None:
+                ended = replace(agent, revoked_at=self._clock())
+                with self._explained():
+                    self._db.execute("UPDATE agent SET revoked_at = ? WHERE name = ?", (ended.revoked_at, name))
+                kept.agent = ended
+            return self._by_name[name].now()
+
+    def set_quota(self, caller: Caller, name: str, quota: Quota) -> Agent:
+        """Change what `quota` names of how much an agent may write, from the next call on. Raises NotFound,
+        InvalidArgument, and PermissionDenied for more than the caller has, or for the caller itself."""
+        with self._writing:
+            kept = self._by_name.get(name)
+            agent = grants.require_seen(caller, name, kept.agent if kept else None)
+            if agent.name == caller.principal:
+                raise PermissionDenied(caller.principal, "change its own quota", grants.granted(caller))
+            wanted = quota.over(agent.quota)
+            changed = replace(agent, quota=grants.new_quota(caller, wanted, self._of_issuer(caller), self._defaults))
+            own = changed.quota
+            with self._explained():
+                self._db.execute(
+                    "UPDATE agent SET max_memories = ?, max_bytes = ?, writes_per_second = ? WHERE name = ?",
+                    (own.max_memories, own.max_bytes, own.writes_per_second, name),
+                )
+            assert kept is not None
+            kept.agent = changed
+            return kept.now()
+
+    def _of_issuer(self, caller: Caller) -> Quota:
+        """What somebody who grants may write itself."""
+        return UNLIMITED if caller.role == grants.OWNER else self.quota(caller.principal)
+
+    def standing(self) -> tuple[Agent, ...]:
+        """All whose tokens have neither ended nor been revoked."""
+        agents = (kept.agent for kept in self._by_name.values())
+        return tuple(agent for agent in agents if self.state(agent) == "active")
+
+    def state(self, agent: Agent) -> str:
+        """active, expired or revoked, now."""
+        return agent.state(self._clock())
+
+    # ---- life ---------------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Write the uses that were counted since; without any, nothing."""
+        with self._writing:
+            used = [(kept, kept.now()) for kept in self._by_name.values() if kept.calls != kept.written]
+            if not used:
+                return
+            with self._explained():
+                self._db.execute("BEGIN IMMEDIATE")
+                try:
+                    self._db.executemany(
+                        "UPDATE agent SET calls = ?, last_used_at = ? WHERE name = ?",
+                        [(agent.calls, agent.last_used_at, agent.name) for _, agent in used],
+                    )
+                    self._db.execute("COMMIT")
+                except sqlite3.Error:
+                    if self._db.in_transaction:
+                        self._db.execute("ROLLBACK")
+                    raise
+            for kept, agent in used:
+                kept.written = agent.calls
+
+    def close(self) -> None:
+        """No more writing. What was not flushed is not counted."""
+        with self._writing:
+            self._db.close()
+
+    def _prepare(self) -> None:
+        version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
+        if version > len(MIGRATIONS):
+            raise FailedPrecondition(
+                f"{self.path} has format {version}, this version reads up to {len(MIGRATIONS)}; nothing was changed. "
+                "Install a newer mnemesh, or start with another data directory",
+                field="data_dir",
+                value=str(version),
+                limit=str(len(MIGRATIONS)),
+            )
+        # EXTRA: after a power cut a revocation must not be undone by a journal whose removal was not on disk yet.
+        for pragma in ("journal_mode=DELETE", "synchronous=EXTRA", "secure_delete=ON"):
+            self._db.execute(f"PRAGMA {pragma}")
+        for number, migrate in enumerate(MIGRATIONS[version:], version + 1):
+            self._db.execute("BEGIN IMMEDIATE")
+            migrate(self._db)
+            self._db.execute(f"PRAGMA user_version = {number}")
+            self._db.execute("COMMIT")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """What SQLite and the disk say, as errors of ours."""
+        try:
+            yield
+        except (sqlite3.Error, OSError, ValueError, TypeError) as error:
+            lost = str(error).startswith("no such ")  # table or column: SQLite calls that no damage
+            if isinstance(error, OSError | sqlite3.OperationalError) and not lost:
+                raise Unavailable(f"{self.path}: {error}; nothing was changed", part="access") from error
+            raise DataLoss(
+                f"{self.path} is damaged ({error}); restore it from a backup, or delete it and issue the tokens anew",
+                field="data_dir",
+                value=str(self.path),
+            ) from error
+
+
+_MARKS: Final = ", ".join("?" for _ in COLUMNS.split(", "))
+
+
+def _to_row(kept: _Kept) -> tuple[Any, ...]:
+    agent = kept.agent
+    return (
+        agent.name, kept.digest, agent.role, json.dumps(agent.spaces), json.dumps(agent.toolsets), agent.created_at,
+        agent.created_by, agent.expires_at, agent.revoked_at, agent.calls, agent.last_used_at,
+        agent.quota.max_memories, agent.quota.max_bytes, agent.quota.writes_per_second,
+    )  # fmt: skip
+
+
+def _from_row(row: tuple[Any, ...]) -> _Kept:
+    name, digest, role, spaces, toolsets, created_at, created_by, expires_at, revoked_at, calls, last_used_at = row[:11]
+    max_memories, max_bytes, writes_per_second = row[11:]
+    if role not in grants.ROLES:
+        raise ValueError(f"role {role!r} of {name!r}")
+    agent = Agent(
+        name=name,
+        role=role,
+        spaces=tuple(json.loads(spaces)),
+        toolsets=tuple(json.loads(toolsets)),
+        created_at=created_at,
+        created_by=created_by,
+        expires_at=expires_at,
+        revoked_at=revoked_at,
+        calls=calls,
+        last_used_at=last_used_at,
+        quota=Quota(max_memories=max_memories, max_bytes=max_bytes, writes_per_second=writes_per_second),
+    )
+    return _Kept.of(agent, digest)

@@ -1,0 +1,75 @@
+"""What recall answers. As in model: plain values, without behaviour and without a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mnemesh_memory.ranking.explanation import Share
+from mnemesh_memory.times.window import TimeRead
+from mnemesh_memory.values.memory_links import Linked
+from mnemesh_memory.values.model import Memory
+
+LOST_NAMED_MAX: Final = 3
+
+
+def left_out(lost: Sequence[str]) -> tuple[str, ...]:
+    """What an answer says of memories that are damaged on disk and may belong in it; nothing of none."""
+    if not lost:
+        return ()
+    more = f" and {len(lost) - LOST_NAMED_MAX} more" if len(lost) > LOST_NAMED_MAX else ""
+    return (
+        f"damaged on disk and left out: {', '.join(lost[:LOST_NAMED_MAX])}{more}. `mnemesh sync now` brings back what "
+        "a peer holds, otherwise restore a backup; `mnemesh doctor --deep` shows more",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One result of recall: the memory, its relevance in [0, 1], and what each signal brings to it when `explain` was
+    asked. `marks` are beginning and end of the question's words in the snippet; `attached` is what
+    belongs with it: what resolves it, and what it contradicts or is contradicted by."""
+
+    memory: Memory
+    score: float
+    signals: tuple[Share, ...] = ()
+    snippet: str = ""
+    marks: tuple[tuple[int, int], ...] = ()
+    redirected_from: str = ""
+    attached: tuple[Linked, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """The answer of recall. `coverage` in [0, 1] says how well the best results answer; `abstain` only flags.
+    `degraded` names each part that was down or behind, and why; `notes`, when there is no result, what leaves none."""
+
+    results: tuple[Hit, ...]
+    coverage: float
+    abstain: bool
+    tokens_used: int
+    truncated_by_budget: int = 0
+    degraded: tuple[str, ...] = ()
+    spaces: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    time: TimeRead | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nearby:
+    """A memory that has to do with another one: cosine of their texts in [0, 1], and why it is here."""
+
+    memory: Memory
+    score: float
+    reasons: tuple[str, ...]
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbourhood:
+    """What has to do with the memory `id`; `degraded` names each part that was down, and why."""
+
+    id: str
+    results: tuple[Nearby, ...]
+    degraded: tuple[str, ...] = ()

@@ -1,0 +1,146 @@
+"""Time that a question names: "last week", "in March", "between Monday and Friday", "before the release".
+
+Pure: the text, the moment of asking and the zone give a stretch of time, its words, and the text without its words. The
+words are English. Quotes, names, paths and long pasted texts are not read. Of two readings the past one counts, because
+memories lie in the past.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterable, Sequence
+from datetime import datetime, tzinfo
+from typing import Final, NamedTuple, TypeAlias
+
+from mnemesh_memory.times.calendar import instant, wall_time
+from mnemesh_memory.times.meanings import DatedQuestion
+from mnemesh_memory.times.named_events import Event, NamedEvent, event_at
+from mnemesh_memory.times.phrases import DISTANCE, Phrase, phrase_at
+from mnemesh_memory.times.vocabulary import DATE_WORDS
+
+# A longer text was pasted: its dates are not the question's.
+READ_CHARS_MAX: Final = 500
+# The cheapest look at a question in small letters: without any of these words nothing is read.
+_HINT: Final = re.compile(
+    rf"\b(?:{'|'.join(sorted(DATE_WORDS))}|since|after|before|until|till|following|ahead of|[12]\d{{3}}|q[1-4])\b"
+    r"|\d[-.]\d|\d[hdwy] ago"
+)
+_QUOTED: Final = re.compile(r"\"[^\"\n]*\"|`[^`\n]*`|\u201c[^\u201d\n]*\u201d|\xab[^\xbb\n]*\xbb")
+# The beginning of a word outside of names, paths and numbers.
+_WORD: Final = re.compile(r"(?<![\w.\-/'\u2019\u2013@#:&])(?=\w)")
+_SMALL: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+# "Not in March | or in April".
+_OR: Final = re.compile(r"\s+(?:or|nor|and)\s+")
+
+# Beginning and end of a part of the text, in characters.
+Place: TypeAlias = tuple[int, int]
+
+
+class TimeWords(NamedTuple):
+    """Time of a question."""
+
+    # Words of the text, in its order.
+    words: tuple[str, ...]
+    # In ms; None where the stretch is open. Both are None when the text names only an event.
+    since: int | None
+    before: int | None
+    event: Event | None
+    event_words: str
+    text: str
+    # Places in the text of words that mean something only at the moment of asking, and of all other words of time.
+    relative: tuple[Place, ...]
+    dates: tuple[Place, ...]
+    event_at: Place | None
+
+    def searched(self) -> str:
+        """The text without words that mean something only at the moment of asking: no memory of the time has them."""
+        return _without(self.text, self.relative)
+
+    def about(self, *, event: bool) -> str:
+        """The subject: the text without any word of time, and without the `event` when the event has a time."""
+        known = (self.event_at,) if event and self.event_at is not None else ()
+        return _without(self.text, (*self.relative, *self.dates, *known))
+
+
+def read(text: str, now: int, zone: tzinfo) -> TimeWords | None:
+    """The time that `text` names, said at `now` (ms) in `zone`; None when there is none."""
+    lower = text.translate(_SMALL)
+    if len(text) > READ_CHARS_MAX or not _HINT.search(lower):
+        return None
+    try:
+        # A quote is not said. Its blanks have the same length, so that places stay.
+        said = _QUOTED.sub(lambda quoted: "\x00" * len(quoted[0]), lower)
+        return _read(DatedQuestion(said, text, now, zone, wall_time(now, zone)))
+    except (ValueError, OverflowError):
+        return None  # beyond what a calendar holds
+
+
+def _read(asked: DatedQuestion) -> TimeWords | None:
+    text, zone = asked.text, asked.zone
+    phrases, event = _phrases(asked)
+    spans = [(phrase.start, phrase.end) for phrase in phrases]
+    since, before = _together([(_ms(phrase.since, zone), _ms(phrase.before, zone)) for phrase in phrases])
+    if (not phrases and event is None) or (since is not None and before is not None and since >= before):
+        return None  # no time, or a day that the zone has left out
+    relative = tuple((phrase.start, phrase.end) for phrase in phrases if phrase.relative)
+    return TimeWords(
+        words=tuple(text[start:end] for start, end in spans),
+        since=since,
+        before=before,
+        event=event.event if event else None,
+        event_words=text[event.start : event.end] if event else "",
+        text=text,
+        relative=relative,
+        dates=tuple(span for span in spans if span not in relative),
+        event_at=(event.start, event.end) if event else None,
+    )
+
+
+def _phrases(asked: DatedQuestion) -> tuple[list[Phrase], NamedEvent | None]:
+    """The phrases of time with a stretch, and the first event of the text."""
+    phrases: list[Phrase] = []
+    event: NamedEvent | None = None
+    end = denied = 0
+    for word in _WORD.finditer(asked.lower):
+        if (at := word.start()) < end:
+            continue
+        if (phrase := phrase_at(asked, at)) is not None:
+            end = phrase.end
+            if phrase.since is phrase.before or (denied and _OR.fullmatch(asked.lower, denied, at)):
+                denied = end
+            else:
+                phrases.append(phrase)
+        elif event is None and (named := event_at(asked.lower, asked.text, at)) is not None:
+            if DISTANCE.search(asked.lower[:at]):
+                end = named.end  # the reach of "three days after the release" is not known here
+            else:
+                event, end = named, named.named  # a time may be named inside: "the release of last week"
+    return phrases, event
+
+
+def _together(ends: Sequence[tuple[int | None, int | None]]) -> tuple[int | None, int | None]:
+    """The stretch that all share; without such a stretch, the shortest that holds all."""
+    if not ends:
+        return None, None
+    since = max((low for low, _ in ends if low is not None), default=None)
+    before = min((high for _, high in ends if high is not None), default=None)
+    if since is None or before is None or since < before:
+        return since, before
+    lows, highs = [low for low, _ in ends], [high for _, high in ends]
+    return (
+        None if None in lows else min(low for low in lows if low is not None),
+        None if None in highs else max(high for high in highs if high is not None),
+    )
+
+
+def _ms(wall: datetime | None, zone: tzinfo) -> int | None:
+    return None if wall is None else instant(wall, zone)
+
+
+def _without(text: str, places: Iterable[Place]) -> str:
+    kept, at = [], 0
+    for start, end in sorted(places):
+        kept.append(text[at : max(at, start)])
+        at = max(at, end)
+    return " ".join(" ".join((*kept, text[at:])).split())

@@ -1,0 +1,363 @@
+"""The values that travel between the layers: plain, frozen, without behaviour and without a clock.
+
+Times are integer milliseconds since the epoch, UTC. Ids are lower-case UUID text. A missing text is "", a missing
+number or time is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mnemesh_memory.times.window import Window
+from mnemesh_memory.values.memory_links import Linked
+from mnemesh_memory.values.model_status import ConsumerStatus, ModelStatus, ReembedStatus
+from mnemesh_memory.values.quotas import NO_OWN, Quota
+from mnemesh_memory.values.replica_status import LedgerReplica
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a memory came from: session id, working directory, position in the session."""
+
+    session: str = ""
+    dir: str = ""
+    seq: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A typed edge to another memory; `type` is one of kinds.LINK_TYPES."""
+
+    type: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The speaker of a request, as the door authenticated the token."""
+
+    agent: str  # Signs writes, such as owner/claude-code.
+    principal: str  # Owns the private space @principal.
+    role: str = "owner"
+    default_space: str = ""  # Used when a call names none. "" means the private space.
+    alias_space: str = ""  # An older name of the default space, read along.
+    taken_space: str = ""  # The name of the default space, had another project not taken it first.
+    spaces: tuple[str, ...] = ("*",)  # Patterns, see grants.
+    toolsets: tuple[str, ...] = ()  # Toolsets of the operations allowed, () for all.
+    expires_at: int | None = None  # End of the token (ms).
+
+    @property
+    def private_space(self) -> str:
+        return "@" + self.principal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """A principal beside the owner, as granted by a token. The token itself is nowhere kept."""
+
+    name: str
+    role: str
+    spaces: tuple[str, ...]  # Patterns, see grants.
+    toolsets: tuple[str, ...]  # () for all.
+    created_at: int
+    created_by: str
+    expires_at: int | None = None
+    revoked_at: int | None = None
+    calls: int = 0  # May be half a minute old on disk.
+    last_used_at: int | None = None  # May be half a minute old on disk.
+    quota: Quota = NO_OWN  # The agent's own; the defaults of the node fill the gaps.
+
+    def state(self, now: int) -> str:
+        """active, expired or revoked at `now`."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A statement that a writer hands to `remember`."""
+
+    content: str
+    kind: str = ""
+    title: str = ""
+    space: str = ""
+    tags: tuple[str, ...] = ()
+    importance: float | None = None
+    paths: tuple[str, ...] = ()
+    source: Source = Source()
+    valid_from: int | None = None
+    valid_to: int | None = None
+    keywords: tuple[str, ...] = ()
+    attrs: Mapping[str, str] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()
+    tier: str = "normal"
+    supersedes: tuple[str, ...] = ()
+    sensitive: bool = False
+    force: bool = False
+    idempotency_key: str = ""
+    wait: str = "indexed"
+    created_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """The changes of an `update`. None leaves a field as it is."""
+
+    content: str | None = None
+    kind: str | None = None
+    title: str | None = None
+    tags: tuple[str, ...] | None = None  # Tags, keywords, paths and attrs replace the whole set.
+    importance: float | None = None
+    paths: tuple[str, ...] | None = None
+    valid_from: int | None = None
+    valid_to: int | None = None
+    keywords: tuple[str, ...] | None = None
+    attrs: Mapping[str, str] | None = None
+    tier: str | None = None
+    sensitive: bool = False
+    force: bool = False
+    expected_heads: tuple[str, ...] = ()  # The update is refused (ABORTED) when the memory has other heads by then.
+    idempotency_key: str = ""
+    wait: str = "indexed"
+    clear: tuple[str, ...] = ()  # Names of fields to empty.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """One complete, immutable statement of a memory. `id` is "n@actor" with actor in hex; `op` is put or forget."""
+
+    id: str
+    op: str
+    kind: str
+    title: str
+    content: str
+    by: str
+    at: int
+    parents: tuple[str, ...]
+    attrs: Mapping[str, str] = field(default_factory=dict)
+    valid_from: int | None = None
+    valid_to: int | None = None
+    importance: float | None = None
+    tier: str = "normal"
+    source: Source = Source()
+    keywords: tuple[str, ...] = ()
+    refs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """A memory as it is read: the fields of the winning head, and the other heads when there is a conflict."""
+
+    id: str
+    space: str
+    kind: str
+    title: str
+    content: str
+    state: str  # active, forgotten or superseded.
+    by: str  # The writer of the first revision.
+    created_at: int  # Of the first revision.
+    updated_at: int  # Of the winning revision.
+    heads: tuple[str, ...]  # Ids of all revisions that no other names as parent, the winner first.
+    version: int = 1  # Count of revisions.
+    tags: tuple[str, ...] = ()
+    importance: float | None = None
+    tier: str = "normal"
+    paths: tuple[str, ...] = ()
+    source: Source = Source()
+    valid_from: int | None = None
+    valid_to: int | None = None
+    keywords: tuple[str, ...] = ()
+    attrs: Mapping[str, str] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()
+    conflicts: tuple[Revision, ...] = ()  # The other visible heads.
+    superseded_by: str = ""
+    useful: int = 0  # Votes of writers.
+    not_useful: int = 0
+    linked: tuple[Linked, ...] = ()  # Both ends of its links. Only `get` fills them.
+    linked_more: int = 0  # Count of further links to this memory, left out.
+    notes: tuple[str, ...] = ()  # Parts of the memory too large to show, in words.
+    tied: bool = field(default=True, compare=False)  # False when it is known that no link begins or ends here.
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A neighbour that the save guard saw: dense cosine similarity in [-1, 1]. `alike`: its text differs from the
+    draft's in case, spacing or a final stop only."""
+
+    id: str
+    title: str
+    snippet: str
+    similarity: float
+    alike: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The outcome of a write."""
+
+    action: str  # One of kinds.ACTIONS.
+    memory: Memory
+    reason: str
+    hint: str = ""  # The next step open to the writer.
+    novelty: float | None = 1.0  # 1 - best neighbour similarity, in [0, 1]. None without an answer of the index.
+    related: tuple[Related, ...] = ()
+    deduplicated: bool = False
+    restorable: bool = False
+    replayed: bool = False
+    indexed: bool = False  # Whether recall can see the memory already.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A question that a reader hands to `recall`. Empty filters let everything through."""
+
+    text: str
+    spaces: tuple[str, ...] = ()
+    limit: int = 10
+    mode: str = "hybrid"
+    kinds: tuple[str, ...] = ()
+    tags_any: tuple[str, ...] = ()
+    tags_all: tuple[str, ...] = ()
+    tags_none: tuple[str, ...] = ()
+    since: int | None = None  # Bounds created_at, as `before` does.
+    before: int | None = None
+    as_of: int | None = None  # A time of the mesh.
+    valid_at: int | None = None  # A time of the world.
+    min_score: float = 0.0
+    min_heat: float = 0.0
+    token_budget: int | None = None
+    include_superseded: bool = False
+    include_archive: bool = False
+    sort: str = "relevance"
+    weights: Mapping[str, float] = field(default_factory=dict)
+    paths: tuple[str, ...] = ()
+    agent: str = ""
+    session: str = ""
+    source_dir: str = ""
+    explain: bool = False
+    snippets_only: bool = False
+    time_words: str = "prefer"
+    time_zone: str = ""
+    window: Window | None = None  # Time of the event. Read from the words of `text`, never given by a caller.
+    about: str = ""  # The text without its words of time, for coverage. "" when that is the whole text.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListQuery:
+    """A page of memories, newest first by default."""
+
+    spaces: tuple[str, ...] = ()
+    everywhere: bool = False  # All spaces that the caller may read.
+    within: tuple[str, ...] | None = None  # These spaces as patterns, once checked.
+    kinds: tuple[str, ...] = ()
+    tags_any: tuple[str, ...] = ()
+    tags_all: tuple[str, ...] = ()
+    tags_none: tuple[str, ...] = ()
+    since: int | None = None
+    before: int | None = None
+    valid_at: int | None = None
+    active_now: bool = False  # Otherwise a superseded memory that held at `valid_at` counts as active.
+    agent: str = ""
+    session: str = ""
+    state: str = "active"
+    window: Window | None = None
+    order: str = "newest"
+    limit: int = 20
+    cursor: str = ""  # The opaque token of the page before.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page of a listing; `cursor` is "" on the last."""
+
+    memories: tuple[Memory, ...]
+    cursor: str
+    total: int
+    # Ids of memories of the same spaces that are damaged on disk and stand in no list.
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """Counts of the memories that the caller may see, by state. Active ones are counted by kind, tag, space and
+    agent, too, the most frequent first."""
+
+    memories: int
+    forgotten: int
+    superseded: int
+    conflicted: int
+    kinds: Mapping[str, int]
+    tags: Mapping[str, int]
+    spaces: Mapping[str, int]
+    agents: Mapping[str, int]
+    tags_total: int  # All tags, also beyond the listed. The same holds for spaces and agents.
+    spaces_total: int
+    agents_total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """The answer of `remember` to a draft, with the reason, when nothing is written."""
+
+    action: str
+    reason: str
+    hint: str = ""  # The next step open to the writer.
+    target_id: str = ""
+    similarity: float = 0.0
+    novelty: float = 1.0
+    related: tuple[Related, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActorStatus:
+    """One actor of the mesh."""
+
+    name: str
+    type: str
+    pid: int
+    state: str  # ready, busy (silent for a while) or starting.
+    node: str = ""  # The Ray node of the process.
+    address: str = ""  # IP address of the Ray node.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerStatus:
+    """The durable log."""
+
+    incarnation: str
+    seq: int
+    memories: int
+    bytes: int
+    replicas: tuple[LedgerReplica, ...] = ()  # Primary first, none for a log on one machine.
+    state: str = "ok"  # ok, or the reason why the log is degraded.
+    alarms: tuple[str, ...] = ()  # Incidents of the data, until a person acknowledges them.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexStatus:
+    """One shard of the index."""
+
+    name: str
+    backend: str
+    seq: int  # The last ledger entry held.
+    lag: int  # Count of missing ledger entries.
+    points: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeshStatus:
+    """The node as its operations see it. A door adds its own addresses."""
+
+    state: str
+    runtime: str
+    node_id: str
+    actors: tuple[ActorStatus, ...]
+    ledger: LedgerStatus | None
+    index: tuple[IndexStatus, ...]
+    model: ModelStatus | None
+    notices: tuple[str, ...] = ()
+    reembed: ReembedStatus = field(default_factory=ReembedStatus)
+    consumers: tuple[ConsumerStatus, ...] = ()

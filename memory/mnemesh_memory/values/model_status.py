@@ -1,0 +1,42 @@
+"""Status of a node's embedding model, and of the next model while it takes over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelStatus:
+    """The model: `generation` is the fingerprint of its vectors; `source` is configured, packaged or downloaded;
+    `precision` fp32 or int8. The prefixes stand before each question and each text."""
+
+    generation: str
+    name: str
+    dimensions: int
+    source: str
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    precision: str = "fp32"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReembedStatus:
+    """How far the memories are embedded with another model: `done` of `total` entries of the ledger. `state` is idle,
+    loading (the model), embedding, or stalled; `fault` says why, `model` which one (None when idle)."""
+
+    state: str = "idle"
+    model: ModelStatus | None = None
+    done: int = 0
+    total: int = 0
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerStatus:
+    """A consumer of the log: `seq` is the last entry that it took in, `lag` counts those that it misses. `state` is ok
+    or what is wrong."""
+
+    name: str
+    seq: int
+    lag: int
+    state: str
