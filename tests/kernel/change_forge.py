@@ -69,7 +69,7 @@ class Forged:
 
 
 def encode(forged: Forged) -> bytes:
-    """The change as Automerge would write it, but for what is forged in it."""
+    """The change as Automerge would write it, apart from the forged parts."""
     named = [one[1] for op in forged.operations for one in (op.object, *op.replaced) if one is not None]
     others = tuple(sorted({*named} - {forged.actor})) if forged.others is None else forged.others
     columns = dict(columns_of(forged.operations, (forged.actor, *others), forged.inserts))
@@ -90,7 +90,7 @@ def sealed(body: bytes) -> bytes:
 
 
 def body_of(raw: bytes) -> bytes:
-    """What `sealed` was given, inflated."""
+    """The content of `sealed`, inflated."""
     at = 9
     while raw[at] & 0x80:
         at += 1
@@ -175,7 +175,7 @@ def sized(data: bytes) -> bytes:
 
 
 def entry_of(raw: bytes, **changes: Any) -> Entry:
-    """The entry that carries `raw`, as a node sends it whose owner wrote it."""
+    """The entry for `raw` as the node of its owner sends it."""
     fields: dict[str, Any] = {
         "doc": ID, "space": SPACE, "type": CHANGE, "hash": "", "raw": raw, "agent": AGENT, "node": NODE,
         "signature": b"", "at": 0,
@@ -199,8 +199,8 @@ STEPS = st.lists(
 
 
 class Writers:
-    """Three writers of one memory, who write offline until they meet; `log` is all that they wrote, in order, after
-    what all of them know."""
+    """Three writers of one memory write offline until they meet. `log` holds all their changes in order, after the
+    ones known to all."""
 
     def __init__(self, known: Sequence[bytes] = ()) -> None:
         self.log: list[bytes] = list(known)

@@ -126,7 +126,7 @@ VERBS = ("edit", "edit one head", "forget", "restore", "tag", "untag", "link", "
 class Mesh:
     """Replicas that write and hand changes to each other, and what a model has to know to judge the outcome.
 
-    `history` maps each written change to all changes that its writer had seen, `tag_touches` to the tags that it put
+    `history` maps each written change to all changes seen by its writer. `tag_touches` maps it to the tags put
     (True) or removed (False).
     """
 
@@ -200,6 +200,6 @@ def merged(taker: Replica, *givers: Replica) -> Replica:
 
 
 def contents(replica: Replica) -> dict[Key, Any]:
-    """All that a replica says: documents, their states, and what follows from them."""
+    """Everything a replica says: documents, their states, and the consequences."""
     states = {key: replica.state(key) for key in replica.documents()}
     return {key: (state, state and revisions.materialise(state)) for key, state in states.items()}

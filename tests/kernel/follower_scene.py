@@ -1,7 +1,7 @@
 """A ledger, a shard and the follower between them, for the tests of the one path into the index.
 
-The ledger is the real one in a thread of its own; the shard is a shelf in memory that can die as a process does, and
-the model makes vectors without meaning.
+The ledger is real, in a thread of its own. The shard is a shelf in memory and can die like a process. The model
+makes vectors without meaning.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Scene:
             self.notices.append(text)
 
     def serving(self) -> Serving:
-        """What operations over this scene search and embed with."""
+        """The parts with which operations over this scene search and embed."""
         return Serving(
             VectorSpace(
                 generation=Generation(fingerprint=GENERATION, name="fake", dimensions=WIDTH),

@@ -1,4 +1,4 @@
-"""Shared by the tests of the ledger: a home directory for one, and short ways to say what it is asked.
+"""Shared by the tests of the ledger: a home directory, and short ways to ask.
 
 Nothing is random and no clock is read: a `Pen` counts its operations and its milliseconds, so a failing test replays.
 """
@@ -63,7 +63,7 @@ FULL: dict[str, Any] = {
 
 @dataclass
 class Pen:
-    """Writes commands. Every one has its own operation id and comes a millisecond after the one before."""
+    """Writes commands. Every command has its own operation id and comes a millisecond after the previous command."""
 
     agent: str = AGENT
     now: int = START
@@ -165,7 +165,7 @@ class Home:
             db.close()
 
     def rewrite_in_format(self, version: int) -> None:
-        """The file as the code of that format left it: what is in it now, in the tables and columns that it knew."""
+        """The file as the code of that format left it, with the present rows in the tables and columns of that time."""
         old = self.file.with_suffix(".older")
         db = sqlite3.connect(old, isolation_level=None)
         for migrate in schema.MIGRATIONS[:version]:

@@ -1,4 +1,4 @@
-"""Shared by the tests of what a ledger takes in: other nodes that sign entries, and short ways to hand them over."""
+"""Shared by the tests of the ledger's intake: other nodes with signed entries, and short ways to hand entries over."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ANAS = PeerGrant(read=("*",), write=("team/*",), principal="ana")
 
 @dataclass
 class Node:
-    """Another node: it writes changes of memories that it holds and signs them. Nothing is random: the actor of a
+    """Another node: a writer and signer of changes of the memories it holds. Nothing is random: the actor of a
     change is made of the node's name and a count."""
 
     name: str = "far"
@@ -55,7 +55,7 @@ class Node:
         return {self.id: self.public}
 
     def knows(self, *entries: Entry) -> None:
-        """It has these changes, as if they had been taken in there."""
+        """The node now has these changes, as if it had taken them in."""
         for entry in entries:
             self.logs.setdefault((entry.space, entry.doc), []).append(entry.raw)
 
@@ -69,7 +69,7 @@ class Node:
     def says(
         self, content: str, id: str = ID, space: str = SPACE, *, agent: str = "", mark: str = "", **more: Any
     ) -> Entry:
-        """A revision that names all heads that the node sees; the first one makes the memory."""
+        """A revision that names all heads of the node. The first revision makes the memory."""
         self.now += 1
         document = self.document(id, space)
         fields = {"op": "put", "kind": "fact", "title": "", "by": agent or self.agent, "at": self.now, **more}
@@ -138,7 +138,7 @@ def taken(
 
 
 def outcome(result: TakenIn) -> dict[str, int | bool]:
-    """What of a result is not nothing, without cursor and numbers."""
+    """Every field of a result that is not empty, without cursor and numbers."""
     words = ("accepted", "duplicates", "held", "quarantined", "dropped", "erased", "full")
     return {word: getattr(result, word) for word in words if getattr(result, word)}
 

@@ -96,7 +96,7 @@ class Node:
         self.scene.follower.publish(written.seq)
 
     async def texts(self) -> list[str]:
-        """What its ledger holds."""
+        """The content of its ledger."""
         page = await self.scene.ledger.entries(0, max(1, self.syncing.head * 2))
         return sorted(memory.content for memory in (await self.scene.ledger.read(page.ids)).values())
 
@@ -115,7 +115,7 @@ async def node(path: Path, name: str) -> AsyncIterator[Node]:
 
 
 async def syncing_of(scene: Scene, ledger: Any = None) -> Syncing:
-    """This node as its peers see it; `ledger` may stand before the real one."""
+    """This node as its peers see it. `ledger` may stand before the real ledger."""
     key: Ed25519PrivateKey = load_key(scene.home.directory.key_file)
     incarnation, head = await scene.ledger.position()
     scene.follower.publish(head)
@@ -151,7 +151,7 @@ async def meeting(
 
 
 async def until_told(node: Node, holds: Callable[[Status], bool]) -> Status:
-    """The first status from now on, the present one among them, for which `holds`."""
+    """The first status from now on, the present one included, for which `holds`."""
     async with asyncio.timeout(PATIENCE_S):
         while not (node.told and holds(node.told[-1])):  # noqa: ASYNC110  a list tells nobody
             await asyncio.sleep(0.001)

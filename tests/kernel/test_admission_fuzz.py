@@ -1,8 +1,8 @@
-"""Changed changes, with checksums that fit: whatever is admitted is read, is not in the way of the next edit, and has
-only one way to be written. The seed is printed; an example is replayed with its seed and number.
+"""Altered changes with fitting checksums. Every admitted change is read, leaves room for the next edit, and has only
+one encoding. The seed is printed; an example is replayed with its seed and number.
 
-Changes are altered where they mean something (operations, ids, values, what they build on), where they are encoded (a
-column, the body), or both. A panic of the library would fail the test, an abort would end it.
+Alterations touch the meaning of a change (operations, ids, values, parents), its encoding (a column, the body), or
+both. A panic of the library would fail the test, an abort would end it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ADMITTED_SHARE_MIN = 0.02  # of fewer, the test would say little
 
 
 class Corpus:
-    """A memory with all that a change may do in it, and what alterations are made of."""
+    """A memory with everything a change may do, and the material of alterations."""
 
     def __init__(self) -> None:
         writers = Writers()
@@ -165,7 +165,7 @@ def touch(chance: random.Random, forged: Forged) -> Forged:
 
 
 def kindly(chance: random.Random, forged: Forged) -> Forged:
-    """A text or a time is another one of its kind: most of these are as good as before."""
+    """Another text or time of the same kind takes its place. Most of these changes are as good as before."""
     at = [i for i, op in enumerate(forged.operations) if op.value is not None]
     if not at:
         return forged
@@ -248,11 +248,11 @@ def named(one: Revision, names: Mapping[str, str]) -> Revision:
 
 
 def live_on(log: list[bytes], raw: bytes) -> None:
-    """What was said before stands, and what is new is by its agent; the document can be edited and read again, and
+    """Old statements stand, and new statements are by their agent. The document can be edited and read again, and
     others admit the edit."""
     before, state = document(*log).state() if log else None, document(*log, raw).state()
     assert revisions.materialise(state) is not None
-    # Who repeats an actor has one of the two changes called by its hash (equivocation.py).
+    # A change that repeats an actor makes one of the two changes known by its hash (equivocation.py).
     names = {head.actor: state.name_of(head.hash, head.actor) for head in map(read_head, log)}
     old = {called(key, names): named(one, names) for key, one in (before.revisions if before else {}).items()}
     assert old == {key: state.revisions[key] for key in old}

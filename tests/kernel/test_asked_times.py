@@ -1,4 +1,4 @@
-"""What recall is asked because of words of time, and what the answer says of it: a search that is written down here."""
+"""Recall and words of time: the searches it asks for, and the words of its answer. The search is a recording fake."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def memory(id_: str, when: str, valid: str = "", kind: str = "fact") -> Memory:
 
 
 class Search:
-    """Finds what it holds, first what lies in the window, and writes down what it was asked. It is sure of its answer
-    when a word of the question is the id of a memory."""
+    """Finds its memories, those of the window first, and records every question. It is sure of its answer when a
+    word of the question is the id of a memory."""
 
     def __init__(self, *memories: Memory) -> None:
         self.memories = memories

@@ -1,4 +1,4 @@
-"""A ledger is copied as it is at one moment; a backup comes back whole, or says what is wrong with it."""
+"""A copy of a ledger is of one moment. A backup comes back whole, or names the fault."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ WRITERS, WRITES = 4, 60
 
 @dataclass
 class LedgerOnly:
-    """What a backup needs of a mesh: its ledger, behind a handle of the local runtime."""
+    """The part of a mesh that a backup needs: its ledger, behind a handle of the local runtime."""
 
     home: Home
     runtime: LocalRuntime = field(default_factory=LocalRuntime)
@@ -246,7 +246,7 @@ async def test_a_loaded_backup_has_equal_digests_another_incarnation_and_takes_w
 
 
 def pull(giver: Ledger, taker: Ledger, giver_id: str, keys: dict[str, bytes]) -> int:
-    """One exchange as two peers have it: from the taker's durable cursor on, nothing back that came from the taker."""
+    """One exchange as two peers have it: from the taker's durable cursor on, without the taker's own entries."""
     feed, origin = giver.position()[0], taker.position()[0]
     after, came = taker.cursors(giver_id).get(feed, 0), 0
     while True:
@@ -283,7 +283,7 @@ async def test_a_node_restored_from_an_old_backup_neither_skips_nor_repeats_for_
     with restored.opened() as again, peer.opened() as other:
         done(again, restored.pen.create("after it was restored"))
         assert pull(again, other, here, {}) == 1  # the new one; the old ones are known by their hashes
-        assert pull(other, again, there, {}) == 2  # what it had lost, and what the peer said
+        assert pull(other, again, there, {}) == 2  # its lost entries, and the words of the peer
         assert again.digests(["*"]) == other.digests(["*"])
         assert (pull(again, other, here, {}), pull(other, again, there, {})) == (0, 0)
         assert other.read([first.memory.id])
@@ -396,7 +396,7 @@ def test_every_flipped_bit_that_changes_what_is_read_is_found(whole: Path, tmp_p
 
 
 def content(file: Path) -> bytes | None:
-    """What is packed in a file, None when gzip itself finds a fault: some bits of it mean nothing."""
+    """The packed content of a file, None when gzip itself finds a fault. Some bits of gzip mean nothing."""
     try:
         return gzip.decompress(file.read_bytes())
     except (OSError, EOFError, zlib.error):

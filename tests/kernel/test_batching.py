@@ -1,4 +1,4 @@
-"""Batch while busy: a lone caller goes at once, those who come meanwhile go together, and each gets its own answer."""
+"""Batch while busy: a lone caller goes at once, callers in the meantime go together, and each gets its own answer."""
 
 from __future__ import annotations
 

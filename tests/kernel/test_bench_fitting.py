@@ -1,4 +1,5 @@
-"""Weights that are learned: from which conversations, by which search, and that columns of numbers score as recall."""
+"""Learned weights: the conversations they come from, the search for them, and scores from columns of numbers as in
+recall."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def test_a_fold_never_looks_at_its_own_conversation(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(fitting, "learned", learned)
     asked = questions(np.random.default_rng(SEED), talks=3)
     _, folds = fitting.measured({"turn": asked, "pair": asked})
-    assert learned_from[0] == (2, ["0", "1", "2"])  # what sees them all says so in its name
+    assert learned_from[0] == (2, ["0", "1", "2"])  # a variant with a view of them all says so in its name
     others = [["0", "1"], ["0", "2"], ["1", "2"]]
     assert sorted(names for _, names in learned_from[1:]) == [names for names in others for _ in range(2)]
     assert [name for name in folds if not name.startswith("held out")] == ["learned on all"]

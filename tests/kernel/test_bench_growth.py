@@ -1,4 +1,4 @@
-"""What the benchmark of growth measures with, and in what the floors of speed are told."""
+"""The instruments of the growth benchmark, and the units of the speed floors."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_scores_of_turns_and_of_the_sessions_that_they_stand_for() -> None:
 
 
 def changed(entry: dict[str, Any], path: str, value: Any) -> list[dict[str, Any]]:
-    """A file of one entry with one thing in it replaced; None takes it away."""
+    """A file of one entry with one part replaced. None takes the part away."""
     entry = deepcopy(entry)
     at: Any = entry
     *before, last = [int(part) if part.isdigit() else part for part in path.split(".")]
@@ -235,7 +235,7 @@ def test_every_signal_is_left_out_once_and_two_variants_leave_one_kind_of_eviden
 
 
 def missed(places: dict[str, int], wanted: set[str]) -> Counter[str]:
-    """What is counted of a question about 60 turns in sessions of 20, of which only these are candidates, in places."""
+    """The counts for a question about 60 turns in sessions of 20, with only these candidates, in places."""
     units = {
         f"u{n}": SimpleNamespace(id=f"u{n}", session=str(n // 20), text="a boat" if n < 30 else "tea")
         for n in range(60)

@@ -1,4 +1,4 @@
-"""What the measurements of speed compare with, and which programs one command runs."""
+"""The baselines of the speed measurements, and the programs of one command."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def test_memories_are_filed_in_sessions_in_the_order_in_which_they_were_said() -
 
 
 class Kept:
-    """A mesh that keeps what it is handed."""
+    """A mesh that keeps every draft."""
 
     def __init__(self) -> None:
         self.drafts: list[Draft] = []

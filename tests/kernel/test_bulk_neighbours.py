@@ -1,4 +1,4 @@
-"""An import is compared with what is there for a price that does not grow with it, and with itself."""
+"""An import is compared with the index and with itself, at a price independent of its size."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_large_one_is_asked_once_for_groups_of_texts(
     texts = [*batch(), *((beside(n), OTHER) for n in range(MANY, MANY + 16)), (direction(1), "nothing in it")]
     found = shard.neighbours_of_many(texts, 3, GENERATION)
     assert asked == [2 + 1 + 1], "a group of 16 texts each"
-    # The mean of a batch is near to what its texts are near to, so nearly all of them are in the pool.
+    # The mean of a batch is near the neighbours of its texts, so nearly all of them are in the pool.
     assert sum(bool(near) and near[0][0] == memory(n) for n, near in enumerate(found[:TEXTS])) >= 0.95 * (TEXTS - 1)
     assert memory(7) not in {id_ for near in found for id_, _ in near}, "it is forgotten"
     assert {id_ for near in found[TEXTS:-1] for id_, _ in near} <= {memory(n) for n in range(MANY, MANY + 20)}

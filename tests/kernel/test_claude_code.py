@@ -1,4 +1,5 @@
-"""Session files of Claude Code: what of each kind of record is kept, what is passed over, and what is no record."""
+"""Session files of Claude Code: the kept part of each kind of record, the skipped kinds, and lines that are no
+record."""
 
 from __future__ import annotations
 

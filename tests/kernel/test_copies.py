@@ -1,4 +1,4 @@
-"""A node and its copy are told apart from a node that was restarted: who stands is asked, and answers or does not."""
+"""A copy of a node differs from a restarted node: the stream that stands is asked, and answers or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What our own writers write enters a document anywhere; what changes the past or speaks for others enters nowhere."""
+"""Every change of our own writers enters a document anywhere. A change of the past, or in another's name, enters
+nowhere."""
 
 from __future__ import annotations
 
@@ -136,7 +137,8 @@ def test_everything_that_writers_write_offline_and_online_enters_in_any_order_th
         earlier[entry.hash] = raw
 
 
-# What an earlier detector let in, and this one takes for credentials, in every field that an edit writes again.
+# An earlier detector let these in, and the present detector takes them for credentials. Every field that an edit
+# repeats holds one.
 KNOWN: dict[str, Any] = {
     "title": AWS_KEY, "content": f"pwd for jenkins = {PASSWORD}", "attrs": {"password": PASSWORD},
     "keywords": (AWS_KEY,), "refs": (f"/{AWS_KEY}",), "source": Source(AWS_KEY, "/d", 7),

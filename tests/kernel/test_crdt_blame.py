@@ -1,4 +1,5 @@
-"""Who set what of a memory: the latest revision that said it anew, through merges, forgetting and rollback."""
+"""The writer of each part of a memory: the latest revision that said it anew, through merges, forgetting and
+rollback."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ WHO = ("ana", "bob", "eve", "")
 
 @st.composite
 def logs(draw: st.DrawFn) -> dict[str, Weighed]:
-    """A log whose first change is ana's, and each other one builds on up to three before it."""
+    """A log whose first change is ana's. Each other change builds on up to three earlier ones."""
     log: dict[str, Weighed] = {}
     for number in range(draw(st.integers(1, 25))):
         known = list(log)
@@ -40,7 +40,7 @@ def logs(draw: st.DrawFn) -> dict[str, Weighed]:
 
 
 def shuffled(log: Mapping[str, Weighed], chance: random.Random) -> dict[str, Weighed]:
-    """The same log as it came elsewhere: in another order in which nothing comes before what it builds on."""
+    """The same log as it came elsewhere, in another order: nothing comes before its parents."""
     left, come = dict(log), dict[str, Weighed]()
     while left:
         ready = [hash for hash, one in left.items() if all(dep in come or dep == GENESIS for dep in one.deps)]
@@ -102,7 +102,7 @@ def test_a_flood_pushes_out_nothing_that_others_wrote_before_or_after_it(writer:
         log |= flood(writer, count // 4, size, "a" * 64, round_ * count)
         chosen = choose(log, GENESIS)
         assert honest <= chosen
-        # Who writes on builds on all that is read here, the flood's share of it too.
+        # A writer's next change builds on everything read here, the flood's share included.
         heads = tuple(sorted(chosen - {dep for hash in chosen for dep in log[hash].deps}))
         for who in ("ana", "bob"):
             name = f"{who}{round_}".rjust(64, "c")
@@ -112,7 +112,7 @@ def test_a_flood_pushes_out_nothing_that_others_wrote_before_or_after_it(writer:
 
 
 def test_choosing_from_a_long_log_takes_time_in_proportion_to_it() -> None:
-    """Long chains of one writer that all hang on those of another one, which do not fit."""
+    """Long chains of one writer. All hang on chains of another writer, too long to fit."""
     log = {"a" * 64: Weighed((GENESIS,), 1_000, "ana")}
     tips = []
     for branch in range(40):

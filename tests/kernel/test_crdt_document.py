@@ -1,4 +1,4 @@
-"""One memory as one document: what is written is read, nothing damaged is read, nothing fails half way."""
+"""One memory as one document: reads give back the writes, damaged bytes are never read, and nothing fails half way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a signature covers is unambiguous and never changes."""
+"""The bytes under a signature are unambiguous and never change."""
 
 from __future__ import annotations
 

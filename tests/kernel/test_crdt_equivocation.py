@@ -1,5 +1,5 @@
-"""A writer that gives one actor two changes: every replica that holds the same changes shows the same, whatever came
-first, and honest edits on either of them stand."""
+"""A writer gives one actor two changes. Replicas with the same changes show the same, in any order, and honest edits
+on either stand."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def test_any_repeated_actors_in_any_order_give_the_same_state_and_every_edit_is_
 
 
 def closed(log: list[bytes], rng: random.Random) -> list[bytes]:
-    """Some of the changes, with all that they build on: what a writer knows."""
+    """Some of the changes with all their parents: the knowledge of a writer."""
     heads = {hash_of(raw): read_head(raw) for raw in log}
     wanted = set(rng.sample(sorted(heads), rng.randrange(1, len(heads) + 1)))
     while more := {dep for hash in wanted for dep in heads[hash].deps if dep in heads} - wanted:

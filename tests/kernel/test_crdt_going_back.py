@@ -1,4 +1,4 @@
-"""Going back to what was said, and ending a conflict: new revisions that name every head, so that nothing is lost."""
+"""Going back, and ending a conflict: new revisions name every head, so nothing is lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def state(*log: bytes) -> DocumentState:
 
 
 def back(log: list[bytes], to: str, number: int, then: list[bytes] | None = None, at: int = 5000) -> bytes | None:
-    """The change that rolls back to `to`; `then` are the changes that its writer had."""
+    """The change that rolls back to `to`. `then` are the changes known to its writer."""
     now = state(*log)
     edit = revisions.rollback(now, state(*(then or log[:1])), to, "owner/back", at)
     return None if edit is None else written(document(*log), edit, number)

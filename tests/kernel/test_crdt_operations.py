@@ -1,4 +1,4 @@
-"""The operations of a change are read as Automerge wrote them, and from nothing that it would not have written so."""
+"""The operations of a change are read as Automerge wrote them, and from no other encoding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stream may not bring, or nobody signed, is kept apart with its reason; nothing can be kept out that way."""
+"""An entry without grant or signature is kept apart with its reason. No attacker keeps a genuine entry out this way."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def kinds(effects: list[Any]) -> list[str]:
 
 
 def family() -> tuple[Entry, Entry, Entry]:
-    """A change, one that builds on it, and one that builds on that."""
+    """A change, a second change on top, and a third on top of the second."""
     first = created()
     second = edited([first], "second", 2)
     third = edited([first, second], "third", 3)

@@ -146,7 +146,7 @@ def test_settled_replicas_hold_every_revision_ever_written_and_agree(steps: list
 @PROPERTY
 @given(STEPS)
 def test_tags_are_an_observed_remove_set(steps: list[Any]) -> None:
-    """A tag is there when, of the changes that touched it and that no other such change had seen, one put it."""
+    """A tag is there when one of the last changes that touched it put it: a change no other such change had seen."""
     mesh = played(steps)
     mesh.settle()
     for key, touches in mesh.tag_touches.items():

@@ -1,4 +1,4 @@
-"""What revisions mean: conflicts are shown, forgetting can be undone, the past can be read, replicas agree."""
+"""The meaning of revisions: conflicts are shown, forgetting can be undone, the past can be read, replicas agree."""
 
 from __future__ import annotations
 

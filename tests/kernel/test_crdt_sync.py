@@ -1,4 +1,4 @@
-"""One side of a stream, told what happens: what it says, what it refuses, and that it never says more than it may."""
+"""One side of a stream and its events: its messages, its refusals, and never a message beyond its rights."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def opened(role: str, head: int = 0, **more: Any) -> Opened:
 
 
 def claim_of_theirs(role: str = LISTENER, **fields: Any) -> Claim:
-    """What they prove to us; `role` is theirs."""
+    """The peer's proof to us; `role` is the peer's."""
     given = {"node_id": THEM, "incarnation": "theirs-1", "life": "theirlife", "role": role, "peer_id": US.node_id}
     return Claim(**{**given, "nonce": THEIR_NONCE, "peer_nonce": OUR_NONCE, **fields})
 
@@ -146,7 +146,7 @@ class Scene:
         self.stream = Stream(US, grant, **more)
 
     def tell(self, *events: Any) -> list[Any]:
-        """What the events made it do, one after the other."""
+        """The effects of the events, in their order."""
         effects = [effect for event in events for effect in self.stream.handle(event)]
         return [effect for effect in effects if not isinstance(effect, Status)]
 
@@ -154,7 +154,7 @@ class Scene:
         return self.tell(*map(Got, messages))
 
     def greeted(self, their: Hello | None = None) -> list[Any]:
-        """What a dialer does when their Hello comes, and their proof after ours."""
+        """The effects in a dialer when the peer's Hello comes, and the peer's proof after ours."""
         (prove,) = self.got(their or hello())
         _, admit = self.tell(Proved(OURS.sign(proof_bytes(prove.claim))), Got(proof()))
         assert admit == Admit(THEM, "theirlife")
@@ -166,7 +166,7 @@ class Scene:
 
 
 def dialled(grant: PeerGrant = EVERYTHING, head: int = 0, their: Hello | None = None, **cursors: int) -> Scene:
-    """A stream that we opened, after both proved who they are. `cursors` are ours in their feeds, by scope."""
+    """A stream that we opened, after both sides proved their identity. `cursors` are ours in their feeds, by scope."""
     scene = Scene(grant)
     saved = {f"theirs-1/{scope}": seq for scope, seq in cursors.items()}
     scene.tell(opened(DIALER, head, cursors=saved))

@@ -1,4 +1,4 @@
-"""Several workers with one model: each call goes to one that is free, and their models are the same."""
+"""Several workers with one model: each call goes to a free worker, and their models are the same."""
 
 from __future__ import annotations
 

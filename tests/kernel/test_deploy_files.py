@@ -1,8 +1,8 @@
 """Dockerfile, compose.yaml and the manifests: what they say fits our settings, our versions and each other.
 
-Manifests are judged by Kubernetes' own schemas (kubernetes-validate, strict). Of KubeRay's RayCluster only the outer
-fields that we use are described here by hand, because its definition is in no package; what lies inside, the pods, is
-judged as Kubernetes judges a pod.
+Manifests are judged by Kubernetes' own schemas (kubernetes-validate, strict). KubeRay's definition of a RayCluster
+is in no package, so its outer fields are described here by hand. The pods inside are judged as Kubernetes judges a
+pod.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def check_ray(cluster: dict[str, Any]) -> None:
 
 
 def pod_templates() -> dict[str, dict[str, Any]]:
-    """Every pod that we describe, by whose it is."""
+    """Every pod of our manifests, by its owner."""
     found = {
         f"{one['kind']}/{one['metadata']['name']}": one["spec"]["template"]
         for one in NODE

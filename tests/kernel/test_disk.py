@@ -1,4 +1,4 @@
-"""The room on a disk: what is refused below the reserve, what a start is left, and what is mapped gets its blocks."""
+"""The room on a disk: refusals below the reserve, the room kept for a start, and blocks for mapped files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mnemesh doctor --deep` says what it compared, and names the directory in the command that ends an alarm."""
+"""`mnemesh doctor --deep` names the comparison it made, and the directory in the command that ends an alarm."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Worker:
         self.looked_at: list[str] = []
 
     async def load(self) -> ModelInfo:
-        """A worker that was started anew; what it loads is `loads`, or what it had."""
+        """A worker that was started anew. It loads `loads`, or its former model."""
         if self.fault is not None:
             raise self.fault
         self.loaded = self.loads.pop(0) if self.loads else GENERATION

@@ -1,4 +1,4 @@
-"""Where the model comes from, in which order, and what is said when it can't be used."""
+"""The sources of the model, their order, and the error when no source works."""
 
 from __future__ import annotations
 

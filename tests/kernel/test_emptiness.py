@@ -1,4 +1,4 @@
-"""Why a recall is empty: filters against one another, and which listing is counted for which reason."""
+"""The reasons for an empty recall: filters against one another, and the listing counted for each reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands beside a memory in its session helps to find it, and nothing of it stays when it goes."""
+"""The neighbours of a memory in its session help to find it, and leave with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every error says whose fault it is, carries its fields, and survives the way between two processes."""
+"""Every error names the party at fault, carries its fields, and survives the way between two processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explanations: every signal is named, and what they bring is exactly the score that is shown."""
+"""Explanations: every signal is named, and the shares add up to exactly the shown score."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_an_explanation_names_every_signal_of_the_table_with_what_was_measured()
         "meaning": 0.5, "near": 0.2, "episode": 0.7, "words": 8.0, "window": 8.0, "episode_words": 9.0,
         "substance": 12, "states": 1, "time": 2, "date": 1, "speaker": 1,
     }  # fmt: skip
-    # Who stands alone has nothing around it, and a cosine that the list lacks was not measured.
+    # A lone memory has nothing around it, and a cosine absent from the list was not measured.
     assert {share.name for share in first} - {share.name for share in second} == {
         "near", "episode", "window", "episode_words",
     }  # fmt: skip

@@ -66,7 +66,7 @@ def fuse(
 
 
 def parts(one: Fused) -> dict[str, float]:
-    """What its score is made of."""
+    """The parts of its score."""
     named = {"dense": one.dense, "bm25": one.bm25, "form": one.form}
     return {name: part for name, part in named.items() if part is not None}
 
@@ -159,7 +159,7 @@ def test_a_score_is_the_weighted_sum_of_cosine_and_share_of_the_best_words() -> 
     fused = {one.id: one for one in fuse(pool, {"dense": 1, "bm25": 1})}
     assert fused["a"] == Fused("a", 0.75, 0.25, 0.5, 0.5)
     assert fused["b"] == Fused("b", 0.45, 0.45, None, 0.9)
-    # c is not among the best by meaning, so at best it is as near as the last of them: d, which counts as 0.
+    # c is not among the best by meaning. At best c is as near as d, the last of the best, which counts as 0.
     assert fused["c"] == Fused("c", 0.25, 0.0, 0.25, -0.5)
     assert fused["d"].score == 0
 

@@ -1,4 +1,4 @@
-"""Patterns of spaces cover what they say and never a private space that they do not name."""
+"""Patterns of spaces cover the spaces they name, and never an unnamed private space."""
 
 from __future__ import annotations
 

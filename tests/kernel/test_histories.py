@@ -53,7 +53,7 @@ async def conflicted(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[
         LocalRuntime(),
         StartConfig(clock=lambda: next(ticks), entropy=secrets.token_bytes, model=ModelConfig()),
     )
-    # Who waits for the index to hold this waits for all before it.
+    # A wait for the index to hold this memory is a wait for all earlier ones.
     await mesh.remember(OWNER, Draft(content="All is indexed.", space="other"))
     yield mesh, ids
     await mesh.close()

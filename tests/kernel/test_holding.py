@@ -1,4 +1,4 @@
-"""What held at a moment of memories that replaced one another, whatever their chains look like."""
+"""The memories that held at a moment when memories replaced one another, in chains of any shape."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ BOUNDS = ConnectionLimits(total=4, per_address=2, header_s=1, body_s=1)
 
 
 class Connection:
-    """What the guard asks of one."""
+    """The questions of the guard to a connection."""
 
     def __init__(self, guard: ConnectionGuard, address: str, answering: bool = False) -> None:
         self.guard: Any = guard

@@ -1,4 +1,4 @@
-"""Role and filler in one vector: what is in it resembles it, and nothing else does."""
+"""Role and filler in one vector: its pairs resemble it, and nothing else does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links of an export after its import: memories have new ids, and their links lead to those."""
+"""Links of an export after its import: memories have new ids, and links lead to the new ids."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mnemesh.importing.items import Entry
 
 
 class Node:
-    """Takes links as a node would, refuses those to `refused`, and writes down what it was asked."""
+    """Takes links as a node would, refuses links to `refused`, and records every call."""
 
     def __init__(self, refused: str = "") -> None:
         self.asked: list[str] = []
@@ -34,7 +34,7 @@ def exported(origin: str, *links: str) -> Entry:
 
 
 def moved(node: Node, state: ImportState, report: Report) -> list[str]:
-    """What the node was asked after an import of three memories that link to each other and to a fourth."""
+    """The calls to the node after an import of three memories with links to each other and to a fourth."""
     mover = LinkMover()
     mover.stored("a.jsonl", exported("a", "see-also:b", "supports:elsewhere"), "new-a")
     mover.stored("a.jsonl", exported("b", "part-of:c"), "new-b")

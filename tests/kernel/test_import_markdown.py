@@ -1,4 +1,4 @@
-"""Markdown as memories: which sections, under which titles, and that nothing of the text is lost."""
+"""Markdown as memories: its sections, their titles, and no loss of text."""
 
 from __future__ import annotations
 

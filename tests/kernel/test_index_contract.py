@@ -1,5 +1,5 @@
-"""What every index backend does: one file of sentences for Qdrant Edge, for qdrant-client's local mode, for a server
-through the REST double, and for a real server when MNEMESH_TEST_QDRANT_URL names one."""
+"""The contract of every index backend: Qdrant Edge, qdrant-client's local mode, and a server through the REST
+double. MNEMESH_TEST_QDRANT_URL adds a real server."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def sealed_names(index: SegmentedEdge) -> set[str]:
 
 
 def settle(index: SegmentedEdge) -> None:
-    """Let what is on its way be made, and take it in, until nothing is."""
+    """Make the pending segments, and take them in, until none is pending."""
     for _ in range(40):
         idle = index._build is None
         index.maintain()
@@ -115,7 +115,7 @@ def test_sealed_segments_find_what_exact_search_finds_in_every_filter(index: Seg
     few = list(range(0, last, 10))
     for n in range(50):
         assert found(index, VECTORS[n], Filter(must=(Match("space", "few"),))) == exact(VECTORS[n], few)
-    # Words weigh as much as in one segment: their rarity is counted over all of them.
+    # Words weigh the same as in one segment: rarity is counted over all of them.
     assert words(index, 6) == pytest.approx({UUID(id_).int - 1: score for id_, score in right}, abs=1e-5)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["exact", "points"]
 

@@ -1,4 +1,4 @@
-"""A shard on a Qdrant server: whose collection it is, what an outage costs, and how a request is tried again."""
+"""A shard on a Qdrant server: the owner of its collection, the price of an outage, and the retries of a request."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def opened(double: QdrantDouble, path: Path, **changes: Any) -> tuple[RetrievalS
 
 
 def filled(double: QdrantDouble, path: Path) -> str:
-    """A closed shard of five memories, one of them with three passages, at entry 9; its collection's name."""
+    """A closed shard at entry 9 with five memories, the second with three passages, and its collection's name."""
     shard, _ = opened(double, path)
     shard.apply([*(item(n, "apple") for n in range(1, 5)), item(5, "one", "two", "three")], [], 9)
     shard.close()
@@ -106,7 +106,7 @@ def test_a_server_whose_certificate_a_file_vouches_for_is_trusted_and_no_other(t
 
 
 def self_signed(folder: Path) -> tuple[Path, ssl.SSLContext]:
-    """A certificate for 127.0.0.1 that vouches for itself, and what a server needs to show it."""
+    """A self-signed certificate for 127.0.0.1, and the files a server needs to present it."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a server of the tests")])
     now = datetime.now(UTC)

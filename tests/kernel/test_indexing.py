@@ -1,4 +1,4 @@
-"""What of a memory is searched: nothing of its text is left out, and words that help to find it are matched."""
+"""The searched parts of a memory: all of its text, and the words that help to find it."""
 
 from __future__ import annotations
 

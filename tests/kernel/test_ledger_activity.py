@@ -1,4 +1,4 @@
-"""What was used, how often and when: counted without a write of its own, and there after a restart."""
+"""The count and times of uses: noted without a write of their own, and there after a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is put aside: who may fill how much of it, and how a person looks at it and decides about it."""
+"""Entries put aside: each peer's share of the room, and a person's way to read and judge them."""
 
 from __future__ import annotations
 

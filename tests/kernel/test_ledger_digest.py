@@ -1,7 +1,7 @@
-"""The digest that is kept with every write is the one of the pure replica, and leads to what differs.
+"""The digest kept with every write equals the pure replica's, and leads to the differences.
 
-What nodes take in, in any order, any portions and any number of times, ends in the same view and the same digest; and
-a failure at any statement neither loses nor repeats anything.
+Entries of other nodes, in any order and portions, lead to the same view and digest. A failure at any statement loses
+and repeats nothing.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ SCRIPT = st.lists(
 
 
 def history_of(script: list[tuple[str, int, int]]) -> tuple[list[Entry], dict[str, bytes]]:
-    """What three nodes wrote of three memories while they heard of each other now and then."""
+    """The writes of three nodes about three memories, with an exchange now and then."""
     nodes = [Node("a"), Node("b", BOB), Node("c")]
     entries: list[Entry] = []
     for verb, who, which in script:
@@ -172,7 +172,7 @@ def _log(node: Node, id: str) -> list[bytes]:
 
 
 def view(ledger: Ledger) -> dict[str, list[Any]]:
-    """What the view, the digest and the pending table hold, without numbers that depend on order."""
+    """The content of the view, the digest and the pending table, without numbers that depend on order."""
     found = {}
     for table in VIEW:
         columns = [row[1] for row in ledger._db.execute(f"PRAGMA table_info({table})")]
@@ -252,7 +252,7 @@ class Broken(BaseException):
 
 
 class Fragile(sqlite3.Connection):
-    """Counts its statements, and breaks at one of them."""
+    """Counts its statements, and breaks at a chosen statement."""
 
     left = -1
 
@@ -272,7 +272,7 @@ class Fragile(sqlite3.Connection):
 
 @contextmanager
 def fragile(monkeypatch: pytest.MonkeyPatch, home: Home) -> Iterator[Ledger]:
-    """A ledger on a connection that can break; it is left as a killed process leaves it."""
+    """A ledger on a connection that can break. Its file is then as a killed process leaves it."""
     Fragile.left = -1
     plain = sqlite3.connect
     with monkeypatch.context() as patch:

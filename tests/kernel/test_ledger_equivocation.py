@@ -1,5 +1,5 @@
-"""A hostile writer tells two ledgers different things under one actor: in whatever order they meet, all hold the same,
-and what honest writers said on either stands on every node, also after a restart."""
+"""A hostile writer tells two ledgers different things under one actor. After any order of meetings all hold the
+same, and honest writes stand everywhere, even after a restart."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_what_a_version_before_put_aside_is_judged_again_at_the_start(home: Home
 
 
 def _as_before(db: sqlite3.Connection, second: Entry, later: Entry) -> None:
-    """The second change of the actor in quarantine, and with it what builds on it."""
+    """The second change of the actor in quarantine, together with its descendants."""
     for entry, reason, awaited in (
         (second, "its actor wrote before; every change has a fresh actor", None),
         (later, f"it builds on {second.hash}, which is quarantined", bytes.fromhex(second.hash)),

@@ -43,7 +43,7 @@ from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, NotFo
 from mnemesh_memory.values.model import Memory
 
 SECRET = "the cook's middle name is Hieronymus"
-# Over 4,096 bytes a change is deflated, so that its text is not to be found as it is.
+# Over 4,096 bytes a change is deflated, so its text is nowhere in plain form.
 LONG = SECRET + "".join(f" and {number} more words of it" for number in range(400))
 
 
@@ -59,7 +59,7 @@ def erased(ledger: Ledger, pen: Pen, id: str, agent: str = AGENT, *, as_admin: b
 
 
 def inflated(data: bytes) -> Iterator[bytes]:
-    """What is deflated inside Automerge chunks that lie anywhere in `data`, also when their head is gone."""
+    """Every deflated body inside Automerge chunks anywhere in `data`, even without its head."""
     for start in range(len(data)):
         if data[start : start + 4] == b"\x85\x6f\x4a\x83":
             for body in range(start + 9, start + 14):
@@ -501,8 +501,8 @@ def test_a_retraction_goes_on_waiting_while_what_comes_is_refused(ledger: Ledger
 def test_who_began_a_memory_that_is_not_here_retracts_it_over_a_relay_and_the_real_one_elsewhere_stays(
     home: Home, node: Node
 ) -> None:
-    """Mallory says to have begun a memory whose id it knows, at a hub that has not got it, and retracts it there. The
-    hub believes that, and tells everyone; who has the memory sees that another began it."""
+    """Mallory claims to have begun a memory with a known id, at a hub without that memory, and retracts it there.
+    The hub believes the claim and tells everyone. A node with the memory knows its real beginner."""
     mallory = Node("mallorys", "mallory/cli")
     mallorys = replace(ANAS, principal="mallory")
     with home.opened() as hub, Home.for_one_example() as other, other.opened() as anas:
@@ -517,7 +517,8 @@ def test_who_began_a_memory_that_is_not_here_retracts_it_over_a_relay_and_the_re
 
 @pytest.mark.parametrize("relay", [True, False])
 def test_a_retraction_wins_over_what_others_edited_whatever_the_order_and_the_batches(relay: bool) -> None:
-    """Who began the memory decides, not who edited it: an edit that another made offline does not keep it."""
+    """The beginner of the memory decides, not its editor: an offline edit by another principal does not keep the
+    memory."""
     ana, bob = Node("anas"), Node("bobs", BOB)
     began = ana.says("begun by ana")
     bob.knows(began)
@@ -528,7 +529,7 @@ def test_a_retraction_wins_over_what_others_edited_whatever_the_order_and_the_ba
             with Home.for_one_example() as home, home.opened() as ledger:
                 for size in sizes:
                     batch, left = left[:size], left[size:]
-                    # What bob wrote comes by a peer that relays in any case.
+                    # bob's change comes by a peer that relays in any case.
                     grant = EVERYTHING if relay or batch[0].agent == BOB else replace(EVERYTHING, relay=False)
                     taken(ledger, ana, *batch, grant=grant, keys=bob.keys)
                 assert contents(ledger) == []

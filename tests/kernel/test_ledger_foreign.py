@@ -1,4 +1,4 @@
-"""What other nodes wrote enters the log in one way only: signed, granted, allowed, and after what it builds on."""
+"""Entries of other nodes enter the log in one way only: signed, granted, allowed, and after their parents."""
 
 from __future__ import annotations
 

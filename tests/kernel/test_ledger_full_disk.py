@@ -1,4 +1,4 @@
-"""A disk that has no room left: what was acknowledged stays, and what could not be done is said and done later."""
+"""A full disk: acknowledged writes stay, and an impossible step is reported and done later."""
 
 from __future__ import annotations
 

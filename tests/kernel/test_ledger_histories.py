@@ -1,4 +1,4 @@
-"""The ledger's memory of what was said: who wrote each revision through which node, conflicts, and the way back."""
+"""The ledger's memory of the past: the writer and node of each revision, conflicts, and the way back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a ledger's files: restarts, copies, restored backups, other versions."""
+"""The fate of a ledger's files: restarts, copies, restored backups, other versions."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_nothing_of_a_text_that_was_refused_reaches_the_file(home: Home, pen: Pe
 
 # ---- the view -----------------------------------------------------------------------------------------------------
 
-# What a random history is made of: (operation, which memory or text, which detail).
+# The ingredients of a random history: (operation, which memory or text, which detail).
 OPERATIONS = (
     "create", "revise", "tag", "forget", "restore", "supersede", "repeat", "nonsense", "link", "unlink", "rate",
 )  # fmt: skip

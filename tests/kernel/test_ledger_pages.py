@@ -95,7 +95,7 @@ def test_what_held_at_a_moment_is_listed_from_valid_from_on_and_before_valid_to(
 
 
 def test_what_replaced_others_holds_from_when_they_ended_in_every_judgement(ledger: Ledger, pen: Pen) -> None:
-    """The ledger's own condition, and that of recall, which looks at the memories one by one."""
+    """The ledger's own condition, and recall's, applied to the memories in turn."""
     a, b, lone = (result.memory for result in all_done(ledger, *map(pen.create, ("a", "b", "lone"))))
     ((c, closed),) = [(done.memory, done.superseded) for done in all_done(ledger, pen.create("c", supersedes=(a.id,)))]
     ((d, _),) = [

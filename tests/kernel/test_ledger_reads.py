@@ -1,4 +1,4 @@
-"""What a reader of the ledger depends on: the memory that was meant, its neighbours, counts, and how it was."""
+"""The guarantees for a reader of the ledger: the intended memory, its neighbours, counts, and the past."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_texts_that_were_others_then_are_read_the_last_change_first(ledger: Ledg
     assert ledger.changed(asked, at, []) == (ids, [], False)
     assert ledger.reworded(ids, at, 60.0) == ([third, second, first], 4)
     assert ledger.reworded(ids[1:], at, 0.0) == ([third], 1), "the first one, however little time there is"
-    # Of what matched as many are read again.
+    # As many matches are read again.
     few = ledger.changed(replace(asked, limit=1), at, [second.id, first.id])
     assert few == ([same.id, second.id], [first.id], True)
     elsewhere = replace(asked, spaces=(OTHER_SPACE,))

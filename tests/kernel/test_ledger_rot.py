@@ -25,7 +25,7 @@ FLIPS = 150
 
 @pytest.fixture
 def kept(home: Home, pen: Pen) -> dict[str, Memory]:
-    """What a closed ledger holds."""
+    """The content of a closed ledger."""
     with home.opened() as ledger:
         drafts = [pen.create(f"Memory {number} says something of its own. " * 9, **FULL) for number in range(MEMORIES)]
         written = [result.memory for result in all_done(ledger, *drafts)]
@@ -191,7 +191,7 @@ def flips(size: int) -> Iterator[tuple[int, int]]:
 
 
 def outcome(home: Home, kept: dict[str, Memory]) -> str:
-    """What a reader meets: "served", or the error that refuses. Anything but what was written is a failure."""
+    """The experience of a reader: "served", or the error that refuses. Anything but what was written is a failure."""
     try:
         ledger = home.open()
     except (DataLoss, FailedPrecondition):

@@ -24,7 +24,7 @@ FIRST = Node().says("Ships on Friday.", attrs={"ticket": "1"})
 
 
 def hostile() -> list[Entry]:
-    """Changes of one memory that break a rule of the doors, each by itself, and one that builds on the first."""
+    """Changes of one memory that each break a rule of the doors, and a change on top of the first."""
     entries = []
     for number, edit in enumerate(
         [

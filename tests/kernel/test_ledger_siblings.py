@@ -24,7 +24,7 @@ def node() -> Node:
 
 
 def by_another(node: Node) -> Entry:
-    """A change that no judge lets in: it is written by another agent than its revision says."""
+    """A change that no judge lets in: its entry and its revision name different agents."""
     entry = node.says("whose?")
     return node.signs(ID, SPACE, entry.raw, "bob/cli")
 

@@ -1,4 +1,4 @@
-"""What the ledger tells of writes that meet a supersede: nothing that was acknowledged goes without a word."""
+"""The ledger's answers to writes that meet a supersede: no acknowledged write goes without a word."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mnemesh_memory.values.model import ListQuery, Memory
 
 
 def replaced_meanwhile(ledger: Ledger, home: Home, *, edit_first: bool = False) -> tuple[Memory, Memory]:
-    """A memory that was superseded on one node while another changed it, and its successor."""
+    """A memory superseded on one node and changed on another meanwhile, and its successor."""
     memory = create(ledger, home, "Ships on Friday.", tags=("a",))
     editor, closer = Node(), Node("other")
     for node in (editor, closer):
@@ -147,7 +147,7 @@ def test_forgetting_a_memory_in_conflict_says_how_many_versions_go_and_which_com
 
 
 def replaced(ledger: Ledger, home: Home, *contents: str) -> list[Memory]:
-    """A memory and those that replaced it, one after the other."""
+    """A memory and its chain of successors."""
     chain = [create(ledger, home, contents[0], valid_to=START + 9_000_000)]
     for content in contents[1:]:
         chain.append(done(ledger, home.pen.create(content, supersedes=(chain[-1].id,))).memory)

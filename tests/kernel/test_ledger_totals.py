@@ -1,4 +1,4 @@
-"""What many changes add up to decides no admission and stops no honest writer; what is read of it is bounded."""
+"""The sum of many changes decides no admission and stops no honest writer. Reads of it are bounded."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KEY = Key(SPACE, ID)
 
 
 def flood(node: Node, first: Entry, count: int, edit: Edit) -> list[Entry]:
-    """As many changes of one memory, each of which knows of its beginning alone."""
+    """As many changes of one memory, each aware of its beginning alone."""
     entries = []
     for _ in range(count):
         node.logs.clear()
@@ -42,7 +42,7 @@ def flood(node: Node, first: Entry, count: int, edit: Edit) -> list[Entry]:
 
 @cache
 def scene() -> tuple[list[Entry], dict[str, bytes]]:
-    """A memory, two edits of it, tags, and three times as much by two who flood it."""
+    """A memory, two edits of it, tags, and three times as many changes by two flooders."""
     ana, bob, eve, mallory = Node(), Node("bob", agent=BOB), Node("eve", agent="eve"), Node("mal", agent="mallory")
     first = ana.says("one")
     bob.knows(first)

@@ -1,4 +1,4 @@
-"""Which cached vectors a ledger keeps: those that a text of a memory as it is now needs, made by a model in use."""
+"""The cached vectors that a ledger keeps: those of present texts, made by a model in use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def vectors(*texts: str, stale: tuple[str, ...] = (), generation: str = GENERATI
 
 
 def kept(ledger: Ledger, *texts: str, generation: str = GENERATION) -> list[str]:
-    """Which of `texts` have a vector, and the one that was given."""
+    """The members of `texts` with a vector, and the given vector."""
     found = ledger.vectors([content_hash(text) for text in texts], generation)
     assert all(found[content_hash(text)] == text.encode() for text in texts if content_hash(text) in found)
     return [text for text in texts if content_hash(text) in found]

@@ -1,4 +1,4 @@
-"""What lies outside a caller's patterns is not there for it: neither by id, prefix or title, nor in counts."""
+"""Memories outside a caller's patterns don't exist for the caller: by id, prefix, title or count."""
 
 from __future__ import annotations
 

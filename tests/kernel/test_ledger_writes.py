@@ -1,4 +1,5 @@
-"""What a writer depends on: an acknowledged write is there, a repeated one is not twice, a refused one left nothing."""
+"""The guarantees for a writer: acknowledged writes are there, repeated writes count once, refused writes leave
+nothing."""
 
 from __future__ import annotations
 

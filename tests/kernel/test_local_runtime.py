@@ -21,7 +21,7 @@ PATIENCE_S = 60.0
 
 
 class Diary:
-    """Writes down what it is asked, by which thread, and whether two calls ever overlapped."""
+    """Records its calls, their threads, and any overlap of two calls."""
 
     def __init__(self, lines: list[str], name: str = "diary", broken: str = "") -> None:
         if broken == "construct":

@@ -1,4 +1,4 @@
-"""What a mesh says of itself, and of what is near a text."""
+"""The mesh's account of itself, and of the neighbours of a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node tells a person: each thing once, the latest last, and nothing that a later one made untrue."""
+"""A node's notices to a person: each subject once, the latest last, and no outdated notice."""
 
 from __future__ import annotations
 

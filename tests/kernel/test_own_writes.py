@@ -1,4 +1,4 @@
-"""Every change that a node writes itself, whatever it holds, is let in by a peer that holds the same."""
+"""A peer with the same log admits every change of a node itself, with any content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a memory keeps of the one that it replaces."""
+"""The fields a memory inherits from its predecessor."""
 
 from __future__ import annotations
 

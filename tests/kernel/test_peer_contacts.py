@@ -1,4 +1,4 @@
-"""What a ledger remembers of contacts with other nodes, and what a person is shown of it."""
+"""The ledger's record of contacts with other nodes, and its picture for a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A peer that has brought all that it may still has its memories erased here."""
+"""A peer that has used up its quota still has its memories erased here."""
 
 from __future__ import annotations
 

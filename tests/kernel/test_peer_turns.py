@@ -1,4 +1,4 @@
-"""Whatever is asked of a peer at once: one of the book is called by one line, another by none."""
+"""For any requests about a peer at once, a peer of the book has exactly one line, and another none."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ WAIT_S = 20.0
 
 
 class Line:
-    """A stream to a node that was started anew before each call; it stands at once and, told to end, hangs up only when
-    `hung_up` is set."""
+    """A stream to a node that was started anew before each call. It stands at once, and ends only when `hung_up` is
+    set."""
 
     heard_ms = None
     comparing = False
@@ -50,7 +50,7 @@ class Line:
         self._admit = admit
 
     async def answers(self, within_s: float) -> bool:
-        """Who stands is alive."""
+        """The standing side is alive."""
         return True
 
     async def run(self, direction: str, channel: Dialed, cursors: Mapping[str, int]) -> Any:

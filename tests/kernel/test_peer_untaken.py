@@ -1,4 +1,4 @@
-"""How many entries a peer does not take: each counted once, by who wrote it, where, and who brought it."""
+"""The number of entries a peer does not take: each counted once, by writer, space and sender."""
 
 from __future__ import annotations
 

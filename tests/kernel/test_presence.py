@@ -1,4 +1,4 @@
-"""A node's presence in its directory: one node holds it, one token opens it, and others can't read that token."""
+"""A node's presence in its directory: one node holds it, one token opens it, and no other user reads the token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operation purge over a real ledger: what it erases, what it says is left, and who learns of it."""
+"""The operation purge over a real ledger: the erased memories, the named remains, and the informed parties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which Python a clone is set up with, and what the doctor says of a slow one."""
+"""The Python of a clone, and the doctor's remark on a slow Python."""
 
 from __future__ import annotations
 

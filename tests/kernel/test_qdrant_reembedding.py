@@ -43,7 +43,7 @@ async def finds(mesh: Mesh, number: int, who: str) -> None:
 
 
 async def taken_over(mesh: Mesh, qdrant: QdrantDouble) -> None:
-    """That model answers, nothing is left of the other one, and each text is in the one collection that there is."""
+    """The new model answers, nothing of the old model is left, and each text is in the only collection."""
     reembed: Any = mesh._reembedding
     await until(lambda: reembed.state.active.dimensions == WIDTH and not reembed.state.leaving and not reembed._tasks)
     status = await mesh.status()

@@ -1,4 +1,4 @@
-"""How much may be written: what a quota is, what the ledger counts, and what becomes of a peer that brings too much."""
+"""The limits of writing: quotas, the ledger's counts, and the treatment of a peer over its quota."""
 
 from __future__ import annotations
 

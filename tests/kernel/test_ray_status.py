@@ -1,4 +1,4 @@
-"""How an actor on Ray is shown, without Ray: by what it answers, or where it lived last."""
+"""The shown state of an actor on Ray, without Ray: from its answer, or from its last place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HERE = "node-1"
 
 
 class Place(RayHandle):
-    """A handle whose actor answers with what `answers` holds next; at an empty list it is at work."""
+    """A handle to an actor that answers with the next item of `answers`. With an empty list the actor is at work."""
 
     def __init__(self, *answers: Any) -> None:
         super().__init__("ledger-0", "Ledger", None)

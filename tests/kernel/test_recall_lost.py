@@ -1,4 +1,4 @@
-"""A memory that is damaged in the log and in the view, as a caller meets it: left out and named, an error by its id."""
+"""A memory damaged in log and view, as a caller meets it: left out and named, an error by its id."""
 
 from __future__ import annotations
 

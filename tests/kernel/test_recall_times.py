@@ -1,5 +1,5 @@
-"""Words of time and equal matches over a real mesh: what lies in the time that is asked for is in the answer, and of
-what matches alike the more important stands first, however much there is. Each test has a space of its own."""
+"""Words of time and equal matches over a real mesh. Memories of the asked time are in the answer, and equal matches
+stand by importance. Each test has a space of its own."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def test_who_asks_for_nothing_but_a_time_gets_all_that_lies_in_it(
     assert answer.time is not None
     assert answer.time.inside == 1
     assert answer.time.told.endswith("1 of 1 results lie in it")
-    # It lies in that time, which is all that was asked for.
+    # The memory lies in the asked time, and nothing else was asked for.
     assert (answer.results[0].score, signals_of(answer.results[0])) == (1.0, {"date": 1.0})
 
 
@@ -164,7 +164,7 @@ async def test_a_min_score_that_leaves_out_what_lies_in_the_time_is_not_told_oth
 async def test_what_lies_in_a_time_stands_by_when_it_happened(
     mesh: Mesh, space: str, filters: dict[str, float]
 ) -> None:
-    for day in (3, 11, 7, 1, 9, 5):  # in which order they are written says nothing of it
+    for day in (3, 11, 7, 1, 9, 5):  # the order of their writing says nothing about it
         await remember(mesh, space, f"Case {day} was closed", valid_from=ms(f"2023-03-{day:02}"), kind="decision")
     for text in ("what happened in March", "what did we decide in March"):
         answer = await recall(mesh, space, text, time_zone="UTC", limit=4, **filters)

@@ -1,4 +1,4 @@
-"""What held in the world at a moment, of memories that replaced one another in a chain."""
+"""The memories that held in the world at a moment, in chains of replacements."""
 
 from __future__ import annotations
 
@@ -100,7 +100,8 @@ async def test_of_very_many_versions_the_active_ones_are_asked_for_apart(
 async def test_very_many_versions_lead_to_the_one_that_held(
     mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More than the index gives at once: those that held are asked for apart, and what leads to them with them."""
+    """More versions than the index gives at once: those that held are asked for apart, together with their
+    predecessors."""
     monkeypatch.setattr(query_plan, "CANDIDATES", 20)
     monkeypatch.setattr(query_plan, "CANDIDATES_SORTED", 20)
     versions = await chain(mesh, space, *(f"Zanzibar reading {number}" for number in range(25)), "It is Moroni")

@@ -86,7 +86,7 @@ async def recall(mesh: Mesh, space: str, text: str, **fields: Any) -> Recalled:
 
 
 def signals_of(hit: Hit) -> dict[str, float]:
-    """What each signal brings to a score."""
+    """The share of each signal in a score."""
     return {share.name: share.share for share in hit.signals}
 
 
@@ -95,7 +95,7 @@ def found(answer: Recalled) -> list[str]:
 
 
 async def chain(mesh: Mesh, space: str, *contents: str) -> list[Memory]:
-    """A memory and its versions, each of which replaces the one before."""
+    """A memory and its versions, each the successor of the previous version."""
     versions = [await remember(mesh, space, contents[0])]
     for content in contents[1:]:
         draft = Draft(content=content, space=space, wait="durable" if content is not contents[-1] else "indexed")
@@ -185,7 +185,7 @@ ROTATION = "when does the staging database password rotation happen?"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def backups(mesh: Mesh) -> str:
-    """50 memories near the question, one that answers it, and so few that each of them is among the candidates."""
+    """50 memories near the question, the answer among them. All of them are candidates."""
     space = "test/backups"
     where = ("staging", "production")
     texts = [f"The {where[n % 2]} server {n} has its backup window on day {n % 7}" for n in range(49)]
@@ -209,14 +209,14 @@ async def test_who_replaced_the_best_match_stands_at_its_place_in_whatever_words
     assert best.redirected_from == old.id
     assert best.score == pytest.approx(before.results[0].score, abs=0.02)
     assert round(min(1.0, sum(share.share for share in best.signals)), 6) == best.score
-    # What replaced the answer is the answer.
+    # The successor of the answer is the answer.
     assert after.coverage == pytest.approx(before.coverage, abs=0.02)
     assert not after.abstain
-    # All candidates, some of which are read after it: it is still shown once.
+    # Among all candidates, some read later, it still appears once.
     everything = [hit.memory.id for hit in (await recall(mesh, backups, ROTATION, mode=mode, limit=60)).results]
     assert len(everything) == len(set(everything))
     assert everything[0] == new.id
-    # Asked for by its own words it comes as itself, and the old one by itself only when it is asked for.
+    # Asked for by its own words, it comes as itself. The old memory comes by itself only on request.
     asked = (await recall(mesh, backups, f"what moved to Thursday ({mode})?", mode=mode)).results[0]
     assert (asked.memory.id, asked.redirected_from) == (new.id, "")
     both = await recall(mesh, backups, ROTATION, mode=mode, include_superseded=True)
@@ -239,7 +239,7 @@ async def test_of_a_chain_the_last_stands_at_the_best_place_of_all(mesh: Mesh, b
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def crowd(mesh: Mesh) -> str:
-    """600 memories that match a question better than the one from another place, and that hold no longer."""
+    """600 expired memories that match a question better than the memory from another place."""
     space = "test/crowd"
     drafts = [
         Draft(content=f"Payments deploy from pipeline {number}", space=space, valid_to=5, wait="durable")
@@ -976,7 +976,7 @@ async def test_an_empty_answer_says_which_filter_left_nothing(
     await remember(mesh, space, "The harbour closes at nine", tags=("a",))
     answer = await recall(mesh, space, text, **fields)
     assert answer.results == ()
-    # What only the reader's own limits leave out is there all the same.
+    # A memory left out only by the reader's own limits is there all the same.
     assert answer.abstain is not (named == "token_budget" or (named == "min_score" and bool(text)))
     assert answer.notes[0].startswith(f"{named}: ")
     assert (await recall(mesh, space, text)).notes == ()

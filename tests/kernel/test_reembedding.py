@@ -49,7 +49,8 @@ TEXTS = [f"Fact number {number} of the team" for number in range(12)]
 
 
 class Models:
-    """What the fake models of a test share. `gates` hold a model back; `made` counts how often a text was embedded."""
+    """The shared state of the fake models of a test. `gates` hold a model back; `made` counts how often a text was
+    embedded."""
 
     def __init__(self) -> None:
         self.made: Counter[tuple[str, str]] = Counter()

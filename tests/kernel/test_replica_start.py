@@ -1,4 +1,4 @@
-"""With which ledger a node of several machines starts, and how long it waits for one that may hold more."""
+"""The ledger with which a node of several machines starts, and its wait for a ledger that may hold more."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Life:
     async def begin(
         self, up: set[int], wait_s: float = NEVER_S, come: set[int] | None = None, scrub_after_s: float = NEVER_S
     ) -> None:
-        """Start with the machines `up`; those that `come` join while it waits."""
+        """Start with the machines `up`. The machines `come` join during the wait."""
         self.runtime = Machines(set(up))
         self.fleet = Fleet(
             open_directory(self._path / "node"), self.runtime, str(self._path / "{ip}"), lambda: self.pen.now,
@@ -140,7 +140,7 @@ class Life:
         await self.fleet.open(await asyncio.wait_for(finding, PATIENCE_S))
 
     async def die(self) -> None:
-        """What it has to note it has noted before."""
+        """The necessary note stands before the acknowledgement."""
         await self.fleet.close()
         await self.runtime.close()
 
@@ -195,7 +195,7 @@ async def test_each_ledger_scrubs_its_own_disk_and_the_status_tells_of_both(life
 
 
 async def written_by_one_alone(life: Life) -> tuple[int, int]:
-    """A node whose primary died, and whose other ledger went on alone: which machine died, and which has it all."""
+    """A node whose primary died while its other ledger went on alone: the dead machine, and the complete one."""
     await life.begin({1, 2})
     await life.on_two()
     await life.write("on both")
@@ -233,7 +233,7 @@ async def test_without_it_the_start_goes_on_as_degraded_until_it_is_back(life: L
     assert "may be missing" in (await life.write("meanwhile")).reason
     assert any("may be missing" in notice for notice in life.notices)
     await life.die()
-    await life.begin({died}, wait_s=0.0)  # what it lacks it still knows after another start
+    await life.begin({died}, wait_s=0.0)  # its knowledge of the lack survives another start
     assert [known.node_id for known in read_record(tmp_path / "node").replicas if known.ahead] == [away]
     life.runtime.up.add(alone)
     await life.on_two()

@@ -1,5 +1,5 @@
-"""Two or three ledgers that are one: nothing that was acknowledged goes with a machine. Faults are injected into the
-handles; the ledgers are real."""
+"""Two or three ledgers as one: no acknowledged write is lost with a machine. Faults are injected into the handles;
+the ledgers are real."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ NEVER_S = 3600.0
 
 
 class Machine:
-    """A ledger's handle on a machine that can fail: `dead` refuses calls, `hung` answers none, the answer to `loses` is
-    lost once it was carried out, with the machine, and the answer to `ends_with` is its last."""
+    """A ledger's handle on a machine that can fail: `dead` refuses calls and `hung` answers none. The answer to
+    `loses` is lost after its effect, with the machine, and the answer to `ends_with` is its last."""
 
     def __init__(self, name: str, home: Home) -> None:
         self.name = name
@@ -201,7 +201,7 @@ async def test_when_the_primary_is_gone_the_other_goes_on_with_every_acknowledge
     cluster = await make()
     await cluster.on_two()
     before = [(await cluster.done(cluster.pen.create(f"before {n}")))[0].memory.id for n in range(5)]
-    # Only now, so that no disk that is slow for once counts as a machine that hangs.
+    # Only now, so a disk with one slow moment never counts as a hung machine.
     cluster.ledger._hung_s = cluster.ledger._ack_s = 0.5
     cluster.machines[0].state = fault
     (after,) = await cluster.done(cluster.pen.create("after"))

@@ -1,4 +1,4 @@
-"""The rules of the repository itself: where files lie, how long they are, what they never name, what is documented."""
+"""The rules of the repository itself: places and lengths of files, forbidden names, required documentation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SOURCE_ROOTS = ("proto", "memory", "crdt", "actors", "gateway", "client")
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
 GENERATED = re.compile(r"_pb2(_grpc)?\.pyi?$|/field_help\.py$")
-# Spelt in pieces, so that this file doesn't name what it forbids.
+# Spelt in pieces, so this file avoids the forbidden name.
 FORBIDDEN = re.compile(
     "|".join(
         (
@@ -196,7 +196,7 @@ def test_every_proof_and_every_program_that_measures_is_in_the_page_about_them()
     assert [name for name in proofs if f"`{name}`" not in page or f"-m proof -s {name}" not in page] == []
     modules = {".".join(path.relative_to(ROOT).with_suffix("").parts): text for path, text in said.items()}
     rules = {name: ast.get_docstring(ast.parse(text)) or "" for name, text in modules.items()}
-    # What a measurement starts by itself says so further on in its rule.
+    # A measurement's rule says further on which programs it starts.
     programs = [name for name, rule in rules.items() if re.search(rf"^ *`?python -m {re.escape(name)}\b", rule, re.M)]
     assert len(programs) >= 10
     assert [name for name in programs if f"python -m {name}" not in page] == []

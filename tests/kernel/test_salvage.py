@@ -105,7 +105,8 @@ def test_what_builds_on_a_lost_change_waits_and_comes_with_a_peer(home: Home, tm
         assert ledger.read([memory.id])[memory.id] == third
         assert ledger.backlog().pending == 0
         assert ledger.digest(SPACE) == far.digest(SPACE)
-        # It is a new incarnation: the peer reads its log from the beginning, and has all that it did not bring itself.
+        # The new incarnation makes the peer read the log from the beginning. The peer has everything it did not bring
+        # itself.
         again = hand_over(ledger, far, new)
         assert sum(one.duplicates for one in again) == 3
         assert sum(one.accepted for one in again) == 0
@@ -237,7 +238,7 @@ def test_of_a_file_that_was_cut_off_what_is_before_the_cut_is_read(home: Home, t
 
 @pytest.mark.parametrize("seed", range(12))
 def test_whatever_page_is_damaged_the_rest_is_read_or_nothing_is_made(home: Home, tmp_path: Path, seed: int) -> None:
-    """Every entry of the new ledger is one of the old one's, and what is not in it is told."""
+    """Every entry of the new ledger is an entry of the old ledger, and every missing entry is named."""
     memories = {memory.id: memory.content for memory in filled(home, 120)}
     data = bytearray(home.file.read_bytes())
     page = seed * (len(data) // PAGE_BYTES) // 12

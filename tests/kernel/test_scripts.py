@@ -38,7 +38,7 @@ BESIDE = ("Zürich", "支付", "🎉")
 
 
 def english(text: str, *, asked: bool = False) -> tuple[list[int], list[float]]:
-    """What Edge's English encoder alone makes of a text and its identifiers' other spellings."""
+    """The terms that Edge's English encoder alone makes of a text, with other spellings of identifiers."""
     more = spellings(text)
     whole = f"{text}\n{' '.join(more)}" if more else text
     made = ENGLISH.embed_query(whole) if asked else ENGLISH.embed_document(whole)

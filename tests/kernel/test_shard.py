@@ -1,4 +1,4 @@
-"""The retrieval shard: what it finds, what it never shows, and that it holds no content. Over both backends."""
+"""The retrieval shard: its finds, its secrets, and the absence of content. Over both backends."""
 
 from __future__ import annotations
 

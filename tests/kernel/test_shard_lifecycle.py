@@ -1,4 +1,4 @@
-"""Opening, closing, crashing: what a shard says it holds, and when it makes itself new."""
+"""Opening, closing, crashing: the shard's account of its content, and the reasons to rebuild."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More equal scores than a list has room for: which of them are candidates depends on what was written, not on when."""
+"""More equal scores than a list has room for: the choice of candidates depends on content, never on time."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ async def pair(tmp_path: Path) -> AsyncIterator[tuple[Node, Node]]:
 
 
 class Slow:
-    """A ledger before which calls of one method wait until they are let through, or fail."""
+    """A ledger with a gate: calls of one method wait until let through, or fail."""
 
     def __init__(self, ledger: Any, method: str) -> None:
         self._ledger = ledger
@@ -91,7 +91,7 @@ async def test_two_ledgers_have_the_same_once_both_shells_say_so(pair: tuple[Nod
         await until_told(ana, lambda said: said.caught_up and said.taken == 4)
         await until_told(bob, lambda said: said.caught_up and said.taken == 4)
         assert await ana.texts() == await bob.texts() == ["four", "one", "three", "two"]
-        # What is written while the stream stands goes over it, and reaches the index of the other side.
+        # A write during the stream goes over it, and reaches the index of the other side.
         await bob.writes("five")
         await until_told(ana, lambda said: said.taken == 5 and said.caught_up)
     assert "five" in await ana.texts()
@@ -238,7 +238,7 @@ async def test_a_grant_that_changes_ends_the_stream_at_once_and_a_busy_one_too(p
 
 
 class Endless:
-    """A node that calls, proves who it is, and then says one thing again and again and reads nothing more."""
+    """A node that calls, proves its identity, then repeats one message without end and reads nothing more."""
 
     def __init__(self, caller: Node, again: Any, times: int) -> None:
         self._caller = caller
@@ -310,7 +310,7 @@ async def test_a_peer_that_reads_nothing_of_what_it_causes_is_left_when_the_outb
 
 
 async def skipped(reader: Node, writer: Node) -> None:
-    """The cursor of `reader` says that it has read all of `writer`'s log, which is not so."""
+    """The cursor of `reader` falsely claims to have read all of `writer`'s log."""
     feed = feed_name(writer.syncing.me.incarnation, ("*",), "")
     peer = f":{writer.syncing.me.node_id}"
     nothing = Incoming(peer=peer, origin="", grant=EVERYTHING, entries=(), feed=feed, last_seq=writer.syncing.head)
@@ -343,7 +343,7 @@ async def test_a_comparison_that_one_side_is_asked_for_repairs_both_and_is_over_
 
 
 class Crammed:
-    """A ledger that has no room for what peers bring until it is told otherwise."""
+    """A ledger without room for entries of peers until told otherwise."""
 
     def __init__(self, ledger: Any) -> None:
         self._ledger = ledger

@@ -1,4 +1,4 @@
-"""What can be told of a memory without a question, and of a question without a memory."""
+"""Traits of a memory without a question, and of a question without a memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transcripts on disk and what is asked of them: found by their words, kept apart, bounded, and gone when erased."""
+"""Transcripts on disk and questions to them: found by their words, kept apart, bounded, and gone when erased."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_a_password_is_seen_when_its_name_is_the_key_and_it_the_value() -> None:
         nowhere(secret, caught.value)
 
 
-# A field that is wrong in another way too must not show what it holds.
+# A field with a second fault must not show its content.
 WRONG_TOO: list[tuple[str, Callable[[str], dict[str, Any]]]] = [
     ("kind", lambda text: {"kind": text}),
     ("tier", lambda text: {"tier": text}),

@@ -1,4 +1,4 @@
-"""The path of a space: what it may be, and where a write goes that names none."""
+"""The path of a space: its allowed forms, and the destination of a write without a space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a ledger tells of its entries: every one in order, what it did, and never more than a page."""
+"""The ledger's account of its entries: every entry in order, its effect, and never more than a page."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _put(content: str, at: int, *parents: str, op: str = "put") -> Edit:
 
 
 def _merged(*edits: tuple[bytes, Edit, tuple[bytes, ...]]) -> dict[str, str]:
-    """What each change did, when they came in this order. Each is written upon those by the actors that it names."""
+    """The effect of each change, in this order of arrival. Each change builds on the changes of the actors it names."""
     raws: dict[bytes, bytes] = {}
     for actor, edit, known in edits:
         document = MemoryDocument("018f6f0e-7c1a-7000-8000-3f1f8d2f6a11", SPACE, [raws[one] for one in known])
@@ -179,7 +179,7 @@ def test_memories_that_were_touched_are_named_once_a_page(ledger: Ledger, pen: P
 
 
 def copied(bob: Node, raw: bytes, content: str) -> bytes:
-    """A memory that `bob` begins with the actor of the change `raw` of another memory, which its revision shows."""
+    """The memory `bob` begins with the actor of the change `raw` of another memory, as its revision shows."""
     actor = bytes.fromhex(read_head(raw).actor)
     said = RevisionFields(op="put", kind="fact", title="", content=content, by=BOB, at=NOW)
     change = MemoryDocument(OTHER, SPACE).write(Edit(revision=said, at=NOW), actor)

@@ -1,4 +1,4 @@
-"""Cursors: opaque, true to what was written into them, and refused when they are anything else."""
+"""Cursors: opaque, faithful to their content, and refused in any other form."""
 
 from __future__ import annotations
 

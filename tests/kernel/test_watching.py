@@ -254,7 +254,7 @@ async def test_eight_writers_and_many_watchers_all_hear_all_in_the_same_order(po
     heard = [contents(each) for each in await soon(asyncio.gather(*listening))]
     assert all(each == heard[0] for each in heard)
     assert sorted(heard[0]) == sorted(f"{pen.agent} {number}" for pen in pens for number in range(25))
-    for pen in pens:  # what one writer wrote comes in its order
+    for pen in pens:  # the writes of each writer come in their order
         own = [text for text in heard[0] if text.startswith(pen.agent + " ")]
         assert own == [f"{pen.agent} {number}" for number in range(25)]
     for stream in streams:

@@ -1,4 +1,4 @@
-"""What a writer is told: an outcome for every item, the same for a retry, and of the index no more than is so."""
+"""The answers to a writer: an outcome for every item, the same for a retry, and only the truth about the index."""
 
 from __future__ import annotations
 
@@ -368,7 +368,7 @@ class Clock:
         monkeypatch.setattr(loop, "time", lambda: true_time() + self.ahead_s)
 
     async def hang(self, *_: Any) -> Any:
-        """What a part does that never answers."""
+        """The behaviour of a part without an answer."""
         self.ahead_s += limits.WRITE_TIMEOUT_S + 1
         await asyncio.Event().wait()
 

@@ -42,7 +42,7 @@ def refusal(call: Callable[[], object]) -> InvalidArgument:
     return error
 
 
-# Every field of one line: its name in an error, its limit in bytes, and a draft's fields with a text in it.
+# Every field of one line: its name in an error, its limit in bytes, and a draft's fields with a text inside.
 ONE_LINE: list[tuple[str, int, Callable[[str], dict[str, Any]]]] = [
     ("title", limits.TITLE_BYTES_MAX, lambda text: {"title": text}),
     ("idempotency_key", limits.IDEMPOTENCY_KEY_BYTES_MAX, lambda text: {"idempotency_key": text}),
