@@ -1,21 +1,26 @@
-"""Whether a change from elsewhere may enter its document, judged by its operations before Automerge sees them.
+"""The judgement of a change from elsewhere, by its operations, before Automerge sees them.
 
-Looking at the document after the change would be too late and not enough: of a revision that was overwritten nothing
-is left to see. So a change may do what follows and nothing else, and only in the one way that Automerge writes it:
-- make one revision, complete, of its own number and actor, by the agent of its entry, naming parents that it builds on,
-  or none, when the memory's id says that this agent's principal begins it in this space;
-- put and remove tags and links;
-- put and remove the pin and the feedback of its own agent on its own node;
-- a few texts, numbers and maps below keys of the root that begin with `x/`, which newer versions use.
+A look at the document after the change would come too late: nothing is left to see of an overwritten revision. So a
+change may do the following and nothing else, in the one way that Automerge writes:
 
-It may say only what a door would let an agent say: within the limits of each field, no more tags and links than one
-call may put, no link of a memory to itself, and no new credential. Every edit writes the whole revision, and an earlier
-detector may have let its text in: what the change builds on may come again.
+- Make one complete revision with its own number and actor, by the agent of its entry.
 
-What is allowed depends on the entry and on what the change builds on alone, never on what else is here: replicas that
-judged differently would stay different for ever. For the same reason no rule here asks a table of Unicode. What is left
-to the replica: the entry's signature, and changes that are not here yet. Two changes of one actor that do not know of
-each other may both enter (equivocation.py); what builds on both may not.
+- Name parents that the change builds on. None are named when the memory's id says that this principal begins it here.
+
+- Put and remove tags and links.
+
+- Put and remove the pin and the feedback of its own agent on its own node.
+
+- Write a few texts, numbers and maps below keys of the root that begin with `x/`, for newer versions.
+
+A change may say only what a door would accept from an agent. Each field has its limit. One call's number of tags and
+links is the most. No memory links to itself, and no new credential enters. Every edit writes the whole revision, and an
+earlier detector may have accepted its text. So a text of the change's ancestors may come again.
+
+The judgement depends on the entry and on the change's ancestors alone, never on the rest of the replica. Otherwise
+replicas would differ for ever. For the same reason no rule here asks a table of Unicode. Two things are left to the
+replica: the entry's signature, and changes that are not here yet. Two changes of one actor that do not know of each
+other may both enter (equivocation.py). A change that builds on both may not.
 """
 
 from __future__ import annotations
@@ -60,8 +65,7 @@ from mnemesh_memory.values.spaces import space_path
 
 __all__ = ["RULES", "Refused", "admit"]
 
-# Counts the versions of all that decides here, the detector of credentials among them: what one version refused is
-# judged again by the next.
+# Counts the versions of these rules, with the detector of credentials. The next version judges anew after a refusal.
 RULES: Final = 3
 _SHORT_CHARS: Final = 80  # texts that come again and again: tags, titles, names of spaces
 _SHORT_KEPT: Final = 4_096
@@ -72,9 +76,9 @@ _NODE: Final = re.compile("[0-9a-f]{32}")
 def admit(key: Key, entry: Entry, earlier: Mapping[str, bytes] | None = None) -> ChangeHead:
     """The head of the change in `entry` if it may enter document `key`. Raises Refused otherwise.
 
-    `earlier` are the document's accepted changes by hash, all that the change builds on among them. Without it only
-    what needs no other change is judged: for a change that has to wait, and is to be judged again when it need not.
-    An ordinary change takes 0.1 ms.
+    `earlier` are the document's accepted changes by hash, with all ancestors of this change. Without `earlier` only
+    rules that need no other change apply: the change has to wait, and is judged again later. An ordinary change takes
+    0.1 ms.
     """
     try:
         return _judged(key, entry, earlier)
@@ -140,8 +144,8 @@ def _check_head(change: ChangeOps, entry: Entry) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Touch:
-    """What becomes of one key of a map, at `path`, that was there before the change. `replaced` are the operations
-    whose place it takes, None when they were not looked for."""
+    """The new value at one key of the map at `path`, which the change did not make. `replaced` are the operations in
+    whose place it stands, None when nobody looked for them."""
 
     path: Path
     key: str
@@ -150,8 +154,8 @@ class _Touch:
 
 
 def _touches(change: ChangeOps, past: Ancestry | None, own: str) -> list[_Touch]:
-    """The operations, those within a new map gathered into its value. Raises Refused for a key that is written twice,
-    a place that is not there or not for `own` to write, and one that is taken from something that is not there."""
+    """The operations, those within a new map gathered into its value. Raises Refused for a key written twice, and for a
+    place that is missing or not for `own` to write. Also for a replaced operation that is missing."""
     made: dict[OpId, Tree] = {}
     written: set[tuple[OpId | None, str]] = set()
     touches: list[_Touch] = []
@@ -254,7 +258,7 @@ def _check_amounts(touches: Sequence[_Touch]) -> None:
 
 
 def _newer(touches: Sequence[_Touch]) -> Iterator[tuple[str, Value]]:
-    """What a change writes below keys of newer versions, of the document or of its revision."""
+    """The values below keys of newer versions, in the document or in the revision."""
     for touch in touches:
         if not touch.path or touch.path[0].startswith(NEWER):
             yield touch.key, touch.value
@@ -293,7 +297,7 @@ def _said_first(found: Mapping[str, str], head: ChangeHead, earlier: Mapping[str
 
 
 def _said(key: str, value: Scalar | None) -> tuple[str, ...]:
-    """What one operation says, as `_texts` gives it."""
+    """The texts of one operation, in the form of `_texts`."""
     if not isinstance(value, str):
         return (key,)
     return key, value if key in ("title", "content") else f"{key.removeprefix(NEWER)}={value}"
@@ -325,7 +329,7 @@ def _agent(agent: str) -> None:
 
 
 def _check_put_time(touch: _Touch) -> None:
-    """A put is worth its time, or one more than what it replaces: whoever renews a put has to go past any clock."""
+    """The value of a put is its time, or one more than the replaced put: a renewal has to go past any clock."""
     value = touch.value
     if type(value) is not int:
         raise Refused(f"{touch.path[0]} {shorten(touch.key)}: a put is a time, a whole number of ms")

@@ -1,6 +1,6 @@
-"""What a change builds on, directly or not, read from the bytes of those changes as far as it is asked for.
+"""The ancestors of a change, read from their bytes only as far as somebody asks.
 
-Says nothing about changes that are here and not built on: what is judged by it is judged alike on every replica.
+Knows nothing of other changes here, so every replica comes to the same judgement.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ GENESIS_PATHS: Final[Mapping[OpId | None, Path]] = {
 
 REVISIONS: Final[OpId] = (1 + GENESIS_KEYS.index("rev"), GENESIS)  # the operation that made the map of revisions
 
-# Heads of changes by hash: what a hash stands for never changes, so one table serves all documents.
+# Heads of changes by hash. A hash never changes its meaning, so one table serves all documents.
 _HEADS: Final[OrderedDict[str, ChangeHead]] = OrderedDict()
 _HEADS_MAX: Final = 65_536
-_DEPS_KEPT_MAX: Final = 64  # of one change; one that builds on more is read again
+_DEPS_KEPT_MAX: Final = 64  # of one change; a change with more is read again
 
 
 def _head_of(hash: str, raw: bytes) -> ChangeHead:
-    """The head of a change that was let in. Each is read once: what new changes build on is looked through for many
-    of them, and inflating all of them each time would let one writer hold up everybody."""
+    """The head of an accepted change, read once. Many new changes walk through the same ancestors. If each of them
+    inflated all ancestors again, one writer could hold up everybody."""
     known = _HEADS.get(hash)
     if known is None:
         known = read_head(raw)
@@ -46,7 +46,7 @@ def _head_of(hash: str, raw: bytes) -> ChangeHead:
 
 
 class Changes(dict[str, bytes]):
-    """A document's changes by hash, of a keeper who knows their actors: most new ones need no look at the others."""
+    """A document's changes by hash, with their actors. For most new changes no look at the others is needed."""
 
     def __init__(self, changes: Mapping[str, bytes] = MappingProxyType({}), actors: Iterable[str] = ()) -> None:
         super().__init__(changes)
@@ -55,20 +55,20 @@ class Changes(dict[str, bytes]):
         self._repeated = len(self._actors) < len(known)
 
     def enter(self, head: ChangeHead, raw: bytes) -> None:
-        """Add a change that was let in."""
+        """Add an accepted change."""
         self._repeated |= head.actor in self._actors
         self._actors.add(head.actor)
         self[head.hash] = raw
 
     def rule_out(self, head: ChangeHead) -> bool:
-        """Whether no actor can have two changes among this one and those that it builds on. What one change builds on
-        was looked at when that entered."""
+        """Whether no actor can have two changes among this change and its ancestors. The ancestors of each of them were
+        checked on entry."""
         return head.actor not in self._actors and (len(head.deps) == 1 or not self._repeated)
 
 
 def _check_actors(head: ChangeHead, earlier: Mapping[str, bytes]) -> None:
-    """No actor has two changes among this one and those that it builds on: no honest writer could have loaded them.
-    Raises Refused. What else is here does not matter: an actor may be repeated there (equivocation.py)."""
+    """Raises Refused when an actor has two changes among this change and its ancestors: no honest writer could have
+    loaded these. Other changes of the document don't matter: an actor may be repeated there (equivocation.py)."""
     if isinstance(earlier, Changes) and earlier.rule_out(head):
         return
     seen, met, todo = {head.actor}, set[str](), list(head.deps)
@@ -85,8 +85,8 @@ def _check_actors(head: ChangeHead, earlier: Mapping[str, bytes]) -> None:
 
 
 class Ancestry:
-    """What the change with `head` builds on. `earlier` are its document's changes by hash, `genesis` is the hash of the
-    document's first change. Raises Refused when something that it builds on is not there, or its actor wrote before.
+    """The ancestors of the change with `head`. `earlier` are its document's changes by hash, `genesis` is the hash of
+    the document's first change. Raises Refused when an ancestor is missing, or the actor wrote before.
 
     `last` is the largest counter of an operation; `is_empty` when it builds on the first change alone.
     """

@@ -2,16 +2,16 @@
 
 Every allowed change enters the log, goes on to peers and counts in the digest. If a total decided admission, the order
 of arrival would decide, and replicas would differ. The document is made of the changes chosen here. The choice depends
-on their set alone, so it is the same on every replica. Each chosen change comes with all that it builds on.
+on their set alone, so it is the same on every replica. Each chosen change comes with all its ancestors.
 
 A change weighs as many bytes as it has inflated, and at least DOCUMENT_BYTES_MAX / DOCUMENT_CHANGES_MAX. So one limit
 bounds bytes and number. The principal who began the memory chooses first. The others follow, and the lightest of them
-goes first. The more the others wrote so far, the less of the limit they may fill. So a flood gives way to what all
-others wrote, before it and after it. Changes without a revision (tags, links, votes) form one group: they name no
-writer that another signature could not replace.
+goes first. The more the others wrote so far, the less of the limit they may fill. So a flood gives way to the changes
+of all others, before and after. Changes without a revision (tags, links, votes) form one group: another signature could
+replace the name of their writer.
 
-The principal who began the memory can always forget it. A change that forgets builds on all that was read where it was
-written, so it needs no more than its own weight beyond the limit. That room is kept for such changes alone.
+The principal who began the memory can always forget it. A change that forgets builds on all changes that its writer
+read. So beyond the limit it needs no more than its own weight. That room is kept for such changes alone.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from mnemesh_crdt.document.shape import FORGET
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.values import limits
 
-_KEPT: Final = 65_536  # of all memories; the rest of a longer log is weighed anew each time
-_DEPS_KEPT: Final = 64  # of one change; one that builds on more is read again
+_KEPT: Final = 65_536  # of all memories; others are weighed anew each time
+_DEPS_KEPT: Final = 64  # of one change; a change with more is read again
 
 
 class Weighed(NamedTuple):
@@ -43,13 +43,13 @@ class Weighed(NamedTuple):
     forgets: bool = False  # its revision forgets the memory
 
 
-# By hash: what a hash stands for never changes, so one table serves all documents.
+# By hash. A hash never changes its meaning, so one table serves all documents.
 _WEIGHED: Final[OrderedDict[str, Weighed]] = OrderedDict()
 
 
 def weigh(hash: str, raw: bytes, of: int = 1) -> Weighed:
-    """The weight of one change of a log, which is inflated once for that. Raises DataLoss for a damaged change. `of`:
-    how many are weighed with it. Of more than the table takes, it keeps the same part each time, and no more."""
+    """The weight of one change of a log, inflated once. Raises DataLoss for a damaged change. `of`: the number of
+    changes weighed together. Of more than the table takes, the table keeps the same part each time."""
     known = _WEIGHED.get(hash)
     if known is None:
         change = read_operations(raw)
@@ -81,8 +81,8 @@ def least_weight() -> int:
 
 
 def spare_to_forget() -> int:
-    """The room beyond the limit for changes by which who began a memory forgets it, in bytes: the largest fits once,
-    usual ones a hundred times."""
+    """The room beyond the limit, in bytes, for changes by which the owner forgets a memory: the largest fits once,
+    usual changes fit a hundred times."""
     return heaviest()
 
 
@@ -110,7 +110,7 @@ def unread(weighed: Mapping[str, Weighed], chosen: int) -> Unread | None:
 
 
 def choose(weighed: Mapping[str, Weighed], genesis: str, spare: int = 0) -> set[str]:
-    """The hashes of the changes to read, of a log in which each stands after those that it builds on."""
+    """The hashes of the changes to read, of a log with parents first."""
     most, least = limits.DOCUMENT_BYTES_MAX - spare, least_weight()
     weights = {hash: max(one.size, least) for hash, one in weighed.items()}
     if sum(weights.values()) <= most:
@@ -150,7 +150,7 @@ class _Choice:
     weight: int = 0
 
     def take(self, hash: str, room: int) -> None:
-        """Choose a change with all that it builds on, if that fits into `room` with what is chosen."""
+        """Choose a change with all its ancestors, if the whole choice then fits into `room`."""
         if hash in self.chosen:
             return
         more, weight, todo = {hash}, self.weight, [hash]

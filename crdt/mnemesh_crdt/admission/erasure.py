@@ -1,10 +1,10 @@
-"""Who may erase a memory for good: whoever began it may retract it, and an admin may erase any.
+"""The right to erase a memory for good: the principal that began the memory may retract it, an admin may erase any.
 
-The two are entries of two types, which their signatures cover, because they are believed for different reasons. Each
-node that has the memory sees for itself who began it, so a retraction is checked there, whoever brings it; what nobody
-can check, an admin's word, is believed of streams alone that may relay what others say. Who edited a memory after it
-began has no say in it. A second beginning by somebody else would have; the id of a memory names who begins it, so that
-there is none but for ids of before (docs/decisions/ids-name-their-writer.md).
+The two are entries of two types, covered by their signatures, because their proofs differ. Each node with the memory
+sees who began it, and checks a retraction there, whoever brings it. Nobody can check the word of an admin. That word is
+believed only from streams that may relay for others. A later editor of the memory has no say. A second beginning by
+somebody else would have one. The id of a memory names its beginner, so a second beginning exists only for older ids
+(docs/decisions/ids-name-their-writer.md).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def begun_by(state: DocumentState) -> frozenset[str]:
 
 
 def kind_of_erasure(agent: str, began: Set[str], *, as_admin: bool) -> str:
-    """The type of the entry by which `agent` may erase a memory that `began` began, or "" for none. What an admin
-    began itself it retracts: that is believed of it everywhere, also where it is nobody's admin."""
+    """The type of the entry by which `agent` may erase a memory that `began` began, or "" for none. An admin retracts
+    its own memory: every node believes a retraction, also where that principal is no admin."""
     if began == {principal_of(agent)}:
         return RETRACT
     return ERASE if as_admin else ""

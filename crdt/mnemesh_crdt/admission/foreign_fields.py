@@ -1,8 +1,8 @@
-"""Bounds of every field that a change from elsewhere may write: those of our own doors, whatever wrote it.
+"""Bounds of every field of a change from elsewhere: the bounds of our own doors, whatever program wrote the change.
 
-No rule asks a table of Unicode: they differ from one version of Python to the next, and replicas must judge alike. Two
-rules of the doors are absent: tags need not be in NFC, which such a table defines, and a memory may end before it
-begins, because an agent that supersedes a memory of next year ends it now.
+No rule asks a table of Unicode: tables differ from one version of Python to the next, and replicas must judge alike.
+Two rules of the doors are absent. Tags need not be in NFC, which such a table defines. A memory may end before it
+begins, because an agent may supersede a memory of next year now.
 """
 
 from __future__ import annotations
@@ -124,8 +124,7 @@ def newer_size(key: str, value: Value) -> tuple[int, int]:
 
 
 def check_newer(key: str, value: Value, depth: int) -> None:
-    """Whatever a newer version keeps below NEWER: bounded, and values that can be read. `depth` counts the maps above.
-    Raises Refused."""
+    """Bounds of the values that a newer version keeps below NEWER. `depth` counts the maps above. Raises Refused."""
     line("key", key, limits.ATTR_KEY_BYTES_MAX)
     if depth > limits.NEWER_KEYS_DEPTH_MAX:
         raise Refused(f"maps within maps below {NEWER} are over {limits.NEWER_KEYS_DEPTH_MAX} deep")

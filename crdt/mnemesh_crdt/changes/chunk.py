@@ -1,10 +1,10 @@
-"""The head of a change's bytes, read without Automerge: its hash, what it builds on, its actor.
+"""The head of a change's bytes, read without Automerge: hash, parents and actor.
 
-Knows Automerge's binary format (https://automerge.org/automerge-binary-format-spec, "change chunk") only as
-far as the fields before the operations. The checksum is verified, sizes are bounded before anything is
-inflated.
+Knows Automerge's binary format (https://automerge.org/automerge-binary-format-spec, "change chunk") only as far as the
+fields before the operations. The checksum is verified, and sizes are bounded before anything is inflated.
 
     magic 4, checksum 4 (first bytes of the hash), type 1, length uleb, body; type 2 is type 1 deflated
+
     body: number of deps uleb, 32 bytes each, actor length uleb, actor, seq uleb, ...
 """
 
@@ -45,8 +45,8 @@ def read_head(raw: bytes) -> ChangeHead:
 
 
 def open_change(raw: bytes) -> tuple[ChangeHead, bytes, int]:
-    """The head of exactly one change, its body inflated, and where in the body its operations begin (at the number of
-    the first). Raises DataLoss as `read_head` does."""
+    """The head of exactly one change, its inflated body, and the place in the body of the first operation's number.
+    Raises DataLoss as `read_head` does."""
     if len(raw) > CHANGE_BYTES_MAX:
         raise _bad(f"{len(raw)} bytes, at most {CHANGE_BYTES_MAX} are allowed")
     if len(raw) < _HEAD_BYTES or raw[:4] != _MAGIC or raw[8] not in (_CHANGE, _DEFLATED_CHANGE):
@@ -74,7 +74,7 @@ def open_change(raw: bytes) -> tuple[ChangeHead, bytes, int]:
 
 
 def inflated_size_max(raw: bytes) -> int:
-    """At most so many bytes are the change when it is inflated, told without inflating it."""
+    """An upper bound of the inflated size in bytes, without inflating the change."""
     return CHANGE_INFLATED_BYTES_MAX if raw[8:9] == DEFLATED else len(raw)
 
 

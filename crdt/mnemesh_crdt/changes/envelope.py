@@ -1,8 +1,8 @@
-"""One entry of a ledger as it travels: a change of a memory or its erasure, signed by the node that took it in first.
+"""One entry of a ledger as it travels: a change of a memory or its erasure, signed by the first node.
 
-Every signed field is prefixed with its length, so that no two different entries have the same bytes; the first field
-names the purpose and version, so that a signature made for something else never fits. A node's id is a hash of its
-public key, so a key proves itself whoever hands it over, and provenance survives any number of relays.
+The length of every signed field stands before the field, so no two different entries have the same bytes. The first
+field names purpose and version, so a signature for another purpose never fits. A node's id is a hash of its public key.
+So a key proves itself, whoever hands it over, and provenance survives any number of relays.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from mnemesh_memory.values.errors import DataLoss
 
 CHANGE: Final = "change"
-# An admin erases any memory; who began one retracts it. Both delete it for good.
+# An admin erases any memory, its beginner retracts it. Both delete for good.
 ERASE: Final = "erase"
 RETRACT: Final = "retract"
 ERASURES: Final = (ERASE, RETRACT)
@@ -32,8 +32,8 @@ KEYS_KEPT: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """`hash` (hex) is the change's own, or `erase_hash`; `raw` the change, b"" for an erasure; `agent` who wrote it,
-    `node` the id of the node that accepted and signed it; `at` (ms) is that node's clock, unsigned and for display."""
+    """`hash` (hex) is the change's own, or `erase_hash`. `raw` is the change, b"" for an erasure. `agent` is the
+    writer, `node` the id of the node that signed. `at` (ms) is the clock of that node, unsigned and for display."""
 
     doc: str
     space: str
@@ -55,7 +55,7 @@ def signing_bytes(doc: str, space: str, type: str, hash: str, agent: str, node: 
 
 
 def erase_hash(type: str, doc: str, space: str, agent: str, node: str) -> str:
-    """What stands for a change's hash in an entry that erases or retracts a document: one for each who does, where."""
+    """The hash of an entry that erases or retracts a document: another one for each agent and node."""
     return hashlib.sha256(joined(f"mnemesh.{type}.1", doc, space, agent, node)).hexdigest()
 
 
@@ -85,5 +85,5 @@ def _key(public_key: bytes) -> tuple[str, Ed25519PublicKey]:
 
 
 def joined(*fields: str) -> bytes:
-    """What is signed or hashed of several fields: each as its UTF-8 length in 4 bytes, big-endian, and its bytes."""
+    """The bytes to sign or hash of several fields: each as its UTF-8 length in 4 bytes, big-endian, and its bytes."""
     return b"".join(len(data).to_bytes(_LENGTH_BYTES, "big") + data for data in map(str.encode, fields))

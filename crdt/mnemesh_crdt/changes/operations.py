@@ -1,11 +1,11 @@
-"""The operations of one change, read without Automerge and only when they are written in the one way that it writes.
+"""The operations of one change, read without Automerge and only in the one form that Automerge writes.
 
 Knows the rest of Automerge's "change chunk" (https://automerge.org/automerge-binary-format-spec), as far as maps of
-texts and numbers need it. What can be decoded here has exactly one encoding: numbers in their shortest form, runs as
-long as they can be, actors and columns in order and none of them without use. Sizes are bounded before anything is
-unfolded.
+texts and numbers need it. Everything decoded here has exactly one encoding. Numbers have their shortest form, and runs
+are as long as possible. Actors and columns are in order and all in use. Sizes are bounded before anything is unfolded.
 
     first operation uleb, time sleb, message, other actors, columns (id uleb, length uleb), their bytes, extra bytes
+
     columns: object (1, 2), key (21), insert (52), action (66), value (86, 87), replaced operations (112, 113, 115)
 """
 
@@ -56,9 +56,9 @@ class Operation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChangeOps:
-    """All that a change says. `first` is the counter of its first operation, the others follow one by one; `time` (s)
-    and `message` are what Automerge calls so, `extra` bytes that it has no meaning for. `size` is that of its
-    body, inflated, in bytes."""
+    """The content of a change. `first` is the counter of its first operation; the others follow one by one. `time` (s)
+    and `message` are Automerge's, `extra` are bytes without a meaning to Automerge. `size` is the size of the inflated
+    body, in bytes."""
 
     head: ChangeHead
     first: int
@@ -75,8 +75,8 @@ class ChangeOps:
 
 
 def read_operations(raw: bytes) -> ChangeOps:
-    """What one change says. Raises DataLoss when the bytes are anything else, are written in another way than
-    Automerge's own, hold anything but maps, texts and numbers, or go over a limit."""
+    """The content of one change. Raises DataLoss for anything else, for another form than Automerge's own, for anything
+    but maps, texts and numbers, and over a limit."""
     head, body, at = open_change(raw)
     try:
         first, at = read_uleb(body, at)
@@ -214,9 +214,9 @@ def _column(
 
 
 def _runs(data: bytes, read: Callable[[bytes, int], tuple[Any, int]], limit: int) -> list[Any]:
-    """The values of a run-length encoded column, at most `limit`. Each run is a number of equal values, or, negative,
-    of values that differ from their neighbours, or a zero and a number of times none; the only way to write them is
-    with as few runs as can be."""
+    """The values of a run-length encoded column, at most `limit`. A run is a number of equal values, or, negative, of
+    values that differ from their neighbours, or a zero and a number of absent values. The fewest possible runs are the
+    only valid form."""
     values: list[Any] = []
     last: Any = _runs  # equal to no value
     separate, at, end = False, 0, len(data)

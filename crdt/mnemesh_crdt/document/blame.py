@@ -1,8 +1,8 @@
-"""Who set what of a revision: each field, each line of the content, each tag and link. Pure functions of the state.
+"""The authors of a revision's parts: fields, lines of the content, tags and links. Pure functions of the state.
 
-A field or line was set by the revision that said it first among those that the asked one builds on; where two sides of
-a merge said the same, by the later of the two. Forgetting says nothing, so blame looks through it. Lines are told apart
-as long as a text has at most BLAME_LINES_MAX of them; a longer one is blamed as a whole.
+The author of a field or line is the first revision among the ancestors that said the same. Where two sides of a merge
+said the same, the later revision counts. A forget revision has no text, so blame looks through it. Lines are told apart
+in a text of at most BLAME_LINES_MAX lines. A longer text is blamed as a whole.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _UNKNOWN: Final = Origin(agent="", node="", at=0, latest=0)
 
 @dataclass(frozen=True, slots=True)
 class _Set:
-    """What a revision says, and which revision set each of it: fields by name, lines by position."""
+    """The fields and lines of a revision, with the revision that set each: fields by name, lines by position."""
 
     fields: Mapping[str, str]
     lines: Sequence[str]
@@ -36,8 +36,8 @@ class _Set:
 def blamed(
     state: DocumentState, revision: str, origins: Origins
 ) -> tuple[tuple[BlamedLines, ...], tuple[BlamedField, ...]]:
-    """The content of `revision` (an id that the state holds, no forgetting), cut where the setter changes; and its
-    fields with the memory's tags and links of now, by name. A field that is empty and always was is left out."""
+    """The content of `revision` (a put revision of the state), cut where the setter changes. Then its fields with the
+    memory's present tags and links, by name. A field that was always empty is left out."""
     of = _setters(state, revision)
     return tuple(_lines_of(state, of, origins)), tuple(
         sorted(_fields_of(state, of, origins), key=lambda one: one.field)
@@ -68,8 +68,8 @@ def _fields_of(state: DocumentState, of: _Set, origins: Origins) -> Iterator[Bla
 def kept_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]]:
     """Lines that stayed, as runs (position in `old`, position in `new`, how many); positions rise on both sides.
 
-    Anchors are the lines that are unique on both sides, in their longest common order, and the ends; from each anchor
-    equal neighbours are followed both ways. O(n log n), however the texts look.
+    Anchors are the lines that are unique on both sides, in their longest common order, and the ends. From each anchor,
+    equal neighbours are followed both ways. O(n log n) for any texts.
     """
     runs: list[tuple[int, int, int]] = []
     top = _common(old, new)
@@ -162,7 +162,7 @@ def _ancestry(state: DocumentState, revision: str) -> set[str]:
 
 
 def _said_before(state: DocumentState, one: Revision) -> Iterator[str]:
-    """The nearest ancestors that say something: parents, and for a forgetting one what it forgot."""
+    """The nearest put ancestors: the parents, and in place of a forget revision its own parents."""
     seen: set[str] = set()
     todo = list(one.parents)
     while todo:
@@ -206,8 +206,8 @@ def _origin(revision: str, origins: Origins) -> Origin:
 
 
 def _put_at(state: DocumentState, field: str, value: str, at: int, origins: Origins) -> BlamedField:
-    """A tag or link was put by the change that bears its time; when several do, nobody is named. Its time is shown as
-    that of a revision is: no later than the latest of the change, or of any when none bears it."""
+    """The change with the time of a tag or link has put it. When several changes have that time, nobody is named. The
+    shown time is bounded as a revision's: by the latest time of the change, or of any change when none fits."""
     actors = [actor for actor, origin in origins.items() if origin.at == at]
     actor = actors[0] if len(actors) == 1 else ""
     origin = origins.get(actor, _UNKNOWN)

@@ -1,7 +1,7 @@
-"""What the digest of a space is made of: 4,096 buckets of documents, and one number for what each document holds.
+"""The parts of a space's digest: 4,096 buckets of documents, and one number for the heads of each document.
 
 The replica in memory and the ledger's table compute the same from these two functions. A bucket's hash is the XOR of
-its documents' fingerprints, so that a change of one document changes it without reading the others.
+its documents' fingerprints. So a change of one document updates the hash without a look at the others.
 """
 
 from __future__ import annotations
@@ -19,5 +19,5 @@ def bucket_of(id: str) -> int:
 
 
 def fingerprint(id: str, heads: set[str] | None) -> int:
-    """sha256 of a document's id and its heads, or of its id alone when it is erased."""
+    """sha256 of a document's id and heads. An erased document has no heads."""
     return int.from_bytes(hashlib.sha256("\n".join([id, *sorted(heads or ())]).encode()).digest(), "big")

@@ -1,16 +1,20 @@
 """One memory as one Automerge document. The only module that knows Automerge.
 
-Rules, each of which a measured trap of the library asks for:
-- Every document starts with the same genesis change, computed from (id, space) with a fixed actor and never
-  stored or sent; without it two creations of one id hide each other's revisions.
-- Every change has a fresh actor, given by the caller as 16 random bytes; a reused one makes a log unloadable
-  for ever.
-- Maps and scalars only; `load`, `transaction`, `get_changes` and reads only. Texts, lists, counters,
-  timestamps, bytes, `diff()` and `save()` are never used.
-- A panic of the library is a BaseException and leaves its object unusable: the object is dropped and made
-  again from the changes, which are the truth.
-- Changes that repeat an actor never load together: what they say is read in equivocation.py, and Automerge holds
-  those of them that a write builds on.
+Each rule here answers a measured trap of the library:
+
+- Every document starts with the same genesis change, computed from (id, space) with a fixed actor. Nobody stores or
+  sends that change. Without it, two creations of one id hide each other's revisions.
+
+- Every change has a fresh actor of 16 random bytes, given by the caller. A reused actor makes a log unloadable.
+
+- Maps and scalars only, and only `load`, `transaction`, `get_changes` and reads. Texts, lists, counters, timestamps,
+  bytes, `diff()` and `save()` are never used.
+
+- A panic of the library is a BaseException and leaves its object unusable. The object is dropped and made again from
+  the changes, which are the truth.
+
+- Changes that repeat an actor never load together. equivocation.py reads their content. Automerge holds only the
+  branch that a write builds on.
 """
 
 from __future__ import annotations
@@ -83,17 +87,17 @@ R = TypeVar("R")
 
 
 class Unread(NamedTuple):
-    """What of a log is not read because all of it would be too much (budget.py): how many changes, and the hashes of
-    the whole log's heads."""
+    """The part of a log beyond the reading limit (budget.py): the number of its changes, and the hashes of the whole
+    log's heads."""
 
     changes: int
     heads: frozenset[str]
 
 
 class MemoryDocument:
-    """The document of memory `id` in `space`, made from its logged changes, duplicates allowed: in the order of a log,
-    in which each comes after those that it builds on, or in any order when none of them repeats an actor. Beside those
-    that budget.py chose, others are `unread`.
+    """The document of memory `id` in `space`, made from its logged changes, duplicates allowed. They come in the order
+    of a log, parents first. Any order is right when no actor is repeated. The changes that budget.py left out are
+    `unread`.
 
     Not thread-safe. Raises DataLoss when a change is damaged or builds on one that is not there.
     """
@@ -136,8 +140,8 @@ class MemoryDocument:
         removed = equivocation.puts("tags", set(edit.tags_remove).difference(edit.tags_put), base)
         removed += equivocation.puts("links", links, base)
         removed += equivocation.puts("feedback", [edit.vote[0]] if edit.vote else [], base)
-        # What peers let in of one change: the map itself and its names, beside those of `x/ends`. The rest is there
-        # still, and the next removal names it.
+        # Peers accept so many keys of one change: the map itself and its names, beside the keys of `x/ends`. The next
+        # removal names the rest.
         room = NEWER_KEYS_MAX - 1 - (len(ends) + 1 if ends else 0)
         change = self._written(self._load(list(base)), edit, actor, ends, sorted(removed)[:room])
         self._document = None
@@ -177,15 +181,14 @@ class MemoryDocument:
     def merge(self, changes: Iterable[bytes]) -> None:
         """Take in changes made elsewhere, duplicates allowed, in such an order as a new document is made of.
 
-        Raises DataLoss, and takes in none of them, when one is damaged or builds on a change that is not
-        there.
+        Raises DataLoss for a damaged change and for a missing parent, and then takes in nothing.
         """
         merged = list(dict.fromkeys([*self.changes, *changes]))
         self._document, self._equivocation = self._taken(merged)
         self.changes = merged
 
     def state(self) -> DocumentState:
-        """What the document holds now.
+        """The present content of the document.
 
         Raises DataLoss when it breaks the shape of a memory, FailedPrecondition when a newer major version of
         Mnemesh wrote it.
@@ -204,8 +207,8 @@ class MemoryDocument:
         return replace(state, unread=self.unread.changes, read=read)
 
     def put_by(self, name: str) -> dict[str, tuple[int, str]]:
-        """The operation (counter and actor in hex) that put each key of a collection; later ones have seen earlier
-        ones, or do not know of them."""
+        """The operation (counter and actor in hex) that put each key of a collection. A later operation has seen an
+        earlier one, or doesn't know of it."""
         if self._equivocation is not None:
             return self._equivocation.put_by(name)
         document = self._open()
@@ -236,9 +239,8 @@ class MemoryDocument:
         return self._document
 
     def _taken(self, changes: list[bytes]) -> tuple[Document | None, Equivocation | None]:
-        """The changes as one document, or what they say together when they repeat an actor. The library finds that out,
-        but only of changes that come after those that they build on: a memory without such changes costs nothing
-        more."""
+        """The changes as one document, or as an Equivocation when they repeat an actor. The library notices a repeated
+        actor, but only with parents first. So a memory without such changes costs nothing more."""
         if not changes:
             return _genesis(self.id, self.space), None
         try:
@@ -260,8 +262,8 @@ class MemoryDocument:
     def _guarded(self, problem: str, call: Callable[[], R]) -> R:
         try:
             return call()
-        except BaseException as error:  # boundary: a panic is a BaseException; others are raised again
-            # The library raises a bare Exception for bytes that it can not read; all else is a bug of ours.
+        except BaseException as error:  # boundary: a panic is a BaseException. Others are raised again.
+            # The library raises a bare Exception for unreadable bytes. All else is a bug of ours.
             if type(error) is Exception or type(error).__name__ == _PANIC:
                 raise DataLoss(
                     f"memory {self.id}: its document {problem} ({error}); the log is incomplete or damaged. "
@@ -285,7 +287,7 @@ def _genesis(id: str, space: str) -> Document:
     return document
 
 
-# One change is asked for it several times on its way.
+# Each change needs the genesis several times on its way.
 @lru_cache(maxsize=GENESIS_KEPT)
 def _genesis_change(id: str, space: str) -> tuple[str, bytes]:
     """Its hash (hex) and its bytes."""
@@ -300,8 +302,8 @@ def _genesis_change(id: str, space: str) -> tuple[str, bytes]:
 # Having Automerge make it takes longer than reading a small document.
 @lru_cache(maxsize=GENESIS_KEPT)
 def _genesis_frame(size: int, space: str) -> tuple[bytes, ...]:
-    """What stands before and after the id in the body of a first change, in which nothing else depends on what the id
-    is, only on how many bytes it has; something else than two parts when that can not be told."""
+    """The bytes before and after the id in the body of a first change. The rest of the body depends only on the id's
+    length. Anything but two parts means that the place is unknown."""
     stand_in = "\x7f" * size
     body = open_change(bytes(_genesis(stand_in, space).get_changes([])[0].raw_bytes))[1]
     return tuple(body.split(stand_in.encode())) if size else ()
@@ -338,8 +340,8 @@ def _transact(document: Document, edit: Edit, actor: str, ends: tuple[str, ...],
 
 
 def _renew(transaction: Transaction, name: str, put: Iterable[str], remove: Iterable[str], at: int) -> None:
-    """Delete `remove`, then put `put`, each with a value that it did not have: putting an equal value is no
-    operation in Automerge, and a concurrent removal would win."""
+    """Delete `remove`, then put `put`, each with a new value. Putting an equal value is no operation in Automerge, and
+    a concurrent removal would win."""
     times = _collection(transaction, name)
     put_keys = dict.fromkeys(put)
     for key in dict.fromkeys(remove):
@@ -352,8 +354,8 @@ def _renew(transaction: Transaction, name: str, put: Iterable[str], remove: Iter
 
 
 def _operation_id(external: bytes) -> tuple[int, str]:
-    """Counter and actor (hex) of an operation as the library names it: a byte, the actor's length and bytes, the
-    actor's position, the counter, each number as unsigned LEB128."""
+    """Counter and actor (hex) of an operation in the library's form. The form is a byte, the actor's length and bytes,
+    the actor's position and the counter, with numbers as unsigned LEB128."""
     size, at = read_uleb(external, 1)
     _, counter_at = read_uleb(external, at + size)
     return read_uleb(external, counter_at)[0], external[at : at + size].hex()

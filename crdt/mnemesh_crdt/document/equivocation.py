@@ -1,16 +1,21 @@
-"""A memory in which one Automerge actor wrote two different changes: read as if the actors were two.
+"""A memory in which one Automerge actor wrote two different changes: read as if there were two actors.
 
-Every honest change has a fresh actor, so only a hostile writer repeats one: it tells one node ONE and another node TWO.
-Automerge loads no document that holds both, and a node that kept what came first would differ from others for ever.
+Every honest change has a fresh actor. Only a hostile writer repeats an actor, to tell one node ONE and another node
+TWO. Automerge loads no document with both changes. A node that kept the first change would differ from others for ever.
 So all such changes are kept, and read here without Automerge, by the same rules as Automerge's. The state follows from
 the set of changes alone, never from their order.
 
-- Every change has a name. Among the changes of one actor, the one with the lowest hash is named by the actor, and every
-  other one by the first 32 digits of its own hash. Operations and revisions are called by the name of their change.
-- A change that names a repeated actor means the change of that actor that it builds on. Admission refuses a change that
-  builds on two changes of one actor, so there is one at most.
-- A writer builds on one branch only. Below `x/ends`, the new revision names revisions of other branches that it ends.
-  Below `x/removed/ACTOR`, the change names tags, links and votes of other branches that it takes away. Both use hashes.
+- Every change has a name. The change with the lowest hash has the name of the actor. Every other change of that actor
+  is named by the first 32 digits of its hash.
+
+- Operations and revisions are called by the name of their change.
+
+- A change that names a repeated actor means the one among its ancestors. Admission refuses a change with two ancestors
+  of one actor.
+
+- A writer builds on one branch only. Below `x/ends`, the new revision names revisions of other branches as ended.
+
+- Below `x/removed/ACTOR`, the change names tags, links and votes of other branches to take away. Both use hashes.
 """
 
 from __future__ import annotations
@@ -52,7 +57,7 @@ def names(actors: Mapping[str, str]) -> dict[str, str]:
 
 
 def repeat_an_actor(changes: Iterable[bytes]) -> bool:
-    """Whether two different ones of these changes are by one actor; no for any that can not be read."""
+    """Whether two different changes among these have one actor. False when one is unreadable."""
     try:
         actors = {head.hash: head.actor for head in map(read_head, changes)}
     except DataLoss:
@@ -61,7 +66,7 @@ def repeat_an_actor(changes: Iterable[bytes]) -> bool:
 
 
 def closure(heads: Mapping[str, ChangeHead], hashes: Iterable[str]) -> set[str]:
-    """These changes and all that they build on."""
+    """These changes and all their ancestors."""
     found: set[str] = set()
     todo = list(hashes)
     while todo:
@@ -74,8 +79,7 @@ def closure(heads: Mapping[str, ChangeHead], hashes: Iterable[str]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """One change with its name. `carries` are, as bits, the changes with another name than their actor's that it builds
-    on, itself among them."""
+    """One change with its name. `carries` are, as bits, its renamed ancestors, and itself when renamed."""
 
     change: ChangeOps
     name: str
@@ -132,8 +136,8 @@ class Equivocation:
         return {key: max(live) for key, live in place.keys.items() if live}
 
     def base(self, revision: str) -> tuple[bytes, ...]:
-        """Changes that load together, for a writer to build on. The revision, unless it is "", is among them; all other
-        changes enter if they fit, in the order in which they came. Raises InvalidArgument for an unknown revision."""
+        """Changes that load together, for a writer to build on. The `revision`, unless "", is among them. All other
+        changes enter if they fit, in their order of arrival. Raises InvalidArgument for an unknown revision."""
         chosen = closure(self._heads, [self._hash_of(revision)] if revision else ())
         actors = {self._heads[hash].actor for hash in chosen}
         for hash in self._in_order(by_hash=False):
@@ -152,8 +156,7 @@ class Equivocation:
         return "", f"{number}@{hash[:NAME_HEX]}"
 
     def puts(self, collection: str, keys: Iterable[str], base: Iterable[bytes]) -> list[str]:
-        """The operations that stand at these keys of a collection and that `base` has not, as `x/removed/` names
-        them."""
+        """The operations at these keys of a collection that `base` lacks, in the form of `x/removed/`."""
         here = {self._names[read_head(raw).hash] for raw in base}
         hashes = {name: hash for hash, name in self._names.items()}
         place = self._places[next(home for home, name in _HOMES.items() if name == collection)]
@@ -174,8 +177,7 @@ class Equivocation:
         return found
 
     def _in_order(self, *, by_hash: bool = True) -> list[str]:
-        """The changes, each after those that it builds on. Of several the lowest hash is first, or the one that came
-        first."""
+        """The changes, parents first. Of several the lowest hash is first, or the first to arrive."""
         place = {hash: number for number, hash in enumerate(sorted(self._heads) if by_hash else self._heads)}
         hashes = list(place)
         waits: dict[str, int] = {}
@@ -231,7 +233,7 @@ class Equivocation:
 
     def _remove(self) -> None:
         """Take away what changes of one branch removed in others. A vote goes only when the removing change puts
-        another one in its place: admission has proved that both are of one writer."""
+        another vote in its place: admission has proved the same writer."""
         stands: dict[OpId, tuple[str, Live]] = {}
         for home, name in _HOMES.items():
             if name in (*_OF_ALL, _OF_ONE):
@@ -287,7 +289,7 @@ class Equivocation:
         return f"{number}@{self._meant(said, (0, actor))[1]}"
 
     def _end(self, end: str) -> str:
-        """The revision that an item of `x/ends` names, "" for one that is not here."""
+        """The revision named by an item of `x/ends`, "" when it is not here."""
         try:
             number, hash = rank(end)
         except DataLoss:

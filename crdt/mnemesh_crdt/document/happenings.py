@@ -1,7 +1,7 @@
-"""What each change of a memory did to it, as a watcher sees it: judged by what is visible before and after.
+"""The effect of each change of a memory, as a watcher sees it: a comparison of the visible revisions before and after.
 
-Pure function of a document's state and the order in which its changes came to a ledger. A change builds only on those
-before it, so its effect then can be told from the state now.
+Pure function of a document's state and the order in which its changes came to a ledger. A change builds only on earlier
+changes, so its effect then follows from the state now.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Happening:
 
 
 def happenings(state: DocumentState, actors: Iterable[str], asked: Collection[str]) -> dict[str, Happening]:
-    """What the changes by the `asked` actors did. `actors` (hex) are those of all the document's changes, in the order
-    of the ledger; of a change that is renamed, its name."""
+    """The effects of the changes by the `asked` actors. `actors` (hex) are the actors of all the document's changes, in
+    the order of the ledger. A renamed change has its name there."""
     written = {rank(id_)[1]: revision for id_, revision in state.revisions.items()}
     found: dict[str, Happening] = {}
     free: dict[str, Revision] = {}  # named by no other yet

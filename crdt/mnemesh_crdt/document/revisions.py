@@ -1,9 +1,7 @@
-"""What a document's revisions mean: heads, the memory as it is read, its history. Pure functions of the
-state.
+"""The meaning of a document's revisions: heads, the memory as it is read, its history. Pure functions of the state.
 
-Visible are the put revisions that no other revision names as parent. Two of them are a conflict, and both are
-shown. Forgetting is one more revision, so an edit that did not know of it stays visible. Order is (n, actor),
-never time.
+Visible are the put revisions that no other revision names as parent. Two of them are a conflict, and both are shown.
+Forgetting is one more revision, so a concurrent edit stays visible. Order is (n, actor), never time.
 """
 
 from __future__ import annotations
@@ -34,8 +32,9 @@ def heads(state: DocumentState) -> tuple[str, ...]:
 
 def materialise(state: DocumentState) -> Memory | None:
     """The memory as it is read, or None when there is nothing (yet). A forgotten memory carries the content of its
-    last visible revision: what `restore` would bring back. One that was superseded ended when the first of its visible
-    revisions says, whichever wins: several may have superseded it at once, and an edit may not have known of it."""
+    last visible revision: what `restore` would bring back. The end of a superseded memory is the earliest end of its
+    visible revisions, whichever revision wins. Several writers may have superseded it at once, and an edit may not have
+    known."""
     known = list(state.revisions.values())
     puts = [one for one in known if one.op == PUT]
     if not puts:
@@ -105,7 +104,7 @@ def _bounded(memory: Memory, state: DocumentState) -> Memory:
 def _ends(
     items: tuple[Item, ...], put_by: Mapping[str, tuple[int, str]], most: int, key: Callable[[Item], str]
 ) -> tuple[Item, ...]:
-    """At most `most` of `items`, in their order: those that were put first and those that were put last."""
+    """At most `most` of `items`, in their order: the first and the last by the time of the put."""
     if len(items) <= most:
         return items
     ordered = sorted(items, key=lambda item: put_by[key(item)])
@@ -187,8 +186,8 @@ def supersede(state: DocumentState, successor: str, by: str, at: int) -> Edit | 
 
 
 def reopen(state: DocumentState, dead: Collection[Link], by: str, at: int) -> Edit:
-    """The edit that takes the links `dead` away from a superseded memory, and, when no other successor is left, says
-    again what it shows, naming all heads, with the end that it had before it was closed."""
+    """The edit that takes the links `dead` away from a superseded memory. When no other successor is left, a new
+    revision names all heads and says again the shown text, with the end from before the closing."""
     dead = tuple(dead)[: limits.CHANGE_REMOVALS_MAX]
     if any(link.type == SUPERSEDED_BY and link not in dead for link in state.links):
         return Edit(links_remove=dead, at=at)
@@ -201,8 +200,8 @@ def reopen(state: DocumentState, dead: Collection[Link], by: str, at: int) -> Ed
 
 
 def named(state: DocumentState, field: str, key: str) -> Revision:
-    """The revision that `key` names: an id, or the beginning of one that fits no other. Raises for `field`
-    NotFound, or InvalidArgument when several fit."""
+    """The revision named by `key`: an id, or a beginning that fits one id only. Raises NotFound or InvalidArgument for
+    `field`, the latter when several fit."""
     start = key if "@" in key else f"{key}@"
     found = [one for one in history(state) if one.id.startswith(start)]
     if not found:
@@ -215,10 +214,9 @@ def named(state: DocumentState, field: str, key: str) -> Revision:
 
 
 def rollback(state: DocumentState, then: DocumentState, to: str, by: str, at: int) -> Edit | None:
-    """The edit that says again what revision `to` said, naming all heads; None when the memory says just that and
-    nothing else. `to` is a put revision; `then` is the document as its writer had it, whose tags come back too.
-
-    What closed a superseded memory stays: its links, and the time when it ended.
+    """The edit that says the text of revision `to` again, naming all heads. None when the memory says nothing else.
+    `to` is a put revision. `then` is the document as the writer of `to` had it: its tags come back too. The links and
+    the end of a superseded memory stay.
     """
     current = _heads(state.revisions.values())
     winner = current[0]
@@ -231,15 +229,15 @@ def rollback(state: DocumentState, then: DocumentState, to: str, by: str, at: in
 
 
 def settle(state: DocumentState, keep: str, by: str, at: int, content: str | None = None) -> Edit:
-    """The edit that ends a conflict: head `keep` again, or with other `content`, naming all heads. What closed a
-    superseded memory stays, as in `rollback`."""
+    """The edit that ends a conflict: head `keep` again, or with other `content`, naming all heads. The links and the
+    end of a superseded memory stay, as in `rollback`."""
     kept = _closed(state, state.revisions[keep])
     said = kept if content is None else replace(kept, content=content)
     return Edit(revision=_again(said, _heads(state.revisions.values()), by, at), at=at)
 
 
 def shown(state: DocumentState) -> Revision:
-    """The revision whose text the memory carries: the winning head, of a forgotten memory its last visible one."""
+    """The revision with the text of the memory: the winning head, for a forgotten memory the last visible revision."""
     seen = visible(state)
     return seen[0] if seen else max((one for one in state.revisions.values() if one.op == PUT), key=_rank)
 
@@ -254,8 +252,8 @@ def _again(said: Revision, current: Iterable[Revision], by: str, at: int) -> Rev
 
 
 def _closed(state: DocumentState, said: Revision) -> Revision:
-    """`said`, in a superseded memory with the time when that ended: of its visible heads, or of those that were
-    forgotten with it, one may not know of it."""
+    """`said`, in a superseded memory with the end of that memory. One of the visible heads, or of the forgotten heads,
+    may not know the end."""
     if not _successor(state, state.links):
         return said
     seen = visible(state)

@@ -1,20 +1,21 @@
 """The shape of a memory document as plain values and plain nested dictionaries.
 
-Pure translation in both directions, without Automerge: what the document holds, how a revision is laid out in
-it, and which layouts are damage. Unknown keys are left alone, so that what a newer minor version writes under
-`x/` survives; a newer major version announces itself by a larger `v` and is refused.
+Pure translation in both directions, without Automerge: the content of a document, the layout of a revision in it, and
+the layouts that are damage. Unknown keys are left alone, so values of a newer minor version under `x/` survive. A newer
+major version announces itself by a larger `v` and is refused.
 
     v: 1, id, space
-    rev{"n@actor": {op, kind, title, content, by, at, tier, parents{id: i}, attrs{key: value}, valid_from,
-                    valid_to, importance, source{session, dir, seq}, keywords{word: i}, refs{path: i}, x/key,
-                    x/ends{"n@change": i}}}
+
+    rev{"n@actor": {op, kind, title, content, by, at, tier, parents{id: i}, attrs{key: value}, valid_from, valid_to,
+    importance, source{session, dir, seq}, keywords{word: i}, refs{path: i}, x/key, x/ends{"n@change": i}}}
+
     tags{tag: put time}, links{"type:id": put time}, pins{"agent@node": time},
     feedback{"agent@node": {useful, not}}
 
-Ordered lists are maps from the item to its position, because lists merge badly. An absent key means the
-default. `x/key` is the mark of an idempotency key, in the first revision of a memory whose id is derived from it
+Ordered lists are maps from the item to its position, because lists merge badly. An absent key means the default.
+`x/key` is the mark of an idempotency key, in the first revision of a memory whose id is derived from that key
 (mnemesh_memory.values.ids). `x/ends` and the root's `x/removed/actor` reach into the branches of a repeated actor
-(equivocation.py). Versions that do not know them let them be.
+(equivocation.py). Older versions leave both alone.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ Tree: TypeAlias = Mapping[str, object]  # what may be found
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One Automerge change: its hash and its fresh actor in hex, and the bytes to log and send (at most
-    limits.CHANGE_BYTES_MAX)."""
+    """One Automerge change: hash and fresh actor in hex, and the bytes to log and send, at most
+    limits.CHANGE_BYTES_MAX."""
 
     hash: str
     raw: bytes
@@ -74,12 +75,10 @@ class RevisionFields:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """What one change does: at most one revision, and tags and links put or removed, at the time `at` (ms).
-    `vote` is that of a writer ("agent@node") and takes the place of its last one: whether the memory was useful.
-    `mark` stands in the revision that begins a memory whose id is derived from an idempotency key.
-
-    Something both removed and put ends up put. A put of what is there already renews it, so that it survives
-    a removal made at the same time elsewhere.
+    """The content of one change: at most one revision, and tags and links put or removed, at the time `at` (ms). `vote`
+    is a writer ("agent@node") and its new vote, useful or not, in the place of the last vote. `mark` stands in the
+    first revision of a memory whose id is derived from an idempotency key. A tag or link both removed and put ends up
+    put. A second put renews the first, and survives a removal at the same time elsewhere.
     """
 
     revision: RevisionFields | None = None
@@ -94,14 +93,12 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentState:
-    """What a document holds after all its changes; equal for equal sets of changes, whatever their order.
-
-    `tagged_at` and `linked_at` give the time (ms) of the last put of each tag and link. `pins` are the
-    writers ("agent@node") that pin; `votes` says of each writer that has rated it whether it was useful. `unread`
-    counts the changes that are kept beside those that this was read from. `put_by` names, for `tags` and `links`, the
-    operation that put each key, when there are more of them than a reader is shown. `renamed` are changes by hash (hex)
-    whose revisions bear another name than their actor, which another change bears too; see equivocation.py. `read` are
-    the hashes (hex) of the changes that this was read from, when there are unread ones.
+    """The content of a document after all its changes: equal for equal sets of changes, whatever their order.
+    `tagged_at` and `linked_at` give the time (ms) of the last put of each tag and link. `pins` are the writers
+    ("agent@node") that pin. `votes` holds each writer's vote, True for useful. `unread` counts changes that are kept
+    and not read. `put_by` names the operation that put each key of `tags` and `links`, when there are more than a
+    reader is shown. `renamed` are changes by hash (hex) that share their actor with another change, and so have another
+    name (equivocation.py). `read` are the hashes (hex) of the read changes, when some are unread.
     """
 
     id: str
@@ -119,8 +116,8 @@ class DocumentState:
     read: frozenset[str] = field(default=frozenset(), repr=False)
 
     def name_of(self, hash: str, actor: str) -> str:
-        """The name in its revisions' ids of the change `hash` by `actor` (hex); the hash of an unread one, whose actor
-        a change that is read may have, too."""
+        """The name of the change `hash` by `actor` (hex) in ids of revisions. An unread change is named by its hash: a
+        read change may have the same actor."""
         if self.unread and hash not in self.read:
             return hash
         return self.renamed.get(hash, actor) if self.renamed else actor

@@ -1,15 +1,25 @@
 """One replica of many documents, as a pure merge machine: events in, effects out.
 
-Two replicas that were told the same entries by streams that may bring them, in any order and any number of times, hold
-the same. Nothing here knows a clock, disk or peer; what to send to whom is decided by sync.py. The rules:
-- An entry from elsewhere must be within the grant of its stream, by an agent that the stream may speak for, and signed
-  by the node that it names. Then its operations are judged (admission.py), then its document must be readable with it.
-- What fails is quarantined with its reason and never touches a document, and so is all that builds on it. The same
-  change in another envelope, or by another stream, is judged anew: nobody can keep a change out by forging it first.
-  When it is accepted, what was quarantined for building on it is judged again too.
-- A change is taken in after all changes that it builds on; until then it waits, and so many may wait at most.
-- Erasing a document wins over every change of it, before or after; nothing of it is kept, not even in quarantine. Who
-  may is in erasing.py. A retraction by a stream that may not relay waits until it is known who began its memory.
+Two replicas hold the same when they were told the same entries, in any order and any number of times, by streams with
+the right to bring them. Nothing here knows a clock, disk or peer. sync/ decides what to send to whom. The rules:
+
+- An entry from elsewhere must be within the grant of its stream, by an agent that the stream may speak for. The named
+  node must have signed.
+
+- Then its operations are judged (admission.py), and its document must stay readable.
+
+- A refused entry is quarantined with the reason and never touches a document. Everything built on it is quarantined
+  too.
+
+- The same change in another envelope, or by another stream, is judged anew. So nobody keeps a change out by a forgery.
+  After the acceptance, its quarantined followers are judged again.
+
+- A change is accepted after all its ancestors. Until then it waits. The number of waiting changes is limited.
+
+- The erasure of a document wins over every change, earlier or later. Nothing is kept, not even in quarantine.
+
+- admission/erasure.py holds the right to erase. A retraction from a stream without relay waits until the beginner of
+  the memory is known.
 """
 
 from __future__ import annotations
@@ -52,8 +62,8 @@ Verifier: TypeAlias = Callable[[Entry, bytes], None]
 
 @dataclass(slots=True)
 class _Log:
-    """A document's entries, each after those that it builds on; those that wait and those that are quarantined; and who
-    waits for a hash."""
+    """A document's entries, parents first, with the waiting and the quarantined entries, and the waiters for each
+    hash."""
 
     genesis: str
     entries: dict[str, Entry] = field(default_factory=dict)
@@ -61,7 +71,7 @@ class _Log:
     heads: set[str] = field(default_factory=set)
     pending: dict[str, Entry] = field(default_factory=dict)
     quarantined: dict[str, Kept] = field(default_factory=dict)
-    deps: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of those that wait or build on a quarantined one
+    deps: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of waiting and tainted entries
     waiting: dict[str, list[str]] = field(default_factory=dict)
 
     def missing(self, deps: tuple[str, ...]) -> tuple[str, ...]:
@@ -77,14 +87,13 @@ class _Log:
 
 
 def read_state(key: Key, changes: Mapping[str, bytes]) -> DocumentState:
-    """What a document with these changes holds. Raises DataLoss or FailedPrecondition when it can not be read."""
+    """The content of a document with these changes. Raises DataLoss or FailedPrecondition for an unreadable one."""
     return MemoryDocument(key.id, key.space, *within(key.id, key.space, changes)).state()
 
 
 class Replica:
     """Holds documents; `handle` is the only way to change it. At most `pending_max` changes wait and `quarantine_max`
-    entries are kept apart. `judge`, `read` and `verifier` are what they are called by default; other ones must decide
-    the same for the same arguments."""
+    entries are kept apart. Other functions for `judge`, `read` and `verifier` must decide as the defaults do."""
 
     def __init__(
         self,
@@ -121,17 +130,17 @@ class Replica:
         return effects
 
     def state(self, key: Key) -> DocumentState | None:
-        """What the document holds, or None when this replica has no change of it."""
+        """The content of the document, or None when this replica has no change of it."""
         log = self._logs.get(key)
         return self._read(key, log.changes) if log and log.changes else None
 
     def changes(self, key: Key) -> tuple[bytes, ...]:
-        """The document's accepted changes; each comes after those that it builds on."""
+        """The document's accepted changes, parents first."""
         log = self._logs.get(key)
         return tuple(log.changes.values()) if log else ()
 
     def entries(self, key: Key) -> tuple[Entry, ...]:
-        """The entries of those changes, or the one that erased the document."""
+        """The entries of the accepted changes, or the entry that erased the document."""
         if key in self._erased:
             return (self._erased[key],)
         log = self._logs.get(key)
@@ -154,7 +163,7 @@ class Replica:
         return tuple(sorted(self._erased))
 
     def events(self) -> Iterator[Event]:
-        """Events that tell another replica all that this one took in: merging is handing them over."""
+        """Events with all accepted entries of this replica. Handing the events to another replica merges the two."""
         yield from (Received(entry) for entry in self._erased.values())
         for log in self._logs.values():
             yield from (Received(entry) for entry in log.entries.values())
@@ -220,7 +229,7 @@ class Replica:
             raise Refused(error.message) from error
 
     def _accept(self, key: Key, log: _Log, entry: Entry, deps: tuple[str, ...]) -> list[Effect]:
-        """Take in an entry that was found good, then each one that waited for it and now waits for nothing."""
+        """Take in a good entry, then each waiter without another missing parent."""
         effects: list[Effect] = []
         ready = [(entry, deps)]
         while ready:
@@ -249,8 +258,9 @@ class Replica:
         return effects + self._retract_waiting(key, log)
 
     def _wait_on(self, key: Key, log: _Log, hash: str, good: str, missing: tuple[str, ...]) -> list[Effect]:
-        """What was in quarantine for building on an entry that turned out `good` only waits now for what it still
-        misses, or is in quarantine for building on that. What was durable before always finds room."""
+        """An entry was in quarantine because of a parent that turned out `good`. Now it waits for the parents that are
+        still `missing`, or is in quarantine because of another parent. An entry that was durable before always finds
+        room."""
         kept = log.quarantined.get(hash)
         if kept is None or kept.root != good:
             return []
@@ -284,7 +294,7 @@ class Replica:
         return effects
 
     def _quarantine(self, key: Key, log: _Log, kept: Kept) -> list[Effect]:
-        """Keep an entry apart, and all that wait for it; those wait on there."""
+        """Keep an entry apart, with all its waiters, which wait on there."""
         effects: list[Effect] = []
         condemned = [kept]
         while condemned:
@@ -306,8 +316,8 @@ class Replica:
         return effects
 
     def _erase_if_known(self, key: Key, log: _Log, entry: Entry, believed: bool) -> list[Effect]:
-        """Erase, unless that is a retraction by somebody who did not begin the memory (raises Refused), or one that is
-        not `believed` while nobody here knows who did: it waits."""
+        """Erase the document. Raises Refused for a retraction by a principal that did not begin the memory. A
+        retraction that is not `believed` waits while the beginner is unknown here."""
         began = begun_by(self._read(key, log.changes)) if log.changes else frozenset()
         if why := disputed(entry, began):
             raise Refused(why)
@@ -322,7 +332,7 @@ class Replica:
         return [Held(key, entry, (log.genesis,))]
 
     def _retract_waiting(self, key: Key, log: _Log) -> list[Effect]:
-        """Something of the document is here now: perhaps it is known who began it."""
+        """A part of the document has come, and perhaps its beginner is known now."""
         effects: list[Effect] = []
         for hash in log.waiting.pop(log.genesis, ()):
             if (found := log.pending.get(hash)) is None:

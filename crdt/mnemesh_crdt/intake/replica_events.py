@@ -1,7 +1,7 @@
-"""What a replica of documents is told, and what it answers: values only, made and read by its shell.
+"""The events of a replica of documents, and its answers: values only, made and read by its shell.
 
-An entry that arrived is Received, one that was kept apart before a restart is Kept. The answers say what became of it,
-and of those that waited for it.
+An arrived entry is Received, an entry that was kept apart before a restart is Kept. The answers tell the fate of the
+entry and of its waiters.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """Event: an entry arrived, perhaps twice, perhaps early. `grant` is what its stream may do and `signer` the raw
-    public key of its node; both None for what is already trusted: written here, or read from the own log. `waited`:
-    it was Held before a restart."""
+    """Event: an entry arrived, perhaps twice, perhaps early. `grant` is the grant of its stream and `signer` the raw
+    public key of its node. Both are None for a trusted entry: written here, or read from the own log. `waited`: the
+    entry was Held before a restart."""
 
     entry: Entry
     grant: PeerGrant | None = None
@@ -50,7 +50,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Effect: log and publish this entry; it waits and is quarantined no more. Those that waited for it follow as
+    """Effect: log and publish this entry, which is neither waiting nor quarantined any more. Its waiters follow as
     effects of their own."""
 
     key: Key
@@ -86,8 +86,8 @@ class Full:
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """Effect: keep the entry apart, and no longer with those that wait. `root` is the hash of the quarantined change
-    that it builds on, "" when it is refused for itself."""
+    """Effect: keep the entry apart, and no longer with those that wait. `root` is the hash of its quarantined ancestor,
+    "" when the entry itself was refused."""
 
     key: Key
     entry: Entry

@@ -1,9 +1,9 @@
-"""Who hears what on a stream: the spaces that both sides cover, the authors that the listener asked for, and the keys.
+"""The audience of a stream: the spaces that both sides cover, the authors that the listener asked for, and the keys.
 
-A node says what its grant for the peer and the peer's own wishes both cover, and nothing else, whatever a page of its
-log holds. The name of a feed stands for exactly that, so that a cursor never outlives a change of it. Every batch
-carries the keys of all its entries' nodes and can be judged alone: what became of an earlier one, which may have been
-lost, dropped or refused, is nothing that the sender knows.
+A node says only entries that its grant for the peer and the peer's own wishes both cover, whatever a page of its log
+holds. The name of a feed stands for exactly this choice, so a cursor never outlives a change of the choice. Every batch
+carries the keys of all its entries' nodes and can be judged alone. The sender does not know the fate of an earlier
+batch, which may be lost, dropped or refused.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from mnemesh_memory.access.grants import BELOW, EVERY_SHARED, any_matches, princ
 
 
 class Audience:
-    """One peer as a listener: `patterns` of spaces and, unless it is "", the one principal whose agents' entries it
-    takes (`only_by`)."""
+    """One peer as a listener: `patterns` of spaces, and `only_by`, the only principal whose agents' entries the peer
+    takes, "" for all."""
 
     def __init__(self, patterns: tuple[str, ...] = (), only_by: str = "") -> None:
         self.patterns = patterns
@@ -34,19 +34,19 @@ class Audience:
 
 
 def keys_of(entries: Iterable[Entry], keys: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Of the public keys by node those of the entries' nodes: of nobody else does the peer hear."""
+    """The public keys of the entries' nodes alone, by node: the peer hears of nobody else."""
     return {node: keys[node] for node in sorted({one.node for one in entries} & keys.keys())}
 
 
 def common_patterns(left: Iterable[str], right: Iterable[str]) -> tuple[str, ...]:
-    """Patterns of the spaces that both sides cover, sorted, without those that others cover."""
+    """Patterns of the spaces that both sides cover, sorted, without patterns that others cover."""
     other = tuple(right)
     both = {q if _covers(p, q) else p for p in left for q in other if _covers(p, q) or _covers(q, p)}
     return tuple(sorted(p for p in both if not any(q != p and _covers(q, p) for q in both)))
 
 
 def feed_name(incarnation: str, patterns: tuple[str, ...], only_by: str) -> str:
-    """The name of what a log of that incarnation has for a peer that gets these spaces and authors."""
+    """The name of the feed of a log of that incarnation for a peer with these spaces and authors."""
     scope = hashlib.sha256("\n".join([only_by, *patterns]).encode()).hexdigest()[:16]
     return f"{incarnation}/{scope}"
 

@@ -1,18 +1,18 @@
-"""The comparison of two replicas by their digests, and the repair of what it finds: anti-entropy within one stream.
+"""The comparison of two replicas by their digests, and the repair of differences: anti-entropy within one stream.
 
-A side tells what it holds of the spaces that the other may have of it, as a hash for each bucket of documents
-(A. Demers et al., "Epidemic algorithms for replicated database maintenance", PODC 1987). The receiver says which of
-these buckets differ here, and is sent again what the sender has in them; both ways are repaired when both tell. So
-nobody learns of a space that it may not read, be it only its name. Knows no feed but its own, whose numbers count the
-batches of a repair; says what is to be asked and sent, and sends nothing.
+A side tells a hash for each bucket of its documents, in the spaces that the other may read (A. Demers et al., "Epidemic
+algorithms for replicated database maintenance", PODC 1987). The receiver names the buckets that differ here, and the
+sender sends their content again. When both sides tell, both directions are repaired. So nobody learns of a space beyond
+the grant, not even its name. The only feed here is the repair feed, whose numbers count its batches. This module says
+what to ask and send, and sends nothing.
 
-Equal digests have no answer, so DigestsEnd follows whatever digests were said, and the peer says Compared once it has
-looked at them all and asked for what it lacks; Resent says that this was sent and acknowledged. A peer that was asked
-to compare as well says with its own DigestsEnd that it did. Nobody waits for the other with what it says itself, so
-that two comparisons at once never wait for each other.
+Equal digests have no answer, so DigestsEnd follows any digests. The peer says Compared after a look at all digests and
+a request for its missing entries. Resent says that the requested entries were sent and acknowledged. A peer that was
+asked to compare as well says its own DigestsEnd. Nobody waits for the other with its own messages, so two comparisons
+at once never wait for each other.
 
-A comparison that finds a difference is made once more when what was missing is repaired. Buckets of spaces that both
-sides share and that differed in two looks, one after the other, hold memories on which the two do not agree: `differs`.
+After a comparison with a difference, and its repair, the two compare once more. Some buckets of shared spaces differ in
+two looks, one after the other. The two sides disagree on memories there: `differs`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from mnemesh_memory.access.grants import any_matches
 from mnemesh_memory.values.errors import shorten
 from mnemesh_memory.values.limits import SYNC_DIGEST_SPACES_MAX
 
-# Of one comparison; those of the next one may come before the last one is looked at.
+# Of one comparison. The digests of the next may come before the last are looked at.
 DIGESTS_TOLD_MAX: Final = SYNC_DIGEST_SPACES_MAX // 2
 
 
@@ -63,29 +63,30 @@ class _Repair:
 
 @dataclass(frozen=True, slots=True)
 class _Looks:
-    """Buckets of a space that differed in the last look, and those that differed in the one before it, too."""
+    """Buckets of a space that differed in the last look, and buckets that differed in the last two."""
 
     last: frozenset[int] = frozenset()
     stayed: frozenset[int] = frozenset()
 
 
 class Comparison:
-    """What one stream compares and repairs. `feed` is the name under which what the peer misses is sent again."""
+    """The comparisons and repairs of one stream. `feed` is the name of the repair feed, with the entries that the peer
+    misses."""
 
     def __init__(self, feed: str) -> None:
         self.feed = feed
         self._told: tuple[str, ...] = ()
-        self.done = 0  # of the comparisons that were asked of us, the first so many are over
+        self.done = 0  # so many of our comparisons are over
         self._asked = 0
         self._due = self._back = False
         self._measuring = False
-        self._begun = (0, False, 0)  # the last comparison: how many that were asked of us it is, and what its end says
-        self._covered = self._serving = 0  # by comparisons that were told: of those asked of us, and of the peer's
-        self._ends = self._back_end = 0  # that were said, and the last of them with `back`
-        self._answered = self._served = 0  # how far the peer has answered the one and the other
-        self._owed = self._their_back = 0  # the same of the peer's ends
-        self._lacked = self._got = 0  # how often we asked for buckets, and how far the peer has dealt with that
-        self._their_lacked = self._sent = self._said_sent = 0  # the same of the peer, and how far it was told so
+        self._begun = (0, False, 0)  # the last comparison: its number, and the fields of its end
+        self._covered = self._serving = 0  # our wishes and the peer's, covered by finished digests
+        self._ends = self._back_end = 0  # our DigestsEnds, and the last with `back`
+        self._answered = self._served = 0  # how far the peer has answered both
+        self._owed = self._their_back = 0  # the same for the peer's ends
+        self._lacked = self._got = 0  # our requests for buckets, and how many are answered
+        self._their_lacked = self._sent = self._said_sent = 0  # the peer's requests: made, answered, told
         self._reasked = False
         self._theirs: dict[str, Buckets] = {}  # digests that are looked at
         self._told_up_to = ""
@@ -98,8 +99,8 @@ class Comparison:
         self._look_again = False
 
     def open(self, told: tuple[str, ...], taken: tuple[str, ...] = ()) -> None:
-        """The stream stands; `told` are the patterns of the spaces that the peer may have, and hear digests of, `taken`
-        those of which everything is taken of the peer. What is covered by both should be equal."""
+        """The stream stands. `told` are the patterns of the spaces that the peer may read and hear digests of. `taken`
+        are the patterns of spaces in which everything of the peer is taken. Spaces covered by both should be equal."""
         self._told, self._taken = told, taken
 
     @property
@@ -132,7 +133,7 @@ class Comparison:
         self._look_again = True
 
     def begin(self, caught_up: bool) -> Measure | DigestsEnd | None:
-        """What to measure for a comparison that is due; its end to say at once when nothing may be told."""
+        """The measurement for a due comparison, or its end at once when nothing may be told."""
         if not self._due or self._measuring or not caught_up:
             return None
         self._begun = (self._asked, self._back, self._their_back)
@@ -180,7 +181,7 @@ class Comparison:
         self._got = max(self._got, number)
 
     def settle(self) -> list[Compared | Resent]:
-        """What the peer waits to hear, once it is so; and what was asked of us may be done."""
+        """The answers that the peer waits for, as soon as they are true. Our own comparisons may be done now, too."""
         said: list[Compared | Resent] = []
         if self._owed and not self._theirs:
             said.append(Compared(self._owed))
@@ -210,11 +211,11 @@ class Comparison:
         return None if measuring else Measure((space,))
 
     def measured(self, event: Measured) -> list[Digest | DigestsEnd | Resend]:
-        """The own digests are known: what to ask for again because of the peer's, and what to tell it of ours."""
+        """The own digests are known: the requests because of the peer's digests, and our digests for the peer."""
         said: list[Digest | DigestsEnd | Resend] = []
         for space in sorted(self._theirs.keys() & {*event.digests, *event.patterns}):
             ours, theirs = event.digests.get(space, {}), self._theirs.pop(space)
-            # Of buckets that the peer has nothing in, it would learn that there is something here.
+            # A request for a bucket that is empty there would tell the peer of a memory here.
             apart = (one for one in {*ours, *theirs} if ours.get(one) != theirs.get(one))
             self._look(space, False, frozenset(apart))
             if lacking := tuple(sorted(one for one in theirs if ours.get(one) != theirs[one])):
@@ -229,8 +230,8 @@ class Comparison:
         return said
 
     def _turn(self, spaces: list[str]) -> list[str]:
-        """Of more spaces than a peer hears of at a time, those whose turn it is: the next ones in order, round and
-        round, so that comparisons to come reach them all."""
+        """The spaces whose turn it is, when there are more than a peer hears of at a time. The order goes round and
+        round, so later comparisons reach all spaces."""
         if len(spaces) <= DIGESTS_TOLD_MAX:
             return spaces
         ahead = [space for space in spaces if space > self._told_up_to] or spaces
@@ -239,7 +240,7 @@ class Comparison:
         return turn
 
     def asked_again(self, wish: Resend) -> None:
-        """The peer lacks what lies in some buckets that it was told of. Raises StreamRefused."""
+        """The peer lacks entries in some buckets of our digests. Raises StreamRefused."""
         if wish.number <= self._their_lacked:
             return  # said twice
         if not any_matches(self._told, wish.space) or not wish.buckets or not _are_buckets(wish.buckets):
@@ -259,8 +260,8 @@ class Comparison:
         return Reask(first.space, first.buckets, first.after)
 
     def reread(self, page: Reread, entries: tuple[Entry, ...], keys: Mapping[str, bytes]) -> Batch | None:
-        """A page was read; `entries` are those of it that the peer may have. The batch to send, None for none of them:
-        then that page is done."""
+        """A page was read; `entries` are its entries that the peer may read. The batch to send, or None without
+        entries: then that page is done."""
         self._reasked = False
         if not self._repairs:
             raise ValueError(f"Reread of {page.space!r} answers no Reask")

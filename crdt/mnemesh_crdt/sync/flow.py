@@ -1,8 +1,8 @@
-"""The numbers of one feed in one direction: what was said and heard, what comes next.
+"""The numbers of one feed in one direction: said and heard so far, and next.
 
-A sender goes through its log once and may go back to what is acknowledged; a receiver takes batches in the order of
-their numbers, whatever order they came in, so that what it saves as its cursor never leaves anything out. Batches that
-no honest sender says are refused.
+A sender goes through its log once and may go back to the acknowledged place. A receiver takes batches in the order of
+their numbers, whatever their order of arrival. So a saved cursor never leaves anything out. Batches that no honest
+sender says are refused.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mnemesh_memory.values.limits import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, SYNC_
 
 @dataclass(slots=True)
 class Outflow:
-    """What we say: the log is looked through up to `read`, announced up to `said`, acknowledged up to `acked`.
+    """Our side of a feed: the log is looked through up to `read`, announced up to `said`, acknowledged up to `acked`.
 
     `flying` are the ends of batches that wait for their acknowledgement; `furthest` is the largest end ever announced.
     """
@@ -55,15 +55,15 @@ class Outflow:
 
 @dataclass(slots=True)
 class Inflow:
-    """What we hear: all up to `taken` is here, `saved` is the durable cursor. The two differ only by entries that are
-    not for us. Batches that came early wait in `waiting`, by where they begin."""
+    """The peer's side of a feed: all up to `taken` is here, `saved` is the durable cursor. The two differ only by
+    entries that are not for us. Batches that came early wait in `waiting`, by where they begin."""
 
     taken: int = 0
     saved: int = 0
     waiting: dict[int, Batch] = field(default_factory=dict)
 
     def next(self) -> Batch | None:
-        """The batch that continues what was taken, or None; drops those that say nothing new."""
+        """The batch that continues at `taken`, or None. Batches without news are dropped."""
         for after in sorted(self.waiting):
             if after > self.taken:
                 return None

@@ -1,8 +1,8 @@
-"""The opening of one stream: who the other side says to be, and whether it has proved that.
+"""The opening of one stream: the identity that the other side claims, and its proof.
 
-Hello and Hello, then the dialer's Proof, then the listener's: who listens signs nothing for a caller that has proved
-nothing, or that is the copy of a node whose stream stands. Until `done` nothing else is said, and nothing of the other
-side's Hello is believed. Who called asks last whether the other side is a copy; what that one says meanwhile is held.
+Hello and Hello, then the dialer's Proof, then the listener's. A listener signs nothing for a caller without a proof, or
+for the copy of a node whose stream stands. Until `done` nothing else is said, and nothing of the other side's Hello is
+believed. The dialer is the last to ask whether the other side is a copy. Messages of the listener are held meanwhile.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ ProofCheck: TypeAlias = Callable[[Claim, bytes, bytes], None]
 
 
 class Greeting:
-    """What this side says first and hears first. `expects` is the node id that the other must have, "" for any; `check`
-    is proof.check_proof or one that decides the same."""
+    """The first messages of both sides. `expects` is the node id that the other must have, "" for any. `check` is
+    proof.check_proof or an equivalent."""
 
     def __init__(self, me: Me, grant: PeerGrant, expects: str, check: ProofCheck) -> None:
         self._me = me
@@ -40,7 +40,7 @@ class Greeting:
 
     @property
     def done(self) -> bool:
-        """Both sides have proved who they are, and the other one is no copy."""
+        """Both sides have proved their identity, and the other side is no copy."""
         return self._said and self._proof is not None and self._admitted
 
     @property
@@ -50,7 +50,7 @@ class Greeting:
 
     @property
     def peer(self) -> Hello:
-        """What the other side said; to be believed once `done`."""
+        """The other side's Hello, to be believed once `done`."""
         assert self._peer is not None
         return self._peer
 
@@ -59,7 +59,7 @@ class Greeting:
         self._role, self._nonce = role, nonce
 
     def hello(self, cursors: Mapping[str, int]) -> Hello:
-        """What this side says first."""
+        """The first message of this side."""
         self._greeted = True
         return hello_of(self._me, self._grant, cursors, self._nonce)
 
@@ -74,7 +74,8 @@ class Greeting:
         return True
 
     def admit(self) -> Admit:
-        """What to know of who has proved itself, for a listener before it does so, too: whether it is a copy."""
+        """The question whether the peer, which has proved its identity, is a copy. A listener asks before its own
+        proof."""
         return Admit(self.peer.node_id, self.peer.life)
 
     def admitted(self, reason: str) -> None:
@@ -84,14 +85,14 @@ class Greeting:
         self._admitted = True
 
     def hold(self, message: Message) -> None:
-        """Who was called has proved itself and goes on: this comes after Admitted. Raises StreamRefused for who may
-        not go on yet."""
+        """Keep a message of a listener with a proof until Admitted. Raises StreamRefused for a peer that may not go on
+        yet."""
         if not (self.is_dialer and self._said and self._proof is not None):
             raise StreamRefused("fault", f"{type(message).__name__} came before Hello and its proof")
         self.held.append(message)
 
     def prove(self) -> Prove | None:
-        """What this side has to sign, when it is its turn."""
+        """The claim for this side to sign, when its turn has come."""
         turn = self._peer is not None and (self.is_dialer or self._admitted)
         if not turn or self._asked:
             return None
@@ -99,7 +100,7 @@ class Greeting:
         return Prove(self._claim(ours=True))
 
     def proved(self, signature: bytes) -> Proof:
-        """What this side says second."""
+        """The second message of this side."""
         self._said = True
         return Proof(signature)
 

@@ -1,7 +1,7 @@
-"""How a stream opens: what a Hello must say, and the ways in which a stream is refused.
+"""The first message of a stream, its check, and the ways to refuse a stream.
 
-A Hello says who its node is; greeting.py holds what makes it believed. Each refusal has a code and a reason that a
-person can act on; both nodes stay up.
+A Hello names its node; greeting.py holds the proof. Each refusal has a code and a reason that a person can act on. Both
+nodes stay up.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from mnemesh_memory.values.limits import SYNC_CURSORS_MAX
 PROTOCOL: Final = 3_000  # major * 1000 + minor
 DIALER: Final = "dialer"
 LISTENER: Final = "listener"
-# Why a stream is ended: another major protocol; a wrong or doubled node id; grants that changed (connect again at
-# once); no answer (later); a message that no honest peer sends.
+# The causes in order: another major protocol, a wrong or doubled node id, changed grants (connect again at once), no
+# answer (connect later), a message that no honest peer sends.
 REFUSALS: Final = ("protocol", "identity", "changed", "silent", "fault")
 SEQ_MAX: Final = 2**63 - 1
 ONE_IS_A_COPY: Final = (
@@ -33,8 +33,7 @@ _NAME_CHARS_MAX: Final = 64  # of an incarnation, a life, a principal, the scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Me:
-    """This node as it says Hello: its id, raw public key, the incarnation of its log, and the life of its process,
-    random and of that alone."""
+    """This node in its Hello: id, raw public key, the incarnation of its log, and the random life of its process."""
 
     node_id: str
     key: bytes
@@ -52,8 +51,8 @@ class StreamRefused(Exception):
 
 
 def hello_of(me: Me, grant: PeerGrant, cursors: Mapping[str, int], nonce: bytes) -> Hello:
-    """What this node says first to a peer with that grant; `cursors` are those in the peer's feeds, `nonce` is random
-    and of this stream alone."""
+    """The Hello to a peer with that grant. `cursors` are our cursors in the peer's feeds, `nonce` is random and new for
+    this stream."""
     return Hello(
         protocol=PROTOCOL,
         node_id=me.node_id,
@@ -68,7 +67,8 @@ def hello_of(me: Me, grant: PeerGrant, cursors: Mapping[str, int], nonce: bytes)
 
 
 def check_hello(hello: Hello, me: Me, expects: str, grant: PeerGrant) -> None:
-    """Whether a stream may stand with who says this; `expects` is the id that it must have. Raises StreamRefused."""
+    """Raises StreamRefused when no stream may stand with the sender of this Hello. `expects` is the required node
+    id."""
     theirs, ours = hello.protocol // 1000, PROTOCOL // 1000
     if theirs != ours:
         # The other node shows the same words, so they name no "this node".
@@ -101,7 +101,7 @@ def check_hello(hello: Hello, me: Me, expects: str, grant: PeerGrant) -> None:
     if not all(0 <= seq <= SEQ_MAX for seq in hello.cursors.values()):
         raise StreamRefused("fault", "a cursor is out of range")
     try:
-        # Everything is between the ledgers of one node alone, and only who was granted it may ask for it.
+        # EVERY_SPACE is only for the ledgers of one node, and needs the grant.
         if not (hello.wants == grant.read == (EVERY_SPACE,)):
             for pattern in hello.wants:
                 check_pattern("wants", pattern)

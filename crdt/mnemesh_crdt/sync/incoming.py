@@ -1,6 +1,6 @@
-"""What one peer says of its log: batches in any order, taken in one after the other, acknowledged after the commit.
+"""The peer's log as it arrives: batches in any order, taken in one after the other, acknowledged after the commit.
 
-Knows what was taken in and what waits; says what is to be done, and does nothing itself.
+Knows the taken and the waiting batches, and says what to do. Does nothing itself.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ REPAIR: Final = "repair"
 
 
 class Incoming:
-    """`grant` says what may come, `window` how many batches may fly. `head` is the end of the peer's log, as far as it
-    said; `full`: nothing is taken in, because no more of it may wait here."""
+    """`grant` says what may come, `window` how many batches may fly. `head` is the last known end of the peer's log.
+    `full`: nothing is taken in, because no more may wait here."""
 
     def __init__(self, grant: PeerGrant, window: int) -> None:
         self._grant = grant
@@ -46,7 +46,7 @@ class Incoming:
         return not self._grant.write or (self._feed != "" and self.taken >= self.head and idle)
 
     def start(self, peer: Hello, cursors: Mapping[str, int]) -> None:
-        """The peer has proved who it is; `cursors` are the saved ones in its feeds."""
+        """The peer has proved its identity. `cursors` are the saved cursors in its feeds."""
         self._peer, self._cursors = peer, cursors
 
     def batch(self, batch: Batch) -> list[Effect]:

@@ -1,11 +1,11 @@
-"""What two nodes say to each other, and what a stream's state machine and its shell say to each other. Values only.
+"""The messages between two nodes, and between a stream's state machine and its shell. Values only.
 
-A *feed* is what one node has for another: the entries of its log, in order, in the spaces that both the sender grants
-and the receiver wants. Its name is `incarnation/scope`, the scope standing for those spaces and agents, so when any
-of them change the feed has another name, nobody has a cursor in it, and it is read from its beginning; a cursor can not
-stand behind an entry that its reader was not yet allowed to see. To a receiver the name is opaque; what is before the
-slash says where an entry came from. The feed `incarnation/repair` carries what a comparison found missing; its numbers
-count batches of one stream and mean nothing in the next.
+A *feed* holds the entries of one node's log for another node, in order. Its spaces are those that the sender grants and
+the receiver wants. Its name is `incarnation/scope`, where the scope stands for the spaces and agents. When any of these
+change, the feed has another name without a cursor, and is read from its beginning. So a cursor never stands behind an
+entry that its reader was not yet allowed to see. To a receiver the name is opaque. The part before the slash says where
+an entry came from. The feed `incarnation/repair` carries entries that a comparison found missing. Its numbers count the
+batches of one stream and mean nothing in the next.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ class Hello:
     """The first message of both sides.
 
     `protocol` is major * 1000 + minor; `key` the raw public key whose hash `node_id` is. `wants` are the patterns of
-    spaces that it takes entries of, `only_by` the principal whose agents may have written them ("" for anyone).
-    `cursors` say how far it durably read feeds of the other node; `nonce` is random, for the other's Proof; `life`
-    names the process.
+    spaces of the wanted entries, `only_by` the only principal of their agents, "" for anyone. `cursors` say how far it
+    durably read feeds of the other node; `nonce` is random, for the other's Proof; `life` names the process.
     """
 
     protocol: int
@@ -44,8 +43,8 @@ class Hello:
 
     @property
     def origin(self) -> str:
-        """Under which entries are filed that this node's log brought: the incarnation that it says, and the id that it
-        proves, so that none takes the place of another's."""
+        """The name under which this node's entries are filed: the proved id and the claimed incarnation, so that no
+        node takes the place of another."""
         return f"{self.node_id}/{self.incarnation}"
 
 
@@ -59,10 +58,9 @@ class Proof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """The entries of `feed` whose numbers are over `after` and at most `last_seq`; what is not among them is not for
-    the receiver. `head` is the last number of the sender's log; equal to `last_seq` when all was said, which a batch
-    without entries says too. `keys` are the raw public keys of nodes that signed entries and that this stream has not
-    named before."""
+    """The entries of `feed` with numbers over `after` and at most `last_seq`. Missing numbers are not for the receiver.
+    `head` is the last number of the sender's log; equal to `last_seq` when all was said, which a batch without entries
+    says too. `keys` are the raw public keys of nodes that signed entries and that this stream has not named before."""
 
     feed: str
     after: int
@@ -83,7 +81,7 @@ class Ack:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """What the sender holds of a space that the receiver may have. The receiver asks for what it lacks with Resend."""
+    """The sender's buckets of a space that the receiver may read. The receiver asks for missing entries with Resend."""
 
     space: str
     buckets: Buckets
@@ -101,14 +99,14 @@ class DigestsEnd:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The sender has looked at the receiver's digests up to its end `number`, and asked for what it lacks of them."""
+    """The sender has looked at the receiver's digests up to end `number`, and has asked for missing entries."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Resend:
-    """The `number`th wish on this stream: send what lies in these buckets of a space that you told of again."""
+    """The `number`th wish on this stream: send the entries in these buckets of a space again."""
 
     number: int
     space: str
@@ -117,7 +115,7 @@ class Resend:
 
 @dataclass(frozen=True, slots=True)
 class Resent:
-    """What the receiver asked for up to its wish `number` was sent again, and is acknowledged."""
+    """The entries of the receiver's wishes up to `number` were sent again, and are acknowledged."""
 
     number: int
 
@@ -154,7 +152,7 @@ Message: TypeAlias = Hello | Proof | Batch | Ack | Comparing | Ping | Pong | Ref
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
     """The stream stands. `role` is dialer or listener; `head` the last number of the own log; `nonce` NONCE_BYTES that
-    nobody could foresee. A dialer that knows its peer gives its saved `cursors`, a listener when Meet asks."""
+    nobody could foresee. A dialer gives its saved `cursors` at once, a listener after Meet."""
 
     role: str
     head: int
@@ -264,7 +262,8 @@ class Reread:
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """What the other side may do is now this. When that is a change the stream ends, to be opened anew at once."""
+    """The grant of the other side is now this one. A changed grant ends the stream, which is then opened anew at
+    once."""
 
     grant: PeerGrant
 
@@ -297,14 +296,15 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Meet:
-    """Look up the saved cursors of this node's feeds and say Met. The node has not proved yet that it is that one."""
+    """Look up the saved cursors of this node's feeds and say Met. The node has not proved its identity yet."""
 
     node_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Admit:
-    """The peer has proved who it is. Say Admitted, once it is known whether another process is that node, too."""
+    """The peer has proved its identity. Say Admitted, once it is known whether another process has that identity,
+    too."""
 
     node_id: str
     life: str
@@ -326,8 +326,8 @@ class Prove:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Read a page of the own log and say Read: entries over `after` in spaces that one of `patterns` covers, without
-    those that the log `not_from` (Hello.origin) brought; at most BATCH_ITEMS_MAX and BATCH_BYTES_MAX."""
+    """Read a page of the own log and say Read: entries over `after` in spaces covered by `patterns`, at most
+    BATCH_ITEMS_MAX and BATCH_BYTES_MAX. Entries from the log `not_from` (Hello.origin) are left out."""
 
     after: int
     patterns: tuple[str, ...]
@@ -373,10 +373,10 @@ class Close:
 class Status:
     """How the stream stands now; said when it changed.
 
-    `phase` is new, greeting, open or closed. The peer takes entries of spaces that `takes` covers, a part of what it
-    `wants`, of the principal `only_by` alone unless it is "". `acked` of `head` is what it durably has of what it may
-    see, `taken` of `peer_head` how far we read; `sending` batches are under way. `compared` Compare events are over, by
-    the last of which the two differ in `differs` memories.
+    `phase` is new, greeting, open or closed. The peer takes entries of spaces that `takes` covers, a part of `wants`,
+    and of the principal `only_by` alone unless "". The peer has the log durably up to `acked` of `head`. We have read
+    its log up to `taken` of `peer_head`. `sending` batches are under way. `compared` Compare events are over, by the
+    last of which the two differ in `differs` memories.
     """
 
     phase: str = "new"

@@ -1,6 +1,6 @@
-"""What this node says of its log to one peer: page by page, only what the peer may have, a window of it at a time.
+"""The own log as one peer hears it: page by page, only entries that the peer may have, a window at a time.
 
-Knows where the peer is and what was asked of the ledger; sends nothing itself.
+Knows the place of the peer and the open questions to the ledger. Sends nothing itself.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from mnemesh_crdt.sync.messages import Ask, Batch, Read
 
 
 class Outgoing:
-    """One feed to one peer. `feed` is its name, `not_from` the log that needs not be told its own entries,
-    `at` how far the peer has it, `full` that it has no room for more."""
+    """One feed to one peer. `feed` is its name. `not_from` is the log whose own entries are left out, `at` the last
+    number that the peer has. `full`: the peer has no room for more."""
 
     def __init__(self, feed: str = "", audience: Audience | None = None, not_from: str = "", at: int = 0) -> None:
         self.feed = feed

@@ -1,9 +1,14 @@
-"""How a node proves on a stream that it has the key of the id that it says: a signature that fits this stream alone.
+"""The proof on a stream that a node has the key of its claimed id: a signature that fits this stream alone.
 
-It covers the random numbers (nonces) of both sides, so that no recorded one fits; the role, so that none can be said
-back to who made it; the incarnation, because entries are filed under it; the life, because it tells a copy from a node
-that was restarted; and the id of whom it is made for, so that a node that is called can not pass it on to a third one
-and stand there in the caller's name.
+- The random numbers (nonces) of both sides are covered, so no recorded signature fits.
+
+- The role is covered, so no signature can be said back to its maker.
+
+- The incarnation is covered, because entries are filed under it.
+
+- The life is covered, because it tells a copy from a restarted node.
+
+- The id of the receiver is covered. So a called node can't pass the signature on to a third node in the caller's name.
 """
 
 from __future__ import annotations
@@ -23,8 +28,8 @@ _PURPOSE: Final = "mnemesh.stream.1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What one side of a stream proves: that it is `node_id`, in that incarnation, life and role, towards `peer_id`.
-    `nonce` is from its own Hello, `peer_nonce` from the other's."""
+    """The claim of one side of a stream to be `node_id`, in that incarnation, life and role, towards `peer_id`. `nonce`
+    is from its own Hello, `peer_nonce` from the other's."""
 
     node_id: str
     incarnation: str

@@ -1,25 +1,35 @@
-"""Decides what to tell a peer, and when: one state machine a stream. Knows no clock, network, ledger or thread.
+"""The decision what to tell a peer, and when: one state machine a stream. Knows no clock, network, ledger or thread.
 
-`Stream.handle(event)` returns effects; the shell carries them out in order and answers with events (messages.py says
-which). The same events always give the same effects.
+`Stream.handle(event)` returns effects. The shell carries them out in order and answers with events (messages.py). The
+same events always give the same effects.
 
-1. Each side says Hello, the dialer first, and then proves that it is the node that it says, in the incarnation that it
-   says (greeting.py). Protocol, identity and patterns are checked; what does not fit is refused with a reason, and both
-   nodes stay up. Nothing else is said or believed before, and nothing to a copy of a node whose stream stands here and
-   answers (Admit, Ping). Then each side reads its log from the other's cursor and sends what both its grant and the
-   other's wishes cover: spaces by pattern, authors by principal. A private space travels only when both name it.
-2. A Batch says from where to where its numbers go. A receiver takes it in when it continues what it has, so a cursor
-   never steps over a lost batch; late and repeated ones cost nothing. It acknowledges after the commit (TakeIn, Took),
-   never before. At most `window` batches fly; Tick without progress sends the rest again, and then gives up.
-3. What a peer's present incarnation brought is not sent back to it; what an earlier one brought is: it may be lost.
-4. A cursor in a feed that is not known starts at 0. A cursor beyond the log's end is refused as a matter of identity:
-   the log was put back without a new incarnation, and would say different entries under numbers already read.
-5. Compare waits until both directions are caught up, then the digest of each space that the peer may have is told; the
-   receiver asks for what differs, and gets it again. DigestsEnd, Compared and Resent tell when that is over. `back` has
-   the peer do the same, so that both ways are repaired.
-6. What may be said is fixed when the stream opens. A changed grant ends it; the next one has a feed of another name.
+1. Each side says Hello, the dialer first, and then proves its node id and incarnation (greeting.py). Protocol, identity
+   and patterns are checked. A misfit is refused with a reason, and both nodes stay up. Nothing else is said or believed
+   before. Nothing at all is said to a copy of a node whose stream stands here and answers (Admit, Ping).
 
-Who holds a node's key is that node. Cursors are kept by the stream's principal: a node with two tokens has two feeds.
+   Then each side reads its log from the other's cursor. It sends the entries that its grant and the other's wishes both
+   cover: spaces by pattern, authors by principal. A private space travels only when both name it.
+
+2. A Batch says from where to where its numbers go. A receiver takes only the batch that continues the last, so a cursor
+   never steps over a lost batch. Late and repeated batches cost nothing. The acknowledgement comes after the commit
+   (TakeIn, Took), never before. At most `window` batches fly. Tick without progress sends the rest again, and then
+   gives up.
+
+3. Entries from a peer's present incarnation are not sent back to the peer. Entries from an earlier incarnation are,
+   because they may be lost there.
+
+4. A cursor in an unknown feed starts at 0. A cursor beyond the log's end is refused as a matter of identity. Such a log
+   was put back without a new incarnation, and would say different entries under known numbers.
+
+5. Compare waits until both directions are caught up. Then the digest of each space that the peer may read is told. The
+   receiver asks for differing buckets, and gets these again. DigestsEnd, Compared and Resent tell the end. `back` has
+   the peer do the same, so both directions are repaired.
+
+6. The choice of entries is fixed when the stream opens. A changed grant ends the stream, and the next stream has a feed
+   of another name.
+
+The holder of a node's key is that node. Cursors are kept by the stream's principal: a node with two tokens has two
+feeds.
 """
 
 from __future__ import annotations
@@ -86,9 +96,9 @@ FULL_HERE: Final = "too many changes of this peer wait here for others that they
 
 
 class Stream:
-    """One stream with one peer. `grant` is what the peer may read here and bring here; `expects` is the node id that it
-    must have, "" for any; `check` another check of proofs that decides the same. `handle` is the only way to change it;
-    nothing comes out after Close."""
+    """One stream with one peer. `grant` says what the peer may read and bring here. `expects` is the required node id,
+    "" for any. `check` is an equivalent check of proofs. `handle` is the only way to change it; nothing comes out after
+    Close."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ LOST_NAMED_MAX: Final = 3
 
 
 def left_out(lost: Sequence[str]) -> tuple[str, ...]:
-    """What an answer says of memories that are damaged on disk and may belong in it; nothing of none."""
+    """The note of an answer on memories that are damaged on disk and may belong there; nothing for none."""
     if not lost:
         return ()
     more = f" and {len(lost) - LOST_NAMED_MAX} more" if len(lost) > LOST_NAMED_MAX else ""
@@ -68,7 +68,7 @@ class Nearby:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbourhood:
-    """What has to do with the memory `id`; `degraded` names each part that was down, and why."""
+    """The memories around the memory `id`; `degraded` names each part that was down, and why."""
 
     id: str
     results: tuple[Nearby, ...]

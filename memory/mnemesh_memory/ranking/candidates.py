@@ -1,7 +1,7 @@
 """Candidates as columns, and the one order that fusion makes of them: best first.
 
-What is the same for some hundred candidates is worked out for all of them at once; only those that are looked at become
-objects. What each signal is and what it counts stands in fusion.
+Calculations run over some hundred candidates at once. Only candidates that somebody looks at become objects. The module
+fusion defines each signal and its weight.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Candidates(Sequence[Candidate]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking(Sequence[Fused]):
-    """What `fuse` gives: best first. `places` are rows of the columns, which say in NaN what Fused says in None."""
+    """The answer of `fuse`, best first. `places` are rows of the columns, where NaN stands for None."""
 
     ids: Sequence[str]
     places: Sequence[int]

@@ -29,10 +29,10 @@ PARTS: Final = 10**SCORE_DECIMALS
 
 
 class Share(NamedTuple):
-    """What one signal brings to a score: `share` is `weight` times `value`, which lies in [0, 1] and was made of the
+    """The part of one signal in a score: `share` is `weight` times `value`, which lies in [0, 1] and was made of the
     `raw` measurement: a cosine, a BM25 score, a number of words, 1 or 0 for yes or no; None where there was nothing to
-    measure. What was added when the best were looked at again has what it changed as its value, and a weight of 1. All
-    are told with SCORE_DECIMALS; the shares of a result add up to its score, unless that is 1."""
+    measure. A signal of the second look has its change of the score as its value, and a weight of 1. All are told with
+    SCORE_DECIMALS; the shares of a result add up to its score, unless that is 1."""
 
     name: str
     raw: float | None
@@ -169,7 +169,7 @@ class Explainer:
         )
 
     def shares(self, fused: Fused) -> tuple[Share, ...]:
-        """What each signal that counts brings to the score, in the order of the table."""
+        """The part of each counted signal in the score, in the order of the table."""
         one = self._pool[fused.id]
         found: list[Share] = []
         for name, part in signals().items():

@@ -25,7 +25,7 @@ SIGNALS: Final = ("dense", "bm25")
 # Chosen on five LoCoMo conversations (Maharana et al., ACL 2024) with all-MiniLM-L6-v2; .55 to .75 for dense differ by
 # less than .01 in hit@10 and .02 in MRR. `python -m bench.fitting` says what of the figures is only fit.
 DEFAULT_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"dense": 0.66, "bm25": 0.34})
-# What counts beside these only when the index has answered (refining.py), from 0, which is off, to 1. `statement` says
+# Weights of signals after the answer of the index (second_look.py), from 0, which is off, to 1. `statement` says
 # whether words are looked for in the form of a statement.
 OPTIONAL: Final[Mapping[str, float]] = MappingProxyType(
     {"statement": 1.0, "phrases": 0.8, "structure": 0.0, "completion": 0.0, "rerank": 0.0, "diversity": 0.0}
@@ -82,8 +82,8 @@ def signals() -> dict[str, str]:
 
 
 class Context(NamedTuple):
-    """What a candidate stands in. `window` is the BM25 score of its text together with the texts just before it in its
-    episode, `near` the mean cosine of the two beside it there, 0 for who is not in the list; `best_dense` and
+    """The surroundings of a candidate. `window` is the BM25 score of its text together with the texts just before it in
+    its episode, `near` the mean cosine of the two beside it there, 0 for who is not in the list; `best_dense` and
     `best_window` are the best of its episode."""
 
     window: float = 0.0

@@ -1,4 +1,4 @@
-"""What is known of a memory as one binary vector: role-filler pairs, bound and bundled.
+"""The known properties of a memory as one binary vector: role-filler pairs, bound and bundled.
 
 P. Kanerva, "Hyperdimensional Computing", Cognitive Computation 1, 2009, doi:10.1007/s12559-009-9009-8; binary spatter
 codes. An atom is BITS bits made of a name alone, so it is the same in every process and on every node. Binding is XOR,

@@ -2,8 +2,8 @@
 
 Each signal gives a value in [0, 1]. What it is worth makes good a part of what the score lacks, in proportion for who
 has little of it: no signal lifts what matches nothing. Which of them count, and how much, is fusion.OPTIONAL; an
-ablation set its defaults (docs/decisions/score-fusion.md), and most are off. What a signal changed is its part of the
-score.
+ablation set its defaults (docs/decisions/score-fusion.md), and most are off. The part of a signal in the score is its
+change.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Look(NamedTuple):
 
 
 def phrases_of(question: str) -> tuple[str, ...]:
-    """What stands in quotation marks, folded, without repetition."""
+    """The phrases in quotation marks, folded, without repetition."""
     found = (_folded(next(filter(None, marks))) for marks in _QUOTED.findall(question))
     return tuple(dict.fromkeys(phrase for phrase in found if phrase))[:PHRASES_MAX]
 
@@ -62,7 +62,7 @@ def _folded(text: str) -> str:
 
 
 def pairs_of(memory: Memory) -> frozenset[Pair]:
-    """What is known of a memory, as role and filler: kind, agent, tags, month, year, speakers, identifiers."""
+    """The known properties of a memory, as role and filler: kind, agent, tags, month, year, speakers, identifiers."""
     traits = traits_of(memory)
     year, month = month_of(traits.at)
     text = memory.content[:LOOKED_AT_CHARS]
@@ -113,8 +113,8 @@ def lowered(looks: Sequence[Look], shares: Mapping[str, float], name: str) -> li
 
 
 def mixed(looks: Sequence[Look], relevance: Mapping[str, float], weight: float) -> list[Look]:
-    """The same, `weight` of each score being the relevance in [0, 1] that a model gives, best first. Who was not asked
-    about has the least of those who were."""
+    """The same, `weight` of each score being the relevance in [0, 1] that a model gives, best first. A memory without
+    an own value gets the least value among the others."""
     least = min(relevance.values(), default=0.0)
     found = []
     for id_, score, parts in looks:

@@ -1,4 +1,4 @@
-"""What ratings add to relevance: little, and nothing to what is not relevant.
+"""The part of ratings in relevance: little, and nothing for an irrelevant memory.
 
 Votes say that a memory helped somebody with something, not that it answers this question. So they move a score by at
 most USEFULNESS, in proportion to its evidence as form does, and tell memories apart that match about equally well. They
@@ -15,7 +15,8 @@ USEFULNESS: Final = 0.02
 
 
 def liking(useful: int, against: int) -> float:
-    """What votes say, in (-1, 1): the difference of both by their sum and one more, so that few say less than many."""
+    """The value of votes, in (-1, 1): their difference divided by their sum plus one, so few votes count less than
+    many."""
     return (useful - against) / (useful + against + 1)
 
 

@@ -1,4 +1,4 @@
-"""Every request is judged here and nowhere else, field by field (checks.py); a refusal names field, value and limit.
+"""The judge of every request, field by field (field_checks.py). A refusal names field, value and limit.
 
 Returns cleaned copies (folded kind, sorted unique tags); never cuts, never guesses. Knows nothing about storage.
 """
