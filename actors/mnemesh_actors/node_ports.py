@@ -1,10 +1,11 @@
-"""What the operations of a node share: handles to its actors, its limits, its clock and its chance."""
+"""The shared parts of a node for its operations: handles to actors, limits, clock and chance."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
+from typing import Final, TypedDict
 
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.embedding.embedder import Embedder
@@ -18,11 +19,14 @@ from mnemesh_actors.runtime.budget import Foreground
 from mnemesh_actors.runtime.zones import machine_zone
 from mnemesh_memory.policy.recall_rules import Rule
 from mnemesh_memory.values import limits
+from mnemesh_memory.values.model import Caller
+
+OPERATION_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeshConfig:
-    """What a node's settings say to its operations."""
+    """The settings of a node that its operations read."""
 
     recall_timeout_s: float = limits.RECALL_TIMEOUT_S
     write_timeout_s: float = limits.WRITE_TIMEOUT_S
@@ -30,6 +34,14 @@ class MeshConfig:
     abstain_below: float = 0.0
     rules: tuple[Rule, ...] = ()
     zone: tzinfo = field(default_factory=machine_zone)
+
+
+class Stamp(TypedDict):
+    """Writer, time and chance of a command to the ledger."""
+
+    agent: str
+    at: int
+    actor: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +59,13 @@ class NodePorts:
     reranker: Handle[Rerank] | None = None
     foreground: Foreground = field(default_factory=Foreground)
 
+    def stamp(self, caller: Caller) -> Stamp:
+        """The common fields of a new command of `caller`."""
+        return Stamp(agent=caller.agent, at=self.clock(), actor=self.entropy(OPERATION_BYTES))
+
     @property
     def embedder(self) -> Embedder:
-        """Of the vector space that answers now. Who asks the index with what it made holds on to that space."""
+        """Of the vector space that answers now. A caller that takes its vectors to the index holds on to the space."""
         return self.serving.current.embedder
 
     @property

@@ -27,7 +27,6 @@ from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node.start import StartConfig, start_mesh
 from mnemesh_actors.node_ports import MeshConfig
 from mnemesh_actors.recall import recall as module
-from mnemesh_actors.recall.recall_batch import recall_batch
 from mnemesh_actors.recall.searching import SEARCHES_A_CALL_MAX, Searching
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.storage.data_directory import open_directory
@@ -835,7 +834,8 @@ async def test_a_batch_has_more_time_the_more_calls_of_the_index_it_needs() -> N
             return Recalled(results=(), coverage=0.0, abstain=True, tokens_used=0)
 
     for number in (1, 8, 9, 32):
-        await recall_batch(cast(module.Recalling, Patient()), READER, [Query(text="x", spaces=("s",))] * number)
+        queries = [Query(text="x", spaces=("s",))] * number
+        await module.Recalling.recall_batch(cast(module.Recalling, Patient()), READER, queries)
         assert set(given[-number:]) == {-(-number // SEARCHES_A_CALL_MAX)}
 
 

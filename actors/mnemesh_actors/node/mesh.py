@@ -6,7 +6,7 @@ Takes and gives values of mnemesh_memory.values.model only, raises leaves of mne
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from typing import TypeVar
@@ -14,16 +14,15 @@ from typing import TypeVar
 from mnemesh_actors.consumers.consumer_set import ConsumerSet
 from mnemesh_actors.generations.generation_file import Choice
 from mnemesh_actors.generations.reembedding import Reembedding
-from mnemesh_actors.memory_lookup import find_many, find_one
+from mnemesh_actors.memory_lookup import find_many, find_one, granted, hidden
 from mnemesh_actors.node.node_status import index_consumers, index_status, model_status
 from mnemesh_actors.node.snapshot_reader import LedgerCopy, ledger_copy
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.notices import Notices
 from mnemesh_actors.recall.recall import Recalling
-from mnemesh_actors.recall.recall_batch import recall_batch
 from mnemesh_actors.recall.related import related
 from mnemesh_actors.remember.bulk_removal import BulkForgetting
-from mnemesh_actors.remember.history_operations import PAGE, Histories
+from mnemesh_actors.remember.history_operations import Histories
 from mnemesh_actors.remember.link_operations import Linking
 from mnemesh_actors.remember.purge import Purging
 from mnemesh_actors.remember.writes import Writing
@@ -38,10 +37,8 @@ from mnemesh_memory.ranking.answers import Neighbourhood, Recalled
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DataLoss, DeadlineExceeded, DiskFull, InvalidArgument, MnemeshError
-from mnemesh_memory.values.memory_links import Rated
 from mnemesh_memory.values.model import (
     Caller,
-    Checked,
     Draft,
     LedgerStatus,
     ListQuery,
@@ -53,10 +50,8 @@ from mnemesh_memory.values.model import (
     Stats,
     Written,
 )
-from mnemesh_memory.values.past import Blame, ConflictPage, HistoryPage
+from mnemesh_memory.values.past import Blame
 from mnemesh_memory.values.quotas import Usage
-from mnemesh_memory.values.removal import Bulk, Purged
-from mnemesh_memory.watch.watch_values import Watched, WatchQuery
 
 EXPORT_PAGE = 200
 Answer = TypeVar("Answer")
@@ -88,115 +83,47 @@ class Mesh:
         self._node_id = node_id
         self._reembedding = reembedding
         self._notices = notices
-        self._writing = Writing(parts)
-        self._linking = Linking(parts, self._writing)
-        self._recalling = Recalling(parts, self._linking)
-        self._purging = Purging(parts)
-        self._bulk = BulkForgetting(parts, self._writing, self._purging)
-        self._histories = Histories(parts, self._writing)
-        self._watching = Watching(parts, node_id, seal)
+        self._writing = writing = Writing(parts)
+        self._linking = linking = Linking(parts, writing)
+        self._recalling = Recalling(parts, linking)
+        self._histories = histories = Histories(parts, writing)
+        purging, watching = Purging(parts), Watching(parts, node_id, seal)
+        # These operations need nothing else of a node. Each is documented where it is defined.
+        self.check, self.forget, self.restore = writing.check, writing.forget, writing.restore
+        self.link, self.unlink, self.rate = linking.link, linking.unlink, linking.rate
+        self.history, self.conflicts = histories.history, histories.conflicts
+        self.rollback, self.resolve = histories.rollback, histories.resolve
+        self.purge, self.bulk_forget = purging.purge, BulkForgetting(parts, writing, purging).bulk_forget
+        self.watch, self.touched = watching.watch, watching.touched
         self._last = AsyncExitStack()
         self._asking: asyncio.Task[str] | None = None  # whether the ledger answers
 
     async def remember(self, caller: Caller, draft: Draft) -> Written:
         """Store one memory; see Writing.remember."""
         with self._parts.foreground.operation():
-            return await self._told(caller, await self._writing.remember(caller, draft))
+            return await self._writing.remember(caller, draft)
 
     async def remember_batch(self, caller: Caller, drafts: Sequence[Draft]) -> list[Written | MnemeshError]:
         """Store up to 256 memories; see Writing.remember_batch."""
         with self._parts.foreground.operation():
-            done = await self._writing.remember_batch(caller, drafts)
-        return [await self._told(caller, one) if isinstance(one, Written) else one for one in done]
-
-    async def check(self, caller: Caller, draft: Draft) -> Checked:
-        """What `remember` would do; writes nothing."""
-        return await self._writing.check(caller, draft)
+            return await self._writing.remember_batch(caller, drafts)
 
     async def update(self, caller: Caller, key: str, patch: Patch) -> Written:
         """Write a new revision; see Writing.update."""
         with self._parts.foreground.operation():
-            return await self._told(caller, await self._writing.update(caller, key, patch))
+            return await self._writing.update(caller, key, patch)
 
     async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:
         """Replace a memory by a new one; see Writing.supersede."""
         with self._parts.foreground.operation():
-            done, old = await self._writing.supersede(caller, key, draft)
-        return await self._told(caller, done), (await self._linking.granted(caller, [old]))[0]
-
-    async def forget(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
-        """Soft deletion."""
-        return await self._told(caller, await self._writing.forget(caller, key, wait or "indexed"))
-
-    async def restore(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
-        """Undo of a soft deletion; see Writing.restore."""
-        return await self._told(caller, await self._writing.restore(caller, key, wait or "indexed"))
-
-    async def link(self, caller: Caller, key: str, type_: str, to: str, wait: str = "indexed") -> Written:
-        """Link a memory to another; see Linking.link."""
-        return await self._told(caller, await self._linking.link(caller, key, type_, to, wait or "indexed"))
-
-    async def unlink(self, caller: Caller, key: str, type_: str, to: str, wait: str = "indexed") -> Written:
-        """Take a link away; see Linking.unlink."""
-        return await self._told(caller, await self._linking.unlink(caller, key, type_, to, wait or "indexed"))
-
-    async def rate(self, caller: Caller, key: str = "", useful: bool | None = None, answer: str = "") -> list[Rated]:
-        """Say whether a memory was useful, or which ones an answer names; see Linking.rate."""
-        return await self._linking.rate(caller, key, useful, answer)
-
-    async def _told(self, caller: Caller, done: Written) -> Written:
-        """The outcome of a write without links to what the caller may not read."""
-        (memory,) = await self._linking.granted(caller, [done.memory])
-        return done if memory is done.memory else replace(done, memory=memory)
-
-    async def history(self, caller: Caller, key: str, limit: int = PAGE, cursor: str = "") -> HistoryPage:
-        """Revisions of a memory, newest first; see Histories.history."""
-        return await self._histories.history(caller, key, limit, cursor)
+            return await self._writing.supersede(caller, key, draft)
 
     async def blame(self, caller: Caller, key: str, revision: str = "") -> Blame:
         """Who set what of a memory; see Histories.blame."""
         found = await self._histories.blame(caller, key, revision)
         targets = {one.field: one.field.rpartition(":")[2] for one in found.fields if one.field.startswith("links.")}
-        hidden = await self._linking.hidden(caller, targets.values())
-        return replace(found, fields=tuple(one for one in found.fields if targets.get(one.field) not in hidden))
-
-    async def conflicts(
-        self, caller: Caller, spaces: Sequence[str] = (), limit: int = PAGE, cursor: str = ""
-    ) -> ConflictPage:
-        """Memories in conflict; see Histories.conflicts."""
-        return await self._histories.conflicts(caller, spaces, limit, cursor)
-
-    async def rollback(
-        self, caller: Caller, key: str, to: str, *, expected_heads: Sequence[str] = (), wait: str = "indexed"
-    ) -> Written:
-        """Go back to an older revision; see Histories.rollback."""
-        heads = tuple(expected_heads)
-        done = await self._histories.rollback(caller, key, to, expected_heads=heads, wait=wait or "indexed")
-        return await self._told(caller, done)
-
-    async def resolve(
-        self,
-        caller: Caller,
-        key: str,
-        *,
-        keep: str = "",
-        content: str | None = None,
-        expected_heads: Sequence[str] = (),
-        wait: str = "indexed",
-    ) -> Written:
-        """End a conflict; see Histories.resolve."""
-        done = await self._histories.resolve(
-            caller, key, keep=keep, content=content, expected_heads=expected_heads, wait=wait or "indexed"
-        )
-        return await self._told(caller, done)
-
-    async def bulk_forget(self, caller: Caller, query: ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
-        """Forget or purge what a listing names; see BulkForgetting.bulk_forget."""
-        return await self._bulk.bulk_forget(caller, query, purge=purge, dry_run=dry_run)
-
-    async def purge(self, caller: Caller, key: str) -> Purged:
-        """Erase a memory for good; see Purging.purge."""
-        return await self._purging.purge(caller, key)
+        unseen = await hidden(self._parts, caller, targets.values())
+        return replace(found, fields=tuple(one for one in found.fields if targets.get(one.field) not in unseen))
 
     async def recall(self, caller: Caller, query: Query) -> Recalled:
         """Find memories; see Recalling.recall."""
@@ -204,12 +131,12 @@ class Mesh:
             return await self._recalling.recall(caller, query)
 
     async def recall_batch(self, caller: Caller, queries: Sequence[Query]) -> list[Recalled]:
-        """Answer several queries at once; see recall_batch."""
+        """Answer several queries at once; see Recalling.recall_batch."""
         with self._parts.foreground.operation():
-            return await recall_batch(self._recalling, caller, queries)
+            return await self._recalling.recall_batch(caller, queries)
 
     async def related(self, caller: Caller, key: str, limit: int = 10, *, spaces: Sequence[str] = ()) -> Neighbourhood:
-        """What has to do with a memory; see relating.related."""
+        """The neighbourhood of a memory; see related.related."""
         with self._parts.foreground.operation():
             return await related(self._parts, caller, key, limit, spaces)
 
@@ -240,7 +167,7 @@ class Mesh:
         missing = [key for key, item in zip(keys, found, strict=True) if isinstance(item, MnemeshError)]
         if memories:
             await self._parts.ledger.touch([memory.id for memory in memories], self._parts.clock())
-            memories = await self._linking.granted(caller, memories)
+            memories = await granted(self._parts, caller, memories)
             if as_of is None:
                 memories = await self._linking.with_ends(caller, memories)
         return memories, missing
@@ -251,7 +178,7 @@ class Mesh:
         field_checks.whole("after", after, 0, limits.TIMELINE_MAX)
         middle = await find_one(self._parts, caller, key)
         memories, position = await self._parts.ledger.timeline(middle.id, before, after)
-        return await self._linking.granted(caller, memories), position
+        return await granted(self._parts, caller, memories), position
 
     async def stats(self, caller: Caller, spaces: Sequence[str] = ()) -> Stats:
         """Counts over `spaces`, or over all that the caller may see."""
@@ -280,17 +207,9 @@ class Mesh:
         states = ["active", *["forgotten"] * include_forgotten, *["superseded"] * include_superseded]
         after = (-1, "")
         while page := await self._parts.ledger.export_page(named, states, after, EXPORT_PAGE):
-            for memory in await self._linking.granted(caller, page):
+            for memory in await granted(self._parts, caller, page):
                 yield memory
             after = (page[-1].created_at, page[-1].id)
-
-    def watch(self, caller: Caller, query: WatchQuery) -> AsyncGenerator[Watched, None]:
-        """Every change of spaces from a cursor on; see Watching.watch."""
-        return self._watching.watch(caller, query)
-
-    def touched(self) -> AsyncGenerator[list[str], None]:
-        """Ids of memories as they change, whoever may read them; see Watching.touched."""
-        return self._watching.touched()
 
     async def identify(self, caller: Caller, key: str) -> Memory:
         """The memory that `key` names, also a forgotten one. Asking is no use of it. Raises NotFound."""
@@ -375,4 +294,4 @@ class Mesh:
     async def list(self, caller: Caller, query: ListQuery) -> Page:
         """One page of a listing."""
         page = await self._parts.ledger.page(request_checks.list_query(query, caller))
-        return replace(page, memories=tuple(await self._linking.granted(caller, page.memories)))
+        return replace(page, memories=tuple(await granted(self._parts, caller, page.memories)))

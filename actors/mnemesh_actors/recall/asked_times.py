@@ -1,7 +1,7 @@
-"""Words of time in a question: what is asked of recall because of them, and what the answer says of it.
+"""Words of time in a question: their effect on the search, and the note about them in the answer.
 
-Nothing that they mean is ever a silent empty answer: what lies in the stretch is raised, or alone let through, and when
-nothing does, all times are searched or the answer says why it is empty.
+Words of time never empty an answer silently. Memories of the stretch are raised, or alone let through. With none there,
+all times are searched or the answer says why nothing is shown.
 """
 
 from __future__ import annotations
@@ -25,20 +25,21 @@ from mnemesh_memory.times.question_time import TimeWords, read
 from mnemesh_memory.times.window import BY_EVENT, TimeRead, Window, told
 from mnemesh_memory.values.model import Memory, Query
 
-# Who asks with these alone asks for whatever there is of a time: "give me a summary of yesterday".
+# A question of these words alone asks for everything of a time: "give me a summary of yesterday".
 ANYTHING: Final = terms(
     "activity all any anything changed discuss doing done event every everything get give going got happened latest"
     " list memories memory new news now occurred overview recall recap recent recorded remember said say show something"
     " stuff summarize summary talk tell thing told update work worked working write written wrote"
 )
-# Who asks what is to be done asks for no list of what was: "what to do before the release".
+# A question about things to do asks for no list of the past: "what to do before the release".
 _TO_BE_DONE: Final = re.compile(
     r"\b(?:to (?:do|get|give|happen|say|show|tell|update|work|write)|should|must|needs?|ought|has to|have to|having to"
     r"|(?:do|does|can|could|shall|will|would) (?:i|we|you|one|they))\b",
     re.IGNORECASE,
 )
 # A kind that is asked for by such words, as most people use it: "what did we decide last week", "what broke in March".
-# Narrower ones ("outage", "incident") find theirs better than a list of all errors does, in which they may stand last.
+# Narrower words ("outage", "incident") find their memories better than a list of all errors, where these may stand
+# last.
 KIND_WORDS: Final = {
     kind: terms(words)
     for kind, words in {
@@ -61,7 +62,7 @@ def zone_of(parts: NodePorts, query: Query) -> tzinfo:
 
 
 async def asked_in_time(parts: NodePorts, query: Query, find: Find) -> Recalled:
-    """What `find` gives for `query`, with the stretch of time that its words mean. Raises InvalidArgument for a zone
+    """The answer of `find` to `query`, with the stretch of time that its words mean. Raises InvalidArgument for a zone
     that is none."""
     zone = zone_of(parts, query)
     if query.time_words == "off":
@@ -80,7 +81,7 @@ async def asked_in_time(parts: NodePorts, query: Query, find: Find) -> Recalled:
             inside = _inside(answer, window)
             widened = not inside
     elif window is not None and answer.abstain and not window.only:
-        # Whether there is an answer does not hang on its time: it is there when one is without the raise.
+        # Time alone makes no answer: the question has one only when the search without the raise finds one.
         plain = await find(replace(query, about=asked.about))
         answer = replace(answer, coverage=max(answer.coverage, plain.coverage), abstain=plain.abstain)
     elif inside and not asked.text:
@@ -104,16 +105,16 @@ async def asked_in_time(parts: NodePorts, query: Query, find: Find) -> Recalled:
 
 
 async def _event(parts: NodePorts, event: Event, query: Query, find: Find) -> Memory | None:
-    """The memory that tells of it best, if it is sure enough."""
+    """The memory that tells of the event best, if the match is sure enough."""
     asked = Query(text=event.text, spaces=query.spaces, limit=1, as_of=query.as_of)
     best = await find(narrowed(asked, parts.config.rules))
     return None if best.abstain else best.results[0].memory
 
 
 def _asked(query: Query, found: TimeWords, event: Memory | None) -> tuple[Query, Window | None]:
-    """What is searched because of the words of time, and the stretch that they mean, None when they mean none.
+    """The query that the words of time make of this one, and their stretch; None when they mean none.
 
-    Who asks for nothing but a time gets what lies in it, the newest first: nothing is there to be matched."""
+    A question for nothing but a time lists its stretch, the newest first: nothing is there to be matched."""
     since, before = found.since, found.before
     if event is not None and found.event is not None:
         at = happened_at(event)
@@ -131,7 +132,7 @@ def _asked(query: Query, found: TimeWords, event: Memory | None) -> tuple[Query,
     window = Window(since, before, query.time_words == "only" or listed, sure, own)
     if listed:
         return replace(query, text="", min_score=0.0, window=window), window
-    # The words of an event stay: it is told of, and judged, in the words of what came of it.
+    # The words of an event stay: a memory often tells of the event and of its results in the same words.
     return replace(query, text=found.searched(), about=found.about(event=False), window=window), window
 
 
@@ -146,12 +147,12 @@ def _kind(query: Query, found: TimeWords, event: Memory | None) -> str:
 
 
 async def _kind_first(listing: Query, asked: Query, answer: Recalled, find: Find) -> Recalled:
-    """`answer` to `asked` behind what `listing` gives of the stretch, the newest first: not every memory of a decision
-    says that something was decided, and not every one that says so was filed as one."""
+    """The listing of the stretch, the newest first, followed by `answer` to `asked`. Not every memory of a decision
+    says "decided", and not every memory with that word has the kind."""
     first = _whole(await find(listing), explain=listing.explain)
     if not first.results:
         return answer
-    # What the budget cut off of either may stand in the other: what is left out is counted by both in full.
+    # The budget may have cut off of one list a result of the other, so both are counted in full.
     there = {hit.memory.id for hit in (await _in_full(listing, first, find)).results}
     behind = (await _in_full(asked, answer, find)).results
     others = [hit for hit in behind if hit.memory.id not in there][: listing.limit - len(there)]
@@ -177,8 +178,8 @@ async def _in_full(query: Query, answer: Recalled, find: Find) -> Recalled:
 
 
 def _named(about: str, text: str) -> bool:
-    """Whether a common word is written as a name, as in "what did Will do last week": in the middle of a sentence, with
-    a capital, beside words without."""
+    """Whether a common word is written as a name, as in "what did Will do last week". Such a word stands in the middle
+    of a sentence, with a capital, beside words without."""
     words, first = _WORD.findall(about), _WORD.search(text)
     if first is not None and words[:1] == [first[0]]:
         words = words[1:]
@@ -191,7 +192,7 @@ def _inside(answer: Recalled, window: Window | None) -> int:
 
 
 async def _anything(asked: Query, window: Window, find: Find) -> bool:
-    """Whether something that fits lies in it, though nothing that is shown does."""
+    """Whether a match lies in the stretch, though no shown result does."""
     inside = replace(asked, window=window._replace(only=True), limit=1, sort="relevance", token_budget=None)
     return bool((await find(inside)).results)
 

@@ -1,7 +1,7 @@
-"""Which of the candidates stand in an answer: their rows are read, and the ledger is the last to judge them.
+"""Choice of the candidates that stand in an answer: their rows are read, and the ledger has the last word.
 
-Of the past every row is made out of a history, which takes its time: each is read once for a recall, and none when the
-time for it is over. What was left out then is told.
+A row of the past is made out of a history, which is slow. Each is read once for a recall, and none when the time for
+reading is over. The answer says when rows were left out.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Picking:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What is missing, because it is damaged or because the time for reading was over."""
+        """Reasons for missing memories: damage, or the end of the time for reading."""
         lost = left_out(list(self._lost))
         if not self._unread:
             return lost
@@ -58,7 +58,7 @@ class Picking:
         self._lost |= dict.fromkeys(ids)
 
     async def view(self, ids: Sequence[str]) -> dict[str, Memory]:
-        """Rows by id, as they are or as they stood; unknown ones are absent."""
+        """Rows by id, as of now or of then; unknown ids are absent."""
         if self._as_of is None or not ids:
             now = await self._parts.ledger.read(ids) if ids else {}
             await self._look_for([id_ for id_ in ids if id_ not in now])
@@ -71,7 +71,7 @@ class Picking:
         return {id_: memory for id_ in ids if (memory := self._then.get(id_)) is not None}
 
     async def _look_for(self, absent: Sequence[str]) -> None:
-        """Note which of these memories are not there because they are damaged."""
+        """Note the memories among `absent` that are missing because of damage."""
         if absent:
             past = self._as_of is not None
             self.note_lost(await self._parts.ledger.lost(absent, self._spaces, past))
@@ -86,11 +86,11 @@ class Picking:
         return {id_: chain[end] for id_, end in ends.items() if end in chain and chain[end].state != "superseded"}
 
     async def pick(self, query: Query, fused: Sequence[Fused]) -> tuple[list[Found], list[Found], int]:
-        """Enough memories to show, best first, the best that pass all filters but `min_score`, and how many candidates
-        were read that had to give way to a successor.
+        """Enough memories to show, best first; the best that pass all filters but `min_score`; and the number of
+        candidates that gave way to a successor.
 
-        Rows are read a step at a time, because most of the candidates are never shown; another order needs all, and so
-        do those that match exactly as well as the last."""
+        Rows are read a step at a time, because most candidates are never shown. Another order needs all rows, and
+        candidates exactly as good as the last one are read too."""
         by_relevance = query.sort == "relevance"
         step = query.limit + READ_MARGIN if by_relevance else len(fused)
         shown: set[str] = set()
@@ -118,7 +118,7 @@ class Picking:
         return kept, best, old
 
     async def keep(self, query: Query, found: Sequence[Found]) -> list[Found]:
-        """What passes the filters but `min_score`: the ledger is the last to judge, also of what the index judged."""
+        """The candidates that pass all filters but `min_score`. The ledger judges last, also after the index."""
         kept = [item for item in found if passes(query, item.memory)]
         if query.valid_at is not None:
             still = await self._still(query, [item.memory for item in kept])
@@ -130,7 +130,8 @@ class Picking:
         return kept
 
     async def _still(self, query: Query, memories: Iterable[Memory]) -> set[str]:
-        """Ids of those that held at `valid_at`, and were not replaced by what held then; none without it."""
+        """Ids of the memories that held at `valid_at` and were not replaced by another that held then; none without
+        `valid_at`."""
         if query.valid_at is None:
             return set()
         asked = list(memories)
@@ -146,7 +147,7 @@ class Picking:
         }
 
     def _undecided(self, memory: Memory, others: Mapping[str, Memory], *, alone: bool = False) -> bool:
-        """Whether something was not read that says when it began or, but for `alone`, that may have held instead."""
+        """Whether an unread memory decides when this one began or, but for `alone`, may have held instead."""
         unread = self._unread
         if not unread:
             return False
@@ -158,9 +159,10 @@ class Picking:
         )
 
     async def _others(self, memories: Sequence[Memory]) -> Mapping[str, Memory]:
-        """These, all that came after them, and what each of those replaced itself: by them is judged what held."""
+        """These memories, all successors, and everything that the successors replaced: the base for judging
+        validity."""
         if self._as_of is None:
-            # What came as the predecessor of another has brought neither its own nor its successors.
+            # A predecessor comes without its own predecessors and successors.
             if left := [memory.id for memory in memories if memory.id not in self._reached]:
                 self._chains |= await self._parts.ledger.chains(left)
                 for id_ in left:
@@ -172,7 +174,7 @@ class Picking:
         return {**await self.view(sorted(replaced(chain.values()) - chain.keys())), **chain}
 
     async def _chain(self, memories: Iterable[Memory]) -> dict[str, Memory]:
-        """These as they stood, and all that came after them."""
+        """These memories as of then, and all their successors."""
         last = {memory.id: memory for memory in memories}
         chain = dict(last)
         while todo := {one.superseded_by for one in last.values() if one.superseded_by} - chain.keys():
@@ -188,8 +190,8 @@ class Picking:
         shown: set[str],
         still: set[str],
     ) -> list[Found]:
-        """What is shown of `pairs`, a part of the candidates: for what is superseded its successor, then or now, but
-        those in `still`, which held at the asked time."""
+        """The results of `pairs`, a part of the candidates. A superseded memory gives way to its successor of then or
+        now, unless its id is in `still`."""
         if query.include_superseded:
             return [Found(memory, fit) for fit, memory in pairs]
         old = [memory for _, memory in pairs if memory.state == "superseded" and memory.id not in still]

@@ -1,18 +1,20 @@
-"""What a recall asks for: of the index a search, of the ledger a page, and how many candidates. Pure.
+"""The requests of a recall: a search of the index, a page of the ledger, and the number of candidates. Pure.
 
-A filter goes down to where it is cheapest, but only when it judges there as the ledger would: of the past the index and
-the view hold today's words and states, so these are judged after the reading.
+A filter goes down to the cheapest place that judges as the ledger would. Index and view hold today's words and states,
+so filters on the past are judged after the reading.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.index.shard import Search
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.model import ListQuery, Query
 
-# For the 10 results of a usual question, and more for more. On LoCoMo 60 by meaning lose .005 of hit@10, because what
-# stands near a good match is then often in no list; by words nothing that follows is ever shown.
+# For the 10 results of a usual question, and more for more. On LoCoMo 60 by meaning lose .005 of hit@10, because the
+# neighbours of a good match are then often in no list. By words no later candidate is ever shown.
 CANDIDATES = 100
 CANDIDATES_BY_WORDS = 60
 CANDIDATES_A_RESULT = 3
@@ -22,11 +24,12 @@ CANDIDATES_SORTED = 400
 CANDIDATES_JUDGED_LATE = SEARCH_LIMIT_MAX
 
 
-def _before(query: Query) -> int | None:
-    """Nothing that came after `as_of` is looked at."""
+def _as_of_then(query: Query) -> Query:
+    """The query without the filters on fields that may have had other values at `as_of`, and up to `as_of` only."""
     if query.as_of is None:
-        return query.before
-    return query.as_of + 1 if query.before is None else min(query.before, query.as_of + 1)
+        return query
+    before = query.as_of + 1 if query.before is None else min(query.before, query.as_of + 1)
+    return replace(query, kinds=(), tags_any=(), tags_all=(), tags_none=(), before=before, window=None)
 
 
 def for_the_ledger(query: Query) -> bool:
@@ -36,19 +39,19 @@ def for_the_ledger(query: Query) -> bool:
 
 def listing_of(query: Query) -> ListQuery:
     """The first page of what may pass."""
-    past = query.as_of is not None
+    past, query = query.as_of is not None, _as_of_then(query)
     return ListQuery(
         spaces=query.spaces,
-        kinds=() if past else query.kinds,
-        tags_any=() if past else query.tags_any,
-        tags_all=() if past else query.tags_all,
-        tags_none=() if past else query.tags_none,
+        kinds=query.kinds,
+        tags_any=query.tags_any,
+        tags_all=query.tags_all,
+        tags_none=query.tags_none,
         since=query.since,
-        before=_before(query),
+        before=query.before,
         agent=query.agent,
         session=query.session,
         state="all" if past or query.include_superseded else "active",
-        window=None if past else query.window,
+        window=query.window,
         limit=limits.LIST_LIMIT_MAX,
     )
 
@@ -57,7 +60,7 @@ def search_of(query: Query, generation: str, ids: tuple[str, ...] | None, late: 
     """The search for candidates, still without the question's vector, which will be of that `generation`. `ids`: among
     these alone. `late`: candidates will be taken away after the search. `as_stated`: words may be looked for in the
     form of a statement."""
-    past = query.as_of is not None
+    past, query = query.as_of is not None, _as_of_then(query)
     best = query.sort == "relevance" and not late
     few = min(max(CANDIDATES, CANDIDATES_A_RESULT * query.limit), SEARCH_LIMIT_MAX)
     limit = CANDIDATES_JUDGED_LATE if late else few if best else CANDIDATES_SORTED
@@ -65,25 +68,25 @@ def search_of(query: Query, generation: str, ids: tuple[str, ...] | None, late: 
         text=query.text,
         vector=None,
         spaces=query.spaces,
-        kinds=() if past else query.kinds,
-        tags_any=() if past else query.tags_any,
-        tags_all=() if past else query.tags_all,
-        tags_none=() if past else query.tags_none,
+        kinds=query.kinds,
+        tags_any=query.tags_any,
+        tags_all=query.tags_all,
+        tags_none=query.tags_none,
         since=query.since,
-        before=_before(query),
+        before=query.before,
         agent=query.agent,
         session=query.session,
         include_superseded=True,
         include_archive=past or query.include_archive,
         include_forgotten=past,
-        window=None if past else query.window,
+        window=query.window,
         ids=ids,
         limit=max(query.limit, limit),
         words_limit=max(CANDIDATES_BY_WORDS, CANDIDATES_A_RESULT * query.limit)
         if best and query.mode == "hybrid"
         else SEARCH_LIMIT_MAX,
         bm25=query.mode != "semantic",
-        # Who asks for words wants these, in the memory itself, and of the past the index knows no windows.
+        # A keyword question wants the words in the memory itself, and the index knows no windows of the past.
         windows=query.mode == "hybrid" and not past,
         as_stated=as_stated and query.mode == "hybrid",
         generation=generation,

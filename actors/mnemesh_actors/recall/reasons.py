@@ -14,8 +14,8 @@ from mnemesh_memory.values.model import Query
 
 
 async def why_empty(parts: NodePorts, query: Query, answer: Recalled, find: Find) -> tuple[str, ...]:
-    """What left nothing of `query`, which is the reader's own without the rules of the node: each reason with the name
-    of the filter first; () when there are results."""
+    """The filters that left nothing of `query`, each reason with the name of the filter first; () when there are
+    results. `query` is the reader's own, without the rules of the node."""
     if answer.results:
         return ()
     if answer.truncated_by_budget:

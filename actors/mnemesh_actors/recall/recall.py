@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import ceil
 
 import structlog
 
@@ -20,7 +21,6 @@ from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.index.shard import Search
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.past.worded_then import as_worded
-from mnemesh_actors.recall.ahead import look_ahead
 from mnemesh_actors.recall.asked_times import asked_in_time
 from mnemesh_actors.recall.picking import BEST_FOR_COVERAGE, Picking
 from mnemesh_actors.recall.query_plan import (
@@ -32,15 +32,8 @@ from mnemesh_actors.recall.query_plan import (
 )
 from mnemesh_actors.recall.reasons import why_empty
 from mnemesh_actors.recall.refinement import optional_weights, second_look
-from mnemesh_actors.recall.results import (
-    SNIPPET_CHARS,
-    Found,
-    given,
-    lying_in,
-    ordered,
-    stretch_missed,
-)
-from mnemesh_actors.recall.searching import LATE, Searching
+from mnemesh_actors.recall.results import SNIPPET_CHARS, Found, given, lying_in, ordered, stretch_missed
+from mnemesh_actors.recall.searching import LATE, SEARCHES_A_CALL_MAX, Searching, look_ahead
 from mnemesh_actors.recall.words import scored
 from mnemesh_actors.remember.link_operations import Linking
 from mnemesh_memory.policy.recall_rules import narrowed
@@ -55,9 +48,9 @@ from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DeadlineExceeded, InvalidArgument, MnemeshError, Unavailable, count_of
 from mnemesh_memory.values.model import Caller, Query
 
-# Superseded memories that may lead to their successors, when they are so many that they are searched apart.
+# Superseded memories on the way to their successors, when many match and a search of their own is needed.
 CANDIDATES_SUPERSEDED = 30
-# What a filter that only the ledger can judge lets through is handed to the index, up to so many memories.
+# Ids that pass a filter of the ledger are handed to the index, up to so many memories.
 IDS_MAX = 5000
 # Without words memories are read in order of time, up to so many pages.
 PAGES_MAX = 25
@@ -70,7 +63,7 @@ ATTACHING_SHARE = 0.9
 WORDS_MEMORIES_MAX = 1000
 TOKENS_UNBOUNDED = 2**31
 LAG_TOLERATED_ENTRIES = 256
-# Uses on their way to a ledger that is slow; beyond, a use is not noted, because it is a hint.
+# Uses on their way to a slow ledger; beyond, a use is not noted, because it is only a hint.
 NOTING_MAX = 256
 log = structlog.get_logger("mnemesh.recall")
 
@@ -107,6 +100,23 @@ class Recalling:
             self._note_use([hit.memory.id for hit in answer.results])
         return answer
 
+    async def recall_batch(self, caller: Caller, queries: Sequence[Query]) -> list[Recalled]:
+        """The answers of `recall` in the order of the queries, 1 to RECALL_BATCH_MAX. All or none: raises the error of
+        the first query that recall refuses, with its place, such as queries[3].limit."""
+        request_checks.queries(queries, caller)
+        answers: list[Recalled] = []
+        # Side by side, so that the model embeds the questions together and the index is asked for all at once. A batch
+        # has the time of one recall, and as much again for every further call of the index.
+        patience = ceil(len(queries) / SEARCHES_A_CALL_MAX)
+        asked = (self.recall(caller, query, patience) for query in queries)
+        for place, outcome in enumerate(await asyncio.gather(*asked, return_exceptions=True)):
+            if isinstance(outcome, MnemeshError):
+                raise outcome.at(f"queries[{place}]") from None
+            if isinstance(outcome, BaseException):
+                raise outcome
+            answers.append(outcome)
+        return answers
+
     async def _find(self, query: Query, by: float, rows_by: float) -> Recalled:
         rows = Picking(self._parts, query, rows_by)
         if not query.text.strip():
@@ -115,8 +125,8 @@ class Recalling:
             return await self._search(space, query, rows, by)
 
     async def _newest(self, query: Query, rows: Picking) -> Recalled:
-        """Without words there is nothing to match: the newest memories that pass the filters, with relevance 0; in a
-        stretch of time those that happened last."""
+        """Without words there is nothing to match: the newest memories that pass the filters, with relevance 0. In a
+        stretch of time the latest by their own date come first."""
         # Of the past the ledger's listing knows no stretch and no order of it.
         then = query.as_of is not None and query.window is not None
         wanted = query.limit if query.sort == "relevance" and not then else CANDIDATES_SORTED
@@ -128,8 +138,8 @@ class Recalling:
         return await self._answer(query, ordered(query, kept, self._parts.clock()), 0.0, degraded, None)
 
     async def _passing(self, query: Query, rows: Picking, wanted: int) -> tuple[list[Found], bool, int]:
-        """The newest memories that pass the filters, at least `wanted` if there are so many; whether there may be more;
-        and how many were judged, if that ended it, else 0."""
+        """The newest memories that pass the filters, `wanted` or more if there are; whether there may be more;
+        and the number judged, if that limit ended the reading, else 0."""
         kept: list[Found] = []
         ids = await self._matching(query)
         cursor, number = "", -1
@@ -192,7 +202,7 @@ class Recalling:
         fused, failed = await self._fused(space, query, rows, vector, candidates)
         kept, best, old = await rows.pick(query, fused)
         if old and len(candidates) >= search.limit and (len(kept) < query.limit or old > query.limit):
-            # Versions that were replaced may have crowded out what is active: a second question for that alone.
+            # Replaced versions may have crowded out active ones: a second question asks for the active ones alone.
             apart = _apart(search, fused, None if query.valid_at is None else ids)
             candidates = await self._candidates(space.follower, apart, by)
             if isinstance(candidates, str):
@@ -203,11 +213,8 @@ class Recalling:
         if search.limit == CANDIDATES_JUDGED_LATE <= len(candidates) and len(kept) < query.limit:
             degraded = (*degraded, f"filters: judged for the best {len(candidates)} matches only")
         covered = _covered(query, best)
-        why = (
-            Explainer(candidates, self._weights(query), question_of(query.text, query.window))
-            if query.explain
-            else None
-        )
+        asked = question_of(query.text, query.window)
+        why = Explainer(candidates, self._weights(query), asked) if query.explain else None
         shown = await self._shown(query, rows, kept, fused, candidates)
         return await self._answer(query, shown, covered, (*degraded, *rows.left_out), why)
 
@@ -219,8 +226,8 @@ class Recalling:
         return await second_look(self._parts, space, query, vector, first, rows.view)
 
     async def _matching(self, query: Query) -> tuple[list[str], list[str]] | None:
-        """Which memories pass, when only the ledger can judge it; None when the index can, and for the past, whose
-        memories are judged one by one."""
+        """The memories that pass, when only the ledger can judge; None when the index can. None also for the past,
+        which is judged memory by memory."""
         if query.as_of is not None or not for_the_ledger(query):
             return None
         return await self._parts.ledger.matching(query, self._parts.clock())
@@ -261,15 +268,15 @@ class Recalling:
         fused: Sequence[Fused],
         candidates: Iterable[Candidate],
     ) -> list[Found]:
-        """What was kept, as it was asked for; with the best of the stretch of time that is preferred in the last place
-        when the answer would have nothing of it."""
+        """The kept memories in the asked order. When none lies in a preferred stretch of time, its best memory takes
+        the last place."""
         found = ordered(query, kept, self._parts.clock())
         within = stretch_missed(query, found)
         inside = within and (await rows.pick(within, lying_in(within, fused, candidates)))[0]
         return [*found[: query.limit - 1], inside[0]] if inside else found
 
     async def _candidates(self, follower: IndexFollower, search: Search, by: float) -> Candidates | str:
-        """What the index finds, or why it does not answer."""
+        """The candidates of the index, or the reason why there are none."""
         try:
             async with asyncio.timeout_at(by):
                 return await self._searching.ask(follower, search)
@@ -299,7 +306,7 @@ class Recalling:
             passage = snippet(item.memory.content, query.text, SNIPPET_CHARS)
             memory, cost = given(item.memory, query, passage, whole=not query.snippets_only)
             if not hits and cost > budget:
-                # The best is never left out for weaker ones that fit: it is given in part.
+                # The best is never left out for weaker ones that fit, but given in part.
                 memory, cost = given(item.memory, query, passage, whole=False)
             if tokens + cost > budget:
                 left_out = len(shown) - position
@@ -318,7 +325,7 @@ class Recalling:
         return Recalled(
             results=tuple(hits),
             coverage=covered,
-            # What the reader's own limits left out is here all the same, and covers what it covers.
+            # Results beyond the reader's own limits are here all the same, and count as cover.
             abstain=not (found or covered) or (bool(query.text.strip()) and covered < self._parts.config.abstain_below),
             tokens_used=tokens,
             truncated_by_budget=left_out,
@@ -345,8 +352,8 @@ class Recalling:
 
 
 def _apart(search: Search, fused: Sequence[Fused], held: tuple[list[str], list[str]] | None) -> Search:
-    """A search that versions which were replaced do not crowd: few of them, which may lead to what is shown. `held` are
-    those that held at the asked time, superseded or not, and those that lead to them; None for now."""
+    """A search that replaced versions do not crowd: few of them, as a way to their successors. `held` are the ids that
+    held at the asked time, superseded or not, and the ids that lead to them; None for now."""
     apart = replace(search, include_superseded=False, superseded_limit=CANDIDATES_SUPERSEDED)
     if held is None:
         return apart

@@ -1,6 +1,6 @@
 """The second look at the best of an answer: reads their texts, fetches vectors, asks a cross-encoder. Decides nothing.
 
-What no weight asks for is not fetched, so a recall without it costs one look at the question's text.
+Nothing without a weight is fetched, so a recall without weights costs one look at the question's text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from mnemesh_memory.values.model import Memory, Query
 
 # A cross-encoder reads each pair anew, some 10 ms of one core.
 RERANKED = 20
-# What is read or computed only when its weight asks for it.
+# Signals that are read or computed only when their weight is above 0.
 COSTLY = ("structure", "completion", "rerank", "diversity")
 
 

@@ -1,4 +1,4 @@
-"""What has to do with a memory: nearest by the vectors that are stored, beside it in its session, linked either way.
+"""The neighbourhood of a memory: nearest by stored vectors, beside it in its session, linked either way.
 
 Nothing is embedded for it, and asking is no use of what is shown.
 """
@@ -25,7 +25,7 @@ from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.memory_links import OUT
 from mnemesh_memory.values.model import Caller, Memory
 
-# Before it and after it in its session.
+# Neighbours on each side in the session.
 BESIDE: Final = 3
 # Of a long memory so many passages are compared.
 PASSAGES_MAX: Final = 8
@@ -35,8 +35,8 @@ SCORE_DECIMALS: Final = 6
 async def related(
     parts: NodePorts, caller: Caller, key: str, limit: int = 10, spaces: Sequence[str] = ()
 ) -> Neighbourhood:
-    """Up to `limit` active memories that the caller may read, without the one that `key` names: those at either end of
-    its links first, then by cosine, equal ones by id. A title is looked for in `spaces`. Raises NotFound,
+    """Up to `limit` active memories that the caller may read, without the one of `key`. Ends of its links come first,
+    then the nearest by cosine, equal ones by id. A title is looked for in `spaces`. Raises NotFound,
     InvalidArgument."""
     field_checks.whole("limit", limit, 1, limits.RELATED_LIMIT_MAX)
     (middle,) = await find_many(parts, caller, [key], spaces=spaces)
@@ -47,7 +47,7 @@ async def related(
 
 
 async def _around(parts: NodePorts, space: VectorSpace, caller: Caller, middle: Memory, limit: int) -> Neighbourhood:
-    """What `related` gives, by the vectors of one space."""
+    """`related` by the vectors of one space."""
     reasons: dict[str, list[str]] = {}
     ends = await parts.ledger.linked([middle.id], grants.readable(caller))
     for end in ends[middle.id][0] if middle.id in ends else ():

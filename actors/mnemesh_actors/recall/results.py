@@ -1,4 +1,4 @@
-"""A memory that may be shown, what is given of it, and the order in which such stand. Pure."""
+"""A memory that may be shown, its form in the answer, and the order of results. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SORTED_SHARE_MIN: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A memory that may be shown, with the candidate that led to it: itself, or `origin`, which it replaced."""
+    """A memory to show, with the candidate behind it: the memory itself, or `origin`, its predecessor."""
 
     memory: Memory
     fused: Fused
@@ -31,19 +31,19 @@ class Found:
 
     @property
     def redirected_from(self) -> str:
-        """The id of the superseded memory that matched in its place, "" when it matched by itself."""
+        """The id of the superseded memory that matched, "" when the result matched by itself."""
         return self.origin.id if self.origin else ""
 
     @property
     def matched(self) -> str:
-        """All that words match of the memory that matched, which is not its text alone: who found it by its keyword
-        has found it. Who replaces an answer says what the answer is now, in whatever words."""
+        """All text that words match in the matching memory, not its content alone: a keyword counts as a match. A
+        successor says the present answer in any words."""
         of = self.origin or self.memory
         return "\n".join((of.title, of.content, *of.keywords, *of.tags, *of.paths))
 
     @property
     def liking(self) -> float:
-        """What its ratings say of it as a match, 0 for none."""
+        """The ratings of a memory as a match, 0 for none."""
         return liking(self.memory.useful, self.memory.not_useful) if self.fused.score else 0.0
 
     def rated(self) -> Found:
@@ -59,10 +59,9 @@ def redirected(
     shown: set[str],
     still: Collection[str] = (),
 ) -> list[Found]:
-    """Of a part of the candidates, best first, what stands in the answer, each once at its best place: a superseded
-    memory gives way to the last of its successors in `ends`, which stands at its place unless it matched as well by
-    itself; but one whose id is in `still` stands for itself. `fused` are all candidates, `shown` the ids that stand in
-    the answer already, to which these are added."""
+    """The results of a part of the candidates, best first, each once at its best place. A superseded memory gives way
+    to the last of its successors in `ends`, at the better place of the two. A memory whose id is in `still` stays as it
+    is. `fused` are all candidates; `shown` the ids already in the answer, to which the new ids are added."""
     successors = {memory.id for memory in ends.values()}
     own = {item.id: item.score for item in fused if item.id in successors} if ends else {}
     found: list[Found] = []
@@ -79,8 +78,8 @@ def redirected(
 
 
 def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:
-    """As it was asked for: by relevance, with what has none at all left in the order of time; or by time or importance,
-    and then only what is nearly as relevant as the best."""
+    """The asked order. By relevance, equal matches go by liking, importance and heat. By time or importance, only
+    memories nearly as relevant as the best are kept."""
     if query.sort != "relevance":
         floor = SORTED_SHARE_MIN * max((item.fused.score for item in kept), default=0.0)
         kept = [item for item in kept if item.fused.score >= floor]
@@ -96,7 +95,7 @@ def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:
 
 
 def end_of_equals(fused: Sequence[Fused], at: int, score: float) -> int:
-    """Where those from place `at` on end that match exactly so well; `at` for what matches nothing."""
+    """The end of the run from place `at` on that matches exactly so well; `at` for a score of 0."""
     end = at
     while score and end < len(fused) and fused[end].score == score:
         end += 1
@@ -104,9 +103,9 @@ def end_of_equals(fused: Sequence[Fused], at: int, score: float) -> int:
 
 
 def stretch_missed(query: Query, found: Sequence[Found]) -> Query | None:
-    """The query for the best that lies in the stretch of time which is preferred, when the answer would have nothing of
-    it: who asks for March sees one memory of March. The only place stays with the best, another order as it is, and
-    the stretch of an event is not sure enough."""
+    """The query for the best memory of a preferred stretch of time, when the answer would have none: a question about
+    March sees one memory of March. The only place stays with the best, another order as it is, and the stretch of an
+    event is not sure enough."""
     window = query.window
     if window is None or window.only or window.surety < 1 or query.sort != "relevance" or query.limit == 1:
         return None
@@ -143,8 +142,8 @@ def _cost(memory: Memory, passage: str) -> int:
 
 
 def given(memory: Memory, query: Query, passage: str, *, whole: bool) -> tuple[Memory, int]:
-    """`memory` as it is given, and the tokens of its texts: whole, or without its content, for which `passage` stands,
-    and with passages of its other versions."""
+    """`memory` as the answer gives it, and the tokens of its texts. Without `whole`, `passage` stands for the content,
+    and other versions are cut to passages."""
     if not whole:
         others = tuple(
             replace(head, content=snippet(head.content, query.text, SNIPPET_CHARS)) for head in memory.conflicts

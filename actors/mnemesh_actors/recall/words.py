@@ -19,7 +19,7 @@ CHARS_MAX = 400_000
 
 
 def scored(text: str, memories: Sequence[Memory]) -> tuple[int, list[Candidate]]:
-    """How many of the memories were counted (the first ones, up to CHARS_MAX), and those that share a term with
+    """How many of the memories were counted (the first ones, up to CHARS_MAX). Then the ones that share a term with
     `text`, each with the BM25 score of its best passage."""
     from mnemesh_actors.index.bm25 import Bm25Encoder  # loads Edge, which a node on Ray keeps elsewhere
 

@@ -1,4 +1,4 @@
-"""Near memories within one batch: the index holds none of the batch while its texts are compared with it."""
+"""Near memories within one batch: the index does not hold the batch yet."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mnemesh_memory.values.model import Memory, Related
 
 
 class Siblings:
-    """The memories of a batch that are written, in its order, with their vectors."""
+    """The written memories of a batch, in order, with their vectors."""
 
     def __init__(self) -> None:
         self._vectors: list[Vector] = []
         self._memories: list[Memory] = []
 
     def of(self, written: Sequence[tuple[Memory, Vector]]) -> dict[str, tuple[Related, ...]]:
-        """Add these to the batch; up to RELATED_MAX earlier ones for each that is near to any, the nearest first."""
+        """Add these to the batch. Gives up to RELATED_MAX earlier memories for each new one, the nearest first."""
         first = len(self._memories)
         self._memories += [memory for memory, _ in written]
         self._vectors += [vector for _, vector in written]

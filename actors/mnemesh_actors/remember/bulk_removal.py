@@ -1,7 +1,7 @@
 """Many memories at once: those that a listing names are forgotten or purged. Without being told to act, only counted.
 
-One call takes in one page of the listing; what is left is said, so that a caller goes on until nothing is. Memories
-that changed or went meanwhile are no error: each is judged by itself, as the operation on one memory judges it.
+One call takes in one page of the listing and says how many are left, so that a caller repeats until none is. A memory
+that changed or went meanwhile is no error: each is judged by itself, as the operation on one memory does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.model import Caller, ListQuery, Page
 from mnemesh_memory.values.removal import Bulk
 
-# Commits of one call that wait for each other; the ledger groups what waits.
+# Commits of one call that run at once. The ledger groups them.
 AT_ONCE = 32
 
 
@@ -32,12 +32,12 @@ class BulkForgetting:
         self._purging = purging
 
     async def bulk_forget(self, caller: Caller, query: ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
-        """Forget (or, with `purge`, erase for good) up to `query.limit` memories that `query` names; with `dry_run`
-        only say which, and which of them the caller may not erase. Raises InvalidArgument, PermissionDenied for a space
-        that the caller may not write."""
-        # Who names active ones does not mean those that were active at `valid_at`: these are history.
+        """Forget up to `query.limit` memories that `query` names, or erase them for good with `purge`. With `dry_run`
+        only list them, and the memories that the caller may not erase. Raises InvalidArgument, PermissionDenied for a
+        space that the caller may not write."""
+        # "Active" means active now. Memories that were active only at `valid_at` are history.
         clean = replace(request_checks.list_query(query, caller), active_now=True)
-        for space in clean.spaces or (caller.private_space,):  # who may write in one that it reads may in all
+        for space in clean.spaces or (caller.private_space,):  # a right to write in one space holds in all of them
             grants.require_space(caller, grants.WRITE, space)
         page = await self._parts.ledger.page(clean)
         left_out = 0

@@ -1,7 +1,7 @@
 """The steps of a write that wait for another part of the node, each bounded by `write_timeout_s` without progress.
 
-Before the commit, who runs out of time is told that nothing was stored. A commit that has begun is never stopped: who
-stops waiting for it is told how to learn what became of it.
+Before the commit, who runs out of time is told that nothing was stored. A commit that has begun is never stopped: a
+caller that stops waiting is told how to learn its outcome.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ EMBEDDED_BYTES = CALL_BYTES_MAX
 async def answered(
     parts: NodePorts, part: str, outcome: str = NOTHING_STORED, share: float = 1.0
 ) -> AsyncIterator[Callable[[], None]]:
-    """What runs inside has that `share` of `write_timeout_s`, and again as long whenever the function that is given is
-    called: it says that `part` made progress. Raises DeadlineExceeded with `outcome`."""
+    """The block has that `share` of `write_timeout_s`, and as long again after each call of the yielded function, which
+    marks progress of `part`. Raises DeadlineExceeded with `outcome`."""
     limit_s = parts.config.write_timeout_s * share
     now = asyncio.get_running_loop().time
     try:
@@ -41,8 +41,8 @@ async def answered(
 
 
 async def find(parts: NodePorts, caller: Caller, key: str, *, forgotten: bool = False) -> Memory:
-    """The memory that `key` names, to be changed: as `find_one` says it, and PermissionDenied for one that the caller
-    may only read."""
+    """The memory that `key` names, to be changed. Raises as `find_one` does, and PermissionDenied when the caller may
+    only read the memory."""
     async with answered(parts, "ledger"):
         memory = await find_one(parts, caller, key, forgotten=forgotten)
     grants.require_space(caller, grants.WRITE, memory.space)
@@ -50,8 +50,8 @@ async def find(parts: NodePorts, caller: Caller, key: str, *, forgotten: bool = 
 
 
 async def replayed(parts: NodePorts, caller: Caller, key: str, mark: bytes) -> Committed | None:
-    """What the idempotency key did before. Asked before a title or prefix is looked up, because the write itself may
-    have changed what that names. Raises AlreadyExists for another request."""
+    """The earlier outcome of the idempotency key. Asked before a title or prefix is looked up, because the write itself
+    may have changed what that names. Raises AlreadyExists for another request."""
     lookup = Lookup(caller.agent, "", "", key, mark, True, parts.clock())
     async with answered(parts, "ledger"):
         ((done,), _) = await parts.ledger.prepare([lookup], [], parts.embedder.generation)
@@ -63,7 +63,7 @@ async def replayed(parts: NodePorts, caller: Caller, key: str, mark: bytes) -> C
 
 
 async def replaced_by(parts: NodePorts, new: Memory, key: str) -> Memory:
-    """The memory that `new` replaced when it was called `key`; one that replaced nothing stands for itself."""
+    """The memory that `new` replaced when it was called `key`; `new` itself when it replaced nothing."""
     ids = [link.id for link in new.links if link.type == "supersedes"]
     async with answered(parts, "ledger", f"stored before as {new.id}"):
         read = await parts.ledger.read(ids) if ids else {}
@@ -74,8 +74,8 @@ async def replaced_by(parts: NodePorts, new: Memory, key: str) -> Memory:
 
 
 async def embedded(parts: NodePorts, embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
-    """The vectors of `texts`, in order, made a portion at a time, as many portions at once as the model has workers: a
-    long text takes long, only standing still is a fault."""
+    """The vectors of `texts`, in order, a portion at a time, with as many portions at once as the model has workers. A
+    long text takes long, so only standing still is a fault."""
     portions = list(_portions(texts))
     made: list[list[Vector]] = [[] for _ in portions]
     left = iter(enumerate(portions))
@@ -96,7 +96,7 @@ async def embedded(parts: NodePorts, embedder: Embedder, texts: Sequence[str]) -
 
 
 async def vectors_of_change(parts: NodePorts, before: Memory, after: Memory) -> Vectors:
-    """The vectors of the texts that `after` says anew, and the hashes of those that only `before` said."""
+    """The vectors of the texts that are new in `after`, and the hashes of texts in `before` alone."""
     old, new = ({content_hash(dense): dense for dense, _ in index_texts(memory)} for memory in (before, after))
     fresh = [digest for digest in new if digest not in old]
     with parts.serving.current.held() as space:

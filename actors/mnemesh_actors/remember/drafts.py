@@ -1,6 +1,6 @@
-"""What a draft goes through before it is written: validated, looked up, embedded, compared with its neighbours.
+"""The way of a draft to its write: validated, looked up, embedded, compared with its neighbours.
 
-Nothing is stored here. A draft that fails says why and holds up no other; an exact duplicate or a replay is settled by
+Nothing is stored here. A draft that fails says why and holds up no other. An exact duplicate or a replay is settled by
 the look-up, and neither embedded nor compared.
 """
 
@@ -31,7 +31,7 @@ BEGINNING_CHARS = 400
 
 @dataclass(slots=True)
 class Prepared:
-    """A validated draft on its way: its texts to embed and what was found for it."""
+    """A validated draft on its way: its texts to embed and the findings so far."""
 
     draft: Draft
     duplicate_key: str
@@ -54,9 +54,9 @@ class Preparing:
     async def prepare(
         self, caller: Caller, drafts: Sequence[Draft], *, mark: bytes = b"", touch: bool = True, alone: bool = True
     ) -> list[Prepared | MnemeshError]:
-        """Each draft ready to be written, or why it can't be: what fails for all of them is told to each. `mark`
-        stands for the fingerprint when the request was not a draft alone; with `alone`, a draft whose neighbours can't
-        be asked for is ready without them."""
+        """Each draft ready to be written, or the reason against it. A failure common to all is told to each. `mark`
+        stands for the fingerprint when the request was more than a draft. With `alone`, a draft is ready without
+        neighbours when the index can't be asked."""
         items = [self._clean(caller, draft, mark) for draft in drafts]
         good = [item for item in items if isinstance(item, Prepared)]
         refused: dict[int, MnemeshError] = {}
@@ -102,7 +102,7 @@ class Preparing:
         return Prepared(clean, duplicate_key(clean.content), mark or fingerprint(clean), texts, hashes)
 
     def lookup(self, caller: Caller, item: Prepared, *, touch: bool) -> Lookup:
-        """What the ledger is asked about a draft; with `touch` a duplicate reinforces what is there."""
+        """The question to the ledger about a draft; with `touch` a duplicate reinforces the existing memory."""
         draft = item.draft
         return Lookup(
             agent=caller.agent,

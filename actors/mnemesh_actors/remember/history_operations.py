@@ -16,7 +16,7 @@ from mnemesh_actors.memory_lookup import find_one
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.past.reading_then import read_then
 from mnemesh_actors.remember.deadlines import answered, find, vectors_of_change
-from mnemesh_actors.remember.writes import OPERATION_BYTES, Writing
+from mnemesh_actors.remember.writes import Writing
 from mnemesh_crdt.document.blame import blamed
 from mnemesh_crdt.document.revisions import named, shown
 from mnemesh_crdt.document.shape import FORGET
@@ -46,8 +46,8 @@ class Histories:
         return await self._parts.ledger.history(memory.id, limit, after)
 
     async def blame(self, caller: Caller, key: str, revision: str = "") -> Blame:
-        """Who set what of a revision, of the shown one when none is named; also of a forgotten memory. Raises NotFound
-        or InvalidArgument."""
+        """The author of each line and field of a revision, by default of the shown one; also of a forgotten memory.
+        Raises NotFound or InvalidArgument."""
         wanted = field_checks.revision_key("revision", revision) if revision else ""
         memory = await find_one(self._parts, caller, key, forgotten=True)
         past = await self._parts.ledger.past(memory.id)
@@ -57,8 +57,8 @@ class Histories:
     async def as_of(
         self, found: Sequence[Memory | MnemeshError], at: int, forgotten: bool
     ) -> list[Memory | MnemeshError]:
-        """What was `found`, as it was recorded at `at`; those that were not there or were `forgotten` then are not
-        found."""
+        """The memories of `found` as recorded at `at`. Memories that did not exist then, or were `forgotten` then, are
+        not found."""
         ids = [item.id for item in found if isinstance(item, Memory)]
         then, _ = await read_then(self._parts, ids, at)
         return [item if isinstance(item, MnemeshError) else _then(item, then, at, forgotten) for item in found]
@@ -66,7 +66,7 @@ class Histories:
     async def conflicts(
         self, caller: Caller, spaces: Sequence[str] = (), limit: int = PAGE, cursor: str = ""
     ) -> ConflictPage:
-        """Memories in conflict, superseded ones among them, oldest first, of `spaces` or of all that the caller may
+        """Memories in conflict, oldest first, also superseded ones, of `spaces` or of all spaces that the caller may
         read."""
         field_checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
         named_ = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
@@ -84,15 +84,13 @@ class Histories:
         memory = await find(self._parts, caller, key, forgotten=True)
         revision = await self._revision(memory, "to", wanted)
         command = Rollback(
-            agent=caller.agent,
-            at=self._parts.clock(),
-            actor=self._parts.entropy(OPERATION_BYTES),
+            **self._parts.stamp(caller),
             id=memory.id,
             to=revision.id,
             expected_heads=seen or memory.heads,
             vectors=await vectors_of_change(self._parts, memory, _saying(memory, revision.title, revision.content)),
         )
-        return await self._writing.commit(command, wait)
+        return await self._writing.commit(caller, command, wait)
 
     async def resolve(
         self,
@@ -124,16 +122,14 @@ class Histories:
         kept = await self._revision(memory, "keep", wanted or memory.heads[0])
         after = _saying(memory, kept.title, kept.content if clean is None else clean)
         command = Resolve(
-            agent=caller.agent,
-            at=self._parts.clock(),
-            actor=self._parts.entropy(OPERATION_BYTES),
+            **self._parts.stamp(caller),
             id=memory.id,
             keep=kept.id,
             content=clean,
             expected_heads=seen or memory.heads,
             vectors=await vectors_of_change(self._parts, memory, after),
         )
-        return await self._writing.commit(command, wait)
+        return await self._writing.commit(caller, command, wait)
 
     async def _revision(self, memory: Memory, field: str, key: str) -> Revision:
         async with answered(self._parts, "ledger"):

@@ -1,8 +1,8 @@
-"""The operations link, unlink and rate, and what readers see of links: both ends of them, and what recall gives with a
+"""The operations link, unlink and rate, and the readers' view of links: both ends, and the memories attached to a
 result.
 
-What a caller may not read is not there for it: neither a text nor an id of such a space leaves through a link. Links
-and ratings change a memory's document and none of its revisions; reading changes neither.
+Memories that a caller may not read do not exist for it: no link gives away their text or id. Links and ratings change a
+memory's document and none of its revisions; reading changes neither.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import replace
 from typing import Final
 
 from mnemesh_actors.ledger.commit.commands import Rate, Tie
-from mnemesh_actors.memory_lookup import find_many, find_one
+from mnemesh_actors.memory_lookup import find_many, find_one, granted, hidden
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall.picking import Picking
 from mnemesh_actors.remember.deadlines import answered, committed, find
-from mnemesh_actors.remember.writes import OPERATION_BYTES, Writing
+from mnemesh_actors.remember.writes import Writing
 from mnemesh_memory.access import grants
 from mnemesh_memory.ranking.answers import Hit, Recalled
 from mnemesh_memory.text.text import estimate_tokens, snippet, title_of
@@ -62,7 +62,7 @@ class Linking:
         memory = await find(self._parts, caller, key)
         if _ID.fullmatch(to.strip()):
             id_ = to.strip().lower()
-            if await self.hidden(caller, (id_,)):
+            if await hidden(self._parts, caller, (id_,)):
                 raise NotFound("memory", to).named("to")  # as `link` says: it may not be known to be there
         else:
             async with answered(self._parts, "ledger"):
@@ -76,20 +76,13 @@ class Linking:
             raise error.named("to") from None
 
     async def _tie(self, caller: Caller, memory: Memory, link: Link, *, put: bool, wait: str) -> Written:
-        command = Tie(
-            agent=caller.agent,
-            at=self._parts.clock(),
-            actor=self._parts.entropy(OPERATION_BYTES),
-            id=memory.id,
-            link=link,
-            put=put,
-        )
-        return await self._writing.commit(command, wait)
+        command = Tie(**self._parts.stamp(caller), id=memory.id, link=link, put=put)
+        return await self._writing.commit(caller, command, wait)
 
     async def rate(self, caller: Caller, key: str = "", useful: bool | None = None, answer: str = "") -> list[Rated]:
         """Say whether the memory `key` was useful: the caller's one vote, in place of the one before. Or hand in an
-        `answer`: each memory whose id stands in it counts as useful, unless the caller has voted otherwise; what is
-        not found, forgotten or not the caller's to change is passed over. Raises InvalidArgument, NotFound,
+        `answer`: each memory whose id stands there counts as useful, unless the caller has voted otherwise. Ids not
+        found, forgotten or not the caller's to change are passed over. Raises InvalidArgument, NotFound,
         FailedPrecondition, PermissionDenied."""
         if bool(key) == bool(answer):
             said = "both id and answer" if key else "neither id nor answer"
@@ -115,18 +108,10 @@ class Linking:
         return [one for one in await asyncio.gather(*map(_unless_refused, rates)) if one is not None]
 
     async def _rate(self, caller: Caller, memory: Memory, useful: bool, *, cited: bool) -> Rated:
-        now = self._parts.clock()
-        command = Rate(
-            agent=caller.agent,
-            at=now,
-            actor=self._parts.entropy(OPERATION_BYTES),
-            id=memory.id,
-            useful=useful,
-            cited=cited,
-        )
+        command = Rate(**self._parts.stamp(caller), id=memory.id, useful=useful, cited=cited)
         done = await committed(self._parts, command)
         if useful:
-            await self._parts.ledger.touch([memory.id], now)
+            await self._parts.ledger.touch([memory.id], command.at)
         return Rated(memory.id, done.memory.useful, done.memory.not_useful, changed=done.action != "NOOP")
 
     # ---- reading ----------------------------------------------------------------------------------------------
@@ -141,26 +126,15 @@ class Linking:
             for memory in memories
         ]
 
-    async def hidden(self, caller: Caller, ids: Iterable[str]) -> set[str]:
-        """Those of `ids` that lie where the caller may not read."""
-        asked = list(ids)
-        return set(await self._parts.ledger.hidden(asked, grants.readable(caller))) if asked else set()
-
-    async def granted(self, caller: Caller, memories: Sequence[Memory]) -> list[Memory]:
-        """`memories` without links to what the caller may not read."""
-        hidden = await self.hidden(caller, {link.id for memory in memories for link in memory.links})
-        return [_without(memory, hidden) for memory in memories] if hidden else list(memories)
-
     async def attached(self, caller: Caller, query: Query, answer: Recalled, by: float) -> Recalled:
-        """`answer` with what resolves its results, and what contradicts them: of each type the latest ATTACHED_MAX of a
-        result, as long as the token budget lasts; then, and when they are results themselves, without their texts. Of
-        the past nothing is read after `by`, in the event loop's time."""
+        """`answer` with the memories that resolve or contradict its results: of each type the latest ATTACHED_MAX of a
+        result. Beyond the token budget, and for memories that are results themselves, the text is left out. Of the past
+        nothing is read after `by`, in the event loop's time."""
         if not any(hit.memory.tied for hit in answer.results):
             return answer
         ties = await self._ties(query, answer.results)
-        shown = dict(
-            zip((hit.memory.id for hit in answer.results), await self._hits(caller, answer.results), strict=True)
-        )
+        memories = await granted(self._parts, caller, [hit.memory for hit in answer.results])
+        shown = {one.id: replace(hit, memory=one) for hit, one in zip(answer.results, memories, strict=True)}
         rows = Picking(self._parts, query, by)
         ends = await self._ends(caller, rows, {id_ for found in ties.values() for _, _, id_ in found})
         left = None if query.token_budget is None else query.token_budget - answer.tokens_used
@@ -179,14 +153,8 @@ class Linking:
         degraded = tuple(dict.fromkeys((*answer.degraded, *rows.left_out)))
         return replace(answer, results=tuple(hits), tokens_used=answer.tokens_used + used, degraded=degraded)
 
-    async def _hits(self, caller: Caller, hits: Sequence[Hit]) -> list[Hit]:
-        memories = await self.granted(caller, [hit.memory for hit in hits])
-        return [
-            replace(hit, memory=one) if one is not hit.memory else hit for hit, one in zip(hits, memories, strict=True)
-        ]
-
     async def _ties(self, query: Query, hits: Sequence[Hit]) -> dict[str, Ties]:
-        """The links of each result that recall follows; of the past, those that its memory had then."""
+        """The links of each result that recall follows; of the past, the links of its memory then."""
         found: dict[str, Ties] = {}
         if query.as_of is not None:
             for hit in hits:
@@ -199,8 +167,8 @@ class Linking:
         return found
 
     async def _ends(self, caller: Caller, rows: Picking, ids: Iterable[str]) -> dict[str, Memory]:
-        """What the links lead to by id, of what the caller may read: active memories, and for a superseded one its
-        successor; now, or as it was then."""
+        """The readable memories at the ends of links, by id, of now or of then: active ones, and for a superseded one
+        its successor."""
         found = await rows.view(sorted(ids))
         found |= await rows.ends([memory for memory in found.values() if memory.state == "superseded"])
         return {
@@ -245,9 +213,3 @@ def _linked(type_: str, direction: str, end: Memory, text: str) -> Linked:
         state=end.state,
         snippet=text,
     )
-
-
-def _without(memory: Memory, hidden: set[str]) -> Memory:
-    kept = tuple(link for link in memory.links if link.id not in hidden)
-    by = "" if memory.superseded_by in hidden else memory.superseded_by
-    return memory if len(kept) == len(memory.links) else replace(memory, links=kept, superseded_by=by)

@@ -1,9 +1,9 @@
 """Purge: a memory is erased for good, here at once and, with time, at every peer. Not an undo away, as forget is.
 
-The ledger deletes its changes, view, pending and quarantined rows, and leaves nothing of them in its files; the index
-drops its points in the order of the log, one that is being made for another model at once; the embedder's cache of
-texts forgets all. What stays is the tombstone:
-the id, the space, and hashes of what was deleted, so that late copies are known and dropped.
+The ledger deletes its changes, view, pending and quarantined rows, and leaves nothing of them in its files. The index
+drops its points in the order of the log, and an index in the making for another model drops them at once. The
+embedder's cache of texts forgets all. The tombstone stays: the id, the space, and hashes of the deleted changes, so
+that late copies are known and dropped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from mnemesh_memory.values.errors import DeadlineExceeded, InvalidArgument, NotF
 from mnemesh_memory.values.model import Caller, Memory
 from mnemesh_memory.values.removal import Purged
 
-OPERATION_BYTES = 16
 ADMINS = ("owner", "admin")
 
 
@@ -31,8 +30,8 @@ class Purging:
         self._parts = parts
 
     async def purge(self, caller: Caller, key: str) -> Purged:
-        """Erase the memory that `key` names, forgotten or not; by its whole id also one that was erased before, and for
-        an admin one of which only changes that wait or were refused are here. Raises NotFound, InvalidArgument
+        """Erase the memory that `key` names, forgotten or not. A whole id also names a memory that was erased before
+        and, for an admin, one of which only pending or quarantined changes are here. Raises NotFound, InvalidArgument
         (ambiguous), PermissionDenied unless the caller is an admin or began the memory."""
         memory: Memory | None = None
         try:
@@ -64,15 +63,15 @@ class Purging:
         )
 
     async def refused(self, caller: Caller, ids: Sequence[str]) -> dict[str, str]:
-        """Which of these memories, that the caller may read, it would be refused to purge, and why."""
+        """The memories of `ids`, all readable, that the caller may not purge, and why."""
         if caller.role in ADMINS:
             return {}
         async with answered(self._parts, "ledger"):
             return await self._parts.ledger.not_to_erase(list(ids), caller.agent)
 
     async def _out_of_view(self, caller: Caller, key: str, unseen: NotFound) -> Gone:
-        """What the ledger has of a whole id that no memory in the view bears. Raises `unseen` when that is nothing, or
-        not for the caller to see."""
+        """The changes of a whole id that no memory in the view bears. Raises `unseen` when that is nothing, or not for
+        the caller to see."""
         try:
             return await self._erased(caller, field_checks.memory_id("id", key))
         except (InvalidArgument, NotFound):
@@ -80,9 +79,7 @@ class Purging:
 
     async def _erased(self, caller: Caller, id_: str) -> Gone:
         command = Erase(
-            agent=caller.agent,
-            at=self._parts.clock(),
-            actor=self._parts.entropy(OPERATION_BYTES),
+            **self._parts.stamp(caller),
             id=id_,
             as_admin=caller.role in ADMINS,
             within=grants.readable(caller),

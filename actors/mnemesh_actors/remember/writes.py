@@ -1,9 +1,9 @@
 """The operations that write: prepare (preparing.py), commit, wait for the index. In that order.
 
-A write is acknowledged only after the ledger's commit, and then its outcome is never lost: a wait for the index that
-ends early is told in the answer. The ledger decides exact duplicates and replays inside that commit; what is looked up
-before it only saves work. No part is waited for longer than `write_timeout_s` without progress; neighbours are told,
-not needed, and a write goes on without them.
+A write is acknowledged only after the ledger's commit, and then its outcome is never lost. A wait for the index that
+ends early is told in the answer. The ledger decides exact duplicates and replays inside that commit; an earlier look-up
+only saves work. No part is waited for longer than `write_timeout_s` without progress; neighbours are told, not needed,
+and a write goes on without them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mnemesh_actors.ledger.commit.commands import Command, Committed, Create, Forget, Restore, Revise, Vectors
+from mnemesh_actors.memory_lookup import granted
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.batch_neighbours import Siblings
 from mnemesh_actors.remember.deadlines import answered, committed, find, replaced_by, replayed, vectors_of_change
@@ -31,7 +32,6 @@ from mnemesh_memory.values.model import Caller, Checked, Draft, Memory, Patch, W
 # One step of a batch, for each worker that embeds: as many as the model takes at once. Embedding the next overlaps
 # committing and indexing this one.
 STEP_ITEMS = 64
-OPERATION_BYTES = 16
 
 
 class Writing:
@@ -43,7 +43,7 @@ class Writing:
 
     async def remember(self, caller: Caller, draft: Draft) -> Written:
         """Store one memory. Raises InvalidArgument, SecretRefused, AlreadyExists, NotFound, FailedPrecondition."""
-        return await self._remember(caller, draft)
+        return await self._granted(caller, await self._remember(caller, draft))
 
     async def remember_batch(self, caller: Caller, drafts: Sequence[Draft]) -> list[Written | MnemeshError]:
         """Store up to 256 memories; each succeeds or fails by itself, in order."""
@@ -61,10 +61,10 @@ class Writing:
             if pending is not None:
                 results += await pending
         finally:
-            # A step on its way ends before its call does, also when a fault of ours or the caller ends that.
+            # A begun step ends before its call does, also when an error or the caller ends the call.
             if pending is not None:
                 await asyncio.gather(pending, return_exceptions=True)
-        return results
+        return [await self._granted(caller, one) if isinstance(one, Written) else one for one in results]
 
     async def _remember(self, caller: Caller, draft: Draft, mark: bytes = b"") -> Written:
         (result,) = await self._finish(caller, await self._preparing.prepare(caller, [draft], mark=mark))
@@ -73,7 +73,7 @@ class Writing:
         return result
 
     async def check(self, caller: Caller, draft: Draft) -> Checked:
-        """What `remember` would do; writes nothing."""
+        """The outcome that `remember` would have; writes nothing."""
         (prepared,) = await self._preparing.prepare(caller, [draft], touch=False, alone=False)
         if isinstance(prepared, MnemeshError):
             raise prepared
@@ -152,7 +152,7 @@ class Writing:
     def _answer(self, outcome: Committed, item: Prepared | None = None, late: str = "") -> Written:
         indexed = outcome.seq <= self._parts.follower.applied
         related, alone = (item.related, item.alone) if item else ((), "")
-        # Who forces a text, or says what it replaces, has decided already.
+        # A writer who forces a text, or names its predecessor, has decided already.
         fresh = item is not None and outcome.action == "ADD" and not (item.draft.force or outcome.replayed)
         near = guard.near(one for one in related if one.id != outcome.memory.id)
         reasons = (
@@ -175,19 +175,13 @@ class Writing:
         )
 
     def _create(self, caller: Caller, item: Prepared) -> Create:
-        draft, at = item.draft, self._parts.clock()
-        actor, principal, key = (
-            self._parts.entropy(OPERATION_BYTES),
-            grants.principal_of(caller.agent),
-            draft.idempotency_key,
-        )
-        fresh = fresh_id(at, draft.space, principal, actor)
+        draft, stamp = item.draft, self._parts.stamp(caller)
+        principal, key = grants.principal_of(caller.agent), draft.idempotency_key
+        fresh = fresh_id(stamp["at"], draft.space, principal, stamp["actor"])
         mark = key_mark(caller.agent, key) if key else ""
         kept = tuple((digest, vector.tobytes()) for digest, vector in zip(item.hashes, item.vectors, strict=True))
         return Create(
-            agent=caller.agent,
-            at=at,
-            actor=actor,
+            **stamp,
             draft=draft,
             id=derived_id(draft.space, principal, mark) if key else fresh,
             spare_id=fresh,
@@ -199,17 +193,17 @@ class Writing:
         )
 
     async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:
-        """Replace the memory `key` by a new one that is filed as it was (`succeeding`); gives the new write and the old
-        memory as it is now."""
+        """Replace the memory `key` by a new one, filed as the old one was (`succeeding`). Gives the new write and the
+        old memory as it is now."""
         mark = b""
         if draft.idempotency_key:
             named = field_checks.bounded_text("id", key, limits.TITLE_BYTES_MAX, empty=False)
-            # Its space is that of the memory it replaces, so the client's default one does not matter.
+            # The new memory lies in the space of the old one, so the client's default space does not matter.
             asked = request_checks.draft(draft, replace(caller, default_space=""))
             mark = fingerprint(asked, named)
             if done := await replayed(self._parts, caller, asked.idempotency_key, mark):
                 replaced = await replaced_by(self._parts, done.memory, named)
-                return await self._told(done, asked.wait), replaced
+                return await self._replaced(caller, await self._told(done, asked.wait), replaced)
         old = await find(self._parts, caller, key)
         if draft.space and draft.space != old.space:
             raise FailedPrecondition(
@@ -221,14 +215,18 @@ class Writing:
         targets = tuple(dict.fromkeys((old.id, *draft.supersedes)))
         written = await self._remember(caller, replace(succeeding(draft, old), supersedes=targets), mark)
         async with answered(self._parts, "ledger", f"stored as {written.memory.id}"):
-            return written, (await self._parts.ledger.read([old.id]))[old.id]
+            read = await self._parts.ledger.read([old.id])
+        return await self._replaced(caller, written, read[old.id])
+
+    async def _replaced(self, caller: Caller, new: Written, old: Memory) -> tuple[Written, Memory]:
+        return await self._granted(caller, new), (await granted(self._parts, caller, [old]))[0]
 
     async def update(self, caller: Caller, key: str, patch: Patch) -> Written:
         """Write a new revision. Raises NotFound, FailedPrecondition (forgotten), Aborted (other heads)."""
         clean = request_checks.patch(patch)
         mark = fingerprint(clean, field_checks.bounded_text("id", key, limits.TITLE_BYTES_MAX, empty=False))
         if clean.idempotency_key and (done := await replayed(self._parts, caller, clean.idempotency_key, mark)):
-            return await self._told(done, clean.wait)
+            return await self._granted(caller, await self._told(done, clean.wait))
         memory = await find(self._parts, caller, key)
         field_checks.times_in_order(
             patched(clean, "valid_from", memory.valid_from), patched(clean, "valid_to", memory.valid_to)
@@ -242,42 +240,35 @@ class Writing:
             )
             vectors = await vectors_of_change(self._parts, memory, after)
         command = Revise(
-            agent=caller.agent,
-            at=self._parts.clock(),
-            actor=self._parts.entropy(OPERATION_BYTES),
+            **self._parts.stamp(caller),
             id=memory.id,
             patch=clean,
             fingerprint=mark,
             duplicate_key="" if clean.content is None else duplicate_key(clean.content),
             vectors=vectors,
         )
-        return await self.commit(command, clean.wait)
+        return await self.commit(caller, command, clean.wait)
 
     async def forget(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
         """Soft deletion; `restore` undoes it."""
-        field_checks.one_of("wait", wait, WAITS)
-        memory = await find(self._parts, caller, key, forgotten=True)
-        return await self.commit(
-            Forget(
-                agent=caller.agent, at=self._parts.clock(), actor=self._parts.entropy(OPERATION_BYTES), id=memory.id
-            ),
-            wait,
-        )
+        return await self._turned(Forget, caller, key, wait)
 
     async def restore(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
-        """Bring a forgotten memory back as it was, or a superseded one whose successor is forgotten or erased."""
+        """Bring a forgotten memory back, or a superseded one whose successor is forgotten or erased."""
+        return await self._turned(Restore, caller, key, wait)
+
+    async def _turned(self, command: type[Forget] | type[Restore], caller: Caller, key: str, wait: str) -> Written:
         field_checks.one_of("wait", wait, WAITS)
         memory = await find(self._parts, caller, key, forgotten=True)
-        return await self.commit(
-            Restore(
-                agent=caller.agent, at=self._parts.clock(), actor=self._parts.entropy(OPERATION_BYTES), id=memory.id
-            ),
-            wait,
-        )
+        return await self.commit(caller, command(**self._parts.stamp(caller), id=memory.id), wait)
 
-    async def commit(self, command: Command, wait: str) -> Written:
-        """Carry out `command` and tell its outcome, once recall sees it with `wait` indexed."""
-        return await self._told(await committed(self._parts, command), wait)
+    async def commit(self, caller: Caller, command: Command, wait: str) -> Written:
+        """Carry out `command` and tell its outcome, with `wait` indexed once recall sees the change."""
+        return await self._granted(caller, await self._told(await committed(self._parts, command), wait))
+
+    async def _granted(self, caller: Caller, done: Written) -> Written:
+        (memory,) = await granted(self._parts, caller, [done.memory])
+        return done if memory is done.memory else replace(done, memory=memory)
 
     async def _told(self, outcome: Committed, wait: str) -> Written:
         late = await self._seen(outcome.seq) if wait == "indexed" else ""
