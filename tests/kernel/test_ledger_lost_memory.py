@@ -36,7 +36,6 @@ def harm(home: Home, id_: str, *sql: str) -> None:
 IN_VIEW = "UPDATE memory SET content = 'Nobody wrote this.' WHERE id = ?"
 UNREADABLE_IN_VIEW = "UPDATE memory SET detail = '{no json' WHERE id = ?"
 IN_LOG = "UPDATE entry SET raw = x'00' WHERE doc = ?"
-HASH_IN_LOG = "UPDATE entry SET hash = zeroblob(32) WHERE doc = ?"
 
 
 def several(ledger: Ledger, pen: Pen) -> list[Memory]:
@@ -179,12 +178,3 @@ def test_what_builds_on_a_damaged_entry_waits_for_it_and_holds_up_nobody(
     assert ledger.read([ID])[ID].content == "what is said now"
     assert restored.last == ledger.status().seq, "so that the index hears of it"
     assert ledger.backlog().pending == 0
-
-
-def test_a_damaged_hash_is_made_anew_from_its_change(home: Home, ledger: Ledger, pen: Pen) -> None:
-    lost, *_ = several(ledger, pen)
-    before, entries = ledger.digest(SPACE), all_entries(ledger)
-    harm(home, lost.id, IN_VIEW, HASH_IN_LOG)
-    assert ledger.read([lost.id]) == {lost.id: lost}
-    assert (ledger.digest(SPACE), all_entries(ledger)) == (before, entries)
-    assert "made anew" in ledger.status().alarms[-1]

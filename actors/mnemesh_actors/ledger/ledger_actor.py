@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from mnemesh_actors.ledger.backup.snapshot import Copies
@@ -57,7 +57,7 @@ from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_crdt.document.document import Edit, MemoryDocument
 from mnemesh_crdt.document.revisions import forget, restore, supersede
 from mnemesh_memory.text.text import duplicate_key
-from mnemesh_memory.values.errors import Aborted, FailedPrecondition, MnemeshError, Unavailable
+from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, Unavailable
 from mnemesh_memory.values.model import LedgerStatus, Link, Memory
 
 
@@ -86,7 +86,17 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                 self._cursors = Cursors(self._db)
                 self._admission = Admission(self._db, self._journal, self._uses.note)
                 self._histories = Histories(self._db, self._journal, self._admission)
-                self._linking = Linking(self._db, self._journal, node_id)
+                linking = Linking(self._db, self._journal, node_id)
+                self._carriers: dict[type[Command], Callable[..., Committed]] = {
+                    Create: self._create,
+                    Revise: self._revise,
+                    Forget: self._forget,
+                    Restore: self._restore,
+                    Rollback: self._histories.rollback,
+                    Resolve: self._histories.resolve,
+                    Tie: linking.tie,
+                    Rate: linking.rate,
+                }
                 self._mark = HighWater(self.path.with_suffix(".head"))
                 undo.callback(self._mark.close)
                 self._incarnation = self._begin_life()
@@ -161,27 +171,6 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
         self._fold()
         return results
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._files.check()
-        with explained(self.path, "nothing was stored"):
-            try:
-                self._db.execute("BEGIN IMMEDIATE")
-                self._journal.digest.begin()
-                yield
-                self._journal.digest.write()
-                last = self._journal.last_seq()
-                self._db.execute("COMMIT")
-                self._journal.tally.kept()
-                self._mark.write(self._incarnation, last)
-            except BaseException as error:  # boundary: undone, then raised again
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                self._journal.tally.undone()
-                if isinstance(error, RowDamaged):
-                    self.mend(error)  # for the next attempt
-                raise
-
     def _carry_out(self, command: Command) -> Committed:
         if replayed := self._journal.written_by(command.actor):
             memory = self._journal.memory(replayed)
@@ -192,24 +181,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                 reason="written already",
                 replayed=True,
             )
-        match command:
-            case Create():
-                return self._create(command)
-            case Revise():
-                return self._revise(command)
-            case Forget():
-                return self._forget(command)
-            case Restore():
-                return self._restore(command)
-            case Rollback():
-                return self._histories.rollback(command)
-            case Resolve():
-                return self._histories.resolve(command)
-            case Tie():
-                return self._linking.tie(command)
-            case Rate():
-                return self._linking.rate(command)
-        raise TypeError(f"not a ledger command: {type(command).__name__}")
+        return self._carriers[type(command)](command)
 
     def _create(self, command: Create) -> Committed:
         draft = command.draft
@@ -280,27 +252,16 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
         patch = command.patch
         if seen := self._admission.seen(command.agent, patch.idempotency_key, command.fingerprint, command.at):
             return seen
-        memory = self._journal.memory(command.id)
-        if memory.state == "forgotten":
-            raise FailedPrecondition(f"{memory.id} is forgotten; `restore` it first", field="id", value=memory.id)
-        if patch.expected_heads and set(patch.expected_heads) != set(memory.heads):
-            raise Aborted(
-                f"{memory.id} has changed: its heads are {', '.join(memory.heads)}; read it again",
-                field="expected_heads",
-                value=", ".join(patch.expected_heads),
-                limit=", ".join(memory.heads),
-            )
+        memory = self._journal.writable(command.id, patch.expected_heads or None)
         if command.duplicate_key and not patch.force:
             self._admission.refuse_twin(memory, command.duplicate_key, "supersede or forget one of them, or pass force")
         edit = edit_of(memory, patch, command, self._journal.tags(memory))
         if edit is None:
-            result = self._nothing(memory, "nothing differs")
+            result = self._journal.unchanged(memory, "nothing differs")
         else:
             self._admission.refuse_endless(memory, command.agent)
-            changed, seq = self._journal.write(self._journal.document(memory), edit, command.actor, command)
-            keep(self._db, command.vectors)
-            reason = f"new revision{self._admission.still_closed(changed)}"
-            result = Committed(action="UPDATE", memory=changed, seq=seq, reason=reason)
+            document = self._journal.document(memory)
+            result = self._admission.written(document, edit, command, "new revision", command.vectors)
         self._admission.keep_key(command.agent, patch.idempotency_key, command.fingerprint, result, command.at)
         return result
 
@@ -309,14 +270,13 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
         document = self._journal.document(memory)
         edit = forget(document.state(), command.agent, command.at)
         if edit is None:
-            return self._nothing(memory, "forgotten already")
+            return self._journal.unchanged(memory, "forgotten already")
         self._admission.refuse_last(memory, command.agent)
-        changed, seq = self._journal.write(document, edit, command.actor, command)
         versions = 1 + len(memory.conflicts)
         reason = "forgotten; `restore` brings it back"
         if versions > 1:
             reason = f"forgotten with all its {versions} versions; `restore` brings back the one that was shown"
-        return Committed(action="FORGET", memory=changed, seq=seq, reason=reason)
+        return self._admission.written(document, edit, command, reason)
 
     def _restore(self, command: Restore) -> Committed:
         memory = self._journal.memory(command.id)
@@ -328,12 +288,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
             key = duplicate_key(memory.content)
             self._admission.refuse_twin(memory, key, "forget or change that one first")
         self._admission.refuse_last(memory, command.agent)
-        changed, seq = self._journal.write(document, edit, command.actor, command)
-        reason = f"as it was before it was forgotten{self._admission.still_closed(changed)}"
-        return Committed(action="RESTORE", memory=changed, seq=seq, reason=reason)
-
-    def _nothing(self, memory: Memory, reason: str) -> Committed:
-        return Committed(action="NOOP", memory=memory, seq=self._journal.seq_of(memory), reason=reason)
+        return self._admission.written(document, edit, command, "as it was before it was forgotten")
 
     # ---- what decides a write ---------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from mnemesh_actors.storage.data_directory import replace_file
 from mnemesh_memory.values.errors import Unavailable
 
 FORMAT = 8
@@ -74,23 +75,9 @@ def write_meta(file: Path, meta: IndexMeta) -> None:
     """Replace the file; after a power cut it is the old one or the new one. Raises Unavailable when the disk does not
     take it; the old one stands then."""
     try:
-        _replace(file, meta)
+        replace_file(file, json.dumps(asdict(meta)))
     except OSError as error:
         raise Unavailable(f"the index could not write {file}: {error}", part="index") from error
-
-
-def _replace(file: Path, meta: IndexMeta) -> None:
-    temporary = file.with_suffix(".tmp")
-    with temporary.open("w", encoding="utf-8") as out:
-        json.dump(asdict(meta), out)
-        out.flush()
-        os.fsync(out.fileno())
-    temporary.replace(file)
-    folder = os.open(file.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 class DirectoryLock:

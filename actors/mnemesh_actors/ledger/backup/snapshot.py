@@ -105,7 +105,6 @@ class Copying:
 class Copies(Mending):
     """What a ledger adds for backups. Mixed into Ledger, which has the file."""
 
-    path: Path
     _copying: Copying | None = None
 
     @reading

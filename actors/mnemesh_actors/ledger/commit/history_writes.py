@@ -14,14 +14,13 @@ from mnemesh_actors.ledger.commit.write_admission import Admission
 from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_actors.ledger.store.reads import covered, cursor_in, cursor_out
 from mnemesh_actors.ledger.store.rows import COLUMNS, from_row
-from mnemesh_actors.ledger.store.vectors import keep
 from mnemesh_crdt.admission.budget import deps_of, within
 from mnemesh_crdt.document.document import MemoryDocument
 from mnemesh_crdt.document.equivocation import NAME_HEX
 from mnemesh_crdt.document.revisions import bytes_of, history, materialise, named, reopen, rollback, settle, visible
 from mnemesh_crdt.document.shape import FORGET, DocumentState, rank
 from mnemesh_memory.text.text import duplicate_key
-from mnemesh_memory.values.errors import Aborted, FailedPrecondition, InvalidArgument
+from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
 from mnemesh_memory.values.limits import CLOCK_AHEAD_MS_MAX, READ_BYTES_MAX
 from mnemesh_memory.values.model import Memory, Revision
 from mnemesh_memory.values.past import Conflict, ConflictPage, HistoryPage, Origin, Origins, Recorded
@@ -154,7 +153,7 @@ class Histories:
 
     def rollback(self, command: Rollback) -> Committed:
         """A revision that says what an older one said, naming all heads."""
-        memory = self._still(command.id, command.expected_heads)
+        memory = self._journal.writable(command.id, command.expected_heads)
         document = self._journal.document(memory)
         state = document.state()
         wanted = named(state, "to", command.to)
@@ -165,20 +164,17 @@ class Histories:
         then = self._as_written(memory, state, wanted)
         edit = rollback(state, then, wanted.id, command.agent, command.at)
         if edit is None:
-            seq = self._journal.seq_of(memory)
-            return Committed(action="NOOP", memory=memory, seq=seq, reason=f"{wanted.id} is what it says already")
+            return self._journal.unchanged(memory, f"{wanted.id} is what it says already")
         if wanted.content != memory.content and memory.state == "active":
             key = duplicate_key(wanted.content)
             self._admission.refuse_twin(memory, key, "supersede or forget one of them first")
         self._admission.refuse_endless(memory, command.agent)
-        changed, seq = self._journal.write(document, edit, command.actor, command)
-        keep(self._db, command.vectors)
-        reason = f"says again what {wanted.id} said{self._admission.still_closed(changed)}"
-        return Committed(action="ROLLBACK", memory=changed, seq=seq, reason=reason)
+        said = f"says again what {wanted.id} said"
+        return self._admission.written(document, edit, command, said, command.vectors)
 
     def resolve(self, command: Resolve) -> Committed:
         """A revision that ends a conflict, naming all heads."""
-        memory = self._still(command.id, command.expected_heads)
+        memory = self._journal.writable(command.id, command.expected_heads)
         document = self._journal.document(memory)
         state = document.state()
         heads = tuple(one.id for one in visible(state))
@@ -198,44 +194,26 @@ class Histories:
             self._admission.refuse_twin(memory, key, "supersede or forget one of them first")
         self._admission.refuse_last(memory, command.agent)
         edit = settle(state, kept, command.agent, command.at, command.content)
-        changed, seq = self._journal.write(document, edit, command.actor, command)
-        keep(self._db, command.vectors)
         said = f"{kept} was kept" if command.content is None else "another text was given"
-        reason = f"{len(heads)} versions became one: {said}{self._admission.still_closed(changed)}"
-        return Committed(action="RESOLVE", memory=changed, seq=seq, reason=reason)
+        reason = f"{len(heads)} versions became one: {said}"
+        return self._admission.written(document, edit, command, reason, command.vectors)
 
     def reopen(self, document: MemoryDocument, memory: Memory, command: Restore) -> Committed:
         """A superseded memory stands for itself again once what took its place is not to be found any more."""
         dead = self._admission.dead_ends(memory)
         if memory.superseded_by not in {link.id for link in dead}:
             reason = f"not forgotten but {memory.state}{self._admission.still_closed(memory)}"
-            return Committed(action="NOOP", memory=memory, seq=self._journal.seq_of(memory), reason=reason)
+            return self._journal.unchanged(memory, reason)
         edit = reopen(document.state(), dead, command.agent, command.at)
         if edit.revision is not None:
             self._admission.refuse_twin(memory, duplicate_key(memory.content), "forget or change that one first")
         self._admission.refuse_last(memory, command.agent)
-        changed, seq = self._journal.write(document, edit, command.actor, command)
-        gone = ", ".join(link.id for link in dead)
-        said = f"as it was before {gone} took its place{self._admission.still_closed(changed)}"
+        said = f"as it was before {', '.join(link.id for link in dead)} took its place"
         if edit.revision is not None and memory.conflicts:
             said += (
                 f"; of its {1 + len(memory.conflicts)} versions the one that was shown, the others stay in its history"
             )
-        return Committed(action="RESTORE", memory=changed, seq=seq, reason=said)
-
-    def _still(self, id_: str, expected: tuple[str, ...]) -> Memory:
-        """The memory, if it can be written and its heads are those that the writer saw."""
-        memory = self._journal.memory(id_)
-        if memory.state == "forgotten":
-            raise FailedPrecondition(f"{memory.id} is forgotten; `restore` it first", field="id", value=memory.id)
-        if set(expected) != set(memory.heads):
-            raise Aborted(
-                f"{memory.id} has changed: its heads are {', '.join(memory.heads)}; read it again",
-                field="expected_heads",
-                value=", ".join(expected),
-                limit=", ".join(memory.heads),
-            )
-        return memory
+        return self._admission.written(document, edit, command, said)
 
     def _as_written(self, memory: Memory, state: DocumentState, revision: Revision) -> DocumentState:
         """The document, which holds `state` now, as the writer of `revision` had it with that revision: of the changes,

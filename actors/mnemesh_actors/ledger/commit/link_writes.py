@@ -32,10 +32,10 @@ class Linking:
 
     def tie(self, command: Tie) -> Committed:
         """Put a link or take it away. Raises NotFound, InvalidArgument, FailedPrecondition."""
-        memory, link = self._writable(command.id), command.link
+        memory, link = self._journal.writable(command.id), command.link
         if (link in self._journal.links(memory)) == command.put:
             said = f"{link.type} {link.id} is linked already" if command.put else f"no {link.type} link to {link.id}"
-            return self._nothing(memory, said)
+            return self._journal.unchanged(memory, said)
         if command.put:
             self._may_link(memory, command)
         put, removed = ((link,), ()) if command.put else ((), (link,))
@@ -48,29 +48,21 @@ class Linking:
         """Set the writer's one vote; a citation sets it only where there is none. A vote that another ledger of this
         node took is the writer's, too: it is not counted again when an answer was lost and the call repeated here; nor
         can it be changed here, so that one to the contrary stands beside it. Raises NotFound, FailedPrecondition."""
-        memory = self._writable(command.id)
+        memory = self._journal.writable(command.id)
         writer = f"{command.agent}@{self._node_id}"
         votes = self._journal.document(memory).state().votes
         same = [writer] if writer in votes else [f"{command.agent}@{node}" for node in twins(self._db)]
         before = {votes[one] for one in same if one in votes}
         if command.useful in before or (command.cited and before):
-            return self._nothing(memory, "rated already")
+            return self._journal.unchanged(memory, "rated already")
         changed, seq = self._write(memory, Edit(vote=(writer, command.useful), at=command.at), command)
         return Committed(action="RATE", memory=changed, seq=seq, reason="rated")
-
-    def _writable(self, id_: str) -> Memory:
-        memory = self._journal.memory(id_)
-        if memory.state == "forgotten":
-            raise FailedPrecondition(f"{memory.id} is forgotten; `restore` it first", field="id", value=memory.id)
-        return memory
 
     def _may_link(self, memory: Memory, command: Tie) -> None:
         link = command.link
         if link.id == memory.id:
             raise InvalidArgument("to", link.id, "another memory than the one that is linked")
-        target = self._journal.memory(link.id)
-        if target.state == "forgotten":
-            raise FailedPrecondition(f"{target.id} is forgotten; `restore` it first", field="to", value=target.id)
+        target = self._journal.writable(link.id, field="to")
         who = principal_of(command.agent)
         if len(memory.links) >= limits.LINKS_MAX and self._own_links(memory, who) >= limits.LINKS_MAX:
             raise FailedPrecondition(
@@ -99,6 +91,3 @@ class Linking:
     def _write(self, memory: Memory, edit: Edit, command: Tie | Rate) -> tuple[Memory, int]:
         refuse_endless(self._db, memory, command.agent)
         return self._journal.write(self._journal.document(memory), edit, command.actor, command)
-
-    def _nothing(self, memory: Memory, reason: str) -> Committed:
-        return Committed(action="NOOP", memory=memory, seq=self._journal.seq_of(memory), reason=reason)

@@ -9,15 +9,16 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
-from mnemesh_actors.ledger.commit.commands import Command, Committed
+from mnemesh_actors.ledger.commit.commands import Command, Committed, Vectors, action_of
 from mnemesh_actors.ledger.store import reads, rows
 from mnemesh_actors.ledger.store.journal import Journal
+from mnemesh_actors.ledger.store.vectors import keep
 from mnemesh_crdt.admission.budget import weigh
 from mnemesh_crdt.changes.chunk import DEFLATED
 from mnemesh_crdt.changes.envelope import CHANGE
-from mnemesh_crdt.document.document import Edit, RevisionFields
+from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields
 from mnemesh_crdt.document.revisions import SUPERSEDED_BY
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.policy.guard import although
@@ -29,6 +30,10 @@ from mnemesh_memory.values.model import Draft, Link, Memory, Patch
 
 _REPLACE: Final = "write a new memory with `supersede`"
 _ERASE: Final = "erase it for good with `purge`"
+_PATCHED: Final = (
+    *("content", "kind", "title", "keywords", "attrs", "tier"),
+    *("importance", "valid_from", "valid_to"),  # may be cleared
+)
 _LOST: Final = ("forgotten", "erased", "superseded")  # states of the end of a chain of successors that nobody finds
 # Of entries: those of a principal and of its clients ("0" is what follows "/").
 BY_PRINCIPAL: Final = "(agent = ? OR agent >= ? AND agent < ?)"
@@ -161,6 +166,16 @@ class Admission:
             raise FailedPrecondition(f"supersedes: {old.id} is {old.state}", field="supersedes", value=old.id)
         return old
 
+    def written(
+        self, document: MemoryDocument, edit: Edit, command: Command, reason: str, vectors: Vectors | None = None
+    ) -> Committed:
+        """Carry out a command on one memory. The answer says so when that stays superseded all the same."""
+        memory, seq = self._journal.write(document, edit, command.actor, command)
+        if vectors is not None:
+            keep(self._db, vectors)
+        reason += self.still_closed(memory)
+        return Committed(action=action_of(command), memory=memory, seq=seq, reason=reason)
+
     def still_closed(self, memory: Memory) -> str:
         """What the answer to a write says when the memory is superseded all the same, "" when it is not."""
         if memory.state != "superseded":
@@ -281,21 +296,27 @@ def _closed_with(old: Memory) -> str:
 
 def revision_of(draft: Draft, command: Command) -> RevisionFields:
     """The first revision of a draft."""
+    at = command.at if draft.created_at is None else min(draft.created_at, command.at)
+    return _statement(draft, command.agent, at)
+
+
+def _statement(said: Draft | Memory, by: str, at: int, parents: tuple[str, ...] = ()) -> RevisionFields:
     return RevisionFields(
         op="put",
-        kind=draft.kind,
-        title=draft.title,
-        content=draft.content,
-        by=command.agent,
-        at=command.at if draft.created_at is None else min(draft.created_at, command.at),
-        attrs=draft.attrs,
-        valid_from=draft.valid_from,
-        valid_to=draft.valid_to,
-        importance=draft.importance,
-        tier=draft.tier,
-        source=draft.source,
-        keywords=draft.keywords,
-        refs=draft.paths,
+        kind=said.kind,
+        title=said.title,
+        content=said.content,
+        by=by,
+        at=at,
+        parents=parents,
+        attrs=said.attrs,
+        valid_from=said.valid_from,
+        valid_to=said.valid_to,
+        importance=said.importance,
+        tier=said.tier,
+        source=said.source,
+        keywords=said.keywords,
+        refs=said.paths,
     )
 
 
@@ -306,36 +327,9 @@ def edit_of(memory: Memory, patch: Patch, command: Command, tags: Sequence[str])
     replaced together."""
     alike = memory.state == "superseded" and not memory.conflicts
     parents = patch.expected_heads or (memory.heads if alike else memory.heads[:1])
-    before = RevisionFields(
-        op="put",
-        kind=memory.kind,
-        title=memory.title,
-        content=memory.content,
-        by=command.agent,
-        at=command.at,
-        parents=parents,
-        attrs=memory.attrs,
-        valid_from=memory.valid_from,
-        valid_to=memory.valid_to,
-        importance=memory.importance,
-        tier=memory.tier,
-        source=memory.source,
-        keywords=memory.keywords,
-        refs=memory.paths,
-    )
-    after = replace(
-        before,
-        content=memory.content if patch.content is None else patch.content,
-        kind=memory.kind if patch.kind is None else patch.kind,
-        title=memory.title if patch.title is None else patch.title,
-        importance=patched(patch, "importance", memory.importance),
-        refs=memory.paths if patch.paths is None else patch.paths,
-        valid_from=patched(patch, "valid_from", memory.valid_from),
-        valid_to=patched(patch, "valid_to", memory.valid_to),
-        keywords=memory.keywords if patch.keywords is None else patch.keywords,
-        attrs=memory.attrs if patch.attrs is None else patch.attrs,
-        tier=memory.tier if patch.tier is None else patch.tier,
-    )
+    before = _statement(memory, command.agent, command.at, parents)
+    stated: dict[str, Any] = {name: patched(patch, name, getattr(memory, name)) for name in _PATCHED}
+    after = replace(before, refs=memory.paths if patch.paths is None else patch.paths, **stated)
     wanted = tags if patch.tags is None else patch.tags
     put = tuple(tag for tag in wanted if tag not in tags)
     removed = tuple(tag for tag in tags if tag not in wanted)[: limits.CHANGE_REMOVALS_MAX]

@@ -5,20 +5,14 @@ Mixed into Ledger, which has the connection, the journal and the transactions.
 
 from __future__ import annotations
 
-import sqlite3
-from abc import abstractmethod
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 
 from mnemesh_actors.ledger.commit.commands import FeedPage, Vectors
 from mnemesh_actors.ledger.feeds import changes, entry_feed, index_feed
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
-from mnemesh_actors.ledger.integrity.faults import reading
+from mnemesh_actors.ledger.integrity.faults import question, reading
 from mnemesh_actors.ledger.integrity.view_repair import Mending
-from mnemesh_actors.ledger.store.cursors import Cursors
-from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_actors.ledger.store.vectors import Key, cached, fill, generations, sweep
-from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_memory.watch.watch_values import ChangesPage
 
 # Keys of vectors that one step of a sweep looks at.
@@ -28,16 +22,6 @@ VECTORS_A_STEP = 1024
 class Feeds(Mending):
     """The pages that a ledger gives to its consumers."""
 
-    _db: sqlite3.Connection
-    _journal: Journal
-    _room: DiskRoom
-    _incarnation: str
-    _cursors: Cursors
-
-    @abstractmethod
-    def _transaction(self) -> AbstractContextManager[None]:
-        """All of what is written inside is stored, or nothing of it."""
-
     @reading
     def feed(self, after: int, limit: int, generation: str) -> FeedPage:
         """The next page for the index after `after`, at most `limit` entries and FEED_BYTES_MAX."""
@@ -45,10 +29,9 @@ class Feeds(Mending):
         self._journal.fed(after, generation)
         return page
 
-    @reading
-    def feed_again(self, ids: Sequence[str], generation: str, upto: int) -> FeedPage:
-        """These memories as a page of the feed; see index_feed.again."""
-        return index_feed.again(self._db, ids, generation, upto)
+    feed_again = question(index_feed.again)
+    vectors = question(cached)
+    vector_generations = question(generations)
 
     @reading
     def changes(self, after: int, spaces: Sequence[str], limit: int) -> ChangesPage:
@@ -77,22 +60,12 @@ class Feeds(Mending):
         """The incarnation of this log and its last sequence number."""
         return self._incarnation, self._journal.last_seq()
 
-    @reading
-    def vectors(self, hashes: Sequence[str], generation: str) -> dict[str, bytes]:
-        """Cached embeddings of one generation, float32 bytes by content hash; those not cached are absent."""
-        return cached(self._db, hashes, generation)
-
     def keep_vectors(self, vectors: Vectors) -> None:
         """Cache embeddings that were made outside a write. Raises DiskFull, Unavailable or DataLoss when the disk
         fails."""
         self._room.require()
         with self._transaction():
             fill(self._db, self._journal.still_said(vectors))
-
-    @reading
-    def vector_generations(self) -> list[str]:
-        """The generations of which there are vectors."""
-        return generations(self._db)
 
     def sweep_vectors(self, after: Key, used: Sequence[str]) -> Key | None:
         """Remove some vectors of models that are no longer in use. Returns where the next step begins, or None at

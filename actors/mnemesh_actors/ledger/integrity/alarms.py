@@ -7,9 +7,10 @@ findings.
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from pathlib import Path
+
+from mnemesh_actors.storage.data_directory import replace_file
 
 ALARMS_MAX = 20
 FILE = "alarms.json"
@@ -29,7 +30,8 @@ def read(folder: Path) -> tuple[str, ...]:
 
 def add(folder: Path, text: str) -> None:
     """Keep an alarm, durably. One that is there already moves to the end. Raises OSError."""
-    _write(folder, [*(one for one in read(folder) if one != text), text][-ALARMS_MAX:])
+    alarms = [*(alarm for alarm in read(folder) if alarm != text), text][-ALARMS_MAX:]
+    replace_file(folder / FILE, json.dumps(alarms, indent=1))
 
 
 def acknowledging(ledger: Path) -> str:
@@ -42,12 +44,3 @@ def acknowledge(folder: Path) -> int:
     told = read(folder)
     (folder / FILE).unlink(missing_ok=True)
     return len(told)
-
-
-def _write(folder: Path, told: list[str]) -> None:
-    temporary = folder / (FILE + ".tmp")
-    with temporary.open("w", encoding="utf-8") as out:
-        json.dump(told, out, indent=1)
-        out.flush()
-        os.fsync(out.fileno())
-    temporary.replace(folder / FILE)

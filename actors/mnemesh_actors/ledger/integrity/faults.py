@@ -42,6 +42,8 @@ def is_damage(error: Exception) -> bool:
 class OnFile(Protocol):
     """Something that reads one SQLite file."""
 
+    _db: sqlite3.Connection
+
     @property
     def path(self) -> Path: ...
 
@@ -68,6 +70,18 @@ def reading(method: Callable[Concatenate[Reader, Given], Answer]) -> Callable[Co
             return method(self, *args, **kwargs)
 
     return read
+
+
+def question(
+    ask: Callable[Concatenate[sqlite3.Connection, Given], Answer],
+) -> Callable[Concatenate[OnFile, Given], Answer]:
+    """A method that only reads: `ask` about the file of its ledger."""
+
+    @wraps(ask)
+    def read(self: OnFile, /, *args: Given.args, **kwargs: Given.kwargs) -> Answer:
+        return ask(self._db, *args, **kwargs)
+
+    return reading(read)
 
 
 def damaged(path: Path, why: object) -> DataLoss:

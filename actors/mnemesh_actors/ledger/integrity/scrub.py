@@ -10,17 +10,15 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Final
 
 from mnemesh_actors.ledger.integrity.log_check import fault
-from mnemesh_actors.ledger.peers.shelves import entry_of
 from mnemesh_actors.ledger.store import rows
 from mnemesh_actors.ledger.store.journal import Journal, shown
 from mnemesh_actors.ledger.store.rows import RowDamaged
 from mnemesh_crdt.admission.budget import within
 from mnemesh_crdt.changes.chunk import read_head
-from mnemesh_crdt.changes.envelope import CHANGE, Entry, verify
+from mnemesh_crdt.changes.envelope import CHANGE, Entry
 from mnemesh_crdt.document.document import MemoryDocument
 from mnemesh_crdt.document.revisions import materialise
 from mnemesh_crdt.intake.replica_events import Key
@@ -125,36 +123,6 @@ class Scrub(Comparison):
             self._journal.digest.change(Key(self._space_of(id_), id_), ())
         return {id_: self.hopeless[id_] for id_ in fresh}
 
-    def rehash(self) -> list[str]:
-        """Of those that nobody was told of, the ones that are sound once damaged hashes are made anew from their
-        changes, which the signatures fit; in the view, too."""
-        sound = []
-        for id_ in self.fresh:
-            space = self._space_of(id_)
-            for seq, *stored in self._changes(id_, space):
-                if fault(*stored) and (digest := self._signed_hash(seq)):
-                    self._db.execute("UPDATE entry SET hash = ? WHERE seq = ?", (digest, seq))
-            with suppress(DataLoss):
-                self._sound_again(Key(space, id_))
-                sound.append(id_)
-        self.fresh = [id_ for id_ in self.fresh if id_ not in sound]
-        return sound
-
-    def _signed_hash(self, seq: int) -> bytes | None:
-        """The hash of an entry's change, when the entry's signature is one of that."""
-        row = self._db.execute(
-            "SELECT doc, space, type, x'', raw, agent, node, signature, at FROM entry WHERE seq = ?", (seq,)
-        ).fetchone()
-        key = self._db.execute("SELECT key FROM node_key WHERE node = ?", (row[6],)).fetchone()
-        kinds = (str, str, str, bytes, bytes, str, str, bytes, int)
-        if key is None or not all(map(isinstance, row, kinds)):
-            return None
-        with suppress(DataLoss):
-            digest = read_head(row[4]).hash
-            verify(replace(entry_of(row), hash=digest), key[0])
-            return bytes.fromhex(digest)
-        return None
-
     def _sound_again(self, key: Key) -> None:
         """A memory whose log is whole again is made anew in the view. Raises DataLoss when it is not."""
         loaded = self._sound(key.id, key.space)
@@ -226,34 +194,19 @@ class Scrub(Comparison):
     def mend(self) -> list[str]:
         """Make all rows anew that do not fit their checksums, and all that are missing; their ids. A row that the log
         can't make anew is kept aside, where nobody meets it."""
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            self._journal.digest.begin()
+        with self._journal.transaction():
             for name in DERIVED:
                 self._db.execute(f"REINDEX {name}")
             self._drop_damaged()
             missing = self._db.execute(f"{_DOCS} AND NOT EXISTS (SELECT 1 FROM memory WHERE id = doc)").fetchall()
-            mended = self._remade(missing)
-            self._journal.digest.write()
-            self._db.execute("COMMIT")
-        except BaseException:  # boundary: undone, then raised again
-            self._db.execute("ROLLBACK")
-            raise
-        return mended
+            return self._remade(missing)
 
     def remake(self, damaged: Sequence[tuple[str, str]]) -> list[str]:
         """Make the rows of these (id, space) anew; the ids of those that could be."""
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            self._journal.digest.begin()
+        with self._journal.transaction():
             mended = self._remade(damaged)
             self._db.execute("REINDEX memory")
-            self._journal.digest.write()
-            self._db.execute("COMMIT")
-        except BaseException:  # boundary: undone, then raised again
-            self._db.execute("ROLLBACK")
-            raise
-        return mended
+            return mended
 
     def step(self, after: str, limit: int) -> tuple[list[tuple[str, str]], str]:
         """Compare the next `limit` memories after the id `after` with the log: (id, space) of those that differ, and

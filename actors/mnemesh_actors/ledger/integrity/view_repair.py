@@ -1,32 +1,69 @@
-"""The side of the ledger that repairs its view: rows made anew from the log, and an alarm that says so."""
+"""The common ground of a ledger's sides: its parts, its transactions, and the repair of its view, with an alarm."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import structlog
 
+from mnemesh_actors.ledger.commit.history_writes import Histories
+from mnemesh_actors.ledger.commit.write_admission import Admission
 from mnemesh_actors.ledger.integrity import alarms
 from mnemesh_actors.ledger.integrity.faults import explained
+from mnemesh_actors.ledger.integrity.file_identity import FileIdentity
+from mnemesh_actors.ledger.integrity.high_water import HighWater
 from mnemesh_actors.ledger.integrity.scrub import Scrub, damage_told
+from mnemesh_actors.ledger.peers.foreign import Intake
+from mnemesh_actors.ledger.store.cursors import Cursors
 from mnemesh_actors.ledger.store.journal import Journal
+from mnemesh_actors.ledger.store.rows import RowDamaged
+from mnemesh_actors.ledger.store.uses import Uses
+from mnemesh_actors.storage.disk import DiskRoom
 
 log = structlog.get_logger("mnemesh.ledger")
 
 
 class Mending:
-    """Mixed into Ledger, which has the connection and the scrub."""
+    """Base of the sides of Ledger, whose constructor sets every attribute."""
 
     path: Path
     _db: sqlite3.Connection
+    _room: DiskRoom
     _journal: Journal
     _scrub: Scrub
+    _intake: Intake
+    _uses: Uses
+    _cursors: Cursors
+    _admission: Admission
+    _histories: Histories
+    _files: FileIdentity
+    _mark: HighWater
+    _incarnation: str
+    _unfolded: bool  # an erasure may have left pages in the write-ahead log
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All of the writes inside are stored, or none."""
+        self._files.check()
+        with explained(self.path, "nothing was stored"):
+            try:
+                with self._journal.transaction():
+                    yield
+                    last = self._journal.last_seq()
+                self._journal.tally.kept()
+                self._mark.write(self._incarnation, last)
+            except BaseException as error:  # boundary: undone, then raised again
+                self._journal.tally.undone()
+                if isinstance(error, RowDamaged):
+                    self.mend(error)  # for the next attempt
+                raise
 
     def mend(self, found: Exception) -> bool:
-        """Make damaged rows of the view anew from the log, with an alarm; whether anything changed. Rows that the log
-        can't make anew are kept aside. False within a transaction, whose end mends."""
+        """Make damaged rows of the view anew from the log, with an alarm. Returns whether anything changed. A row that
+        the log can't make anew is kept aside. Within a transaction nothing happens: its end mends."""
         if self._db.in_transaction:
             return False
         with explained(self.path, "the view is as it was"):
@@ -40,15 +77,15 @@ class Mending:
         return int(self._db.execute("SELECT count(*) FROM damaged_memory").fetchone()[0])
 
     def _hurt(self, ids: Iterable[str]) -> bool:
-        """Whether the log of any of these is damaged, and nobody knew; everybody is told."""
+        """Whether the log of any of these memories is damaged, and nobody knew. The alarm names them."""
         with explained(self.path, "the view is as it was"):
             found = self._scrub.look(ids)
             self._tell([])
             return found
 
     def scrub(self, after: str, limit: int) -> str:
-        """Compare the next `limit` memories after the id `after` with the log, and mend them; the last id, "" at the
-        end."""
+        """Compare the next `limit` memories after the id `after` with the log, and mend them. Returns the last id, ""
+        at the end."""
         with explained(self.path, "the view is as it was"):
             damaged, last = self._scrub.step(after, limit)
             if damaged:
@@ -62,27 +99,13 @@ class Mending:
     def _tell(self, mended: Sequence[str], restored: Sequence[str] = ()) -> None:
         hopeless: dict[str, str] = {}
         if self._scrub.fresh and not self._db.in_transaction:
-            rehashed, hopeless = self._judged()
-            mended = [*mended, *rehashed]
+            with self._journal.transaction():
+                hopeless = self._scrub.told()
         if not mended and not hopeless and not restored:
             return
         told = damage_told(mended, hopeless, restored, alarms.acknowledging(self.path))
         log.error("ledger_view_damaged", alarm=told)
         try:
             alarms.add(self.path.parent, told)
-        except OSError as error:  # the log has it; what was mended is mended all the same
+        except OSError as error:  # the log has the alarm, and the rows are mended all the same
             log.error("alarm_not_written", reason=error.strerror)
-
-    def _judged(self) -> tuple[list[str], dict[str, str]]:
-        """Of the memories whose log was found damaged: those that are sound again, and those that are not, with the
-        reasons."""
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            self._journal.digest.begin()
-            rehashed, hopeless = self._scrub.rehash(), self._scrub.told()
-            self._journal.digest.write()
-            self._db.execute("COMMIT")
-        except BaseException:  # boundary: undone, then raised again
-            self._db.execute("ROLLBACK")
-            raise
-        return rehashed, hopeless

@@ -10,10 +10,13 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from mnemesh_memory.values import limits
 
 DAY_MS = 86_400_000
+# Of the table, as the fields of a Contact.
+_COLUMNS: Final = ("peer", "heard", "caught_up", "head_in", "target", "direction", "auth", "error")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,40 +43,28 @@ def known(db: sqlite3.Connection, incarnation: str, now: int) -> list[Contact]:
     """Of all nodes that were heard of within PEER_CONTACT_DAYS of `now` (ms), the latest first. The own log is
     `incarnation`: what a node has read of an earlier one counts as nothing."""
     rows = db.execute(
-        "SELECT peer, heard, caught_up, incarnation, cursor_out, head_in, target, direction, spaces, auth, error, "
-        # A repair counts batches of one stream; its feed says nothing of the log.
-        "(SELECT seq FROM peer_cursor c WHERE c.peer = p.peer AND c.incarnation NOT LIKE '%/repair' "
-        "ORDER BY c.at DESC, c.seq DESC LIMIT 1) "
+        f"SELECT {', '.join(_COLUMNS)}, spaces, iif(incarnation = ?, cursor_out, 0), "
+        # A repair counts batches of one stream, and its feed says nothing of the log.
+        "coalesce((SELECT seq FROM peer_cursor c WHERE c.peer = p.peer AND c.incarnation NOT LIKE '%/repair' "
+        "ORDER BY c.at DESC, c.seq DESC LIMIT 1), 0) "
         "FROM peer_contact p WHERE heard >= ? ORDER BY heard DESC, peer LIMIT ?",
-        (now - limits.PEER_CONTACT_DAYS * DAY_MS, limits.PEER_CONTACTS_MAX),
+        (incarnation, now - limits.PEER_CONTACT_DAYS * DAY_MS, limits.PEER_CONTACTS_MAX),
     )
     return [
         Contact(
-            peer=peer,
-            heard=heard,
-            caught_up=caught_up,
-            cursor_out=cursor_out if of == incarnation else 0,
-            head_in=head_in,
-            target=target,
-            direction=direction,
-            spaces=tuple(json.loads(spaces)),
-            auth=auth,
-            error=error,
-            cursor_in=cursor_in or 0,
+            **dict(zip(_COLUMNS, row, strict=False)), spaces=tuple(json.loads(spaces)), cursor_out=out, cursor_in=in_
         )
-        for peer, heard, caught_up, of, cursor_out, head_in, target, direction, spaces, auth, error, cursor_in in rows
+        for *row, spaces, out, in_ in rows
     ]
 
 
 def keep(db: sqlite3.Connection, found: Sequence[Contact], incarnation: str, now: int) -> None:
     """Note these; forget who was not heard of for PEER_CONTACT_DAYS, and more than PEER_CONTACTS_MAX."""
     db.executemany(
-        "INSERT OR REPLACE INTO peer_contact VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT OR REPLACE INTO peer_contact ({', '.join(_COLUMNS)}, spaces, cursor_out, incarnation) "
+        f"VALUES ({', '.join('?' * (len(_COLUMNS) + 3))})",
         [
-            (
-                *(one.peer, one.heard, one.caught_up, incarnation, one.cursor_out, one.head_in, one.target),
-                *(one.direction, json.dumps(one.spaces), one.auth, one.error),
-            )
+            (*(getattr(one, name) for name in _COLUMNS), json.dumps(one.spaces), one.cursor_out, incarnation)
             for one in found
         ],
     )

@@ -7,29 +7,22 @@ refused; save the cursor; commit all of it at once; answer. An answer means that
 from __future__ import annotations
 
 import pickle
-import sqlite3
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Final
 
 from mnemesh_actors.ledger.commit.commands import TakenIn
-from mnemesh_actors.ledger.integrity.faults import reading
+from mnemesh_actors.ledger.integrity.faults import question, reading
 from mnemesh_actors.ledger.integrity.view_repair import Mending
 from mnemesh_actors.ledger.peers import contacts, erase
 from mnemesh_actors.ledger.peers import peer_log as peers
 from mnemesh_actors.ledger.peers import put_aside as aside
 from mnemesh_actors.ledger.peers.contacts import Contact
 from mnemesh_actors.ledger.peers.erase import Erase, Gone
-from mnemesh_actors.ledger.peers.foreign import Intake
-from mnemesh_actors.ledger.peers.peer_log import Backlog, Order, SyncPage, Untaken
-from mnemesh_actors.ledger.peers.put_aside import AsidePage, Which
+from mnemesh_actors.ledger.peers.put_aside import Which
 from mnemesh_actors.ledger.store import tally
-from mnemesh_actors.ledger.store.journal import Journal
-from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_crdt.admission.admission import RULES
 from mnemesh_crdt.changes.envelope import ERASURES, Entry
 from mnemesh_crdt.sync.proof import Claim
@@ -66,20 +59,8 @@ def pack(batch: Incoming) -> bytes:
     return zlib.compress(pickle.dumps(batch, pickle.HIGHEST_PROTOCOL), PACKING)
 
 
-class Exchange(Mending, ABC):
+class Exchange(Mending):
     """What a ledger adds for its peers. Mixed into Ledger, which has the connection and the journal."""
-
-    path: Path
-    _db: sqlite3.Connection
-    _journal: Journal
-    _room: DiskRoom
-    _intake: Intake
-    _unfolded: bool
-    _incarnation: str
-
-    @abstractmethod
-    def _transaction(self) -> AbstractContextManager[None]:
-        """All of what is written inside is stored, or nothing of it."""
 
     def prove(self, claim: Claim) -> bytes:
         """The signature of what this ledger claims to be on a stream, by its own key."""
@@ -87,17 +68,9 @@ class Exchange(Mending, ABC):
 
     # ---- out --------------------------------------------------------------------------------------------------
 
-    @reading
-    def sync_page(
-        self, after: int, patterns: Sequence[str], not_from: str, entries_max: int, bytes_max: int
-    ) -> SyncPage:
-        """The next entries after `after` for a peer; see peers.page."""
-        return peers.page(self._db, after, patterns, not_from, entries_max, bytes_max)
-
-    @reading
-    def resend(self, space: str, buckets: Sequence[int], after: int, entries_max: int, bytes_max: int) -> SyncPage:
-        """Entries of what a comparison found different; see peers.resend."""
-        return peers.resend(self._db, space, buckets, after, entries_max, bytes_max)
+    sync_page = question(peers.page)
+    resend = question(peers.resend)
+    untaken = question(peers.untaken)
 
     @reading
     def digest(self, space: str) -> dict[int, str]:
@@ -154,10 +127,7 @@ class Exchange(Mending, ABC):
         batch: Incoming = pickle.loads(zlib.decompress(packed))
         return self.take_in(batch, now)
 
-    @reading
-    def cursors(self, peer: str) -> dict[str, int]:
-        """How far the feeds of the node `peer` were durably read, by feed."""
-        return peers.cursors(self._db, peer)
+    cursors = question(peers.cursors)
 
     @reading
     def contacts(self, now: int) -> list[Contact]:
@@ -174,37 +144,18 @@ class Exchange(Mending, ABC):
         with self._transaction():
             contacts.forget(self._db, peers)
 
-    @reading
-    def untaken(self, after: int, order: Order) -> Untaken:
-        """How many of the next entries a peer does not take from here; see peers.untaken."""
-        return peers.untaken(self._db, after, order)
-
-    @reading
-    def backlog(self) -> Backlog:
-        """What is put aside."""
-        return peers.backlog(self._db)
+    backlog = question(peers.backlog)
+    brought = question(tally.brought)
 
     @reading
     def usage(self) -> dict[str, Usage]:
         """What each principal has written here; see Tally."""
         return self._journal.tally.now()
 
-    @reading
-    def brought(self) -> dict[str, Usage]:
-        """What each peer brought in all, by sender; see tally.brought."""
-        return tally.brought(self._db)
-
     # ---- what was put aside -----------------------------------------------------------------------------------
 
-    @reading
-    def put_aside(self, table: str, which: Which, after: int, limit: int, newest: bool) -> AsidePage:
-        """Entries of `table`, pending or quarantine, the oldest or the newest first; see aside.page."""
-        return aside.page(self._db, table, which, after, limit, newest)
-
-    @reading
-    def aside_numbers(self, table: str, which: Which, after: int, limit: int) -> list[int]:
-        """Numbers over `after` of such entries, the oldest first."""
-        return aside.numbers(self._db, table, which, after, limit)
+    put_aside = question(aside.page)
+    aside_numbers = question(aside.numbers)
 
     def release(self, ids: Sequence[int], now: int, grants: Mapping[str, PeerGrant] | None = None) -> TakenIn:
         """Judge refused entries again, each by what `grants` says of its sender; those of others stay. Without

@@ -78,7 +78,19 @@ def page(db: sqlite3.Connection, table: str, which: Which, after: int, limit: in
         f"ORDER BY id {'DESC' if newest else 'ASC'} LIMIT ?",
         (*values, limit + 1),
     ).fetchall()
-    entries = tuple(_put_aside(row) for row in rows[:limit])
+    entries = tuple(
+        PutAside(
+            id=id_,
+            entry=entry_of(entry),
+            size=size,
+            sender=sender,
+            origin=origin,
+            received=received,
+            awaited=awaited.hex() if awaited else "",
+            reason=why,
+        )
+        for *entry, origin, received, awaited, sender, id_, size, why in rows[:limit]
+    )
     return AsidePage(entries, total, entries[-1].id if len(rows) > limit else 0)
 
 
@@ -108,7 +120,7 @@ def take_out(db: sqlite3.Connection, ids: Sequence[int], senders: Sequence[str] 
         where, values = f"{where} AND sender IN ({', '.join('?' * len(senders))})", [*values, *senders]
     rows = db.execute(f"SELECT {COLUMNS}, key FROM quarantine WHERE {where} ORDER BY id", values).fetchall()
     db.execute(f"DELETE FROM quarantine WHERE {where}", values)
-    return [Brought(entry_of(row), str(row[9]), int(row[10]), str(row[12]), row[13]) for row in rows]
+    return [Brought(entry_of(row), row[9], row[10], row[12], row[13]) for row in rows]
 
 
 def remove(db: sqlite3.Connection, table: str, ids: Sequence[int]) -> int:
@@ -126,20 +138,3 @@ def sender_of(peer: str) -> str:
     """Who brought what came under that name of cursors: the principal of its token, or, of a node that this one calls,
     a colon and the node's id. Each has a share of what is put aside."""
     return peer.rpartition(":")[0] or peer
-
-
-def _put_aside(row: Sequence[object]) -> PutAside:
-    origin, received, awaited, sender, id_, size, reason = row[9:]
-    assert isinstance(received, int)
-    assert isinstance(id_, int)
-    assert isinstance(size, int)
-    return PutAside(
-        id=id_,
-        entry=entry_of(row),
-        size=size,
-        sender=str(sender),
-        origin=str(origin),
-        received=received,
-        awaited=awaited.hex() if isinstance(awaited, bytes) else "",
-        reason=str(reason),
-    )

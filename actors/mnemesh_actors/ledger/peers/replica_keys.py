@@ -7,11 +7,8 @@ Entries go by the same feeds as between nodes (exchange). A key is told only aft
 from __future__ import annotations
 
 import sqlite3
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from mnemesh_actors.ledger.commit.commands import Command, Committed, Create, Revise
@@ -75,16 +72,10 @@ def keys_of(commands: Sequence[Command], results: Sequence[Committed | Exception
     return found
 
 
-class Twin(Mending, ABC):
+class Twin(Mending):
     """Mixed into Ledger, which has the connection and the identity."""
 
-    path: Path
-    _db: sqlite3.Connection
     _identity: Identity
-
-    @abstractmethod
-    def _transaction(self) -> AbstractContextManager[None]:
-        """All of what is written inside is stored, or nothing of it."""
 
     def identity(self) -> Identity:
         """Who this ledger is."""

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, fields
+from typing import Any, Final
 
 from mnemesh_crdt.changes.envelope import CHANGE, Entry
 from mnemesh_crdt.intake.replica_events import Key
@@ -22,6 +22,7 @@ from mnemesh_memory.values import limits
 PENDING: Final = "pending"
 QUARANTINE: Final = "quarantine"
 COLUMNS: Final = "doc, space, type, hash, raw, agent, node, signature, at, origin, received, awaited, sender"
+_FIELDS: Final = tuple(field.name for field in fields(Entry))
 _PLACES: Final = ", ".join("?" * 13)
 
 
@@ -141,9 +142,9 @@ class Shelves:
         if rows:
             self._db.execute(f"DELETE {where}", named)
             self._taken(table, rows)
-        return [Brought(entry_of(row), str(row[9]), int(row[10]), str(row[12])) for row in rows]
+        return [Brought(entry_of(row), row[9], row[10], row[12]) for row in rows]
 
-    def _taken(self, table: str, rows: Sequence[Sequence[object]]) -> None:
+    def _taken(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
         """Count down without a look at the whole table: a peer may have many taken, one after the other."""
         if table == PENDING:
             changes = [row for row in rows if row[2] == CHANGE]
@@ -187,24 +188,9 @@ class Shelves:
         self._aside.clear()
 
 
-def entry_of(row: Sequence[object]) -> Entry:
+def entry_of(row: Sequence[Any]) -> Entry:
     """The entry of a row that begins as COLUMNS does."""
-    doc, space, type_, hash_, raw, agent, node, signature, at = row[:9]
-    assert isinstance(hash_, bytes)
-    assert isinstance(raw, bytes)
-    assert isinstance(signature, bytes)
-    assert isinstance(at, int)
-    return Entry(
-        doc=str(doc),
-        space=str(space),
-        type=str(type_),
-        hash=hash_.hex(),
-        raw=raw,
-        agent=str(agent),
-        node=str(node),
-        signature=signature,
-        at=at,
-    )
+    return Entry(**dict(zip(_FIELDS, row, strict=False)) | {"hash": row[3].hex()})
 
 
 def count(db: sqlite3.Connection, table: str) -> int:
@@ -212,9 +198,11 @@ def count(db: sqlite3.Connection, table: str) -> int:
     return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
-def _row(one: Brought, awaited: str) -> tuple[object, ...]:
-    entry = one.entry
-    return (
-        *(entry.doc, entry.space, entry.type, bytes.fromhex(entry.hash), entry.raw, entry.agent, entry.node),
-        *(entry.signature, entry.at, one.origin, one.received, bytes.fromhex(awaited) if awaited else None, one.sender),
-    )
+def values_of(entry: Entry) -> tuple[Any, ...]:
+    """The first columns of COLUMNS."""
+    return tuple(bytes.fromhex(entry.hash) if name == "hash" else getattr(entry, name) for name in _FIELDS)
+
+
+def _row(one: Brought, awaited: str) -> tuple[Any, ...]:
+    waits_for = bytes.fromhex(awaited) if awaited else None
+    return (*values_of(one.entry), one.origin, one.received, waits_for, one.sender)

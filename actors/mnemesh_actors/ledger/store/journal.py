@@ -7,7 +7,8 @@ The only place that appends. Runs inside the transaction of its caller and decid
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,8 +16,8 @@ import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mnemesh_actors.ledger.commit import crowding
-from mnemesh_actors.ledger.commit.commands import Command, Vectors
-from mnemesh_actors.ledger.peers.shelves import Brought
+from mnemesh_actors.ledger.commit.commands import Command, Committed, Vectors
+from mnemesh_actors.ledger.peers.shelves import Brought, values_of
 from mnemesh_actors.ledger.store import link_table, reads, rows, schema
 from mnemesh_actors.ledger.store.space_digest import Digest
 from mnemesh_actors.ledger.store.tally import Tally
@@ -30,7 +31,7 @@ from mnemesh_crdt.intake.replica_events import Key
 from mnemesh_crdt.sync.proof import Claim, proof_bytes
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash, duplicate_key
-from mnemesh_memory.values.errors import DataLoss, NotFound, Unavailable
+from mnemesh_memory.values.errors import Aborted, DataLoss, FailedPrecondition, NotFound, Unavailable
 from mnemesh_memory.values.limits import CLOCK_AHEAD_MS_MAX, LINKS_SHOWN_MAX, TAGS_SHOWN_MAX
 from mnemesh_memory.values.model import Link, Memory
 
@@ -58,6 +59,20 @@ class Journal:
         # Content hashes of erased texts, with the erasure's number: who embeds one still must not bring it back.
         self._late: dict[str, int] = {}
         self._fed: dict[str, int] = {}  # up to which number the index of each generation has taken in the log
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of the writes inside are stored, with their digest, or none."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            self.digest.begin()
+            yield
+            self.digest.write()
+            self._db.execute("COMMIT")
+        except BaseException:  # boundary: undone, then raised again
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
 
     # ---- appending --------------------------------------------------------------------------------------------
 
@@ -169,12 +184,9 @@ class Journal:
 
     def _append(self, entry: Entry, actor: bytes | None, origin: str = "", received: int = 0) -> int:
         cursor = self._db.execute(
-            "INSERT INTO entry (space, doc, type, hash, actor, raw, agent, node, signature, at, origin, received) "
+            "INSERT INTO entry (doc, space, type, hash, raw, agent, node, signature, at, actor, origin, received) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                *(entry.space, entry.doc, entry.type, bytes.fromhex(entry.hash), actor, entry.raw, entry.agent),
-                *(entry.node, entry.signature, entry.at, origin, received),
-            ),
+            (*values_of(entry), actor, origin, received),
         )
         return int(cursor.lastrowid or 0)
 
@@ -186,6 +198,26 @@ class Journal:
         if id_ not in found:
             raise NotFound("memory", id_)
         return found[id_]
+
+    def writable(self, id_: str, heads: Sequence[str] | None = None, field: str = "id") -> Memory:
+        """A memory that is not forgotten and has the expected `heads`, if any. Raises NotFound, FailedPrecondition,
+        Aborted."""
+        memory = self.memory(id_)
+        if memory.state == "forgotten":
+            raise FailedPrecondition(f"{memory.id} is forgotten; `restore` it first", field=field, value=memory.id)
+        if heads is not None and set(heads) != set(memory.heads):
+            raise Aborted(
+                f"{memory.id} has changed: its heads are {', '.join(memory.heads)}; read it again",
+                field="expected_heads",
+                value=", ".join(heads),
+                limit=", ".join(memory.heads),
+            )
+        return memory
+
+    def unchanged(self, memory: Memory, reason: str) -> Committed:
+        """The outcome of a command that had nothing to write."""
+        (seq,) = self._db.execute("SELECT seq FROM memory WHERE id = ?", (memory.id,)).fetchone()
+        return Committed(action="NOOP", memory=memory, seq=seq, reason=reason)
 
     def document(self, memory: Memory) -> MemoryDocument:
         """The document of a memory, loaded from its entries."""
@@ -219,11 +251,6 @@ class Journal:
         row = found.fetchone()
         return str(row[0]) if row else ""
 
-    def seq_of(self, memory: Memory) -> int:
-        """Sequence number of the last entry of a memory: who waits for it sees the memory as it is."""
-        row = self._db.execute("SELECT seq FROM memory WHERE id = ?", (memory.id,)).fetchone()
-        return int(row[0])
-
     def last_seq(self) -> int:
         """Sequence number of the last entry, 0 for an empty log."""
         row = self._db.execute("SELECT max(seq) FROM entry").fetchone()
@@ -233,19 +260,12 @@ class Journal:
 
     def rebuild_view(self) -> int:
         """Compute the view and the digest anew from the entries; returns how many memories it holds."""
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            count = self._rebuild()
-            self._db.execute("COMMIT")
-        except BaseException:  # boundary: undone, then raised again
-            self._db.execute("ROLLBACK")
-            raise
-        return count
+        with self.transaction():
+            return self._rebuild()
 
     def _rebuild(self) -> int:
-        self._db.execute("DELETE FROM memory")
-        self._db.execute("DELETE FROM text_hash")
-        self._db.execute("DELETE FROM link")
+        for table in ("memory", "text_hash", "link"):
+            self._db.execute(f"DELETE FROM {table}")
         self.digest.clear()
         for doc, space in self._db.execute("SELECT doc, space FROM erased").fetchall():
             self.digest.change(Key(space, doc), (), erased=True)
@@ -258,7 +278,6 @@ class Journal:
             memory = materialise(self._shown(document.state()))
             self._keep(document, memory, seq)
             count += memory is not None
-        self.digest.write()
         self._db.execute(
             "INSERT INTO meta VALUES ('view_version', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
             (str(schema.VIEW_VERSION),),

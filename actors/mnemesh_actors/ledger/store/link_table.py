@@ -8,11 +8,11 @@ its text nor its id.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-from mnemesh_actors.ledger.store.reads import covered
-from mnemesh_actors.ledger.store.rows import COLUMNS, from_row
+from mnemesh_actors.ledger.store.reads import by_ids, covered
+from mnemesh_actors.ledger.store.rows import COLUMNS, from_row, marks
 from mnemesh_memory.access.grants import any_matches
 from mnemesh_memory.text.text import snippet, title_of
 from mnemesh_memory.values import limits
@@ -53,7 +53,15 @@ def keep(db: sqlite3.Connection, memory: Memory, *, new: bool) -> None:
         db.executemany("INSERT INTO link VALUES (?, ?, ?)", rows)
 
 
-def linked(db: sqlite3.Connection, memory: Memory, within: Sequence[str]) -> tuple[tuple[Linked, ...], int]:
+def linked(
+    db: sqlite3.Connection, ids: Sequence[str], within: Sequence[str]
+) -> dict[str, tuple[tuple[Linked, ...], int]]:
+    """Both ends of the links of each memory, and how many more lead there. `within` are patterns of the spaces that
+    the asker may know of."""
+    return {id_: _linked_of(db, memory, within) for id_, memory in by_ids(db, ids).items()}
+
+
+def _linked_of(db: sqlite3.Connection, memory: Memory, within: Sequence[str]) -> tuple[tuple[Linked, ...], int]:
     """Both ends of the links of `memory`, first where it leads, then the first limits.LINKED_MAX that lead to it; and
     how many more those are. `within` are patterns of the spaces that may be known of."""
     ends = _ends(db, [link.id for link in memory.links])
@@ -72,11 +80,11 @@ def linked(db: sqlite3.Connection, memory: Memory, within: Sequence[str]) -> tup
 def ties(db: sqlite3.Connection, ids: Sequence[str]) -> list[tuple[str, str, str, str]]:
     """(memory, type, direction, the other one's id) of the links of `ids` that recall follows: where they lead, and
     what contradicts them, the LEADING_MAX latest of each by their ids, which are in order of time."""
-    marks, types = _marks(ids), _marks(ATTACHED_TYPES)
+    asked, types = marks(ids), marks(ATTACHED_TYPES)
     return db.execute(
-        f"SELECT source, type, '{OUT}', target FROM link WHERE source IN ({marks}) AND type IN ({types}) UNION ALL "
+        f"SELECT source, type, '{OUT}', target FROM link WHERE source IN ({asked}) AND type IN ({types}) UNION ALL "
         f"SELECT target, type, '{IN}', source FROM (SELECT *, row_number() OVER (PARTITION BY target ORDER BY source "
-        f"DESC) AS place FROM link WHERE target IN ({marks}) AND type = ?) WHERE place <= ?",
+        f"DESC) AS place FROM link WHERE target IN ({asked}) AND type = ?) WHERE place <= ?",
         (*ids, *ATTACHED_TYPES, *ids, CONTRADICTS, LEADING_MAX),
     ).fetchall()
 
@@ -84,7 +92,7 @@ def ties(db: sqlite3.Connection, ids: Sequence[str]) -> list[tuple[str, str, str
 def hidden(db: sqlite3.Connection, ids: Sequence[str], within: Sequence[str]) -> list[str]:
     """Those of `ids` that lie in other spaces than `within` covers."""
     seen, patterns = covered(within)
-    rows = db.execute(f"SELECT id FROM memory WHERE id IN ({_marks(ids)}) AND NOT {seen}", (*ids, *patterns))
+    rows = db.execute(f"SELECT id FROM memory WHERE id IN ({marks(ids)}) AND NOT {seen}", (*ids, *patterns))
     return [row[0] for row in rows]
 
 
@@ -132,7 +140,7 @@ def _named(db: sqlite3.Connection, title: str, space: str) -> Linked:
 def _ends(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Sequence[Any]]:
     if not ids:
         return {}
-    rows = db.execute(f"SELECT {_ENDS} FROM memory m WHERE m.id IN ({_marks(ids)})", tuple(ids))
+    rows = db.execute(f"SELECT {_ENDS} FROM memory m WHERE m.id IN ({marks(ids)})", tuple(ids))
     return {row[0]: row for row in rows}
 
 
@@ -153,7 +161,3 @@ def _linked(type_: str, direction: str, end: Sequence[Any]) -> Linked:
         state=memory.state,
         snippet=snippet(text, ""),
     )
-
-
-def _marks(values: Iterable[object]) -> str:
-    return ", ".join("?" for _ in values)

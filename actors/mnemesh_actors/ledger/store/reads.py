@@ -6,10 +6,10 @@ import base64
 import binascii
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mnemesh_actors.ledger.store.rows import COLUMNS, from_row, from_rows
+from mnemesh_actors.ledger.store.rows import COLUMNS, from_row, from_rows, marks
 from mnemesh_memory.access.grants import BELOW, EVERY_SHARED
 from mnemesh_memory.policy.heat import heat
 from mnemesh_memory.policy.validity import SUPERSEDES
@@ -50,7 +50,7 @@ HEX = set("0123456789abcdef-")
 
 def by_ids(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Memory]:
     """Memories by id; unknown ids are absent."""
-    rows = db.execute(f"SELECT {COLUMNS}, {TIED} FROM memory WHERE id IN ({_marks(ids)})", tuple(ids)).fetchall()
+    rows = db.execute(f"SELECT {COLUMNS}, {TIED} FROM memory WHERE id IN ({marks(ids)})", tuple(ids)).fetchall()
     return {row[0]: from_row(row[:-1], tied=bool(row[-1])) for row in rows}
 
 
@@ -74,7 +74,7 @@ def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str], within: Seq
             raise InvalidArgument("id", key, f"a prefix that fits one memory only; this fits {shown}, ...")
     if spaces and key:
         found = db.execute(
-            f"SELECT id, state = 'active' FROM memory WHERE title = ? AND space IN ({_marks(spaces)}) AND {seen} "
+            f"SELECT id, state = 'active' FROM memory WHERE title = ? AND space IN ({marks(spaces)}) AND {seen} "
             "ORDER BY state = 'active' DESC, updated_at DESC, id LIMIT 4",
             (key, *spaces, *patterns),
         ).fetchall()
@@ -129,13 +129,13 @@ def changed(db: sqlite3.Connection, query: ListQuery, at: int) -> list[str]:
 def changed_of(db: sqlite3.Connection, ids: Sequence[str], at: int) -> set[str]:
     """Those of `ids` with a change after `at` (ms), whichever of their revisions stands now."""
     rows = db.execute(
-        f"SELECT DISTINCT doc FROM entry WHERE doc IN ({_marks(ids)}) AND type = 'change' AND at > ?", [*ids, at]
+        f"SELECT DISTINCT doc FROM entry WHERE doc IN ({marks(ids)}) AND type = 'change' AND at > ?", [*ids, at]
     )
     return {str(id_) for (id_,) in rows}
 
 
 def _filters(query: ListQuery) -> tuple[str, list[Any]]:
-    parts = [f"space IN ({_marks(query.spaces)})"]
+    parts = [f"space IN ({marks(query.spaces)})"]
     values: list[Any] = [*query.spaces]
     if query.within is not None:
         where, patterns = covered(query.within)
@@ -146,17 +146,17 @@ def _filters(query: ListQuery) -> tuple[str, list[Any]]:
         parts.append("state = ?")
         values.append(query.state)
     if query.kinds:
-        parts.append(f"kind IN ({_marks(query.kinds)})")
+        parts.append(f"kind IN ({marks(query.kinds)})")
         values += query.kinds
     has = "EXISTS (SELECT 1 FROM json_each(memory.tags) WHERE value IN ({}))"
     if query.tags_any:
-        parts.append(has.format(_marks(query.tags_any)))
+        parts.append(has.format(marks(query.tags_any)))
         values += query.tags_any
     for tag in query.tags_all:
         parts.append(has.format("?"))
         values.append(tag)
     if query.tags_none:
-        parts.append("NOT " + has.format(_marks(query.tags_none)))
+        parts.append("NOT " + has.format(marks(query.tags_none)))
         values += query.tags_none
     for column, compare, value in (
         ("created_at", ">=", query.since),
@@ -229,7 +229,7 @@ def _replaced_by(db: sqlite3.Connection, query: Query, ids: Sequence[str]) -> li
     states = "state = 'superseded'" if query.valid_at is None else "state <> 'active'"
     for id_, successor in db.execute(
         "SELECT id, json_extract(detail, '$.superseded_by') FROM memory "
-        f"WHERE space IN ({_marks(query.spaces)}) AND {states}",
+        f"WHERE space IN ({marks(query.spaces)}) AND {states}",
         query.spaces,
     ):
         before.setdefault(successor, []).append(id_)
@@ -289,7 +289,7 @@ def timeline(db: sqlite3.Connection, middle: Memory, before: int, after: int) ->
 
     def side(compare: str, direction: str, limit: int) -> list[Any]:
         by = ", ".join(f"{column} {direction}" for column in order)
-        sql = f"{select} {compare} ({_marks(here)}) ORDER BY {by} LIMIT ?"
+        sql = f"{select} {compare} ({marks(here)}) ORDER BY {by} LIMIT ?"
         return db.execute(sql, (key, middle.space, *here, limit)).fetchall()
 
     earlier, later = side("<", "DESC", before), side(">", "ASC", after)
@@ -336,7 +336,7 @@ def export_page(
     """Memories after (created_at, id), oldest first; of `spaces`, which may be patterns, or of all when empty."""
     where, values = covered(spaces or None)
     rows = db.execute(
-        f"SELECT {COLUMNS} FROM memory WHERE {where} AND state IN ({_marks(states)}) "
+        f"SELECT {COLUMNS} FROM memory WHERE {where} AND state IN ({marks(states)}) "
         "AND (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?",
         (*values, *states, *after, limit),
     )
@@ -378,7 +378,3 @@ def cursor_in(token: str) -> tuple[int, str]:
         raise ValueError("not made by cursor_out")
     except (ValueError, TypeError, binascii.Error, InvalidArgument):
         raise InvalidArgument("cursor", token, "the cursor of the page before, unchanged") from None
-
-
-def _marks(values: Iterable[object]) -> str:
-    return ", ".join("?" for _ in values)

@@ -21,6 +21,9 @@ COLUMNS = (
 )
 PLACES = ", ".join("?" * 17)
 SEQ = COLUMNS.split(", ").index("seq")
+# Columns and fields of the same name: those before SEQ, and those of the detail that are kept as they are.
+_PLAIN: Final = tuple(COLUMNS.split(", ")[:SEQ])
+_DETAILS: Final = ("importance", "paths", "valid_from", "valid_to", "keywords", "superseded_by", "notes")
 NO_TAGS: Final = "[]"  # what most memories have: it is not worth a parser on every recall
 
 DAMAGED: Final = (
@@ -33,11 +36,7 @@ class RowDamaged(DataLoss):
     """A row of the view is not what was written. `id` is the memory's as far as it can be read."""
 
     def __init__(self, id_: str) -> None:
-        super().__init__(
-            f"memory {id_} {DAMAGED}",
-            field="id",
-            value=id_,
-        )
+        super().__init__(f"memory {id_} {DAMAGED}", field="id", value=id_)
         self.id = id_
 
 
@@ -50,33 +49,18 @@ def to_row(memory: Memory, seq: int) -> tuple[Any, ...]:
     """The values of COLUMNS for `memory`, whose last entry is `seq`."""
     detail: dict[str, Any] = {"heads": memory.heads, "version": memory.version}
     optional = {
-        "importance": memory.importance,
-        "paths": memory.paths,
+        **{name: getattr(memory, name) for name in _DETAILS},
         "dir": memory.source.dir,
-        "valid_from": memory.valid_from,
-        "valid_to": memory.valid_to,
-        "keywords": memory.keywords,
         "attrs": dict(memory.attrs),
         "links": [(link.type, link.id) for link in memory.links],
         "conflicts": [_revision_out(head) for head in memory.conflicts],
-        "superseded_by": memory.superseded_by,
         "useful": memory.useful or None,
         "not_useful": memory.not_useful or None,
-        "notes": memory.notes,
     }
     # Absent means default: most memories have few of these, and the view is read on every recall.
     detail |= {key: value for key, value in optional.items() if value not in (None, "", (), [], {})}
     columns = (
-        memory.id,
-        memory.space,
-        memory.kind,
-        memory.title,
-        memory.content,
-        memory.state,
-        memory.tier,
-        memory.by,
-        memory.created_at,
-        memory.updated_at,
+        *(getattr(memory, name) for name in _PLAIN),
         seq,
         memory.source.session,
         memory.source.seq,
@@ -91,37 +75,10 @@ def from_row(row: Sequence[Any], *, tied: bool = True) -> Memory:
     """The memory of a row of COLUMNS. `tied` as in Memory. Raises RowDamaged."""
     if checksum(row[:-1]) != row[-1]:
         raise RowDamaged(str(row[0]))
-    (
-        id_,
-        space,
-        kind,
-        title,
-        content,
-        state,
-        tier,
-        by,
-        created_at,
-        updated_at,
-        _seq,
-        session,
-        session_seq,
-        _c,
-        tags,
-        detail_text,
-        _checksum,
-    ) = row
+    session, session_seq, _, tags, detail_text = row[SEQ + 1 : -1]
     detail = json.loads(detail_text)
     return Memory(
-        id=id_,
-        space=space,
-        kind=kind,
-        title=title,
-        content=content,
-        state=state,
-        tier=tier,
-        by=by,
-        created_at=created_at,
-        updated_at=updated_at,
+        **dict(zip(_PLAIN, row, strict=False)),
         heads=tuple(detail["heads"]),
         version=detail["version"],
         tags=() if tags == NO_TAGS else tuple(json.loads(tags)),
@@ -140,6 +97,11 @@ def from_row(row: Sequence[Any], *, tied: bool = True) -> Memory:
         notes=tuple(detail.get("notes", ())),
         tied=tied,
     )
+
+
+def marks(values: Iterable[object]) -> str:
+    """A placeholder of SQL for each of the values."""
+    return ", ".join("?" for _ in values)
 
 
 def from_rows(rows: Iterable[Sequence[Any]]) -> list[Memory]:

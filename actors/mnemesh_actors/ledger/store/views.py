@@ -6,25 +6,19 @@ Thin: what a question means stands in reads and histories.
 from __future__ import annotations
 
 import math
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from mnemesh_actors.ledger.commit.history_writes import Histories, Past
-from mnemesh_actors.ledger.commit.write_admission import Admission
-from mnemesh_actors.ledger.integrity.faults import reading
+from mnemesh_actors.ledger.commit.history_writes import Past
+from mnemesh_actors.ledger.integrity.faults import question, reading
 from mnemesh_actors.ledger.integrity.view_repair import Mending
 from mnemesh_actors.ledger.store import link_table, reads
-from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_actors.ledger.store.rows import RowDamaged
-from mnemesh_actors.ledger.store.uses import Uses
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.values.errors import DataLoss, MnemeshError, NotFound
-from mnemesh_memory.values.memory_links import Linked
-from mnemesh_memory.values.model import ListQuery, Memory, Page, Query, Revision, Stats
+from mnemesh_memory.values.model import ListQuery, Memory, Page, Query, Revision
 from mnemesh_memory.values.past import ConflictPage, HistoryPage
 
 QUICK_ROWS_MAX = 64
@@ -43,13 +37,6 @@ class Changed(NamedTuple):
 
 class Views(Mending):
     """What a ledger answers to readers. Mixed into Ledger, which has the connection and the journal."""
-
-    path: Path
-    _db: sqlite3.Connection
-    _journal: Journal
-    _uses: Uses
-    _admission: Admission
-    _histories: Histories
 
     def quick(self, method: str, args: tuple[Any, ...]) -> bool:
         """Few rows by their keys, and notes in memory: some tenths of a millisecond, which no reader or writer of the
@@ -146,16 +133,9 @@ class Views(Mending):
         """Of these memories, as they were recorded at `at` (ms), those whose searched texts are others by now; and how
         many were looked at: the first one, and more until `within_s` is over, because nobody else is served meanwhile.
         """
-        until = perf_counter() + within_s
-        now = self.read(ids)
-        texts: list[Memory] = []
-        for number, id_ in enumerate(ids):
-            if number and perf_counter() > until:
-                return texts, number
-            then = self._then(now[id_], at, clock) if id_ in now else None
-            if then is not None and index_texts(then) != index_texts(now[id_]):
-                texts.append(then)
-        return texts, len(ids)
+        then, number = self.read_some_as_of(ids, at, within_s, clock)
+        now = self.read(list(then))
+        return [memory for id_, memory in then.items() if index_texts(memory) != index_texts(now[id_])], number
 
     @reading
     def past(self, id_: str) -> Past:
@@ -187,25 +167,12 @@ class Views(Mending):
             id_: memories[end] for id_, end in ends.items() if end in memories and memories[end].state != "superseded"
         }
 
-    @reading
-    def chains(self, ids: Sequence[str]) -> dict[str, Memory]:
-        """By what is judged what of these held at a moment; see reads.chains."""
-        return reads.chains(self._db, ids)
-
-    @reading
-    def linked(self, ids: Sequence[str], within: Sequence[str]) -> dict[str, tuple[tuple[Linked, ...], int]]:
-        """What stands at both ends of the links of each memory, and how many more lead to it; see link_table.linked."""
-        return {id_: link_table.linked(self._db, one, within) for id_, one in reads.by_ids(self._db, ids).items()}
-
-    @reading
-    def ties(self, ids: Sequence[str]) -> list[tuple[str, str, str, str]]:
-        """The links that recall follows; see link_table.ties."""
-        return link_table.ties(self._db, ids)
-
-    @reading
-    def hidden(self, ids: Sequence[str], within: Sequence[str]) -> list[str]:
-        """Those of `ids` that the caller may not know of; see link_table.hidden."""
-        return link_table.hidden(self._db, ids, within)
+    chains = question(reads.chains)
+    stats = question(reads.stats)
+    export_page = question(reads.export_page)
+    linked = question(link_table.linked)
+    ties = question(link_table.ties)
+    hidden = question(link_table.hidden)
 
     @reading
     def matching(self, query: Query, now: int) -> tuple[list[str], list[str]]:
@@ -225,15 +192,3 @@ class Views(Mending):
     def timeline(self, id_: str, before: int, after: int) -> tuple[list[Memory], int]:
         """Neighbours in time, and the position of the asked memory among them."""
         return reads.timeline(self._db, self._journal.memory(id_), before, after)
-
-    @reading
-    def stats(self, spaces: Sequence[str]) -> Stats:
-        """Counts."""
-        return reads.stats(self._db, spaces)
-
-    @reading
-    def export_page(
-        self, spaces: Sequence[str], states: Sequence[str], after: tuple[int, str], limit: int
-    ) -> list[Memory]:
-        """Memories in order of creation, after a (created_at, id)."""
-        return reads.export_page(self._db, spaces, states, after, limit)
