@@ -20,11 +20,9 @@ from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.values.errors import (
     Aborted,
-    FailedPrecondition,
     InvalidArgument,
     NotFound,
     PermissionDenied,
-    SecretRefused,
 )
 from mnemesh_memory.values.model import Caller, Draft, Memory, Patch, Query
 
@@ -72,15 +70,6 @@ async def memory(conflicted: tuple[Mesh, list[str]]) -> Memory:
 
 async def recall(mesh: Mesh, memory: Memory, text: str, **fields: Any) -> Recalled:
     return await mesh.recall(OWNER, Query(text=text, spaces=(memory.space,), **fields))
-
-
-async def test_recall_finds_a_conflict_by_what_either_side_said_and_shows_both(mesh: Mesh, memory: Memory) -> None:
-    for mode in ("keyword", "hybrid"):
-        for words in ("pilot harbour", "orchard baskets"):
-            (hit,) = (await recall(mesh, memory, words, mode=mode)).results
-            assert hit.memory.id == memory.id
-            assert texts(hit.memory) == texts(memory)
-            assert {text[:3] for text in texts(memory)} == {"The"}
 
 
 async def test_snippets_and_budgets_hold_for_every_version_of_a_conflict(mesh: Mesh, memory: Memory) -> None:
@@ -169,22 +158,3 @@ async def test_grants_hold_for_the_past(mesh: Mesh, memory: Memory) -> None:
     ):
         with pytest.raises(NotFound):
             await attempt()
-
-
-async def test_a_resolution_is_judged_before_anything_is_looked_up(mesh: Mesh, memory: Memory) -> None:
-    secret = "AKIA" + "IOSFODNN7" + "QX3MPLW"
-    for fields, error in (
-        ({}, InvalidArgument),
-        ({"keep": "2", "content": "x"}, InvalidArgument),
-        ({"content": ""}, InvalidArgument),
-        ({"content": f"key {secret}"}, SecretRefused),
-        ({"keep": memory.heads[0], "wait": "never"}, InvalidArgument),
-        ({"keep": "first"}, InvalidArgument),
-        ({"keep": memory.heads[0], "expected_heads": ["x" * 99]}, InvalidArgument),
-    ):
-        with pytest.raises(error):
-            await mesh.resolve(OWNER, memory.id, **fields)
-    plain = (await mesh.update(OWNER, memory.id, Patch(content="One.", expected_heads=memory.heads))).memory
-    assert plain.conflicts == ()
-    with pytest.raises(FailedPrecondition, match="not in conflict"):
-        await mesh.resolve(OWNER, memory.id, content="Two.")

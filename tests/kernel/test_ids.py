@@ -1,4 +1,4 @@
-"""Ids are ordered by time or derived from a key, and two requests share a fingerprint only when they are the same."""
+"""Ids, fingerprints and kinds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mnemesh_memory.policy.heat import HALF_LIFE_DAYS
+from mnemesh_memory.values import kinds
 from mnemesh_memory.values.ids import belongs, derived_id, fingerprint, fresh_id, key_mark
+from mnemesh_memory.values.kinds import DEFAULT_KIND, KIND_FOLD, KINDS, fold_kind
 from mnemesh_memory.values.model import Draft, Link, Patch, Source
 
 PROPERTY = settings(max_examples=150, derandomize=True, database=None)
@@ -199,3 +202,57 @@ def test_a_field_that_came_later_leaves_the_fingerprints_of_before_as_they_were(
 
 def test_a_fingerprint_has_32_bytes() -> None:
     assert len(fingerprint(DRAFT)) == 32
+
+
+# ---- kinds -----------------------------------------------------------------------------------------------------------
+# The closed lists of words, and the fold from other programs' words to ours.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_folds_to_itself_in_any_case_and_with_blanks(kind: str) -> None:
+    assert fold_kind(kind) == kind
+    assert fold_kind(f"  {kind.upper()}\t") == kind
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        ("gotcha", "error"),
+        ("Lesson", "error"),
+        ("note", "fact"),
+        ("insight", "fact"),
+        ("conversation", "fact"),
+        ("docs", "reference"),
+        ("todo", "requirement"),
+        ("user", "preference"),
+        ("howto", "procedure"),
+        ("diary", "episode"),
+        ("decisions", "decision"),
+    ],
+)
+def test_a_predecessors_word_becomes_ours(word: str, kind: str) -> None:
+    assert fold_kind(word) == kind
+
+
+@pytest.mark.parametrize("word", ["", " ", "facts and figures", "fact\x00", "décision", "事実", "none"])
+def test_an_unknown_word_is_not_guessed(word: str) -> None:
+    assert fold_kind(word) is None
+
+
+def test_every_alias_leads_to_a_kind_and_hides_none() -> None:
+    assert set(KIND_FOLD.values()) <= set(KINDS)
+    assert set(KIND_FOLD) & set(KINDS) == set()
+    assert DEFAULT_KIND in KINDS
+    assert [alias for alias in KIND_FOLD if alias != alias.strip().lower()] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [kinds.KINDS, kinds.TIERS, kinds.WAITS, kinds.MODES, kinds.SORTS, kinds.STATES, kinds.ACTIONS, kinds.LINK_TYPES],
+)
+def test_no_list_names_a_word_twice(words: tuple[str, ...]) -> None:
+    assert len(set(words)) == len(words)
+
+
+def test_only_kinds_that_exist_have_a_half_life() -> None:
+    assert set(HALF_LIFE_DAYS) <= set(KINDS)

@@ -1,4 +1,4 @@
-"""A shard on a Qdrant server: the owner of its collection, the price of an outage, and the retries of a request."""
+"""A shard on a Qdrant server."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import json
 import ssl
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -20,14 +23,18 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
+from pydantic import BaseModel
+from qdrant_client import QdrantClient
 from qdrant_client.http.exceptions import ResponseHandlingException
 from qdrant_double import Fault, QdrantDouble, qdrant_double
 from test_shard_lifecycle import config, found, item, memory
 
+from mnemesh_actors.index.engine_port import Schema
+from mnemesh_actors.index.engines.qdrant_client import ClientBackend
 from mnemesh_actors.index.engines.server import ATTEMPTS_MAX, PatientSender
 from mnemesh_actors.index.shard import RetrievalShard, ShardConfig, ShardStatus
 from mnemesh_actors.index.storage import ServerConfig
-from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, InvalidArgument, Unavailable
+from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, InvalidArgument, MnemeshError, Unavailable
 
 OWNER = "a" * 32
 
@@ -471,3 +478,78 @@ def test_a_time_that_ran_out_and_a_bug_are_not_tried_again(met: Exception) -> No
 def test_an_answer_that_another_try_would_not_change_is_final(status: int) -> None:
     line = Line(status, 200)
     assert (line.ask(), line.pauses) == (status, [])
+
+
+# ---- contract client -------------------------------------------------------------------------------------------------
+# The qdrant-client adapter over a wire: which answers can be cured by another try, and which cannot.
+
+
+SCHEMA = Schema(dense={"dense": 4})
+
+
+@contextmanager
+def server(status: int) -> Iterator[str]:
+    """A server that answers every request with that status."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps({"status": {"error": "planted"}}).encode()
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Quiet."""
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+    thread = threading.Thread(target=http.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{http.server_port}"
+    finally:
+        http.shutdown()
+        thread.join()
+        http.server_close()
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(500, Unavailable), (503, Unavailable), (429, Unavailable), (403, FailedPrecondition), (400, FailedPrecondition)],
+)
+def test_an_answer_of_the_server_becomes_one_of_our_errors(status: int, error: type[MnemeshError]) -> None:
+    with server(status) as url:
+        backend = ClientBackend(QdrantClient(url, check_compatibility=False), "points")
+        with pytest.raises(error, match=str(status)):
+            backend.open(SCHEMA)
+        backend.close()
+
+
+def test_a_server_that_is_gone_is_unavailable() -> None:
+    with server(500) as url:
+        pass
+    backend = ClientBackend(QdrantClient(url, check_compatibility=False), "points")
+    with pytest.raises(Unavailable, match="does not answer"):
+        backend.open(SCHEMA)
+    backend.close()
+
+
+def test_payload_indexes_are_asked_for_by_field_and_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, dict[str, object]] = {}
+
+    def note(collection: str, field: str, params: BaseModel, wait: bool) -> None:
+        assert wait
+        asked[field] = params.model_dump(exclude_none=True, mode="json")
+
+    client = QdrantClient(":memory:")
+    monkeypatch.setattr(client, "create_payload_index", note)
+    schema = Schema(dense={"dense": 4}, tenant="space", keywords=("tags",), flags=("gone",), times=("at",))
+    backend = ClientBackend(client, "points")
+    assert backend.open(schema) is True
+    backend.close()
+    assert asked == {
+        "space": {"type": "keyword", "is_tenant": True},
+        "tags": {"type": "keyword", "is_tenant": False},
+        "gone": {"type": "integer", "lookup": True, "range": False},
+        "at": {"type": "integer", "lookup": False, "range": True},
+    }

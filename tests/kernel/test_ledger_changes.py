@@ -36,15 +36,6 @@ def test_an_update_makes_a_new_revision_and_leaves_what_it_does_not_name(ledger:
     assert changed.memory == expected == read_back(ledger, memory)
 
 
-def test_an_update_clears_what_it_names(ledger: Ledger, pen: Pen) -> None:
-    memory = done(ledger, pen.create("Founded.", importance=0.5, valid_from=-1_536_019_200_000, valid_to=5)).memory
-    assert memory.valid_from == -1_536_019_200_000
-    changed = done(ledger, pen.revise(memory, clear=("importance", "valid_to"), valid_from=9)).memory
-    assert (changed.importance, changed.valid_from, changed.valid_to) == (None, 9, None)
-    assert read_back(ledger, memory) == changed
-    assert done(ledger, pen.revise(changed, clear=("importance",))).action == "NOOP"
-
-
 @pytest.mark.parametrize(
     "changes",
     [

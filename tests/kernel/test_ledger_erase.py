@@ -392,14 +392,6 @@ def test_an_erasure_that_comes_before_its_memory_is_remembered(ledger: Ledger, n
     assert all_entries(ledger) == [gone]
 
 
-def test_an_erasure_wins_in_its_batch_wherever_it_stands(home: Home, node: Node) -> None:
-    with home.opened() as ledger:
-        one, two, gone = node.says(SECRET), node.says(LONG), node.erases()
-        assert outcome(taken(ledger, node, one, gone, two)) == {"erased": 1, "dropped": 2}
-        assert traces(home.directory.path) == []
-        assert ledger.digest(SPACE) != {}
-
-
 def test_of_two_erasures_one_is_kept(ledger: Ledger, node: Node) -> None:
     far = Node("second", BOB)
     taken(ledger, node, node.says("one"))

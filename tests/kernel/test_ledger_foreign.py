@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import pytest
-from ledger_builders import AGENT, OTHER_SPACE, SPACE, START, Home, Pen, done
+from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, done
 from peer_builders import (
     ANA,
     ANAS,
@@ -134,30 +133,7 @@ def test_the_index_is_told_of_what_came(ledger: Ledger, pen: Pen, node: Node) ->
     assert (page.seq, page.head) == (result.last, result.last) == (4, 4)
 
 
-def test_every_order_of_a_memorys_changes_gives_the_same_view(node: Node) -> None:
-    far = Node("second", BOB)
-    first = node.says("one")
-    far.knows(first)
-    entries = [first, node.says("two"), far.says("other two"), node.tags("x"), far.forgets()]
-    views = set()
-    for order in itertools.permutations(entries):
-        with Home.for_one_example() as home, home.opened() as ledger:
-            for entry in order:
-                taken(ledger, node, entry, keys=far.keys)
-            views.add((str(ledger.read([ID])), str(ledger.digest(SPACE))))
-            assert ledger.backlog().pending == 0
-            assert reasons(ledger) == []
-    assert len(views) == 1
-
-
 # ---- what comes twice, early, or too much of it ---------------------------------------------------------------------
-
-
-def test_what_comes_twice_counts_once(ledger: Ledger, node: Node) -> None:
-    entry = node.says("one")
-    assert outcome(taken(ledger, node, entry, entry)) == {"accepted": 1, "duplicates": 1}
-    assert outcome(taken(ledger, node, entry)) == {"duplicates": 1}
-    assert len(all_entries(ledger)) == 1
 
 
 def test_a_change_that_comes_early_waits_for_what_it_builds_on(home: Home, node: Node) -> None:
@@ -261,13 +237,6 @@ def test_what_a_stream_may_not_bring_is_quarantined_and_can_be_released(
     assert outcome(ledger.release([first.id], NOW)) == {"accepted": 2}
     assert refused(ledger) == []
     assert contents(ledger) == ["two"]
-
-
-def test_what_is_discarded_is_gone(ledger: Ledger, node: Node) -> None:
-    taken(ledger, node, node.says("one"), grant=replace(EVERYTHING, write=()))
-    (one,) = refused(ledger)
-    assert ledger.discard("quarantine", [one.id, 99]) == 1
-    assert refused(ledger) == []
 
 
 def test_the_private_space_of_a_principal_is_reached_by_its_name_alone(ledger: Ledger, node: Node) -> None:
@@ -502,12 +471,6 @@ def test_a_clock_a_year_ahead_is_shown_as_the_time_of_receipt(home: Home, node: 
         assert (changed.created_at, changed.updated_at) == (latest, pen.now)
         ledger.rebuild_view()
         assert ledger.read([ID])[ID] == changed
-
-
-def test_a_clock_that_is_right_is_shown_as_it_is(ledger: Ledger, node: Node) -> None:
-    taken(ledger, node, node.says("one"), node.says("two"))
-    memory = ledger.read([ID])[ID]
-    assert (memory.created_at, memory.updated_at) == (START + 1, START + 2)
 
 
 # ---- pages ----------------------------------------------------------------------------------------------------------

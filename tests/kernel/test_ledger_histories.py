@@ -57,40 +57,6 @@ def in_conflict(ledger: Ledger, home: Home, content: str = "first", **fields: An
     return diverge(ledger, memory, *edits)
 
 
-def test_a_history_says_who_wrote_each_revision_when_and_through_which_node(home: Home, ledger: Ledger) -> None:
-    memory = create(ledger, home, "first")
-    home.pen.agent = "owner/editor"
-    memory = revise(ledger, home, memory, content="second")
-    memory = done(ledger, home.pen.forget(memory)).memory
-    page = ledger.history(memory.id, 10, "")
-    said = [(one.revision.op, one.revision.content, one.revision.by, one.node) for one in page.revisions]
-    node = home.directory.node_id
-    assert said == [
-        ("forget", "", "owner/editor", node),
-        ("put", "second", "owner/editor", node),
-        ("put", "first", AGENT, node),
-    ]
-    assert [one.revision.at for one in page.revisions] == [START + 3, START + 2, START + 1]
-    third, second, first = (one.revision for one in page.revisions)
-    assert (first.parents, second.parents, third.parents) == ((), (first.id,), (second.id,))
-    assert [one.head for one in page.revisions] == [one.shown for one in page.revisions] == [True, False, False]
-    assert (page.total, page.cursor, page.memory.state) == (3, "", "forgotten")
-
-
-def test_a_history_is_paged_without_gaps(home: Home, ledger: Ledger) -> None:
-    memory = create(ledger, home, "text 0")
-    for number in range(1, 7):
-        memory = revise(ledger, home, memory, content=f"text {number}")
-    seen: list[str] = []
-    cursor = ""
-    for expected in (3, 3, 1):
-        page = ledger.history(memory.id, 3, cursor)
-        assert (len(page.revisions), page.total) == (expected, 7)
-        seen += [one.revision.content for one in page.revisions]
-        cursor = page.cursor
-    assert (seen, cursor) == ([f"text {number}" for number in range(6, -1, -1)], "")
-
-
 def test_the_past_of_what_is_not_there_is_not_found(ledger: Ledger) -> None:
     unknown = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a11"
     for ask in (lambda: ledger.history(unknown, 1, ""), lambda: ledger.past(unknown)):
@@ -124,15 +90,6 @@ def test_a_rollback_takes_the_tags_that_its_revision_had_and_not_those_of_anothe
     assert done(ledger, rollback(home, memory, second)).memory.tags == ("a", "b")
     memory = ledger.read([memory.id])[memory.id]
     assert done(ledger, rollback(home, memory, first)).memory.tags == ("a",)
-
-
-def test_going_back_ends_a_conflict_and_both_texts_stay_in_the_history(home: Home, ledger: Ledger) -> None:
-    memory = in_conflict(ledger, home)
-    result = done(ledger, rollback(home, memory, "1"))
-    assert (result.memory.content, result.memory.conflicts) == ("first", ())
-    history = ledger.history(memory.id, 10, "").revisions
-    assert {one.revision.content for one in history} == {"first", "first: ana", "first: bob"}
-    assert history[0].revision.parents == memory.heads
 
 
 @pytest.mark.parametrize("write", ["rollback", "resolve"])
@@ -208,25 +165,6 @@ def test_a_conflict_is_ended_by_keeping_either_version(home: Home, ledger: Ledge
         assert kept in result.reason
 
 
-def test_a_conflict_is_ended_by_another_text(home: Home, ledger: Ledger) -> None:
-    memory = in_conflict(ledger, home, title="T", tags=("a",))
-    result = done(ledger, resolve(home, memory, content="what holds of both"))
-    assert (result.memory.content, result.memory.title, result.memory.tags) == ("what holds of both", "T", ("a",))
-    assert result.memory.conflicts == ()
-    with pytest.raises(FailedPrecondition, match="not in conflict"):
-        done(ledger, resolve(home, result.memory))
-
-
-def test_only_a_head_can_be_kept(home: Home, ledger: Ledger) -> None:
-    memory = in_conflict(ledger, home)
-    with pytest.raises(InvalidArgument, match="one of the heads") as refused:
-        done(ledger, resolve(home, memory, keep="1"))
-    assert refused.value.fields["field"] == "keep"
-    with pytest.raises(NotFound):
-        done(ledger, resolve(home, memory, keep="7"))
-    assert texts(ledger.read([memory.id])[memory.id]) == {"first: ana", "first: bob"}
-
-
 def test_conflicts_are_listed_with_every_version_who_and_when(home: Home, ledger: Ledger) -> None:
     create(ledger, home, "of one mind")
     memory = in_conflict(ledger, home)
@@ -288,15 +226,6 @@ def test_forgotten_conflicts_are_not_listed(home: Home, ledger: Ledger) -> None:
     memory = in_conflict(ledger, home)
     done(ledger, home.pen.forget(memory))
     assert ledger.conflicts((SPACE,), 10, "").total == 0
-
-
-def test_a_memory_is_read_as_it_was_recorded_with_the_tags_of_then(home: Home, ledger: Ledger) -> None:
-    memory = create(ledger, home, "first", tags=("a", "b"))
-    then = home.pen.now
-    changed = revise(ledger, home, memory, content="second", tags=("b",))
-    assert ledger.read_as_of([memory.id], then)[memory.id] == memory
-    assert ledger.read_as_of([memory.id], then - 1) == {}
-    assert ledger.read_as_of([memory.id], home.pen.now)[memory.id] == changed
 
 
 def test_every_state_that_a_memory_was_in_can_be_read_as_of_its_time(home: Home, ledger: Ledger) -> None:

@@ -1,7 +1,8 @@
-"""Bits that flip on the disk below a ledger: nothing wrong is served, and what the log can mend is mended."""
+"""Bit rot of a ledger, the scrub, and the doctor's deep check."""
 
 from __future__ import annotations
 
+import asyncio
 import random
 import sqlite3
 from collections.abc import Iterator
@@ -15,7 +16,11 @@ from mnemesh_actors.ledger.integrity.scrub import Comparison
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.store import rows
 from mnemesh_actors.ledger.store.schema import read_only
-from mnemesh_memory.values.errors import DataLoss, FailedPrecondition
+from mnemesh_actors.replication.scrubber import Scrubber
+from mnemesh_gateway.doctor.deep import view
+from mnemesh_gateway.doctor.place import Place
+from mnemesh_gateway.node.settings import Settings
+from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, Unavailable
 from mnemesh_memory.values.model import ListQuery, Memory
 
 SEED = 20_261_123
@@ -253,3 +258,70 @@ def test_the_deep_check_names_what_differs_and_changes_nothing(home: Home, kept:
     assert told[gone] == told[changed] == "the view differs from the log"
     assert "its log is damaged" in told[lost]
     assert home.file.read_bytes() == before
+
+
+# ---- scrubber --------------------------------------------------------------------------------------------------------
+# The scrub in the background: it reaches every memory, and a failing ledger does not end it with a bug.
+
+
+WAIT_S = 10.0
+
+
+class ScrubbedLedger:
+    """Holds ids; notes which were looked at, and fails at `fails_at`."""
+
+    def __init__(self, ids: list[str], fails_at: str = "") -> None:
+        self.ids = ids
+        self.fails_at = fails_at
+        self.seen: list[str] = []
+
+    async def scrub(self, after: str, limit: int) -> str:
+        found = [id_ for id_ in self.ids if id_ > after][:limit]
+        if self.fails_at in found:
+            raise Unavailable("the disk failed", part="ledger")
+        self.seen += found
+        return found[-1] if len(found) == limit else ""
+
+
+async def one_pass(ledger: ScrubbedLedger) -> None:
+    scrubber = Scrubber(ledger, first_after_s=0, step_every_s=0).start()  # type: ignore[arg-type]
+    try:
+        await asyncio.wait_for(scrubber.passes.acquire(), WAIT_S)
+    finally:
+        await scrubber.close()
+
+
+def test_one_pass_looks_at_every_memory_once() -> None:
+    ledger = ScrubbedLedger([f"{number:03}" for number in range(30)])
+    asyncio.run(one_pass(ledger))
+    assert ledger.seen == ledger.ids
+
+
+def test_a_pass_that_meets_a_failing_disk_ends_and_is_tried_again_later() -> None:
+    ledger = ScrubbedLedger([f"{number:03}" for number in range(30)], fails_at="013")
+    asyncio.run(one_pass(ledger))
+    assert ledger.seen == ledger.ids[:12]
+
+
+# ---- doctor deep -----------------------------------------------------------------------------------------------------
+# `mnemesh doctor --deep` names the comparison it made, and the directory in the command that ends an alarm.
+
+
+def test_a_sound_ledger_is_said_to_be_compared_with_how_many_entries_and_rows(home: Home, pen: Pen) -> None:
+    with home.opened() as ledger:
+        first, _ = all_done(ledger, pen.create("one"), pen.create("two"))
+        all_done(ledger, pen.revise(first.memory, content="one, changed"))
+    (remark,) = view(Place(data_dir=home.directory.path, settings=Settings(), now_ms=0))
+    assert remark.remark
+    assert "3 entries of the log and 2 rows of the view were compared" in remark.problem
+
+
+def test_an_alarm_of_damage_names_the_directory_to_acknowledge_it_in(home: Home, pen: Pen) -> None:
+    with home.opened() as ledger:
+        (written,) = all_done(ledger, pen.create("one"))
+        with closing(sqlite3.connect(home.file)) as db:
+            db.execute("UPDATE memory SET content = 'wrong' WHERE id = ?", (written.memory.id,))
+            db.commit()
+        assert ledger.read([written.memory.id])
+        (alarm,) = ledger.status().alarms
+    assert f"mnemesh doctor --acknowledge --data {home.directory.path}" in alarm

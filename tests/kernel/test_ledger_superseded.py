@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from ledger_builders import OTHER_SPACE, SPACE, START, Home, all_done, done, read_back
 from peer_builders import OTHER, Node, all_entries, taken
-from test_ledger_histories import create, in_conflict, resolve, rollback
+from test_ledger_histories import create, in_conflict, resolve
 from test_ledger_histories import home as home
 from test_ledger_histories import ledger as ledger
 
@@ -90,18 +90,6 @@ def test_an_update_of_a_memory_that_two_superseded_at_once_keeps_the_first_end(
     assert ledger.page(asked).memories == ()
     changed = done(ledger, home.pen.revise(found, title="Shipping")).memory
     assert (changed.title, changed.valid_to, len(changed.heads)) == ("Shipping", START + 3, 1)
-
-
-def test_a_write_to_a_superseded_memory_says_where_recall_leads_instead(home: Home, ledger: Ledger) -> None:
-    memory = create(ledger, home, "Ships on Friday.")
-    successor = done(ledger, home.pen.create("Ships daily.", supersedes=(memory.id,))).memory
-    result = done(ledger, home.pen.revise(read_back(ledger, memory), content="Ships on Monday."))
-    told = f"; it stays superseded: recall leads to {successor.id} instead"
-    assert (result.action, result.reason, result.memory.state) == ("UPDATE", f"new revision{told}", "superseded")
-    back = done(ledger, rollback(home, result.memory, "1"))
-    assert (back.reason.endswith(told), back.memory.state) == (True, "superseded")
-    other = done(ledger, home.pen.revise(successor, content="Ships hourly."))
-    assert other.reason == "new revision"
 
 
 def test_a_successor_in_another_space_is_not_named_to_who_may_not_know_of_it(home: Home, ledger: Ledger) -> None:

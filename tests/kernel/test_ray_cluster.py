@@ -1,10 +1,14 @@
-"""When Ray counts as lost, and where what it prints goes, without Ray."""
+"""Ray without a cluster: loss, joining, and the shown state of actors."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
+import os
 import socket
+import subprocess
+import sys
 import threading
 from contextlib import ExitStack
 from typing import Any
@@ -14,7 +18,9 @@ from structlog.testing import capture_logs
 
 from mnemesh_actors.node.start import _where_to_embed
 from mnemesh_actors.runtime.base import Machine, Place
+from mnemesh_actors.runtime.ray import RayHandle, _to_its_end, process_gone, status_of
 from mnemesh_actors.runtime.ray_cluster import HEAD_AWAY_S, PRINTING_THREAD, LogLines, beside, loss, reachable
+from mnemesh_memory.values.errors import Unavailable
 
 WAIT_S = 10.0
 DOORS, ONE, TWO = (Machine(name, f"10.0.0.{at}") for at, name in enumerate(("doors", "one", "two"), 1))
@@ -91,3 +97,114 @@ def test_a_machine_that_offers_no_processors_does_not_embed_unless_none_offers_a
     assert {one.machine for one in _where_to_embed([DOORS, idle], 1)} == {"doors"}
     assert all(one.works for one in _where_to_embed([DOORS, idle, ONE], 2))
     assert _where_to_embed([idle], 1) == [Place(roams=True, works=False)]
+
+
+# ---- joining ---------------------------------------------------------------------------------------------------------
+# A start that is given up while Ray is joined, without Ray.
+
+
+async def test_who_cancels_a_call_waits_for_its_end_and_hears_nothing_of_its_failure() -> None:
+    told: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context))
+    begun, on = threading.Event(), threading.Event()
+
+    def join() -> None:
+        begun.set()
+        assert on.wait(WAIT_S)
+        raise ConnectionError("no cluster there")
+
+    joining = asyncio.create_task(_to_its_end(join))
+    assert await asyncio.to_thread(begun.wait, WAIT_S)
+    joining.cancel()
+    assert not (await asyncio.wait((joining,), timeout=0))[0]
+    on.set()
+    await asyncio.wait((joining,), timeout=WAIT_S)
+    assert joining.cancelled()
+    del joining
+    gc.collect()
+    assert told == []
+
+
+async def test_the_failure_of_a_call_that_nobody_cancels_is_told() -> None:
+    def join() -> None:
+        raise ConnectionError("no cluster there")
+
+    with pytest.raises(ConnectionError, match="no cluster there"):
+        await _to_its_end(join)
+
+
+# ---- status ----------------------------------------------------------------------------------------------------------
+# The shown state of an actor on Ray, without Ray: from its answer, or from its last place.
+
+
+HERE = "node-1"
+
+
+class ActorPlace(RayHandle):
+    """A handle to an actor that answers with the next item of `answers`. With an empty list the actor is at work."""
+
+    def __init__(self, *answers: Any) -> None:
+        super().__init__("ledger-0", "Ledger", None)
+        self.answers = list(answers)
+
+    async def _call(self, method: str, *args: Any) -> Any:
+        if not self.answers:
+            await asyncio.Event().wait()
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def never_gone(pid: int, node: str) -> bool:
+    return False
+
+
+async def shown(handle: RayHandle, gone: Any = never_gone) -> tuple[str, int, str]:
+    status = await status_of(handle, gone, limit_s=0.01)
+    assert (status.name, status.type) == ("ledger-0", "Ledger")
+    return status.state, status.pid, status.node
+
+
+async def test_an_actor_that_is_at_work_is_busy_where_it_was_last() -> None:
+    handle = ActorPlace((7, HERE), (8, HERE))
+    assert await shown(handle) == ("ready", 7, HERE)
+    assert await shown(handle) == ("ready", 8, HERE)
+    assert await shown(handle) == ("busy", 8, HERE)
+
+
+async def test_an_actor_that_never_answered_is_starting() -> None:
+    assert await shown(ActorPlace()) == ("starting", 0, "")
+
+
+async def test_an_actor_whose_process_is_gone_is_starting_and_its_number_is_not_shown() -> None:
+    asked = []
+
+    def gone(pid: int, node: str) -> bool:
+        asked.append((pid, node))
+        return True
+
+    handle = ActorPlace((7, HERE))
+    assert await shown(handle, gone) == ("ready", 7, HERE)
+    assert await shown(handle, gone) == ("starting", 0, "")
+    assert asked == [(7, HERE)]
+
+
+async def test_an_actor_that_ray_calls_dead_is_starting() -> None:
+    handle = ActorPlace((7, HERE), Unavailable("ledger-0 is restarting", part="ledger-0"))
+    await shown(handle)
+    assert await shown(handle) == ("starting", 0, "")
+
+
+async def test_what_the_constructor_of_an_actor_raises_is_not_hidden() -> None:
+    with pytest.raises(ValueError, match="damaged"):
+        await shown(ActorPlace(ValueError("damaged")))
+
+
+def test_only_a_process_of_this_machine_can_be_known_to_be_gone() -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait(timeout=60)
+    assert process_gone(ended.pid, HERE, HERE)
+    assert not process_gone(ended.pid, "node-2", HERE)
+    assert not process_gone(os.getpid(), HERE, HERE)
+    assert not process_gone(1, HERE, HERE)

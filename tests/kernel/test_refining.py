@@ -1,17 +1,21 @@
-"""The second look: what holds whatever its signals say."""
+"""The second look at results: refining, votes, and two models of association."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from hashlib import sha256
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from mnemesh_actors.recall.results import Found, heat_of, ordered, redirected
-from mnemesh_memory.ranking.fusion import OPTIONAL, SCORE_DECIMALS, Fused
-from mnemesh_memory.ranking.hyperdimensional import bundled, likeness
+from mnemesh_memory.ranking.fusion import FULL_EVIDENCE, OPTIONAL, SCORE_DECIMALS, Fused
+from mnemesh_memory.ranking.hopfield import REST, completed, resemblance
+from mnemesh_memory.ranking.hyperdimensional import BITS, atom, bound, bundled, likeness
 from mnemesh_memory.ranking.second_look import (
     PHRASES_MAX,
     Look,
@@ -25,6 +29,7 @@ from mnemesh_memory.ranking.second_look import (
     pairs_of,
     phrases_of,
 )
+from mnemesh_memory.ranking.usefulness import USEFULNESS, liking, rated
 from mnemesh_memory.text.traits import question_of
 from mnemesh_memory.values.model import Memory, Query
 
@@ -232,3 +237,170 @@ def test_what_a_question_names_is_likest_to_whom_it_describes() -> None:
 
 def test_a_question_that_names_nothing_known_asks_for_no_pair() -> None:
     assert pairs_asked("what now?", question_of("what now?"), [pairs_of(memory())]) == frozenset()
+
+
+# ---- usefulness ------------------------------------------------------------------------------------------------------
+# Ratings tell apart what matches about equally well, and lift nothing that does not match.
+
+
+SCORE = st.floats(0, 1).map(lambda score: round(score, 6))
+VOTES = st.tuples(st.integers(0, 10**6), st.integers(0, 10**6))
+
+
+@given(SCORE, SCORE, VOTES, VOTES)
+def test_no_votes_put_a_memory_above_one_that_is_clearly_more_relevant(
+    low: float, high: float, ours: tuple[int, int], theirs: tuple[int, int]
+) -> None:
+    low, high = sorted((low, high))
+    a, b = rated(Fused("a", low), *ours).score, rated(Fused("b", high), *theirs).score
+    assert 0 <= a <= 1
+    if high - low > 2 * USEFULNESS:
+        assert a < b
+    assert abs(a - low) <= USEFULNESS * min(1.0, low / FULL_EVIDENCE) + 1e-6
+
+
+@given(VOTES)
+def test_what_does_not_match_is_not_lifted(votes: tuple[int, int]) -> None:
+    assert rated(Fused("a", 0.0), *votes).score == 0
+
+
+@given(SCORE, VOTES)
+def test_the_part_of_the_votes_is_told_and_sums_with_the_others_to_the_score(
+    score: float, votes: tuple[int, int]
+) -> None:
+    one = rated(Fused("a", score, dense=score), *votes)
+    assert (one.dense or 0.0) + (one.useful or 0.0) == pytest.approx(one.score, abs=1e-6)
+
+
+def test_of_equal_matches_the_more_useful_is_first_and_many_votes_say_more_than_one() -> None:
+    votes = {"none": (0, 0), "one": (1, 0), "many": (9, 1), "bad": (0, 2), "mixed": (3, 3)}
+    scores = {name: rated(Fused(name, 0.5), *given).score for name, given in votes.items()}
+    assert sorted(scores, key=lambda name: -scores[name]) == ["many", "one", "none", "mixed", "bad"]
+    assert scores["mixed"] == scores["none"] == 0.5
+
+
+def test_a_memory_without_votes_says_nothing_of_them() -> None:
+    assert rated(Fused("a", 0.5, bm25=0.5), 0, 0) == Fused("a", 0.5, bm25=0.5)
+    assert liking(0, 0) == 0
+
+
+# ---- hopfield --------------------------------------------------------------------------------------------------------
+# Pattern completion: what the equations promise.
+
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def patterns_of(seed: int, number: int = 12, dimensions: int = 24) -> NDArray[np.float32]:
+    drawn = np.random.default_rng(seed).normal(size=(number, dimensions)).astype(np.float32)
+    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+
+
+def energy(state: NDArray[np.float64], patterns: NDArray[np.float32], beta: float) -> float:
+    """E of a state but for what does not depend on it. Lower is nearer to rest."""
+    scaled = beta * (patterns.astype(np.float64) @ state)
+    top = float(scaled.max())
+    return float(state @ state) / 2 - (top + float(np.log(np.exp(scaled - top).sum()))) / beta
+
+
+@given(seeds, st.floats(0.1, 64))
+def test_no_step_raises_the_energy(seed: int, beta: float) -> None:
+    patterns = patterns_of(seed)
+    states = [completed(patterns_of(seed + 1, 1)[0], patterns, beta, steps) for steps in range(6)]
+    energies = [energy(state, patterns, beta) for state in states]
+    assert all(after <= before + 1e-9 for before, after in pairwise(energies))
+
+
+@given(seeds, st.integers(0, 11))
+def test_a_damaged_pattern_is_completed_to_the_stored_one(seed: int, number: int) -> None:
+    patterns = patterns_of(seed, dimensions=256)
+    damaged = patterns[number].copy()
+    damaged[:128] = 0  # half of it is gone
+    state = completed(damaged, patterns, beta=64)
+    assert np.argmax(resemblance(state, patterns)) == number
+    assert resemblance(state, patterns)[number] > 0.99
+
+
+@given(seeds)
+def test_a_small_beta_rests_at_the_mean_of_all(seed: int) -> None:
+    patterns = patterns_of(seed)
+    assert completed(patterns[0], patterns, beta=1e-9) == pytest.approx(patterns.astype(float).mean(axis=0), abs=1e-6)
+
+
+@given(seeds)
+def test_at_rest_another_step_moves_it_hardly(seed: int) -> None:
+    patterns = patterns_of(seed)
+    rest = completed(patterns[0], patterns, beta=8.0, steps=500)
+    again = completed(rest.astype(np.float32), patterns, beta=8.0, steps=1)
+    assert np.linalg.norm(again - rest) < 2 * REST
+
+
+def test_one_step_can_rank_as_the_question_does_not() -> None:
+    near, friend, far = np.float32([1, 0, 0]), np.float32([0.9, 0.436, 0]), np.float32([0.6, 0, 0.8])
+    patterns = np.stack([near, friend, far])
+    question = np.float32([0.8, -0.3, 0.52])
+    assert (patterns @ question)[1] < (patterns @ question)[2]
+    alike = resemblance(completed(question, patterns, beta=4.0), patterns)
+    assert alike[1] > alike[2]
+
+
+def test_without_a_pattern_the_question_stays_and_nothing_resembles_it() -> None:
+    question = np.float32([1, 0])
+    none = np.empty((0, 2), np.float32)
+    assert completed(question, none) == pytest.approx(question)
+    assert resemblance(completed(question, none), none).shape == (0,)
+    assert resemblance(np.zeros(2), np.float32([[1, 0], [0, 0]])).tolist() == [0, 0]
+
+
+# ---- hyperdimensional ------------------------------------------------------------------------------------------------
+# Role and filler in one vector: its pairs resemble it, and nothing else does.
+
+
+# Six standard deviations of what chance gives.
+CHANCE = 6 / BITS**0.5
+names = st.text(min_size=1, max_size=8)
+pairs = st.frozensets(st.tuples(names, names), min_size=1, max_size=9)
+
+
+def test_an_atom_is_the_same_in_every_process_and_release() -> None:
+    assert sha256(atom("month").tobytes()).hexdigest().startswith("9e9640e182564f8f")
+    assert atom("month").shape == (BITS // 8,)
+
+
+@given(names, names)
+def test_atoms_of_two_names_have_nothing_in_common(one: str, other: str) -> None:
+    if one != other:
+        assert abs(likeness(atom(one), [atom(other)])[0]) < CHANCE
+
+
+@given(pairs)
+def test_a_bundle_resembles_each_of_its_pairs_and_no_other(held: frozenset[tuple[str, str]]) -> None:
+    bundle = bundled(held)
+    alike = likeness(bundle, [bound(role, filler) for role, filler in sorted(held)])
+    assert alike.min() > 2 * CHANCE
+    assert abs(likeness(bundle, [bound("a role of none", "a filler of none")])[0]) < CHANCE
+
+
+def test_the_same_filler_in_another_role_is_another_thing() -> None:
+    assert abs(likeness(bound("kind", "error"), [bound("tag", "error")])[0]) < CHANCE
+
+
+@given(pairs, st.randoms())
+def test_the_order_of_pairs_changes_nothing(held: frozenset[tuple[str, str]], chance: object) -> None:
+    shuffled = list(held)
+    chance.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert np.array_equal(bundled(shuffled), bundled(held))
+
+
+def test_who_shares_more_pairs_is_more_alike() -> None:
+    asked = bundled([("month", "5"), ("speaker", "ana"), ("kind", "decision")])
+    base = [("year", "2023")]
+    shared = [("month", "5"), ("speaker", "ana"), ("kind", "decision")]
+    alike = likeness(asked, [bundled([*base, *shared[:number]]) for number in range(4)])
+    assert list(alike) == sorted(alike)
+    assert abs(alike[0]) < CHANCE
+
+
+def test_who_is_known_by_nothing_resembles_nothing() -> None:
+    assert likeness(bundled([]), []).shape == (0,)
+    assert abs(likeness(bundled([]), [bundled([("kind", "fact")])])[0]) < CHANCE

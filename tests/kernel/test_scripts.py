@@ -1,4 +1,4 @@
-"""Words are counted alike in every script, and English ones as they were before other scripts were."""
+"""Words of any script, identifiers, and the statement behind a question."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from qdrant_edge import Bm25, Bm25Config
 from mnemesh_actors.index.bm25 import AVERAGE_TERMS, LENGTH_B, SATURATION_K, Bm25Encoder
 from mnemesh_actors.recall.words import scored
 from mnemesh_memory.ranking.fusion import Fused, coverage
-from mnemesh_memory.text.identifiers import spellings
+from mnemesh_memory.text.identifiers import ENDS_MAX, HASH_CHARS, spellings
 from mnemesh_memory.text.scripts import spaced, unaccented
+from mnemesh_memory.text.statement import stated
 from mnemesh_memory.text.text import marks, snippet
 from mnemesh_memory.values.model import Memory
 
@@ -148,3 +149,114 @@ def test_marks_and_snippets_show_what_was_asked_in_other_scripts() -> None:
     assert marks("결제 서비스를", "서비스") == ((3, 6),)
     assert marks("Prüfsummen im Café", "prufsummen cafe") == ((0, 10), (14, 18))
     assert "Café" in snippet("x " * 200 + "im Café " + "y " * 200, "cafe", 60)
+
+
+# ---- identifiers -----------------------------------------------------------------------------------------------------
+# Identifiers are found however they are spelled; plain words stay as they are.
+
+
+SHA = "4f2a9c17d0b3e86655aa01b7c9d24e8f7a6b5c43"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("parse_config", "parseConfig"), ("parseConfig", "ParseConfig"), ("MAX_RETRY_COUNT", "maxRetryCount"),
+        ("HTTPServerFactory", "http_server_factory"), ("transactional outbox poller", "TransactionalOutboxPoller"),
+        ("ORA-00942", "ora00942"), ("src/auth/tokens.py", "auth/tokens.py"), ("src/auth/tokens.py", "tokens.py"),
+        ("std::string_view", "string_view"), ("grpcio 1.62.1", "v1.62.1"), ("release 1.62.1", "1.62"),
+        (SHA, SHA[:HASH_CHARS]), (SHA, SHA[:10].upper()), ("order.legacyId", "order.legacy_id"),
+        ("com.acme.TaxMapper", "TaxMapper"), ("--no-verify", "noVerify"), ("s3_client", "s3Client"),
+        ("base64Encode", "encode in base64"), ("parseV2Config", "the v2 parser"), ("iPhone15Pro", "iPhone 15"),
+        ("i18nKeys", "i18n"), ("K8sNode", "k8s"), ("userIDs", "ids of users"), ("H264Decoder", "h264"),
+    ],
+)  # fmt: skip
+def test_two_spellings_of_one_name_share_a_term(one: str, other: str) -> None:
+    memory, question = ENCODER.document(one), ENCODER.query(other)
+    assert set(memory.indices) & set(question.indices)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "question"),
+    [
+        ("parse_config reads it", "parse the env and config", "parseConfig"),
+        ("release 2.4.1", "release 2.14.0", "2.4.1"),
+        ("src/auth/tokens.py", "src/billing/tokens.py", "auth/tokens.py"),
+        ("handleWebhookError", "handle_webhook_event", "handle_webhook_error"),
+        ("base64Encode", "base64Decode", "base64_encode"),
+        ("userIDs", "userNames", "user_ids"),
+    ],
+)
+def test_the_name_that_was_meant_shares_more_terms_than_one_like_it(right: str, wrong: str, question: str) -> None:
+    asked = set(ENCODER.query(question).indices)
+    assert len(asked & set(ENCODER.document(right).indices)) > len(asked & set(ENCODER.document(wrong).indices))
+
+
+@given(st.lists(st.from_regex(r"[A-Za-z]?[a-z]{1,9}", fullmatch=True)))
+def test_plain_words_have_no_other_spelling(words: list[str]) -> None:
+    assert spellings(" ".join(words)) == []
+
+
+@given(st.text())
+def test_every_spelling_is_one_word_for_the_index(text: str) -> None:
+    assert all(word.isalnum() for word in spellings(text))
+
+
+def test_a_long_path_costs_no_more_than_its_ends() -> None:
+    assert len(spellings("/".join("abcdefgh"[at % 8] for at in range(5000)))) == ENDS_MAX - 1
+
+
+def test_a_lone_surrogate_in_a_name_harms_nothing() -> None:
+    assert ENCODER.document("a_\ud800 parse_config").indices
+
+
+# ---- statement -------------------------------------------------------------------------------------------------------
+# A question about the past looks for the past.
+
+
+@pytest.mark.parametrize(
+    ("question", "memory"),
+    [
+        ("Where did Ana buy the lamp?", "bought"), ("When did she GO there?", "went"), ("Didn't he write it?", "wrote"),
+        ("What have they chosen?", "chose"), ("Has Ana driven there?", "drove"), ("Who hasn\u2019t flown?", "flew"),
+    ],
+)  # fmt: skip
+def test_the_question_shares_a_term_with_what_was_stated(question: str, memory: str) -> None:
+    encoder = Bm25Encoder()
+    assert set(encoder.query(question, as_stated=True).indices) & set(encoder.document(memory).indices)
+    assert not set(encoder.query(question).indices) & set(encoder.document(memory).indices)
+
+
+@pytest.mark.parametrize(
+    "question", ["Where does Ana buy lamps?", "Which lamp will she choose?", "buying lamps", "gone, taken, driven", ""]
+)
+def test_a_question_that_does_not_ask_for_the_past_stays_as_it_is(question: str) -> None:
+    assert stated(question) == question
+
+
+def test_a_participle_is_looked_for_as_well_as_its_past() -> None:
+    assert stated("What has she written?") == "What has she written wrote?"
+
+
+@pytest.mark.parametrize(
+    "kept", ['"go get"', "`make build`", "src/build/run.py", "os.write", "--keep", "do_it", "make-it", "find2"]
+)
+def test_what_is_quoted_or_a_name_stays_as_it_is_written(kept: str) -> None:
+    assert stated(f"why did we change {kept} then") == f"why did we change {kept} then"
+
+
+@pytest.mark.parametrize(
+    ("question", "as_stated"),
+    [
+        ("did we break the build?", "did we broke the build?"), ("Did Ana begin to drive?", "Did Ana began to drive?"),
+        ("why did the run stand for hours", "why did the run stood for hours"),
+    ],
+)  # fmt: skip
+def test_a_noun_and_an_infinitive_are_no_verb_of_the_past(question: str, as_stated: str) -> None:
+    assert stated(question) == as_stated
+
+
+@given(st.text())
+def test_every_text_has_a_statement_and_one_without_these_auxiliaries_is_its_own(text: str) -> None:
+    changed = stated(text)
+    assert changed == text or any(word in text.casefold() for word in ("did", "has", "have", "had"))

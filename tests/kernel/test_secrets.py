@@ -1,20 +1,29 @@
-"""Credentials are found and only they; the labelled corpus of the benchmark is the judge."""
+"""Credentials: which texts hold one, and how it is masked."""
 
 from __future__ import annotations
 
 import base64
 import importlib.util
 import random
+import re
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from bench.secrets_samples import positives
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mnemesh_memory.secrets import find_secret
+from mnemesh_memory import wordlists
+from mnemesh_memory.secrets import find_secret, mask
+from mnemesh_memory.secrets.mask import masked
+from mnemesh_memory.secrets.structures import STRUCTURES
+from mnemesh_memory.secrets.vendor_tokens import FORMS
+from mnemesh_memory.secrets.vocabulary import VOCABULARY
+from mnemesh_memory.wordlists import rows, sections, table, words
 
 BENCH = Path(__file__).parents[2] / "bench"
 TEXT_BYTES = 64 * 1024
@@ -284,3 +293,150 @@ def test_a_kilobyte_of_ordinary_text_costs_less_than_its_share_of_a_write() -> N
     ]
     # Five times the promise, because the machine may be slow.
     assert any(_seconds(text) < 0.0015 for _ in range(ATTEMPTS))
+
+
+# ---- secret forms ----------------------------------------------------------------------------------------------------
+# The data files of the detector: each row is read as it is meant, and each form of a vendor finds a sample.
+
+
+OPTIONS = {"anchor", "least", "vendor", "random", "open", "open-end"}
+HEX = "0123456789abcdef"
+ALNUM = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+# Forms that the corpus of the benchmark has no sample of: the beginning, the alphabet and the length of the rest.
+MORE_SAMPLES = [
+    ("mnm_", ALNUM, 43),
+    ("ghu_", ALNUM, 36),
+    ("ghr_", ALNUM, 36),
+    ("sk-or-v1-", HEX, 64),
+    ("ATCTT3", ALNUM, 180),
+]
+UUID_KEY = "launchdarkly api-3c1f7b92-8d4e-4a6b-9e05-d27af81c6b40"
+
+
+def more_samples() -> list[str]:
+    chance = random.Random(7)
+    return [UUID_KEY, *(start + "".join(chance.choices(letters, k=n)) for start, letters, n in MORE_SAMPLES)]
+
+
+def test_every_form_of_a_vendor_finds_a_sample() -> None:
+    texts = [*more_samples(), *(sample.text for seed in (1, 2) for sample in positives(seed))]
+    unproven = [
+        (form.type, form.pattern)
+        for form in FORMS
+        if not any(form.accepts(text) for text in texts if form.anchor in text)
+    ]
+    assert unproven == []
+
+
+@pytest.mark.parametrize("sample", more_samples())
+def test_a_sample_that_the_corpus_lacks_is_found(sample: str) -> None:
+    assert find_secret(f"it is {sample} for now") is not None
+
+
+def test_a_form_judges_one_group_and_begins_its_search_at_a_literal() -> None:
+    for form in FORMS:
+        assert re.compile(form.pattern).groups == 1, form
+        assert form.anchor, form
+
+
+def test_an_option_of_a_form_is_one_that_the_loader_knows() -> None:
+    for row in table("secrets/vendor_tokens.txt"):
+        given = {option.partition("=")[0] for option in " ".join(row[2:]).split()}
+        assert len(row) in (2, 3), row
+        assert given <= OPTIONS, row
+
+
+def test_the_anchors_of_structures_are_in_lower_case() -> None:
+    assert all(row.anchor and row.anchor == row.anchor.lower() for row in STRUCTURES)
+
+
+def test_every_word_by_which_the_detector_judges_is_a_pattern_of_its_own() -> None:
+    for section, entries in VOCABULARY.items():
+        assert entries, section
+        for entry in entries:
+            re.compile(entry)
+        assert [entry for entry, count in Counter(entries).items() if count > 1] == [], section
+
+
+def test_a_word_stands_once_in_the_words_of_prose() -> None:
+    listed = Counter(" ".join(rows("secrets/prose.txt")).split())
+    assert [word for word, count in listed.items() if count > 1] == []
+    assert set(listed) == words("secrets/prose.txt")
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that stands in for the package's own."""
+    monkeypatch.setattr(wordlists, "files", lambda package: tmp_path)
+    return tmp_path / "sample.txt"
+
+
+def test_comments_and_empty_lines_are_no_rows(data: Path) -> None:
+    data.write_text("# a comment\n\n  tea pot  x(y)  \n\t\nü\n", encoding="utf-8")
+    assert rows("sample.txt") == ["tea pot  x(y)", "ü"]
+    assert table("sample.txt") == [["tea pot", "x(y)"], ["ü"]]
+    assert words("sample.txt") == {"tea", "pot", "x(y)", "ü"}
+
+
+def test_entries_stand_under_the_name_of_their_section(data: Path) -> None:
+    data.write_text("[one]\na b\n[-_]c d\n[two words]\ne\n", encoding="utf-8")
+    assert sections("sample.txt") == {"one": ["a", "b", "[-_]c", "d"], "two words": ["e"]}
+
+
+# ---- masking ---------------------------------------------------------------------------------------------------------
+# Credentials leave a text, generously, and what is left is what the detector finds nothing in.
+
+
+GITHUB = "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
+RANDOM = "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
+BODY = "MIIEpAIBAAKCAQEA1234567890abcdefghijKLMNOP\n" * 3
+KEY = f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}-----END RSA PRIVATE KEY-----"
+
+
+def test_a_text_without_a_credential_stays_as_it_is() -> None:
+    text = "the deploy key is in the vault\n\tsee docs/"
+    assert masked(text) == (text, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "left", "types"),
+    [
+        (f"push with {GITHUB} please\nthanks", "push with [masked: GitHub token]\nthanks", ("GitHub token",)),
+        (f"before\n{KEY}\nafter", "before\n[masked: private key]\nafter", ("private key",)),
+        (f"before\n{KEY.partition('-----END')[0]}", "before\n[masked: private key]", ("private key",)),
+        (f"a\ntoken:\n  {RANDOM}\nb", "a\n[masked: secret in an assignment]\nb", ("secret in an assignment",)),
+        (
+            f"A=1\nAPI_TOKEN={RANDOM}\nGH={GITHUB}\nB=2",
+            "A=1\n[masked: secret in an assignment]\n[masked: GitHub token]\nB=2",
+            ("secret in an assignment", "GitHub token"),
+        ),
+    ],
+)
+def test_what_is_found_is_replaced_by_its_type(text: str, left: str, types: tuple[str, ...]) -> None:
+    assert masked(text) == (left, types)
+
+
+def test_every_line_of_a_key_without_its_header_on_the_same_line_goes() -> None:
+    putty = "Private-Lines: 14\n" + BODY * 4
+    left, types = masked(f"x\n{putty}\nafter")
+    assert "MIIE" not in left
+    assert left.startswith("x\n")
+    assert types == ("private key",)
+
+
+def test_of_a_text_that_is_full_of_findings_over_lines_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mask, "FINDINGS_MAX", 2)
+    left, _ = masked("\n".join(f"token:\n  {RANDOM}{n}" for n in range(5)))
+    assert left == "[masked: secret in an assignment]"
+
+
+PARTS = st.sampled_from(
+    [GITHUB, KEY, RANDOM, BODY, "password:", "token", " = ", "\n", " ", "the db password is correcthorse", "words", '"']
+)
+
+
+@given(st.lists(PARTS, max_size=14).map("".join))
+def test_nothing_is_ever_found_in_what_was_masked(text: str) -> None:
+    left, types = masked(text)
+    assert find_secret(left) is None
+    assert bool(types) == (find_secret(text) is not None)

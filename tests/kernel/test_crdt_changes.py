@@ -1,7 +1,10 @@
-"""The operations of a change are read as Automerge wrote them, and from no other encoding."""
+"""Bytes of a change and of a log entry: chunks, envelopes, operations and sizes."""
 
 from __future__ import annotations
 
+import random
+import string
+import zlib
 from dataclasses import replace
 from typing import Any
 
@@ -23,14 +26,20 @@ from change_forge import (
     sleb,
     uleb,
 )
-from crdt_scenarios import actor, created, document, edited, foreign, genesis, put, written
+from crdt_scenarios import actor, created, document, edited, foreign, genesis, put, with_checksum, written
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.changes.envelope import ERASE, ERASURES, Entry, erase_hash, node_id_of, signing_bytes, verify
 from mnemesh_crdt.changes.operations import DELETE, MAKE_MAP, PUT, Operation, read_operations
-from mnemesh_crdt.document.document import Edit
+from mnemesh_crdt.document import document as document_module
+from mnemesh_crdt.document.document import Edit, genesis_hash
+from mnemesh_crdt.document.revisions import heads
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import DataLoss
-from mnemesh_memory.values.model import Source
+from mnemesh_memory.values.errors import DataLoss, InvalidArgument
+from mnemesh_memory.values.model import Link, Source
 
 GENESIS = "00" * 16
 ME = actor(9).hex()
@@ -265,3 +274,220 @@ def test_a_change_of_any_size_that_is_allowed_is_read() -> None:
     first = created("a" * limits.CONTENT_BYTES_MAX)
     second = edited([first], "".join(chr(0x4E00 + i % 5000) for i in range(limits.CONTENT_BYTES_MAX // 3)), 2)
     assert len(read_operations(second).operations) == 10
+
+
+# ---- chunk -----------------------------------------------------------------------------------------------------------
+# The head of a change is read as Automerge reads it, and from nothing but an undamaged change.
+
+
+HEAD = b"\x85\x6f\x4a\x83\0\0\0\0"
+
+
+def deflated(body: bytes) -> bytes:
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    data = packer.compress(body) + packer.flush()
+    return HEAD + b"\x02" + uleb(len(data)) + data
+
+
+@pytest.mark.parametrize("content", ["short", "long " * 5000])
+def test_hash_deps_actor_and_sequence_are_those_that_the_library_gives(content: str) -> None:
+    first = created()
+    log = [first, edited([first], content, 2), edited([first], "other", 3)]
+    log.append(edited(log, content, 4))
+    loaded = Document.load(b"".join([bytes(genesis().get_changes([])[0].raw_bytes), *log]))
+    expected = {
+        bytes(change.hash).hex(): (
+            sorted(bytes(dep).hex() for dep in change.deps),
+            bytes(change.actor_id).hex(),
+            change.seq,
+        )
+        for change in loaded.get_changes([])
+    }
+    for raw in log:
+        head = read_head(raw)
+        assert (sorted(head.deps), head.actor, head.seq) == expected[head.hash]
+    assert read_head(first).deps == (genesis_hash(document().id, document().space),)
+    assert read_head(log[3]).actor == actor(4).hex()
+
+
+@pytest.mark.parametrize("content", ["short", "long " * 5000])
+@settings(max_examples=150, derandomize=True, database=None)
+@given(position=st.integers(0, 100_000), flip=st.integers(1, 255), cut=st.booleans())
+def test_any_single_damage_is_noticed(content: str, position: int, flip: int, cut: bool) -> None:
+    change = document().write(Edit(revision=put(content), at=1), actor(1))
+    assert change is not None
+    raw = change.raw
+    at = position % len(raw)
+    with pytest.raises(DataLoss, match="not a change"):
+        read_head(raw[:at] if cut else raw[:at] + bytes([raw[at] ^ flip]) + raw[at + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (b"", "start"),
+        (bytes(limits.CHANGE_BYTES_MAX + 1), "at most"),
+        (HEAD + b"\x00\x00", "start"),
+        (HEAD + b"\x01", "too early"),
+        (HEAD + b"\x01" + b"\xff" * 10, "too long"),
+        (HEAD + b"\x02\x01\xff", "inflated"),
+        (deflated(bytes(limits.CHANGE_INFLATED_BYTES_MAX + 1)), "when inflated"),
+        (deflated(b"abc")[:-1].replace(b"\x02\x05", b"\x02\x04"), "end where it should"),
+        (deflated(b"abc").replace(b"\x02\x05", b"\x02\x06") + b"x", "end where it should"),
+        (with_checksum(HEAD + b"\x01\x00"), "too early"),
+        (with_checksum(HEAD + b"\x01\x01\x02"), "too early"),
+        (with_checksum(HEAD + b"\x01\x02\x00\x10"), "too early"),
+        (with_checksum(HEAD + b"\x01\x01\x00") + b"\x00", "announced"),
+    ],
+)
+def test_what_is_wrong_is_said(raw: bytes, why: str) -> None:
+    with pytest.raises(DataLoss, match=why):
+        read_head(raw)
+
+
+def test_a_bomb_is_not_inflated_beyond_the_limit() -> None:
+    bomb = deflated(bytes(50_000_000))
+    assert len(bomb) < limits.CHANGE_BYTES_MAX
+    with pytest.raises(DataLoss, match="when inflated"):
+        read_head(bomb)
+
+
+# ---- envelope --------------------------------------------------------------------------------------------------------
+# The bytes under a signature are unambiguous and never change.
+
+
+FIELDS = st.lists(st.text("a\0\u00e9", max_size=3), min_size=6, max_size=6)
+
+
+@settings(max_examples=200, derandomize=True, database=None)
+@given(FIELDS, FIELDS)
+def test_different_entries_never_have_the_same_signing_bytes(left: list[str], right: list[str]) -> None:
+    assert (signing_bytes(*left) == signing_bytes(*right)) == (left == right)
+
+
+def test_signing_bytes_are_pinned() -> None:
+    assert signing_bytes("d", "s", "change", "h", "\u00e9", "") == (
+        b"\0\0\0\x0fmnemesh.entry.1\0\0\0\x01d\0\0\0\x01s\0\0\0\x06change\0\0\0\x01h\0\0\0\x02\xc3\xa9\0\0\0\0"
+    )
+    assert signing_bytes("ab", "c", "", "", "", "") != signing_bytes("a", "bc", "", "", "", "")
+
+
+def entry_by(key: Ed25519PrivateKey, **fields: str) -> Entry:
+    public = key.public_key().public_bytes_raw()
+    signed = {"doc": "d", "space": "s", "type": "change", "hash": "ab", "agent": "ana/cli", "node": node_id_of(public)}
+    signed |= fields
+    return Entry(**signed, raw=b"raw", signature=key.sign(signing_bytes(**signed)), at=0)
+
+
+def test_an_entry_is_genuine_with_its_own_nodes_key_alone() -> None:
+    key, other = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+    entry = entry_by(key)
+    verify(entry, key.public_key().public_bytes_raw())
+    with pytest.raises(DataLoss, match="not that of node"):
+        verify(entry, other.public_key().public_bytes_raw())
+    with pytest.raises(DataLoss, match="not that of node"):
+        verify(entry, b"short")
+    with pytest.raises(DataLoss, match="signature"):
+        verify(replace(entry, signature=bytes(64)), key.public_key().public_bytes_raw())
+    with pytest.raises(DataLoss, match="signature"):
+        verify(replace(entry, signature=b""), key.public_key().public_bytes_raw())
+
+
+@pytest.mark.parametrize("field", ["doc", "space", "type", "hash", "agent"])
+def test_no_signed_field_can_be_changed(field: str) -> None:
+    key = Ed25519PrivateKey.generate()
+    with pytest.raises(DataLoss, match="signature"):
+        verify(replace(entry_by(key), **{field: "other"}), key.public_key().public_bytes_raw())
+
+
+def test_an_erasure_has_a_hash_of_its_own_for_each_type_who_erases_it_and_where() -> None:
+    hashes = {erase_hash(type, "d", "s", a, n) for type in ERASURES for a in ("a", "b") for n in ("n", "m")}
+    assert len(hashes) == 8
+    assert erase_hash(ERASE, "d", "s", "a", "n") == erase_hash(ERASE, "d", "s", "a", "n")
+    assert erase_hash(ERASE, "d", "s", "a", "n") not in {
+        erase_hash(ERASE, "ds", "", "a", "n"),
+        erase_hash(ERASE, "d", "s", "an", ""),
+    }
+
+
+# ---- change size -----------------------------------------------------------------------------------------------------
+# A memory at every maximum is one change; what does not fit is refused by name. Sizes are printed (seed 7).
+
+
+def _fill(letters: str, *, paths: int) -> Edit:
+    """A `remember` at every maximum, of incompressible text."""
+    chance = random.Random(7)
+
+    def text(size: int) -> str:
+        return "".join(chance.choices(letters, k=size))
+
+    def texts(count: int, size: int) -> tuple[str, ...]:
+        return tuple(text(size) for _ in range(count))
+
+    fields = put(
+        text(limits.CONTENT_BYTES_MAX),
+        attrs={text(limits.ATTR_KEY_BYTES_MAX): text(limits.ATTR_VALUE_BYTES_MAX) for _ in range(limits.ATTRS_MAX)},
+        keywords=texts(limits.KEYWORDS_MAX, limits.KEYWORD_BYTES_MAX),
+        refs=texts(paths, limits.PATH_BYTES_MAX),
+        importance=0.123456789,
+        valid_from=1_770_000_000_000,
+        valid_to=1_770_000_000_001,
+        source=Source(text(limits.SESSION_BYTES_MAX), text(limits.PATH_BYTES_MAX), 2**32 - 1),
+    )
+    ids = [
+        "018f6f0e-7c1a-7000-8000-" + "".join(chance.choices("0123456789abcdef", k=12)) for _ in range(limits.LINKS_MAX)
+    ]
+    return Edit(
+        revision=replace(fields, title=text(limits.TITLE_BYTES_MAX), by=text(limits.AGENT_BYTES_MAX)),
+        tags_put=texts(limits.TAGS_MAX, limits.TAG_BYTES_MAX),
+        links_put=tuple(Link("superseded-by", one) for one in ids),
+        at=1_770_000_000_000,
+    )
+
+
+PRINTABLE = string.ascii_letters + string.digits + string.punctuation + " "
+
+
+@pytest.mark.parametrize(
+    ("letters", "paths"),
+    [
+        pytest.param(PRINTABLE, 0, id="printable ASCII without paths"),
+        pytest.param(PRINTABLE, limits.PATHS_MAX, id="printable ASCII"),
+        pytest.param("".join(map(chr, range(1, 128))), limits.PATHS_MAX, id="all ASCII"),
+    ],
+)
+def test_a_memory_at_every_maximum_fits_one_change(letters: str, paths: int) -> None:
+    edit = _fill(letters, paths=paths)
+    doc = document()
+    change = doc.write(edit, actor(1))
+    assert change is not None
+    print(f"every maximum, {len(letters)} letters, {paths} paths: {len(change.raw)} of {limits.CHANGE_BYTES_MAX} bytes")
+    assert len(change.raw) <= limits.CHANGE_BYTES_MAX
+    assert edit.revision is not None
+    assert document(change.raw).state() == doc.state()
+    assert next(iter(doc.state().revisions.values())).content == edit.revision.content
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param("x" * limits.CHANGE_INFLATED_BYTES_MAX, id="compressible"),
+        pytest.param("".join(random.Random(7).choices(PRINTABLE, k=220_000)), id="incompressible"),
+    ],
+)
+def test_a_change_over_its_limit_is_refused_by_name_and_changes_nothing(content: str) -> None:
+    doc = document(created())
+    before = doc.state()
+    with pytest.raises(InvalidArgument) as caught:
+        doc.write(Edit(revision=put(content, heads(before)), at=1), actor(2))
+    assert caught.value.fields["field"] == "change"
+    assert str(limits.CHANGE_BYTES_MAX) in caught.value.fields["limit"]
+    assert doc.state() == before
+
+
+def test_a_large_change_is_logged_deflated_and_keeps_its_hash() -> None:
+    doc = document()
+    change = doc.write(Edit(revision=put("word " * 2000), at=1), actor(1))
+    assert change is not None
+    assert len(change.raw) < document_module.DEFLATE_OVER_BYTES
+    assert document(change.raw).heads() == doc.heads() == (change.hash,)

@@ -1,0 +1,255 @@
+"""Policy: heat, the write guard, and the owner's rules."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mnemesh_memory.policy.guard import NEAR_MIN, REPLACES_MIN, advice, almost_identical, judge, near, novelty
+from mnemesh_memory.policy.heat import DAY_MS, HALF_LIFE_DAYS, heat
+from mnemesh_memory.policy.recall_rules import RULES_MAX, Rule, narrowed, rules_of, weighed
+from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.kinds import KINDS, TIERS
+from mnemesh_memory.values.limits import TIME_MS_MAX
+from mnemesh_memory.values.model import Memory, Query, Related
+from mnemesh_proto.v1.field_help import FIELD_HELP
+
+PROPERTY = settings(max_examples=200, derandomize=True, database=None)
+COOLING = sorted(HALF_LIFE_DAYS)
+IMPORTANCE = st.none() | st.floats(0, 1)
+MOMENTS = st.integers(0, TIME_MS_MAX)
+USES = st.integers(0, 10**9)
+NOW = 400 * DAY_MS
+
+
+@PROPERTY
+@given(st.sampled_from(KINDS), st.sampled_from(TIERS), IMPORTANCE, MOMENTS, USES, MOMENTS)
+def test_heat_lies_between_0_and_1(
+    kind: str, tier: str, importance: float | None, used: int, uses: int, now: int
+) -> None:
+    assert 0.0 <= heat(kind, tier, importance, used, uses, now) <= 1.0
+
+
+@PROPERTY
+@given(st.sampled_from(KINDS), IMPORTANCE, MOMENTS, USES, USES, MOMENTS)
+def test_more_use_is_never_colder(kind: str, importance: float | None, used: int, one: int, two: int, now: int) -> None:
+    few, many = sorted((one, two))
+    assert heat(kind, "normal", importance, used, few, now) <= heat(kind, "normal", importance, used, many, now)
+
+
+@PROPERTY
+@given(st.sampled_from(KINDS), IMPORTANCE, MOMENTS, MOMENTS, USES, MOMENTS)
+def test_later_use_is_never_colder(
+    kind: str, importance: float | None, one: int, two: int, uses: int, now: int
+) -> None:
+    early, late = sorted((one, two))
+    assert heat(kind, "normal", importance, early, uses, now) <= heat(kind, "normal", importance, late, uses, now)
+
+
+@PROPERTY
+@given(st.sampled_from(KINDS), st.floats(0, 1), st.floats(0, 1), MOMENTS, USES, MOMENTS)
+def test_more_importance_is_never_colder(kind: str, one: float, two: float, used: int, uses: int, now: int) -> None:
+    less, more = sorted((one, two))
+    assert heat(kind, "normal", less, used, uses, now) <= heat(kind, "normal", more, used, uses, now)
+
+
+@pytest.mark.parametrize("kind", COOLING)
+def test_an_unused_memory_has_half_its_heat_after_its_half_life(kind: str) -> None:
+    age = round(HALF_LIFE_DAYS[kind] * DAY_MS)
+    fresh = heat(kind, "normal", 0.5, NOW, 0, NOW)
+    assert fresh == pytest.approx(0.75)
+    assert heat(kind, "normal", 0.5, NOW, 0, NOW + age) == pytest.approx(fresh / 2)
+
+
+@pytest.mark.parametrize("kind", COOLING)
+def test_use_and_recency_make_a_difference_that_can_be_seen(kind: str) -> None:
+    old = heat(kind, "normal", 0.5, 0, 0, NOW)
+    assert heat(kind, "normal", 0.5, 0, 5, NOW) > old * 1.05
+    assert heat(kind, "normal", 0.5, NOW - DAY_MS, 0, NOW) > old * 1.05
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_pinned_does_not_cool(kind: str) -> None:
+    assert heat(kind, "pinned", 0.0, 0, 0, TIME_MS_MAX) == 1.0
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - set(HALF_LIFE_DAYS)))
+def test_a_kind_without_half_life_keeps_its_strength(kind: str) -> None:
+    assert heat(kind, "normal", 1.0, 0, 0, TIME_MS_MAX) == 1.0
+    assert heat(kind, "normal", 0.0, 0, 0, TIME_MS_MAX) == 0.5
+
+
+def test_practice_stretches_the_half_life_by_the_logarithm_of_its_count() -> None:
+    uses = 7
+    age = round(HALF_LIFE_DAYS["fact"] * (1 + math.log(1 + uses)) * DAY_MS)
+    assert heat("fact", "normal", 1.0, 0, uses, age) == pytest.approx(0.5)
+
+
+def test_a_clock_that_jumped_back_does_not_heat_beyond_the_strength() -> None:
+    assert heat("fact", "normal", 0.5, NOW, 3, NOW - DAY_MS) == heat("fact", "normal", 0.5, NOW, 3, NOW)
+
+
+def test_a_missing_importance_counts_as_the_middle() -> None:
+    assert heat("fact", "normal", None, 0, 0, NOW) == heat("fact", "normal", 0.5, 0, 0, NOW)
+
+
+# ---- gate ------------------------------------------------------------------------------------------------------------
+# The save guard: similarity is reported and never refuses a text by itself.
+
+
+FAR = Related("far", "Far", "a far text", 0.2)
+NEAR = Related("near", "Near", "a near text", 0.97)
+SIMILARITY = st.floats(-1, 1)
+
+
+def test_a_text_in_an_empty_space_is_added_and_all_new() -> None:
+    verdict = judge((), ())
+    assert (verdict.action, verdict.novelty, verdict.target_id, verdict.related) == ("ADD", 1.0, "", ())
+    assert verdict.reason
+
+
+def test_even_a_very_near_text_is_added_and_the_nearest_is_named() -> None:
+    verdict = judge((FAR, NEAR), ())
+    assert verdict.action == "ADD"
+    assert verdict.target_id == "near"
+    assert verdict.similarity == 0.97
+    assert verdict.related == (NEAR,)
+    assert "near at similarity 0.97" in verdict.reason
+
+
+def test_what_is_far_is_no_neighbour_but_counts_for_novelty() -> None:
+    verdict = judge((FAR,), ())
+    assert (verdict.action, verdict.target_id, verdict.similarity, verdict.related) == ("ADD", "", 0.0, ())
+    assert verdict.novelty == pytest.approx(0.8)
+
+
+def test_the_least_similarity_of_a_neighbour_belongs_to_it() -> None:
+    least = Related("least", "", "", NEAR_MIN)
+    assert near((Related("below", "", "", NEAR_MIN - 1e-6), least, NEAR)) == (least, NEAR)
+
+
+def test_the_contract_names_the_least_similarity_of_a_neighbour() -> None:
+    for message in ("RememberResponse", "CheckResponse"):
+        assert f"similarity {NEAR_MIN} or more" in FIELD_HELP[f"mnemesh.v1.{message}.related"]
+
+
+def test_a_draft_that_replaces_others_says_which() -> None:
+    verdict = judge((NEAR,), ("old-1", "old-2"))
+    assert verdict.action == "SUPERSEDE"
+    assert verdict.target_id == "old-1"
+    assert verdict.reason == "replaces old-1, old-2"
+    assert verdict.related == (NEAR,)
+    assert verdict.novelty == novelty((NEAR,))
+
+
+def test_a_draft_replaces_also_in_a_space_without_neighbours() -> None:
+    assert judge((), ("old",)).action == "SUPERSEDE"
+
+
+@pytest.mark.parametrize(("similarity", "expected"), [(1.0, 0.0), (0.25, 0.75), (0.0, 1.0), (-1.0, 1.0), (1.0001, 0.0)])
+def test_novelty_is_what_the_nearest_neighbour_leaves(similarity: float, expected: float) -> None:
+    assert novelty((Related("x", "", "", similarity),)) == pytest.approx(expected)
+
+
+@settings(max_examples=100, derandomize=True, database=None)
+@given(st.lists(SIMILARITY, max_size=6), SIMILARITY)
+def test_one_more_neighbour_never_makes_a_text_newer(values: list[float], more: float) -> None:
+    known = [Related(str(i), "", "", value) for i, value in enumerate(values)]
+    before, after = novelty(known), novelty([*known, Related("more", "", "", more)])
+    assert 0.0 <= after <= before <= 1.0
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["the api listens on port 8080", "The API listens on port 8080.", "The API  listens on\nport 8080 ."],
+)
+def test_case_spacing_and_a_final_stop_make_no_other_statement(other: str) -> None:
+    assert almost_identical("The API listens on port 8080", other)
+    assert almost_identical("Ports: 80, 443 (both open)", "ports : 80,443 ( both open ).")
+
+
+@pytest.mark.parametrize(
+    "other", ["The API listens on port 8081", "The API listens on port 8080?", "The API listens not on port 8080", ""]
+)
+def test_another_number_word_or_sign_makes_another_statement(other: str) -> None:
+    assert not almost_identical("The API listens on port 8080", other)
+    assert not almost_identical("The offset is -5", "The offset is 5")
+
+
+@settings(max_examples=100, derandomize=True, database=None)
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_who_is_almost_identical_is_so_both_ways(one: str, other: str) -> None:
+    assert almost_identical(one, one)
+    assert almost_identical(one, other) == almost_identical(other, one)
+
+
+def test_a_writer_is_told_the_call_that_replaces_what_is_near() -> None:
+    assert advice((FAR, NEAR), "new") == 'if this replaces near, call supersede(id="near", content=<this text>)'
+    assert advice((Related("x", "", "", REPLACES_MIN - 1e-6),), "new") == advice((), "new") == ""
+    assert judge((NEAR,), ()).hint == advice((NEAR,))
+    assert judge((NEAR,), ("old",)).hint == ""
+
+
+def test_an_almost_identical_text_is_offered_as_a_duplicate() -> None:
+    twin = Related("twin", "", "", 0.99, alike=True)
+    assert advice((NEAR, twin), "new") == 'if one of the two is enough, call forget(id="new")'
+    verdict = judge((NEAR, twin), ())
+    assert verdict.action == "ADD", "nothing is dropped for it"
+    assert "twin says the same but for case, spacing or a final stop" in verdict.reason
+    assert "forget" not in verdict.hint, "nothing is written yet"
+
+
+# ---- rules -----------------------------------------------------------------------------------------------------------
+# The owner's rules: what counts more, less or not at all.
+
+
+RULES = "tag=decision +0.3; kind=bug -0.5;path=docs/* +1; kind=run hide ; tag=draft hide;"
+
+
+def test_rules_are_read_as_they_are_written() -> None:
+    assert rules_of(RULES) == (
+        Rule("tag", "decision", 0.3), Rule("kind", "error", -0.5), Rule("path", "docs/*", 1.0),
+        Rule("kind", "run", None), Rule("tag", "draft", None),
+    )  # fmt: skip
+    assert rules_of(" ; ") == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tag=x", "tag= +1", "tag +1", "size=x +1", "tag=x 0.5", "tag=x +2", "tag=x -1.1", "tag=x +nan", "tag=x +inf",
+        "tag=x +", "path=docs/* hide", "kind=nonsense +1", "tag=x hidden",
+    ],
+)  # fmt: skip
+def test_what_is_no_rule_is_refused(text: str) -> None:
+    with pytest.raises(InvalidArgument, match="recall_rules"):
+        rules_of(text)
+
+
+def test_rules_are_bounded() -> None:
+    assert len(rules_of("tag=x +1;" * RULES_MAX)) == RULES_MAX
+    with pytest.raises(InvalidArgument, match=f"at most {RULES_MAX}"):
+        rules_of("tag=x +1;" * (RULES_MAX + 1))
+
+
+def test_of_several_that_hold_the_strongest_counts_and_hiding_weighs_nothing() -> None:
+    memory = Memory(
+        id="m", space="s", kind="error", title="", content="x", state="active", by="ana", created_at=0, updated_at=0,
+        heads=("h",), tags=("decision", "draft"), paths=("docs/a.md",),
+    )  # fmt: skip
+    assert weighed(memory, rules_of(RULES)) == (1.0, 0.5)
+    assert weighed(memory, rules_of("tag=decision +0.3; tag=other -1")) == (0.3, 0.0)
+    assert weighed(memory, ()) == (0.0, 0.0)
+
+
+def test_what_is_hidden_is_filtered_unless_it_is_asked_for_by_name() -> None:
+    rules = rules_of(RULES)
+    plain = narrowed(Query(text="x"), rules)
+    assert plain.tags_none == ("draft",)
+    assert set(KINDS) - set(plain.kinds) == {"run"}
+    assert narrowed(Query(text="x", tags_any=("draft",)), rules).tags_none == ()
+    assert narrowed(Query(text="x", kinds=("run",)), rules).kinds == ("run",)
+    assert narrowed(Query(text="x"), rules_of("tag=x +1")) == Query(text="x")
