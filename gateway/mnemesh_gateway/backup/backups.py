@@ -57,6 +57,11 @@ class Backup:
     sha256: str = ""
 
     @property
+    def created_at(self) -> int:
+        """The time of the beginning, by the name that the contract has for it."""
+        return self.at
+
+    @property
     def state(self) -> str:
         """made, unfinished, or gone from where it was written."""
         if not self.sha256:

@@ -1,54 +1,47 @@
 """The one place that turns protobuf messages into domain values and domain values into messages.
 
-Translates and decides nothing: what a field may hold is judged by the Mesh. The exception is a Timestamp that
-is none by its own definition, because no domain value could carry it. Defaults of fields that a request left
-out are those of mnemesh_memory.values.model. JSON has its own module; it is offered here too, so that a door needs
-one import.
+Most fields go over by their names. The others are named here. This module decides nothing: the Mesh judges values. One
+exception is a Timestamp out of its own definition, because no domain value could carry it. JSON has its own module. It
+is offered here too, so that a door needs one import.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from functools import cache
+from typing import Any, Final, TypeVar, cast
 
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from mnemesh_gateway.contract import status
-from mnemesh_gateway.contract.descriptors import descriptor_of
-from mnemesh_gateway.contract.link_wire import linked
-from mnemesh_gateway.contract.message_json import AnyMessage, from_json, from_query, parse_body, to_json
+from mnemesh_gateway.contract.descriptors import TIMESTAMP, descriptor_of, fields_of, inner_message, is_map, is_message
+from mnemesh_gateway.contract.message_json import (
+    BARE_MESSAGES,
+    AnyMessage,
+    from_json,
+    from_query,
+    parse_body,
+    to_json,
+)
 from mnemesh_memory.ranking import answers
-from mnemesh_memory.times.window import TimeRead
-from mnemesh_memory.values import model
+from mnemesh_memory.values import model, past
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.values.spaces import space_path
-from mnemesh_proto.v1 import history_pb2, memory_pb2, recall_pb2, transcript_pb2, watch_pb2
+from mnemesh_proto.v1 import history_pb2, memory_pb2, recall_pb2
 
 __all__ = [
-    "batch_response", "check_response", "decode", "draft", "from_json", "from_query", "get_response",
-    "item_error", "list_query", "list_response", "memory", "moment", "parse_body", "patch", "query", "recall_response",
-    "related_response", "remember_response", "source", "spaces", "stats_response", "supersede_response", "timestamp",
-    "to_json", "update_response",
+    "asked_wait", "batch_response", "decode", "draft", "form_of", "from_json", "from_query", "get_response",
+    "list_query", "list_response", "memory", "message_of", "moment", "optional", "parse_body", "patch", "query",
+    "recall_response", "remember_response", "spaces", "stats_response", "timestamp", "to_json", "value_of",
 ]  # fmt: skip
 
+AnyValue = TypeVar("AnyValue")
+Convert = Callable[[Any], Any]
 NANOS_MAX: Final = 999_999_999
 NOWHERE: Final = model.Source()
-# The requests that look at several spaces.
-Reading = (
-    recall_pb2.RecallRequest
-    | recall_pb2.RelatedRequest
-    | memory_pb2.GetRequest
-    | memory_pb2.ListRequest
-    | memory_pb2.TimelineRequest
-    | memory_pb2.StatsRequest
-    | memory_pb2.ExportRequest
-    | history_pb2.ConflictsRequest
-    | transcript_pb2.SearchTranscriptsRequest
-    | transcript_pb2.ListTranscriptsRequest
-    | watch_pb2.WatchRequest
-)
 
 
 def decode(cls: type[AnyMessage], data: bytes) -> AnyMessage:
@@ -60,177 +53,173 @@ def decode(cls: type[AnyMessage], data: bytes) -> AnyMessage:
         raise InvalidArgument("request", f"{len(data)} bytes", limit) from None
 
 
-def moment(message: Message, field: str, path: str = "") -> int | None:
-    """The Timestamp in `field` as milliseconds since the epoch, or None when it is not set."""
-    if not message.HasField(field):
+def message_of(cls: type[AnyMessage], /, *values: object, **others: object) -> AnyMessage:
+    """A message of type `cls`. A field comes from `others`, else from the first value with an attribute of that name.
+    None leaves a field out. Raises AttributeError for a field without a source."""
+    if len(values) == 1 and isinstance(values[0], cls):
+        return values[0]
+    return cls(**form_of(descriptor_of(cls), *values, **others))
+
+
+def form_of(descriptor: Descriptor, /, *values: object, **others: object) -> dict[str, Any]:
+    """The fields of such a message, for its constructor. Inner messages are mappings, which protobuf fills in place."""
+    made = {}
+    for name, place, write in _writers(descriptor, tuple(map(type, values))):
+        item = others[name] if name in others else getattr(values[place], name)
+        if item is not None:
+            made[name] = write(item)
+    return made
+
+
+@cache
+def _writers(descriptor: Descriptor, sources: tuple[type, ...]) -> tuple[tuple[str, int, Convert], ...]:
+    """Name, place of its value and conversion of each field. Reading descriptors costs more than writing values."""
+
+    def place_of(name: str) -> int:
+        return next((place for place, source in enumerate(sources) if hasattr(source, name)), 0)
+
+    return tuple((field.name, place_of(field.name), _writer(field)) for field in fields_of(descriptor))
+
+
+def _writer(field: FieldDescriptor) -> Convert:
+    if is_map(field) or not is_message(field):
+        return _unchanged
+    inner = inner_message(field)
+    by_name = timestamp if inner.full_name == TIMESTAMP else FORMS.get(inner.name, lambda item: form_of(inner, item))
+
+    def write(item: Any) -> Any:
+        return item if isinstance(item, Message | dict) else by_name(item)
+
+    return (lambda items: [write(item) for item in items]) if field.is_repeated else write
+
+
+def _unchanged(item: Any) -> Any:
+    return item
+
+
+def timestamp(ms: int | None) -> dict[str, int] | None:
+    """Milliseconds since the epoch as the fields of a Timestamp."""
+    return None if ms is None else {"seconds": ms // 1000, "nanos": ms % 1000 * 1_000_000}
+
+
+def value_of(cls: type[AnyValue], source: Message, path: str = "", /, **others: object) -> AnyValue:
+    """A dataclass `cls`. A field is taken from `others`, else from the field of that name in `source`. An absent field
+    and an empty text leave the default. `path` stands before the names of fields in errors, such as `items[3].`."""
+    made, target = dict(others), cast(type, cls)
+    for name, has_default, field in _readers(target, descriptor_of(source)):
+        if name in others or (field.has_presence and not source.HasField(name)):
+            continue
+        item = _read(source, field, path)
+        if item != "" or field.has_presence or not has_default:
+            made[name] = item
+    return cls(**made)
+
+
+@cache
+def _readers(cls: type, source: Descriptor) -> tuple[tuple[str, bool, FieldDescriptor], ...]:
+    """Name, whether there is a default, and field of the message, for each field that both sides have."""
+    there = source.fields_by_name
+    return tuple(
+        (one.name, one.default is not MISSING or one.default_factory is not MISSING, there[one.name])
+        for one in fields(cls)
+        if one.name in there
+    )
+
+
+def _read(source: Message, field: FieldDescriptor, path: str) -> Any:
+    item = getattr(source, field.name)
+    if is_message(field) and not field.is_repeated:
+        name = inner_message(field).full_name
+        if name == TIMESTAMP:
+            return moment(source, field.name, path)
+        if name not in BARE_MESSAGES:
+            raise TypeError(f"{field.full_name} has no value of its own name")
+        field, item = fields_of(inner_message(field))[0], item.values
+    if is_map(field):
+        return dict(item)
+    return tuple(item) if field.is_repeated else item
+
+
+def moment(source: Message, field: str, path: str = "") -> int | None:
+    """The Timestamp in `field` as milliseconds since the epoch, or None without one."""
+    if not source.HasField(field):
         return None
-    value: Timestamp = getattr(message, field)
-    if not 0 <= value.nanos <= NANOS_MAX:
-        raise InvalidArgument(path + field, f"{value.nanos} nanos", f"a Timestamp with nanos from 0 to {NANOS_MAX}")
-    return value.seconds * 1000 + value.nanos // 1_000_000
+    time: Timestamp = getattr(source, field)
+    if not 0 <= time.nanos <= NANOS_MAX:
+        raise InvalidArgument(path + field, f"{time.nanos} nanos", f"a Timestamp with nanos from 0 to {NANOS_MAX}")
+    return time.seconds * 1000 + time.nanos // 1_000_000
+
+
+def optional(source: Message, field: str, default: Any) -> Any:
+    """The value of an optional field, or `default` when the request leaves the field out."""
+    return getattr(source, field) if source.HasField(field) else default
+
+
+def asked_wait(request: Any) -> str:
+    """How far a write is waited for: until recall finds the memory, unless the request says otherwise."""
+    return str(request.wait or "indexed")
+
+
+# ---- the fields with other names ------------------------------------------------------------------------------------
 
 
 def draft(item: memory_pb2.RememberRequest, path: str = "") -> model.Draft:
     """`path` is put before a field's name in errors, such as `items[3].`."""
-    given = item.source
-    return model.Draft(
-        content=item.content,
-        kind=item.kind,
-        title=item.title,
-        space=item.space,
-        tags=tuple(item.tags),
-        importance=item.importance if item.HasField("importance") else None,
-        paths=tuple(item.paths),
-        source=model.Source(given.session, given.dir, given.seq if given.HasField("seq") else None),
-        valid_from=moment(item, "valid_from", path),
-        valid_to=moment(item, "valid_to", path),
-        keywords=tuple(item.keywords),
-        attrs=dict(item.attrs),
-        links=tuple(model.Link(link.type, link.id) for link in item.links),
-        tier=item.tier or "normal",
-        supersedes=tuple(item.supersedes),
-        sensitive=item.sensitive,
-        force=item.force,
-        idempotency_key=item.idempotency_key,
-        wait=item.wait or "indexed",
-        created_at=moment(item, "created_at", path),
-    )
+    links = tuple(model.Link(link.type, link.id) for link in item.links)
+    return value_of(model.Draft, item, path, source=value_of(model.Source, item.source), links=links)
 
 
 def patch(item: memory_pb2.UpdateRequest) -> model.Patch:
-    """A field that the request does not carry is None, which leaves the memory's as it is."""
-
-    def given(field: str) -> bool:
-        return item.HasField(field)
-
-    return model.Patch(
-        content=item.content if given("content") else None,
-        kind=item.kind if given("kind") else None,
-        title=item.title if given("title") else None,
-        tags=tuple(item.tags.values) if given("tags") else None,
-        importance=item.importance if given("importance") else None,
-        paths=tuple(item.paths.values) if given("paths") else None,
-        valid_from=moment(item, "valid_from"),
-        valid_to=moment(item, "valid_to"),
-        keywords=tuple(item.keywords.values) if given("keywords") else None,
-        attrs=dict(item.attrs.values) if given("attrs") else None,
-        tier=item.tier if given("tier") else None,
-        sensitive=item.sensitive,
-        force=item.force,
-        expected_heads=tuple(item.expected_heads),
-        idempotency_key=item.idempotency_key,
-        wait=item.wait or "indexed",
-        clear=tuple(item.clear),
-    )
+    """A field that the request leaves out is None. The memory keeps such a field."""
+    return value_of(model.Patch, item)
 
 
-def spaces(item: Reading, path: str = "") -> tuple[str, ...]:
-    """The spaces that a request names, by `space`, `spaces` or both. Raises InvalidArgument for `space`; `spaces` are
-    the Mesh's to judge."""
+def spaces(item: Any, path: str = "") -> tuple[str, ...]:
+    """The spaces that a request names, by `space`, `spaces` or both. Raises InvalidArgument for `space`. The Mesh
+    judges `spaces`."""
     return (*((space_path(path + "space", item.space),) if item.space else ()), *item.spaces)
 
 
 def query(item: recall_pb2.RecallRequest, path: str = "") -> model.Query:
-    """What recall searches for; `path` as in `draft`."""
-    return model.Query(
-        text=item.query,
-        spaces=spaces(item, path),
-        limit=item.limit if item.HasField("limit") else 10,
-        mode=item.mode or "hybrid",
-        kinds=tuple(item.kinds),
-        tags_any=tuple(item.tags_any),
-        tags_all=tuple(item.tags_all),
-        tags_none=tuple(item.tags_none),
-        since=moment(item, "since", path),
-        before=moment(item, "before", path),
-        as_of=moment(item, "as_of", path),
-        valid_at=moment(item, "valid_at", path),
-        min_score=item.min_score,
-        min_heat=item.min_heat,
-        token_budget=item.token_budget if item.HasField("token_budget") else None,
-        include_superseded=item.include_superseded,
-        include_archive=item.include_archive,
-        sort=item.sort or "relevance",
-        weights=dict(item.weights),
-        paths=tuple(item.paths),
-        agent=item.agent,
-        session=item.session,
-        source_dir=item.source_dir,
-        explain=item.explain,
-        snippets_only=item.snippets_only,
-        time_words=item.time_words or "prefer",
-        time_zone=item.time_zone,
-    )
+    """A question to recall; `path` as in `draft`."""
+    return value_of(model.Query, item, path, text=item.query, spaces=spaces(item, path))
 
 
 def list_query(item: memory_pb2.ListRequest) -> model.ListQuery:
-    """What a page is made of."""
-    return model.ListQuery(
-        spaces=spaces(item),
-        everywhere=item.everywhere,
-        kinds=tuple(item.kinds),
-        tags_any=tuple(item.tags_any),
-        tags_all=tuple(item.tags_all),
-        tags_none=tuple(item.tags_none),
-        since=moment(item, "since"),
-        before=moment(item, "before"),
-        valid_at=moment(item, "valid_at"),
-        agent=item.agent,
-        session=item.session,
-        state=item.state or "active",
-        order=item.order or "newest",
-        limit=item.limit if item.HasField("limit") else 20,
-        cursor=item.cursor,
-    )
+    """The memories of a page."""
+    return value_of(model.ListQuery, item, spaces=spaces(item))
 
 
-def timestamp(ms: int | None) -> dict[str, int] | None:
-    """Milliseconds since the epoch as the fields of a Timestamp, which a message takes for one."""
-    return None if ms is None else {"seconds": ms // 1000, "nanos": ms % 1000 * 1_000_000}
-
-
-def memory(value: model.Memory) -> memory_pb2.Memory:
+def memory(read: model.Memory) -> memory_pb2.Memory:
     """A memory as it is read."""
-    return memory_pb2.Memory(**_fields(value, value.content))
+    return memory_pb2.Memory(**_memory(read, read.content))
 
 
-def _fields(value: model.Memory, content: str) -> dict[str, Any]:
-    # A message makes what lies in it from a mapping in place; one that was made for it would be copied.
+def _memory(read: model.Memory, content: str) -> dict[str, Any]:
+    # Written out, because recall makes many of them.
     return {
-        "id": value.id, "space": value.space, "kind": value.kind, "title": value.title, "content": content,
-        "state": value.state, "tags": value.tags, "importance": value.importance, "tier": value.tier,
-        "paths": value.paths, "source": source(value.source), "valid_from": timestamp(value.valid_from),
-        "valid_to": timestamp(value.valid_to), "keywords": value.keywords, "attrs": value.attrs or None,
-        "links": [{"type": link.type, "id": link.id} for link in value.links], "by": value.by,
-        "created_at": timestamp(value.created_at), "updated_at": timestamp(value.updated_at), "heads": value.heads,
-        "version": value.version, "conflicts": _heads(value), "superseded_by": value.superseded_by,
-        "useful": value.useful, "not_useful": value.not_useful, "linked": linked(value.linked),
-        "linked_more": value.linked_more, "notes": value.notes,
+        "id": read.id, "space": read.space, "kind": read.kind, "title": read.title, "content": content,
+        "state": read.state, "tags": read.tags, "importance": read.importance, "tier": read.tier,
+        "paths": read.paths, "source": _source(read.source), "valid_from": timestamp(read.valid_from),
+        "valid_to": timestamp(read.valid_to), "keywords": read.keywords, "attrs": read.attrs or None,
+        "links": [{"type": link.type, "id": link.id} for link in read.links], "by": read.by,
+        "created_at": timestamp(read.created_at), "updated_at": timestamp(read.updated_at), "heads": read.heads,
+        "version": read.version, "conflicts": [_head(head) for head in read.conflicts],
+        "superseded_by": read.superseded_by, "useful": read.useful, "not_useful": read.not_useful,
+        "linked": [form_of(LINKED, end) for end in read.linked], "linked_more": read.linked_more, "notes": read.notes,
     }  # fmt: skip
 
 
 def remember_response(done: model.Written) -> memory_pb2.RememberResponse:
-    """What remember did."""
-    return memory_pb2.RememberResponse(
-        action=done.action,
-        memory=memory(done.memory),
-        reason=done.reason,
-        novelty=done.novelty,
-        related=_related(done.related),
-        conflicts=_heads(done.memory),
-        deduplicated=done.deduplicated,
-        restorable=done.restorable,
-        replayed=done.replayed,
-        indexed=done.indexed,
-        hint=done.hint,
-    )
+    """The outcome of remember."""
+    return message_of(memory_pb2.RememberResponse, done, conflicts=done.memory.conflicts, triggered=())
 
 
 def batch_response(outcomes: Sequence[model.Written | MnemeshError]) -> memory_pb2.RememberBatchResponse:
     """One result an item, in order."""
     return memory_pb2.RememberBatchResponse(
         results=[
-            memory_pb2.BatchResult(error=item_error(outcome))
+            memory_pb2.BatchResult(error=_item_error(outcome))
             if isinstance(outcome, MnemeshError)
             else memory_pb2.BatchResult(ok=remember_response(outcome))
             for outcome in outcomes
@@ -238,120 +227,35 @@ def batch_response(outcomes: Sequence[model.Written | MnemeshError]) -> memory_p
     )
 
 
-def item_error(error: MnemeshError) -> memory_pb2.ItemError:
-    """Why one item of a batch was refused, as a call of its own would say it."""
+def _item_error(error: MnemeshError) -> memory_pb2.ItemError:
+    """Why one item of a batch was refused, in the words that a call of its own would get."""
     told = {name: str(error.fields.get(name, "")) for name in ("field", "value", "limit")}
-    return memory_pb2.ItemError(code=error.code, message=error.message, reason=status.reason(error), **told)
-
-
-def check_response(found: model.Checked) -> memory_pb2.CheckResponse:
-    """What remember would do."""
-    return memory_pb2.CheckResponse(
-        action=found.action,
-        target_id=found.target_id,
-        similarity=found.similarity,
-        reason=found.reason,
-        novelty=found.novelty,
-        related=_related(found.related),
-        hint=found.hint,
-    )
+    return message_of(memory_pb2.ItemError, error, reason=status.reason(error), **told)
 
 
 def get_response(asked: Sequence[str], found: Sequence[model.Memory], missing: Sequence[str]) -> memory_pb2.GetResponse:
     """`memory` is set when exactly one was asked for."""
-    memories = [memory(value) for value in found]
-    single = memories[0] if len(asked) == 1 and memories else None
-    return memory_pb2.GetResponse(memory=single, memories=memories, missing=missing)
+    single = found[0] if len(asked) == 1 and found else None
+    return message_of(memory_pb2.GetResponse, memory=single, memories=found, missing=missing)
 
 
 def list_response(page: model.Page) -> memory_pb2.ListResponse:
     """One page."""
-    return memory_pb2.ListResponse(
-        memories=[memory(value) for value in page.memories],
-        cursor=page.cursor,
-        total=page.total,
-        degraded_reasons=answers.left_out(page.lost),
-    )
-
-
-def update_response(done: model.Written) -> memory_pb2.UpdateResponse:
-    """What update did."""
-    return memory_pb2.UpdateResponse(
-        action=done.action,
-        memory=memory(done.memory),
-        reason=done.reason,
-        replayed=done.replayed,
-        indexed=done.indexed,
-    )
-
-
-def supersede_response(done: model.Written, old: model.Memory) -> memory_pb2.SupersedeResponse:
-    """The new memory and the old one as it is now."""
-    return memory_pb2.SupersedeResponse(
-        action=done.action,
-        memory=memory(done.memory),
-        reason=done.reason,
-        superseded=memory(old),
-        indexed=done.indexed,
-        replayed=done.replayed,
-    )
+    return message_of(memory_pb2.ListResponse, page, degraded_reasons=answers.left_out(page.lost))
 
 
 def stats_response(stats: model.Stats) -> memory_pb2.StatsResponse:
     """Counts, the largest first, equal ones by name."""
-    return memory_pb2.StatsResponse(
-        memories=stats.memories,
-        forgotten=stats.forgotten,
-        superseded=stats.superseded,
-        conflicted=stats.conflicted,
-        kinds=_counts(stats.kinds),
-        tags=_counts(stats.tags),
-        spaces=_counts(stats.spaces),
-        agents=_counts(stats.agents),
-        tags_total=stats.tags_total,
-        spaces_total=stats.spaces_total,
-        agents_total=stats.agents_total,
-    )
+    counted = {name: _counts(getattr(stats, name)) for name in ("kinds", "tags", "spaces", "agents")}
+    return message_of(memory_pb2.StatsResponse, stats, **counted)
 
 
 def recall_response(answer: answers.Recalled, *, snippets_only: bool) -> recall_pb2.RecallResponse:
     """Results, best first. A text stands once, at the top level of its result."""
-    return recall_pb2.RecallResponse(
-        results=[_hit(hit, snippets_only=snippets_only) for hit in answer.results],
-        coverage=answer.coverage,
-        abstain=answer.abstain,
-        tokens_used=answer.tokens_used,
-        truncated_by_budget=answer.truncated_by_budget,
-        degraded=bool(answer.degraded),
-        degraded_reasons=answer.degraded,
-        spaces=answer.spaces,
-        notes=answer.notes,
-        time=None if answer.time is None else _time_read(answer.time),
-    )
-
-
-def _time_read(read: TimeRead) -> recall_pb2.TimeRead:
-    return recall_pb2.TimeRead(**asdict(read) | {"since": timestamp(read.since), "before": timestamp(read.before)})
-
-
-def related_response(found: answers.Neighbourhood) -> recall_pb2.RelatedResponse:
-    """What has to do with a memory."""
-    return recall_pb2.RelatedResponse(
-        id=found.id,
-        results=[
-            recall_pb2.RelatedResult(
-                id=near.memory.id,
-                title=near.memory.title,
-                snippet=near.snippet,
-                space=near.memory.space,
-                kind=near.memory.kind,
-                score=near.score,
-                reasons=near.reasons,
-            )
-            for near in found.results
-        ],
-        degraded=bool(found.degraded),
-        degraded_reasons=found.degraded,
+    results = [_hit(hit, snippets_only=snippets_only) for hit in answer.results]
+    degraded = bool(answer.degraded)
+    return message_of(
+        recall_pb2.RecallResponse, answer, results=results, degraded=degraded, degraded_reasons=answer.degraded
     )
 
 
@@ -360,35 +264,38 @@ def _hit(hit: answers.Hit, *, snippets_only: bool) -> dict[str, Any]:
     return {
         "id": found.id, "content": "" if snippets_only else found.content, "score": hit.score, "title": found.title,
         "snippet": hit.snippet, "space": found.space, "kind": found.kind, "tags": found.tags,
-        "memory": _fields(found, ""), "signals": [share._asdict() for share in hit.signals],
-        "redirected_from": hit.redirected_from, "attached": linked(hit.attached),
+        "memory": _memory(found, ""), "signals": [share._asdict() for share in hit.signals],
+        "redirected_from": hit.redirected_from, "attached": [form_of(LINKED, end) for end in hit.attached],
         "marks": [place for mark in hit.marks for place in mark],
     }  # fmt: skip
 
 
-def source(value: model.Source) -> dict[str, Any] | None:
-    """Where a memory came from, as the fields of a Source, if it says so."""
-    if value == NOWHERE:
-        return None
-    return {"session": value.session, "dir": value.dir, "seq": value.seq}
+def _source(read: model.Source) -> dict[str, Any] | None:
+    """The origin of a memory, if there is one."""
+    return None if read == NOWHERE else {"session": read.session, "dir": read.dir, "seq": read.seq}
 
 
-def _heads(value: model.Memory) -> list[memory_pb2.Head]:
-    return [
-        memory_pb2.Head(revision=head.id, content=head.content, title=head.title, by=head.by, at=timestamp(head.at))
-        for head in value.conflicts
-    ]
+def _head(head: model.Revision) -> dict[str, Any]:
+    return form_of(descriptor_of(memory_pb2.Head), head, revision=head.id)
 
 
-def _related(neighbours: Sequence[model.Related]) -> list[memory_pb2.RelatedMemory]:
-    return [
-        memory_pb2.RelatedMemory(
-            id=near.id, title=near.title, snippet=near.snippet, similarity=near.similarity, alike=near.alike
-        )
-        for near in neighbours
-    ]
+def _revision(read: past.Recorded) -> dict[str, Any]:
+    """A revision and where it came from."""
+    return form_of(descriptor_of(history_pb2.Revision), read, read.revision, paths=read.revision.refs)
 
 
-def _counts(counts: Mapping[str, int]) -> list[memory_pb2.Count]:
+def _counts(counts: Mapping[str, int]) -> list[dict[str, Any]]:
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [memory_pb2.Count(name=name, memories=memories) for name, memories in ordered]
+    return [{"name": name, "memories": memories} for name, memories in ordered]
+
+
+LINKED: Final = descriptor_of(memory_pb2.Linked)
+# The messages that are not written by names alone.
+FORMS: Final[Mapping[str, Convert]] = {
+    "Memory": lambda read: _memory(read, read.content),
+    "Source": _source,
+    "Head": _head,
+    "Revision": _revision,
+    "Conflict": lambda read: form_of(descriptor_of(history_pb2.Conflict), read, read.memory),
+    "RelatedResult": lambda near: form_of(descriptor_of(recall_pb2.RelatedResult), near, near.memory),
+}

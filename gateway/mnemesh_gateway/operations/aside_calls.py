@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from mnemesh_actors.ledger.peers.put_aside import AsidePage, PutAside, Which
+from google.protobuf.message import Message
+
+from mnemesh_actors.ledger.peers.put_aside import PutAside, Which
 from mnemesh_actors.ledger.peers.shelves import PENDING, QUARANTINE
-from mnemesh_gateway.contract.wire import timestamp
+from mnemesh_gateway.contract.message_json import AnyMessage
+from mnemesh_gateway.contract.wire import message_of, optional
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, NotFound
@@ -23,50 +26,14 @@ LIMIT: Final = 50
 LIMIT_MAX: Final = 200
 
 
-class _Listing(Protocol):
-    limit: int
-    cursor: str
-    space: str
-    peer: str
-    oldest_first: bool
+# The two kinds of listings, and of requests that name entries, have the same fields.
+Listing = peer_pb2.ListQuarantineRequest | peer_pb2.ListPendingRequest
+Choice = peer_pb2.RetryQuarantineRequest | peer_pb2.DiscardQuarantineRequest | peer_pb2.DiscardPendingRequest
 
 
-class _Choice(Protocol):
-    everything: bool
-    space: str
-    peer: str
-
-    @property
-    def ids(self) -> Sequence[str]: ...
-
-
-async def list_quarantine(
-    gate: MeshGate, caller: Caller, request: peer_pb2.ListQuarantineRequest
-) -> peer_pb2.ListQuarantineResponse:
+async def list_quarantine(gate: MeshGate, caller: Caller, request: Listing) -> peer_pb2.ListQuarantineResponse:
     """Entries that were not let in."""
-    peers = await gate.peers()
-    page = await _page(peers, QUARANTINE, request, request.HasField("limit"))
-    names = peers.names()
-    return peer_pb2.ListQuarantineResponse(
-        entries=[
-            peer_pb2.QuarantinedEntry(
-                id=str(one.id),
-                doc=one.entry.doc,
-                space=one.entry.space,
-                hash=one.entry.hash,
-                agent=one.entry.agent,
-                node_id=one.entry.node,
-                peer=one.origin,
-                brought_by=_brought_by(one, names),
-                reason=one.reason,
-                builds_on=one.awaited,
-                at=timestamp(one.received),
-            )
-            for one in page.entries
-        ],
-        total=page.total,
-        cursor=_cursor(page, request.oldest_first),
-    )
+    return await _listed(gate, QUARANTINE, request, peer_pb2.ListQuarantineResponse, peer_pb2.QuarantinedEntry)
 
 
 async def retry_quarantine(
@@ -94,32 +61,9 @@ async def discard_quarantine(
     return peer_pb2.DiscardQuarantineResponse(discarded=await _discarded(await gate.peers(), QUARANTINE, request))
 
 
-async def list_pending(
-    gate: MeshGate, caller: Caller, request: peer_pb2.ListPendingRequest
-) -> peer_pb2.ListPendingResponse:
+async def list_pending(gate: MeshGate, caller: Caller, request: Listing) -> peer_pb2.ListPendingResponse:
     """Entries that wait for others."""
-    peers = await gate.peers()
-    page = await _page(peers, PENDING, request, request.HasField("limit"))
-    names = peers.names()
-    return peer_pb2.ListPendingResponse(
-        entries=[
-            peer_pb2.PendingEntry(
-                id=str(one.id),
-                doc=one.entry.doc,
-                space=one.entry.space,
-                type=one.entry.type,
-                hash=one.entry.hash,
-                agent=one.entry.agent,
-                node_id=one.entry.node,
-                brought_by=_brought_by(one, names),
-                awaits=one.awaited,
-                at=timestamp(one.received),
-            )
-            for one in page.entries
-        ],
-        total=page.total,
-        cursor=_cursor(page, request.oldest_first),
-    )
+    return await _listed(gate, PENDING, request, peer_pb2.ListPendingResponse, peer_pb2.PendingEntry)
 
 
 async def discard_pending(
@@ -129,16 +73,33 @@ async def discard_pending(
     return peer_pb2.DiscardPendingResponse(discarded=await _discarded(await gate.peers(), PENDING, request))
 
 
-async def _page(peers: Peers, table: str, request: _Listing, limited: bool) -> AsidePage:
-    limit = request.limit if limited else LIMIT
-    field_checks.whole("limit", limit, 1, LIMIT_MAX)
+async def _listed(
+    gate: MeshGate, table: str, request: Listing, answer: type[AnyMessage], entry: type[Message]
+) -> AnyMessage:
+    peers = await gate.peers()
+    limit = field_checks.whole("limit", optional(request, "limit", LIMIT), 1, LIMIT_MAX)
     after = _after(request.cursor, request.oldest_first)
     which = _which(peers, request.space, request.peer)
-    return await peers.syncing.put_aside(table, which, after, limit, not request.oldest_first)
+    page = await peers.syncing.put_aside(table, which, after, limit, not request.oldest_first)
+    cursor = f"{'oldest' if request.oldest_first else 'newest'}-{page.after}" if page.after else ""
+    names = peers.names()
+    entries = [_entry(entry, one, names) for one in page.entries]
+    return message_of(answer, entries=entries, total=page.total, cursor=cursor)
 
 
-def _cursor(page: AsidePage, oldest_first: bool) -> str:
-    return f"{'oldest' if oldest_first else 'newest'}-{page.after}" if page.after else ""
+def _entry(cls: type[Message], one: PutAside, names: Mapping[str, str]) -> Message:
+    return message_of(
+        cls,
+        one,
+        one.entry,
+        id=str(one.id),
+        node_id=one.entry.node,
+        peer=one.origin,
+        brought_by=names.get(one.sender, one.sender.removeprefix(":")),
+        builds_on=one.awaited,
+        awaits=one.awaited,
+        at=one.received,
+    )
 
 
 def _after(cursor: str, oldest_first: bool) -> int:
@@ -150,7 +111,7 @@ def _after(cursor: str, oldest_first: bool) -> int:
     return int(number)
 
 
-async def _discarded(peers: Peers, table: str, request: _Choice) -> int:
+async def _discarded(peers: Peers, table: str, request: Choice) -> int:
     ids, which = _chosen(peers, request)
     if which is None:
         await _check_there(peers, table, ids)
@@ -158,7 +119,7 @@ async def _discarded(peers: Peers, table: str, request: _Choice) -> int:
     return await peers.syncing.discard_all(table, which)
 
 
-def _chosen(peers: Peers, request: _Choice) -> tuple[list[int], Which | None]:
+def _chosen(peers: Peers, request: Choice) -> tuple[list[int], Which | None]:
     """The numbers that were given, or which of all, None for those numbers."""
     if request.everything == bool(request.ids):
         said = f"{len(request.ids)} ids"
@@ -189,7 +150,3 @@ def _which(peers: Peers, space: str, peer: str) -> Which:
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 18
-
-
-def _brought_by(one: PutAside, names: Mapping[str, str]) -> str:
-    return names.get(one.sender, one.sender.removeprefix(":"))

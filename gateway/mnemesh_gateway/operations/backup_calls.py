@@ -12,7 +12,6 @@ from mnemesh_memory.values.model import Caller
 from mnemesh_proto.v1 import backup_pb2
 
 if TYPE_CHECKING:
-    from mnemesh_gateway.backup.backups import Backup
     from mnemesh_gateway.operations.gate import MeshGate
 
 
@@ -21,15 +20,14 @@ async def create(
 ) -> backup_pb2.CreateBackupResponse:
     """A new backup."""
     made = await gate.backups().create(await gate.ready(), request.to)
-    return backup_pb2.CreateBackupResponse(backup=_backup(made))
+    return wire.message_of(backup_pb2.CreateBackupResponse, backup=made)
 
 
 async def listed(
     gate: MeshGate, caller: Caller, request: backup_pb2.ListBackupsRequest
 ) -> backup_pb2.ListBackupsResponse:
     """The register."""
-    found = await asyncio.to_thread(gate.backups().all)
-    return backup_pb2.ListBackupsResponse(backups=[_backup(one) for one in found])
+    return wire.message_of(backup_pb2.ListBackupsResponse, backups=await asyncio.to_thread(gate.backups().all))
 
 
 async def may_hold(gate: MeshGate, caller: Caller, created_at: int) -> list[str]:
@@ -42,17 +40,3 @@ async def may_hold(gate: MeshGate, caller: Caller, created_at: int) -> list[str]
     if grants.may(caller, grants.ADMINISTER, "admin"):
         return [one.path for one in found]
     return [f"{count_of(len(found), 'backup')} of the node; who administers it sees where"] if found else []
-
-
-def _backup(value: Backup) -> backup_pb2.Backup:
-    return backup_pb2.Backup(
-        path=value.path,
-        state=value.state,
-        created_at=wire.timestamp(value.at),
-        node_id=value.node_id,
-        incarnation=value.incarnation,
-        seq=value.seq,
-        memories=value.memories,
-        bytes=value.bytes,
-        sha256=value.sha256,
-    )

@@ -1,12 +1,14 @@
-"""The functions behind the rows of HistoryService in the table of operations: each is one call of the Mesh."""
+"""The functions behind the rows of HistoryService and LinkService in the table of operations, each one call of the
+Mesh."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mnemesh_gateway.contract import history_wire, wire
-from mnemesh_memory.values.model import Caller
-from mnemesh_proto.v1 import history_pb2
+from mnemesh_gateway.contract.wire import asked_wait, message_of, optional, spaces
+from mnemesh_memory.values.model import Caller, Written
+from mnemesh_memory.values.past import ConflictPage
+from mnemesh_proto.v1 import history_pb2, link_pb2
 
 if TYPE_CHECKING:
     from mnemesh_gateway.operations.gate import MeshGate
@@ -16,47 +18,52 @@ PAGE = 20
 
 async def history(gate: MeshGate, caller: Caller, request: history_pb2.HistoryRequest) -> history_pb2.HistoryResponse:
     """Revisions of a memory."""
-    limit = request.limit if request.HasField("limit") else PAGE
-    page = await (await gate.ready()).history(caller, request.id, limit, request.cursor)
-    return history_wire.history_response(page)
+    page = await (await gate.ready()).history(caller, request.id, optional(request, "limit", PAGE), request.cursor)
+    return message_of(history_pb2.HistoryResponse, page, page.memory)
 
 
 async def blame(gate: MeshGate, caller: Caller, request: history_pb2.BlameRequest) -> history_pb2.BlameResponse:
-    """Who set what."""
-    return history_wire.blame_response(await (await gate.ready()).blame(caller, request.id, request.revision))
+    """The last writer of each line and field."""
+    found = await (await gate.ready()).blame(caller, request.id, request.revision)
+    return message_of(history_pb2.BlameResponse, found, found.memory)
 
 
-async def rollback(
-    gate: MeshGate, caller: Caller, request: history_pb2.RollbackRequest
-) -> history_pb2.RollbackResponse:
+async def rollback(gate: MeshGate, caller: Caller, request: history_pb2.RollbackRequest) -> Written:
     """Back to an older revision."""
-    done = await (await gate.ready()).rollback(
-        caller,
-        request.id,
-        request.to,
-        expected_heads=tuple(request.expected_heads),
-        wait=request.wait or "indexed",
-    )
-    return history_wire.rollback_response(done)
+    mesh, heads = await gate.ready(), tuple(request.expected_heads)
+    return await mesh.rollback(caller, request.id, request.to, expected_heads=heads, wait=asked_wait(request))
 
 
-async def conflicts(
-    gate: MeshGate, caller: Caller, request: history_pb2.ConflictsRequest
-) -> history_pb2.ConflictsResponse:
+async def conflicts(gate: MeshGate, caller: Caller, request: history_pb2.ConflictsRequest) -> ConflictPage:
     """Memories in conflict."""
-    limit = request.limit if request.HasField("limit") else PAGE
-    page = await (await gate.ready()).conflicts(caller, wire.spaces(request), limit, request.cursor)
-    return history_wire.conflicts_response(page)
+    mesh, limit = await gate.ready(), optional(request, "limit", PAGE)
+    return await mesh.conflicts(caller, spaces(request), limit, request.cursor)
 
 
-async def resolve(gate: MeshGate, caller: Caller, request: history_pb2.ResolveRequest) -> history_pb2.ResolveResponse:
+async def resolve(gate: MeshGate, caller: Caller, request: history_pb2.ResolveRequest) -> Written:
     """The end of a conflict."""
-    done = await (await gate.ready()).resolve(
+    return await (await gate.ready()).resolve(
         caller,
         request.id,
         keep=request.keep,
-        content=request.content if request.HasField("content") else None,
+        content=optional(request, "content", None),
         expected_heads=tuple(request.expected_heads),
-        wait=request.wait or "indexed",
+        wait=asked_wait(request),
     )
-    return history_wire.resolve_response(done)
+
+
+async def link(gate: MeshGate, caller: Caller, request: link_pb2.LinkRequest) -> Written:
+    """A link more."""
+    return await (await gate.ready()).link(caller, request.id, request.type, request.to, asked_wait(request))
+
+
+async def unlink(gate: MeshGate, caller: Caller, request: link_pb2.UnlinkRequest) -> Written:
+    """A link less."""
+    return await (await gate.ready()).unlink(caller, request.id, request.type, request.to, asked_wait(request))
+
+
+async def rate(gate: MeshGate, caller: Caller, request: link_pb2.RateRequest) -> link_pb2.RateResponse:
+    """Whether memories were useful."""
+    useful = optional(request, "useful", None)
+    rated = await (await gate.ready()).rate(caller, request.id, useful, request.answer)
+    return message_of(link_pb2.RateResponse, rated=rated)

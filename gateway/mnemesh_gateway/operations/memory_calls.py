@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mnemesh_gateway.contract import wire
 from mnemesh_gateway.operations import backup_calls, peer_calls
 from mnemesh_memory.access import grants
-from mnemesh_memory.values.model import Caller
+from mnemesh_memory.values.model import Caller, Checked, Written
 from mnemesh_proto.v1 import memory_pb2
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ async def remember_batch(
     return wire.batch_response(await (await gate.ready()).remember_batch(caller, drafts))
 
 
-async def check(gate: MeshGate, caller: Caller, request: memory_pb2.CheckRequest) -> memory_pb2.CheckResponse:
+async def check(gate: MeshGate, caller: Caller, request: memory_pb2.CheckRequest) -> Checked:
     """What remember would do."""
     draft = wire.draft(request.item)
-    return wire.check_response(await (await gate.ready()).check(caller, draft))
+    return await (await gate.ready()).check(caller, draft)
 
 
 async def bulk_forget(
@@ -57,37 +57,24 @@ async def bulk_forget(
     """Forget or erase what filters name, or tell what that would be; and where erased ones stay."""
     if request.purge:
         grants.require(caller, grants.WRITE, "purge", "admin")
-    dry_run = request.dry_run if request.HasField("dry_run") else True
+    dry_run = wire.optional(request, "dry_run", True)
     query = wire.list_query(request.which)
     done = await (await gate.ready()).bulk_forget(caller, query, purge=request.purge, dry_run=dry_run)
     backups, deaf = [], []
     if request.purge and done.ids:
         backups = await backup_calls.may_hold(gate, caller, done.oldest)
         deaf = peer_calls.not_told(gate, caller, done.spaces, others=done.others)
-    return memory_pb2.BulkForgetResponse(
-        matched=done.matched,
-        ids=done.ids,
-        dry_run=done.dry_run,
-        refused=[memory_pb2.Refused(id=id_, reason=reason) for id_, reason in done.refused],
-        pending=done.pending,
-        backups=backups,
-        not_told=deaf,
-        cursor=done.cursor,
-        left_out=done.left_out,
-    )
+    refused = [{"id": id_, "reason": reason} for id_, reason in done.refused]
+    return wire.message_of(memory_pb2.BulkForgetResponse, done, refused=refused, backups=backups, not_told=deaf)
 
 
 async def purge(gate: MeshGate, caller: Caller, request: memory_pb2.PurgeRequest) -> memory_pb2.PurgeResponse:
     """Erase a memory for good, and tell which backups may still hold it."""
     gone = await (await gate.ready()).purge(caller, request.id)
-    return memory_pb2.PurgeResponse(
-        id=gone.id,
-        space=gone.space,
-        changes=gone.changes,
-        pending="; ".join(gone.pending),
-        backups=await backup_calls.may_hold(gate, caller, gone.begun),
-        not_told=peer_calls.not_told(gate, caller, [gone.space], others=[gone.space] if gone.as_admin else ()),
-    )
+    backups = await backup_calls.may_hold(gate, caller, gone.begun)
+    deaf = peer_calls.not_told(gate, caller, [gone.space], others=[gone.space] if gone.as_admin else ())
+    pending = "; ".join(gone.pending)
+    return wire.message_of(memory_pb2.PurgeResponse, gone, pending=pending, backups=backups, not_told=deaf)
 
 
 async def get(gate: MeshGate, caller: Caller, request: memory_pb2.GetRequest) -> memory_pb2.GetResponse:
@@ -111,20 +98,19 @@ async def page(gate: MeshGate, caller: Caller, request: memory_pb2.ListRequest) 
 
 async def timeline(gate: MeshGate, caller: Caller, request: memory_pb2.TimelineRequest) -> memory_pb2.TimelineResponse:
     """A memory among those written before and after it."""
-    before = request.before if request.HasField("before") else 5
-    after = request.after if request.HasField("after") else 5
     mesh, key = await gate.ready(), request.id
     if named := wire.spaces(request):  # where a title is looked for
         ((middle,), _) = await mesh.get(caller, [key], spaces=named)
         key = middle.id
-    memories, position = await mesh.timeline(caller, key, before, after)
-    return memory_pb2.TimelineResponse(memories=[wire.memory(item) for item in memories], position=position)
+    sides = wire.optional(request, "before", 5), wire.optional(request, "after", 5)
+    memories, position = await mesh.timeline(caller, key, *sides)
+    return wire.message_of(memory_pb2.TimelineResponse, memories=memories, position=position)
 
 
-async def update(gate: MeshGate, caller: Caller, request: memory_pb2.UpdateRequest) -> memory_pb2.UpdateResponse:
+async def update(gate: MeshGate, caller: Caller, request: memory_pb2.UpdateRequest) -> Written:
     """A new revision."""
     patch = wire.patch(request)
-    return wire.update_response(await (await gate.ready()).update(caller, request.id, patch))
+    return await (await gate.ready()).update(caller, request.id, patch)
 
 
 async def supersede(
@@ -132,23 +118,18 @@ async def supersede(
 ) -> memory_pb2.SupersedeResponse:
     """A new memory in place of an old one."""
     draft = wire.draft(request.item)
-    return wire.supersede_response(*await (await gate.ready()).supersede(caller, request.id, draft))
+    done, old = await (await gate.ready()).supersede(caller, request.id, draft)
+    return wire.message_of(memory_pb2.SupersedeResponse, done, superseded=old)
 
 
-async def forget(gate: MeshGate, caller: Caller, request: memory_pb2.ForgetRequest) -> memory_pb2.ForgetResponse:
+async def forget(gate: MeshGate, caller: Caller, request: memory_pb2.ForgetRequest) -> Written:
     """Soft deletion."""
-    done = await (await gate.ready()).forget(caller, request.id, request.wait or "indexed")
-    return memory_pb2.ForgetResponse(
-        action=done.action, memory=wire.memory(done.memory), reason=done.reason, indexed=done.indexed
-    )
+    return await (await gate.ready()).forget(caller, request.id, wire.asked_wait(request))
 
 
-async def restore(gate: MeshGate, caller: Caller, request: memory_pb2.RestoreRequest) -> memory_pb2.RestoreResponse:
-    """Bring back what was forgotten."""
-    done = await (await gate.ready()).restore(caller, request.id, request.wait or "indexed")
-    return memory_pb2.RestoreResponse(
-        action=done.action, memory=wire.memory(done.memory), reason=done.reason, indexed=done.indexed
-    )
+async def restore(gate: MeshGate, caller: Caller, request: memory_pb2.RestoreRequest) -> Written:
+    """The end of a soft deletion."""
+    return await (await gate.ready()).restore(caller, request.id, wire.asked_wait(request))
 
 
 async def stats(gate: MeshGate, caller: Caller, request: memory_pb2.StatsRequest) -> memory_pb2.StatsResponse:

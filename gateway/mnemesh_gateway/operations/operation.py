@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 from mnemesh_gateway.contract.descriptors import descriptor_of, field_of, fields_of, inner_message
 from mnemesh_gateway.contract.message_json import from_json, require_known
 from mnemesh_gateway.contract.schema import Schema, brief_response_schema, request_schema
+from mnemesh_gateway.contract.wire import message_of
 from mnemesh_memory.access import grants
 from mnemesh_memory.values.model import Caller
 from mnemesh_proto.v1.field_help import FIELD_HELP
@@ -33,15 +34,17 @@ class Route:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One row. `invoke(gate, caller, request)` gives an awaitable of the response; when `streaming`, an async
-    generator of many. `standing`: that generator has no end of its own.
+    """One row.
 
-    `needs` is what a token has to grant for it, one of grants.NEEDS: the table that every door checks by, in `run`. It
-    has no default, so that no operation comes without a decision.
+    `invoke(gate, caller, request)` gives an awaitable of the response, or of a value with attributes named as the
+    fields of the response. When `streaming`, it gives an async generator of responses. A `standing` generator has no
+    end of its own.
 
-    `toolset` is core, curate, session or admin; `mcp_name` is "" when it is no MCP tool. `flatten` names a message
-    field of the request whose fields stand at the top level of its JSON form. `aliases` are other names, as
-    POST /v1/<alias>. Of what writes, `begins` says that it makes memories, `frees` that it needs no room.
+    `needs` is the grant that a token needs, one of grants.NEEDS. Every door checks it, in `run`. There is no default,
+    so that no operation comes without a decision. `toolset` is core, curate, session or admin; `mcp_name` is "" when
+    the operation is no MCP tool. `flatten` names a message field of the request with fields that stand at the top level
+    of the JSON form. `aliases` are other names, as POST /v1/<alias>. Of the writes, `begins` marks those that make
+    memories, `frees` those that need no room.
     """
 
     name: str
@@ -69,8 +72,11 @@ class Operation:
         counted. Raises PermissionDenied, and QuotaReached when the outcome is awaited."""
         grants.require(caller, self.needs, self.name, self.toolset)
         if self.needs == grants.WRITE and not self.read_only and (quotas := gate.quotas) is not None:
-            return quotas.run(self, caller, request, lambda: self.invoke(gate, caller, request))
-        return self.invoke(gate, caller, request)
+            return quotas.run(self, caller, request, lambda: self._answer(gate, caller, request))
+        return self.invoke(gate, caller, request) if self.streaming else self._answer(gate, caller, request)
+
+    async def _answer(self, gate: MeshGate, caller: Caller, request: Any) -> Message:
+        return message_of(self.response, await self.invoke(gate, caller, request))
 
     def is_for(self, caller: Caller) -> bool:
         """Whether the caller's token grants it."""

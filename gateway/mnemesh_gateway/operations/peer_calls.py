@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
 from mnemesh_crdt.sync.audience import common_patterns
-from mnemesh_gateway.contract.wire import timestamp
+from mnemesh_gateway.contract.wire import message_of, optional
 from mnemesh_gateway.peers.peer_book import new_peer, peer_token
 from mnemesh_memory.access.grants import OWN, OWNER, may
 from mnemesh_memory.values.errors import InvalidArgument, count_of
@@ -65,7 +65,7 @@ async def sync_status(
 
 async def sync_now(gate: MeshGate, caller: Caller, request: peer_pb2.SyncNowRequest) -> peer_pb2.SyncNowResponse:
     """Call and compare at once."""
-    wait_s = request.wait_s if request.HasField("wait_s") else NOW_S
+    wait_s = optional(request, "wait_s", NOW_S)
     if not 0 <= wait_s <= NOW_S_MAX:
         raise InvalidArgument("wait_s", wait_s, f"0 to {NOW_S_MAX:g} seconds")
     peers = await gate.peers()
@@ -120,27 +120,5 @@ def note(peer: PeerStatus, owner: str) -> str:
 
 
 async def _status(peers: Peers, one: PeerStatus) -> peer_pb2.PeerStatus:
-    return peer_pb2.PeerStatus(
-        name=one.name,
-        incoming=one.incoming,
-        target=one.target,
-        direction=one.direction,
-        effective_direction=one.effective,
-        spaces=one.spaces,
-        state=one.state,
-        node_id=one.node_id,
-        caught_up=one.caught_up,
-        pending_out=one.pending_out,
-        pending_in=one.pending_in,
-        cursor_out=one.cursor_out,
-        cursor_in=one.cursor_in,
-        last_contact=timestamp(one.last_contact),
-        last_error=one.last_error,
-        attempts=one.attempts,
-        auth=one.auth,
-        lag_s=one.lag_s,
-        comparing=one.comparing,
-        only_by=one.only_by,
-        not_taken=await peers.not_taken.of(one),
-        differs=one.differs,
-    )
+    not_taken = await peers.not_taken.of(one)
+    return message_of(peer_pb2.PeerStatus, one, effective_direction=one.effective, not_taken=not_taken)

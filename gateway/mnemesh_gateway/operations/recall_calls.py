@@ -34,7 +34,8 @@ async def recall_batch(
 
 
 async def related(gate: MeshGate, caller: Caller, request: recall_pb2.RelatedRequest) -> recall_pb2.RelatedResponse:
-    """What has to do with a memory."""
-    limit = request.limit if request.HasField("limit") else 10
-    mesh = await gate.ready()
-    return wire.related_response(await mesh.related(caller, request.id, limit, spaces=wire.spaces(request)))
+    """The memories that have to do with one."""
+    mesh, limit = await gate.ready(), wire.optional(request, "limit", 10)
+    found = await mesh.related(caller, request.id, limit, spaces=wire.spaces(request))
+    degraded = bool(found.degraded)
+    return wire.message_of(recall_pb2.RelatedResponse, found, degraded=degraded, degraded_reasons=found.degraded)

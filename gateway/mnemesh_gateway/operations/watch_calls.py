@@ -26,32 +26,12 @@ async def watch(
 
 
 def query_of(item: watch_pb2.WatchRequest) -> WatchQuery:
-    """Which changes to see, and from where on."""
-    return WatchQuery(
-        spaces=wire.spaces(item),
-        kinds=tuple(item.kinds),
-        not_agent=item.not_agent,
-        cursor=item.cursor,
-        from_start=item.from_start,
-        include_content=item.include_content,
-    )
+    """The changes to see, and where they begin."""
+    return wire.value_of(WatchQuery, item, spaces=wire.spaces(item))
 
 
 def response_of(told: Watched) -> watch_pb2.WatchResponse:
     """One message of a watch."""
     if (change := told.change) is None:
         return watch_pb2.WatchResponse(type=told.type, cursor=told.cursor, spaces=told.spaces, reason=told.reason)
-    return watch_pb2.WatchResponse(
-        type=told.type,
-        cursor=told.cursor,
-        id=change.id,
-        space=change.space,
-        kind=change.kind,
-        title=change.title,
-        content=change.content,
-        revision=change.revision,
-        agent=change.agent,
-        node_id=change.node,
-        merged=told.merged,
-        at=wire.timestamp(change.at),
-    )
+    return wire.message_of(watch_pb2.WatchResponse, told, change, node_id=change.node)
